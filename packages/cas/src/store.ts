@@ -1,0 +1,158 @@
+import type { Sha256Digest } from '@svc/ref'
+
+export interface BlobInfo {
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+}
+
+/** An open, validated blob. Reads are bounded to the blob; `close` is idempotent. */
+export interface BlobReader extends BlobInfo {
+  /** Reads up to `target.length` bytes from `offset`; returns the count, less than asked only at the end of the blob. */
+  read(target: Uint8Array, offset: number): Promise<number>
+  /** Whole blob or `[start, end)`, in chunks. Closes the reader when it ends or is broken off. */
+  stream(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>
+  /** The descriptor on disk stores: may be handed to worker threads of this process while the reader is open. */
+  readonly fd: number | undefined
+  close(): Promise<void>
+}
+
+/**
+ * A further hash over the same bytes, computed in the same pass, in the worker thread that hashes.
+ * `module` is the URL of an ES module whose default export is a {@link StreamHasherFactory}.
+ */
+export interface HashAttachment {
+  readonly name: string
+  readonly module: string
+  readonly options?: unknown
+}
+export interface StreamHasher {
+  update(chunk: Uint8Array): void
+  digest(): Uint8Array
+}
+/** `sizeBytes` is the total where it is known before the first byte. */
+export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefined) => StreamHasher
+
+export interface HashResult extends BlobInfo {
+  /** One entry per attachment, by its name. */
+  readonly attachments: Readonly<Record<string, Uint8Array>>
+}
+export interface IngestResult extends HashResult {
+  /** True when the store held the blob before. */
+  readonly existed: boolean
+}
+
+export interface IngestOptions {
+  /** Refuse other bytes: `E_DIGEST_MISMATCH`. */
+  readonly digest?: Sha256Digest
+  /** Refuse another length: `E_SIZE_MISMATCH`, as soon as it is exceeded. */
+  readonly sizeBytes?: number
+  readonly attachments?: readonly HashAttachment[]
+  readonly signal?: AbortSignal
+  /** Called with the count of bytes taken so far; at most every few megabytes. */
+  readonly onProgress?: (bytesDone: number) => void
+  /** Last word before the blob becomes addressable; throwing abandons the ingest and nothing stays behind. */
+  readonly accept?: (result: HashResult) => void | Promise<void>
+}
+
+/** A descriptor of this process, read from offset 0 by the worker thread; it stays the caller's to close. */
+export interface FileSource {
+  readonly fd: number
+}
+export type ByteSource = AsyncIterable<Uint8Array> | FileSource
+
+/**
+ * What identifies a resumable partial blob: it survives restarts, renames and new URLs.
+ * `key` is e.g. the digest, or `git-blob-sha1:<hex>` where the SHA-256 is not known beforehand; at most 200 characters.
+ */
+export interface PartialKey {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly digest?: Sha256Digest
+}
+export interface PartialOptions {
+  readonly attachments?: readonly HashAttachment[]
+  /** Aborts the wait for the key and any hashing under way. */
+  readonly signal?: AbortSignal
+}
+
+/** `[start, end)` pairs, sorted, disjoint, not touching. */
+export type ByteRanges = readonly (readonly [start: number, end: number])[]
+
+/**
+ * A blob under construction, written in any order. Never addressable. A worker thread hashes the contiguous written
+ * prefix behind the writers, so that nothing is left to hash at the end. Exactly one holder per key in this process.
+ */
+export interface PartialBlob {
+  readonly sizeBytes: number
+  /** What the journal vouches for as written. After a restart that is what was durable at the last checkpoint. */
+  ranges(): ByteRanges
+  /** The bytes are on their way to disk when this resolves. Out of bounds: `E_RANGE`. Rewriting a range is allowed until it was hashed past. */
+  write(offset: number, bytes: Uint8Array): Promise<void>
+  /** For writers that use `fd` themselves (worker threads of a swarm engine): declares `[start, end)` as written. */
+  markWritten(start: number, end: number): void
+  /** Forgets `[start, end)`: those bytes turned out wrong. Restarts the prefix hash where it had passed them. */
+  unmark(start: number, end: number): void
+  /** Reads written bytes back. */
+  read(target: Uint8Array, offset: number): Promise<number>
+  /** Writable descriptor on disk stores, undefined in memory. */
+  readonly fd: number | undefined
+  /** fdatasync, then the journal atomically: what `ranges` gives after a crash. Also done by itself every 64 MiB. */
+  checkpoint(): Promise<void>
+  /**
+   * Hashes what is left and checks length and digest, publishes nothing; the bytes can be read afterwards (tar members, small texts).
+   * `E_INCOMPLETE` while ranges are missing, `E_DIGEST_MISMATCH` (all ranges are then forgotten).
+   */
+  verify(): Promise<HashResult>
+  /** `verify` unless done, then the durable publication; the partial is gone. Same bytes already there: `existed`. */
+  publish(options?: Pick<IngestOptions, 'accept'>): Promise<IngestResult>
+  /** Closes and keeps what was written, for the next holder of the key. Idempotent. */
+  release(): Promise<void>
+  /** Closes and deletes. */
+  discard(): Promise<void>
+}
+
+export type VerifyStatus = 'ok' | 'mismatched' | 'missing'
+export interface VerifyOptions {
+  readonly signal?: AbortSignal
+  readonly onProgress?: (bytesDone: number) => void
+  readonly attachments?: readonly HashAttachment[]
+}
+export interface VerifyResult {
+  readonly status: VerifyStatus
+  readonly sizeBytes: number
+  readonly attachments: Readonly<Record<string, Uint8Array>>
+}
+export interface ScrubReport {
+  readonly checked: number
+  readonly mismatched: readonly Sha256Digest[]
+}
+
+/** Blobs by their SHA-256. What `open` gives was verified on the way in; nothing half-written is ever reachable. */
+export interface BlobStore {
+  stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
+  /** @throws CasError `E_NOT_FOUND`; other I/O errors are never turned into it. */
+  open(digest: Sha256Digest): Promise<BlobReader>
+  /** Takes a whole source in: hashed, checked, durable when it resolves. */
+  ingest(source: ByteSource, options?: IngestOptions): Promise<IngestResult>
+  /** Opens or resumes a partial blob; waits while another holder in this process has the key. Check `stat` afterwards. */
+  partial(key: PartialKey, options?: PartialOptions): Promise<PartialBlob>
+  /** Sorted by digest; sizes from the file system. */
+  list(): AsyncIterable<BlobInfo>
+  /** Re-hashes one blob; a corrupt one is moved to quarantine first and is then `mismatched`. */
+  verify(digest: Sha256Digest, options?: VerifyOptions): Promise<VerifyResult>
+  /** Re-hashes everything with all hashing threads. */
+  scrub(options?: Omit<VerifyOptions, 'attachments' | 'onProgress'> & {
+    readonly onProgress?: (done: { readonly blobs: number; readonly bytes: number; readonly blobsTotal: number; readonly bytesTotal: number }) => void
+  }): Promise<ScrubReport>
+  /** Aborts what is under way, waits for it, stops the threads. Idempotent. */
+  close(): Promise<void>
+}
+
+/** A store in a folder (decisions §5). */
+export interface DiskBlobStore extends BlobStore {
+  readonly root: string
+  /** Absolute path of the blob's file whether or not it exists: `<root>/blobs/sha256/<2 hex>/<62 hex>`. */
+  blobPath(digest: Sha256Digest): string
+  /** Free bytes on the store's file system for this user. */
+  freeBytes(): Promise<number>
+}

@@ -1,0 +1,6 @@
+import { library } from '../../tsup.base.ts'
+
+export default library({
+  index: 'src/index.ts',
+  protocol: 'src/protocol.ts'
+})

@@ -1,0 +1,65 @@
+import type { Sha256Digest } from '@svc/ref'
+
+/** Kinds of manifest files, in their order within a manifest (decisions §4). */
+export type FileKind =
+  | 'config'
+  | 'weights.gguf'
+  | 'weights.safetensors'
+  | 'weights.aux'
+  | 'tokenizer'
+  | 'chat-template'
+  | 'adapter'
+  | 'code'
+
+export interface ManifestFile {
+  readonly kind: FileKind
+  /** Artifact-relative path, unique; the first segment is never `manifest`. */
+  readonly name: string
+  readonly digest: Sha256Digest
+  readonly size: number
+  /** `sha256:` + the BEP 52 pieces root; absent for an empty file. */
+  readonly bt?: { readonly merkleRoot: Sha256Digest }
+  readonly part?: number
+  readonly role?: string
+  readonly variant?: string
+  readonly runtime?: string
+}
+
+export interface Manifest {
+  readonly schemaVersion: 1
+  readonly artifactType: 'model'
+  readonly files: readonly ManifestFile[]
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+export interface IndexMember {
+  readonly quant: string
+  readonly manifest: Sha256Digest
+  readonly distribution: Sha256Digest
+}
+
+export interface ModelIndex {
+  readonly schemaVersion: 1
+  readonly artifactType: 'model-index'
+  readonly members: readonly IndexMember[]
+}
+
+export interface DistributionRecord {
+  readonly schemaVersion: 1
+  readonly artifactType: 'distribution'
+  readonly manifestDigest: Sha256Digest
+  readonly torrent: {
+    /** `btmh:1220<64 hex>` */
+    readonly infohash: string
+    readonly name: string
+    readonly pieceLength: number
+    readonly pieceLayersDigest: Sha256Digest
+  }
+}
+
+/** A document with the exact bytes that its digest names. */
+export interface Sealed<T> {
+  readonly document: T
+  readonly bytes: Uint8Array
+  readonly digest: Sha256Digest
+}

@@ -1,0 +1,42 @@
+import { RefError } from './errors.ts'
+
+/** `sha256:` followed by 64 lower-case hex characters (API §2.1). Only {@link parseDigest} and its siblings mint one. */
+export type Sha256Digest = string & { readonly __brand: 'Sha256Digest' }
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/
+const HEX = /^[0-9a-f]{64}$/
+
+/** True for exactly the canonical spelling: lower-case, no white space. */
+export const isDigest = (text: unknown): text is Sha256Digest => typeof text === 'string' && DIGEST.test(text)
+
+export const tryParseDigest = (text: string): Sha256Digest | undefined => (isDigest(text) ? text : undefined)
+
+/** @throws RefError `E_PARSE`, reason `digest-format`. */
+export function parseDigest(text: string): Sha256Digest {
+  if (isDigest(text)) return text
+  throw new RefError('digest-format', 'a digest is "sha256:" followed by 64 lower-case hex characters')
+}
+
+/** From 64 lower-case hex characters without the prefix. @throws RefError `E_PARSE`, reason `digest-format`. */
+export function digestFromHex(hex: string): Sha256Digest {
+  if (HEX.test(hex)) return `sha256:${hex}` as Sha256Digest
+  throw new RefError('digest-format', 'a SHA-256 in hex is 64 lower-case hex characters')
+}
+
+/** The 64 hex characters of a digest. */
+export const digestHex = (digest: Sha256Digest): string => digest.slice(7)
+
+/** From the 32 raw bytes of a SHA-256. @throws RefError `E_PARSE`, reason `digest-format`. */
+export function digestFromBytes(bytes: Uint8Array): Sha256Digest {
+  if (bytes.length !== 32) throw new RefError('digest-format', 'a SHA-256 is 32 bytes')
+  let hex = ''
+  for (const byte of bytes) hex += byte.toString(16).padStart(2, '0')
+  return `sha256:${hex}` as Sha256Digest
+}
+
+/** The 32 raw bytes of a digest. */
+export function digestBytes(digest: Sha256Digest): Uint8Array {
+  const bytes = new Uint8Array(32)
+  for (let i = 0; i < 32; i++) bytes[i] = Number.parseInt(digest.slice(7 + 2 * i, 9 + 2 * i), 16)
+  return bytes
+}

@@ -1,0 +1,8 @@
+import { library } from '../../tsup.base.ts'
+
+export default library({
+  index: 'src/index.ts',
+  merkle: 'src/merkle.ts',
+  metainfo: 'src/metainfo.ts',
+  bencode: 'src/bencode.ts'
+})

@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config'
+
+// Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
+// in vite, in the forked test processes and in the worker threads that these start.
+const conditions = ['svc-source']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  test: {
+    include: ['packages/*/test/**/*.test.ts', 'vectors/**/*.test.ts', 'test/**/*.test.ts'],
+    pool: 'forks',
+    execArgv: ['--conditions=svc-source'],
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 30_000
+  }
+})
