@@ -1,0 +1,90 @@
+import type { HashAttachment, HashResult, PartialBlob } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+
+/**
+ * A local file that was opened without following a link. The pipeline reads `fd` from offset 0, at most `sizeBytes`,
+ * in a worker thread; it stays the source's to close.
+ */
+export interface OpenedLocalFile {
+  readonly kind: 'file'
+  readonly fd: number
+  /** Called after the last read and before anything becomes addressable. Throws when the file is not the one that was opened. */
+  unchanged(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A file somewhere else. It is fetched into a partial blob, which may hold verified ranges of an earlier try. */
+export interface OpenedRemoteFile {
+  readonly kind: 'remote'
+  /**
+   * Fills what `into.ranges()` lacks and returns when nothing is missing. Retries of the transport are the source's own
+   * affair; the pipeline verifies afterwards, and calls `fetch` once more with an empty partial when the bytes were wrong.
+   */
+  fetch(into: PartialBlob, context: FetchContext): Promise<void>
+  close(): Promise<void>
+}
+export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
+
+export interface FetchContext {
+  readonly signal: AbortSignal
+  /** Bytes of this file that are there by now (not a delta), whenever it changes noticeably. */
+  readonly onProgress: (bytesDone: number) => void
+}
+
+/** One upstream file. Nothing is read or fetched before `open`. */
+export interface SourceFile {
+  /** Artifact-relative path with `/`; checked by the plan stage (decisions §3: no `..`, backslash, control character, …). */
+  readonly name: string
+  readonly sizeBytes: number
+  /** The SHA-256 that the source promises: such a blob is not fetched again when the store has it, and other bytes are refused. */
+  readonly digest?: Sha256Digest
+  /** Names the partial blob where no SHA-256 is known beforehand, e.g. `git-blob-sha1:<hex>`. Remote files have one of the two. */
+  readonly partialKey?: string
+  /** Further hashes that `accept` wants to see, computed in the same pass. The name `leaves` is taken. */
+  readonly attachments?: readonly HashAttachment[]
+  /** Last check of the bytes before they count; throwing refuses them (wrong bytes, retried once when remote). */
+  readonly accept?: (result: HashResult) => void | Promise<void>
+  open(signal: AbortSignal): Promise<OpenedFile>
+}
+
+export type SourceKind = 'local' | 'hf' | 'catalog'
+
+/** Where bytes may come from later; operational data of strangers, never part of a document (decisions §7). */
+export interface SwarmHints {
+  readonly trackers: readonly string[]
+  readonly webseeds: readonly string[]
+  readonly peers: readonly string[]
+}
+
+/** Kept in `state/artifacts`: where an artifact came from. */
+export interface ArtifactSource {
+  readonly kind: SourceKind | 'bt'
+  /** `org/name` in upstream spelling, on hub and catalog imports. */
+  readonly repo?: string
+  readonly revision?: string
+  /** What a foreign swarm needs to go on seeding after a restart; written and read by that source alone. */
+  readonly foreign?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * What one import takes in: a flat listing and a way to open each file. Everything after that (plan, classify, ingest,
+ * seal, commit) is the same for every source (API §1.1).
+ */
+export interface ImportSource {
+  readonly kind: SourceKind
+  readonly files: readonly SourceFile[]
+  /** Annotations of the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
+  readonly annotations: Readonly<Record<string, string>>
+  /** True where the whole listing is fetched, recognised or not (API §4 import/hf rule 2); the rest is dropped after the check. */
+  readonly fetchUnrecognised: boolean
+  /** Files in flight at once. Local imports are bound by the hashing threads. */
+  readonly concurrency: number
+  /** The repository needed a token: not announced to the swarm (decisions §7). */
+  readonly restricted: boolean
+  readonly origin: ArtifactSource
+  readonly hints: SwarmHints
+  /** Shown in `result.warnings`, before those of the pipeline. May grow while files are fetched. */
+  readonly warnings: readonly string[]
+  /** Called once, after the last file, also when the import failed. */
+  close(): Promise<void>
+}
