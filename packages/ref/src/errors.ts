@@ -1,3 +1,5 @@
+import type { RepoId } from './repo-id.ts'
+
 /** Why a reference, a digest or a part of them was refused; stable, for programs. */
 export type RefErrorReason =
   | 'too-long'
@@ -12,16 +14,55 @@ export type RefErrorReason =
   | 'tag-banned'
   | 'quant-format'
   | 'digest-format'
+  | 'unknown-repo'
+  | 'unknown-tag'
+  | 'ambiguous-selector'
+  | 'no-member'
+  | 'pin-mismatch'
 
-/** `E_LENGTH` for the length rule, `E_PARSE` for every other grammar failure (API §7). */
+/** The wire code of a failure (API §7, decisions §1). Every grammar failure but the length rule is `E_PARSE`. */
+export type RefErrorCode =
+  | 'E_PARSE'
+  | 'E_LENGTH'
+  | 'E_UNKNOWN_REF'
+  | 'E_AMBIGUOUS_SELECTOR'
+  | 'E_NO_MEMBER'
+  | 'E_PIN_MISMATCH'
+
+const CODES: Partial<Record<RefErrorReason, RefErrorCode>> = {
+  'too-long': 'E_LENGTH',
+  'unknown-repo': 'E_UNKNOWN_REF',
+  'unknown-tag': 'E_UNKNOWN_REF',
+  'ambiguous-selector': 'E_AMBIGUOUS_SELECTOR',
+  'no-member': 'E_NO_MEMBER',
+  'pin-mismatch': 'E_PIN_MISMATCH'
+}
+
+/** What is known beyond the message. */
+export interface RefErrorDetails {
+  /** The alternatives: members' quants or a repository's tags, sorted by code unit. Empty when there are none to name. */
+  readonly candidates?: readonly string[]
+  /** The repository, where `ns/name` was read before the failure: a caller can look up its quants. */
+  readonly repo?: RepoId
+  /** The spelling to use instead; it may hold the placeholder `<quant>`. */
+  readonly suggestion?: string
+}
+
+/** The one error of this package. `code` is the API's, `reason` is finer; both are stable, the message is for people. */
 export class RefError extends Error {
   override readonly name = 'RefError'
-  readonly code: 'E_PARSE' | 'E_LENGTH'
+  readonly code: RefErrorCode
   readonly reason: RefErrorReason
+  readonly candidates: readonly string[]
+  readonly repo: RepoId | undefined
+  readonly suggestion: string | undefined
 
-  constructor(reason: RefErrorReason, message: string) {
+  constructor(reason: RefErrorReason, message: string, details: RefErrorDetails = {}) {
     super(message)
     this.reason = reason
-    this.code = reason === 'too-long' ? 'E_LENGTH' : 'E_PARSE'
+    this.code = CODES[reason] ?? 'E_PARSE'
+    this.candidates = details.candidates ?? []
+    this.repo = details.repo
+    this.suggestion = details.suggestion
   }
 }

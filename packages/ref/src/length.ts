@@ -1,0 +1,31 @@
+import { RefError } from './errors.ts'
+
+/** Longest reference, in UTF-8 bytes (API §2.1 rule 1). */
+export const REF_MAX_BYTES = 512
+
+/** UTF-8 length; a lone surrogate counts as the three bytes of U+FFFD, which is what an encoder makes of it. */
+function utf8Length(text: string): number {
+  let bytes = 0
+  for (const character of text) {
+    const point = character.codePointAt(0) as number
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
+  }
+  return bytes
+}
+
+/**
+ * The length rule, which comes before all grammar (decisions §1). Texts of any length are safe to pass: a UTF-16 unit
+ * is at least one byte, so a longer text is refused uncounted.
+ * @throws RefError `E_LENGTH`, reason `too-long`.
+ */
+export function assertLength(text: string): void {
+  if (text.length <= REF_MAX_BYTES && utf8Length(text) <= REF_MAX_BYTES) return
+  throw new RefError('too-long', `the reference is longer than ${REF_MAX_BYTES} bytes; shorten it to svc:///ns/name:quant`)
+}
+
+/**
+ * Any input as a JSON string in printable ASCII, so that control characters, look-alike letters and lone surrogates
+ * show and cannot disturb a terminal. Call after {@link assertLength}.
+ */
+export const quote = (text: string): string =>
+  JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

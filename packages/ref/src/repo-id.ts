@@ -1,0 +1,73 @@
+import { RefError } from './errors.ts'
+import { foldAscii } from './fold.ts'
+import { assertLength, quote } from './length.ts'
+
+/** A repository: `ns/name`, both canonical (lower-case). */
+export interface RepoId {
+  readonly ns: string
+  readonly name: string
+}
+
+const NAMESPACE = /^[a-z0-9][a-z0-9._-]{0,63}$/
+const NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/
+
+/** True for a canonical namespace: 1 to 64 of `a-z 0-9 . _ -`, the first a letter or digit (API §2.1). */
+export const isNamespace = (text: string): boolean => NAMESPACE.test(text)
+
+/** True for a canonical name: 1 to 128 of `a-z 0-9 . _ -`, the first a letter or digit (API §2.1). */
+export const isName = (text: string): boolean => NAME.test(text)
+
+/** Namespaces that parse, but that nothing can be imported into (API §2.1 rule 4, decisions §1). */
+export const RESERVED_NAMESPACES: readonly string[] = ['library', 'svc']
+
+/** True when `ns`, in any case, is reserved. */
+export const isReservedNamespace = (ns: string): boolean => RESERVED_NAMESPACES.includes(foldAscii(ns))
+
+/** @throws RefError reason `namespace` or `name`. Parts must be folded already. */
+export function assertRepoId(ns: string, name: string): RepoId {
+  if (!isNamespace(ns)) {
+    throw new RefError('namespace', ns === ''
+      ? 'the namespace is empty; write svc:///ns/name:quant'
+      : `bad namespace ${quote(ns)}: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit`)
+  }
+  if (!isName(name)) {
+    throw new RefError('name', name === ''
+      ? `the name after ${quote(ns)} is missing; write svc:///${ns}/name:quant`
+      : `bad name ${quote(name)}: 1 to 128 of a-z 0-9 . _ - beginning with a letter or digit`)
+  }
+  return { ns, name }
+}
+
+/**
+ * Reads `ns/name`, as in the `as` of an import. Upper case is refused, and the message names the lower-case spelling;
+ * with `foldCase` it is lowered instead (hub repositories are stored under their lower-cased id, API §4).
+ * @throws RefError `E_LENGTH`, or `E_PARSE` with reason `namespace` or `name`.
+ */
+export function parseRepoId(text: string, options: { readonly foldCase?: boolean } = {}): RepoId {
+  assertLength(text)
+  const folded = foldAscii(text)
+  const slash = folded.indexOf('/')
+  if (slash < 0) throw new RefError('name', `${quote(text)} is not of the form ns/name: exactly one "/" is needed`)
+  const repo = assertRepoId(folded.slice(0, slash), folded.slice(slash + 1))
+  if (folded !== text && options.foldCase !== true) {
+    const reason = isNamespace(text.slice(0, slash)) ? 'name' : 'namespace'
+    throw new RefError(reason, `${quote(text)} has upper-case letters; write ${quote(folded)}`, { suggestion: folded })
+  }
+  return repo
+}
+
+/** Like {@link parseRepoId}, or undefined. */
+export function tryParseRepoId(text: string, options: { readonly foldCase?: boolean } = {}): RepoId | undefined {
+  try {
+    return parseRepoId(text, options)
+  } catch (error) {
+    if (error instanceof RefError) return undefined
+    throw error
+  }
+}
+
+/** Inverts {@link parseRepoId}. @throws RefError when a part is not canonical. */
+export function formatRepoId(repo: RepoId): string {
+  const { ns, name } = assertRepoId(repo.ns, repo.name)
+  return `${ns}/${name}`
+}

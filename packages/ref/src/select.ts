@@ -1,0 +1,70 @@
+import type { Sha256Digest } from './digest.ts'
+import { RefError } from './errors.ts'
+import { quote } from './length.ts'
+import type { ModelRef } from './ref.ts'
+
+/** What selection needs of an index member (decisions §4). `manifest` is needed only where a pin is given. */
+export interface SelectableMember {
+  readonly quant: string
+  readonly manifest?: Sha256Digest
+}
+
+/** The wanted quant or a prefix of it, and the pin of `:quant@digest`. A {@link ModelRef} with a quant is one. */
+export interface MemberSelector {
+  readonly quant: string
+  readonly digest?: Sha256Digest
+}
+
+const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * Chooses one member: exact quant, else the only one with the prefix (API §2.1 "Selector semantics").
+ * @throws RefError `E_AMBIGUOUS_SELECTOR` (candidates: the matching quants), `E_NO_MEMBER` (candidates: all quants),
+ * `E_PIN_MISMATCH` when the selected member's manifest is not the pinned one. Candidates are sorted by code unit.
+ */
+export function selectMember<M extends SelectableMember>(members: readonly M[], selector: string | MemberSelector): M {
+  const { quant, digest } = typeof selector === 'string' ? { quant: selector, digest: undefined } : selector
+  const member = members.find((each) => each.quant === quant) ?? onlyWithPrefix(members, quant)
+  if (digest !== undefined && member.manifest !== digest) {
+    throw new RefError('pin-mismatch', `member ${quote(member.quant)} is ${
+      member.manifest ?? 'of unknown digest'}, not the pinned ${digest}; drop the pin or use the digest form ns/name@sha256:…`)
+  }
+  return member
+}
+
+function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefix: string): M {
+  const matching = members.filter((member) => member.quant.startsWith(prefix))
+  const [only] = matching
+  if (only !== undefined && matching.length === 1) return only
+  const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort(byCodeUnit)
+  throw only === undefined
+    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${candidates.join(', ') || 'none at all'}`,
+      { candidates })
+    : new RefError('ambiguous-selector', `${quote(prefix)} matches ${candidates.join(', ')}; write one of them`,
+      { candidates })
+}
+
+/** One repository's indexes: the current one and the snapshots that its tags name. `S` is an index or its digest. */
+export interface RepoSnapshots<S> {
+  readonly current?: S | undefined
+  readonly tags?: ReadonlyMap<string, S>
+}
+
+/**
+ * The snapshot that a reference selects from: the tag's when it has a tag, else the current one. Tags are looked up
+ * verbatim and only in the repository given (API §2.1 rule 6).
+ * @throws RefError `E_UNKNOWN_REF`, reason `unknown-tag` (candidates: the repository's tags) or `unknown-repo`.
+ */
+export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {
+  const id = { ns: ref.ns, name: ref.name }
+  if (ref.tag === undefined) {
+    if (repo.current !== undefined) return repo.current
+    throw new RefError('unknown-repo', `nothing is stored under ${ref.ns}/${ref.name}; import it first`, { repo: id })
+  }
+  const snapshot = repo.tags?.get(ref.tag)
+  if (snapshot !== undefined) return snapshot
+  const candidates = [...(repo.tags?.keys() ?? [])].sort(byCodeUnit)
+  throw new RefError('unknown-tag', `${ref.ns}/${ref.name} has no tag ${quote(ref.tag)}; tags belong to one repository${
+    candidates.length === 0 ? ', and this one has none' : `, this one has ${candidates.join(', ')}`}`,
+  { candidates, repo: id })
+}
