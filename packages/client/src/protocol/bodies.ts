@@ -1,0 +1,61 @@
+import Type from 'typebox'
+import { PeerListSchema, RefSchema } from './fields.ts'
+
+/**
+ * Request bodies (API §4). Unknown fields are ignored and logged by the daemon, so no schema forbids them; the static types
+ * do not have them. Strings carry no pattern: the daemon's own checks give the message that names the fix.
+ */
+
+const AsSchema = Type.String({ description: '`ns/name`, lower case' })
+
+export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'EnsureBody' })
+export type EnsureBody = Type.Static<typeof EnsureBodySchema>
+
+export const ImportLocalBodySchema = Type.Object(
+  {
+    paths: Type.Array(Type.String(), { minItems: 1, description: 'absolute paths of files and folders' }),
+    as: AsSchema
+  },
+  { title: 'ImportLocalBody' }
+)
+export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
+
+export const ImportHfBodySchema = Type.Object(
+  {
+    repo: Type.String({ description: '`org/name` on the hub' }),
+    revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' }))
+  },
+  { title: 'ImportHfBody' }
+)
+export type ImportHfBody = Type.Static<typeof ImportHfBodySchema>
+
+export const ImportBtBodySchema = Type.Object(
+  {
+    magnet: Type.Optional(Type.String({ description: 'exactly one of `magnet` and `infohash`' })),
+    infohash: Type.Optional(Type.String({ description: '`btmh:1220<hex>`; exactly one of `magnet` and `infohash`' })),
+    manifestDigest: Type.String({ description: 'the pin, `sha256:<hex>`' }),
+    trackers: Type.Optional(Type.Array(Type.String())),
+    webseeds: Type.Optional(Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })),
+    peers: Type.Optional(PeerListSchema)
+  },
+  { title: 'ImportBtBody' }
+)
+export type ImportBtBody = Type.Static<typeof ImportBtBodySchema>
+
+export const ImportCatalogBodySchema = Type.Object(
+  {
+    repo: Type.String({ description: '`owner/name`, as listed by the provider' }),
+    quant: Type.Optional(Type.String({ description: 'which GGUF of the repository' })),
+    trustCatalog: Type.Optional(Type.Boolean({ description: 'required for models whose hub repository is gone' })),
+    as: Type.Optional(AsSchema),
+    peers: Type.Optional(PeerListSchema)
+  },
+  { title: 'ImportCatalogBody' }
+)
+export type ImportCatalogBody = Type.Static<typeof ImportCatalogBodySchema>
+
+export const VerifyBodySchema = Type.Object(
+  { target: Type.String({ description: 'canonical reference, digest, or `all`' }) },
+  { title: 'VerifyBody' }
+)
+export type VerifyBody = Type.Static<typeof VerifyBodySchema>

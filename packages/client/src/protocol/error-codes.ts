@@ -1,0 +1,84 @@
+/** One row of the error table (API §7 and decisions §2). */
+export interface ErrorCodeEntry {
+  /** Status of the response where no route says otherwise; `job` for codes that only a failed job carries. */
+  readonly status: number | 'job'
+  /** When it is given, for people. */
+  readonly description: string
+}
+
+/**
+ * Every code that the daemon gives, in a response or within a failed job. This is the one table: docs/errors.md and
+ * docs/openapi.json are compared with it, and a code that is not here does not compile.
+ */
+export const ERROR_CODES = {
+  E_UNSUPPORTED_VERSION: {
+    status: 400,
+    description: 'The path is under another major version. `candidates` is `["v1"]`.'
+  },
+  E_NOT_FOUND: { status: 404, description: 'Unknown path, unknown job id, or unknown blob.' },
+  E_METHOD_NOT_ALLOWED: { status: 405, description: 'The path exists, the method does not; `Allow` names those that do.' },
+  E_BAD_REQUEST: {
+    status: 400,
+    description:
+      'A missing or malformed body field, query parameter or digest, `magnet` and `infohash` together, or a request that is not HTTP.'
+  },
+  E_TIMEOUT: { status: 408, description: 'The request did not arrive in time.' },
+  E_PRECONDITION_FAILED: { status: 412, description: '`If-Match` names another blob.' },
+  E_TOO_LARGE: { status: 413, description: 'The request body is over 1 MiB.' },
+  E_HEADERS_TOO_LARGE: { status: 431, description: 'The request headers are too large.' },
+  E_PARSE: { status: 400, description: 'The reference is malformed or not canonical; the message names the fix.' },
+  E_LENGTH: { status: 400, description: 'The reference is longer than 512 bytes.' },
+  E_UNKNOWN_REF: {
+    status: 404,
+    description: 'No local index of that name, no such tag, or a repository that the hub or the catalog does not have.'
+  },
+  E_AMBIGUOUS_SELECTOR: { status: 400, description: 'The prefix matches several quants; `candidates` lists them.' },
+  E_NO_MEMBER: { status: 400, description: 'No quant matches the selector; `candidates` lists all.' },
+  E_PIN_MISMATCH: { status: 400, description: 'The digest in the reference is not the one of the selected quant.' },
+  E_NO_INDEX: { status: 404, description: 'The state names an index blob that is absent from the store.' },
+  E_INVALID_INDEX: {
+    status: 500,
+    description: 'The model index fails validation. It is never rebuilt silently.'
+  },
+  E_CORRUPTION: { status: 500, description: 'A manifest in the store is corrupt.' },
+  E_RANGE_INVALID: { status: 416, description: 'The `Range` does not overlap the blob, or is malformed.' },
+  E_SOURCE_NOT_REGULAR: {
+    status: 400,
+    description: 'A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in mid-import.'
+  },
+  E_SOURCE_FORBIDDEN: {
+    status: 502,
+    description: 'The hub refuses access: gated, private, or nonexistent when anonymous.'
+  },
+  E_SOURCE_UNAVAILABLE: {
+    status: 502,
+    description: 'No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than the pin.'
+  },
+  E_RATE_LIMITED: { status: 502, description: 'The hub limits the rate, also after the polite wait.' },
+  E_NOT_IMPORTABLE: {
+    status: 'job',
+    description: 'No recognized weights, a listing that is refused, or fetched bytes that fail verification or the pin.'
+  },
+  E_NOT_IMPLEMENTED: { status: 501, description: 'BT import while the swarm client is disabled.' },
+  E_NOT_ANCHORED: { status: 422, description: 'A rescued catalog model without `trustCatalog`.' },
+  E_VERIFY_FAILED: {
+    status: 'job',
+    description: 'The re-hash found mismatches, missing blobs or state errors; the job lists them under `verify`.'
+  },
+  E_NO_SPACE: { status: 'job', description: 'The disk has no room for it. Nothing half-written is kept as a blob.' },
+  E_ABORTED: { status: 'job', description: 'The daemon stopped before the job ended. What was verified is kept.' },
+  E_SHUTTING_DOWN: { status: 503, description: 'The daemon is stopping and takes no new work.' },
+  E_INTERNAL: { status: 500, description: 'Unreadable state or configuration, an I/O error, or a defect of the daemon.' }
+} as const satisfies Readonly<Record<string, ErrorCodeEntry>>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** True for a code of {@link ERROR_CODES}. */
+export const isErrorCode = (text: unknown): text is ErrorCode =>
+  typeof text === 'string' && Object.hasOwn(ERROR_CODES, text)
+
+/** Status of a response with this code, where no route says otherwise; 500 for a code that only jobs carry. */
+export function errorStatus(code: ErrorCode): number {
+  const { status } = ERROR_CODES[code]
+  return status === 'job' ? 500 : status
+}

@@ -1,0 +1,91 @@
+import Type from 'typebox'
+import { ErrorEnvelopeSchema } from './error-envelope.ts'
+import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
+
+export const JobStateSchema = Type.Union(
+  [Type.Literal('waiting'), Type.Literal('fetching'), Type.Literal('done'), Type.Literal('failed')],
+  { title: 'JobState' }
+)
+export type JobState = Type.Static<typeof JobStateSchema>
+
+export const JobKindSchema = Type.Union(
+  [
+    Type.Literal('ensure'),
+    Type.Literal('import-local'),
+    Type.Literal('import-hf'),
+    Type.Literal('import-bt'),
+    Type.Literal('import-catalog'),
+    Type.Literal('verify')
+  ],
+  { title: 'JobKind' }
+)
+export type JobKind = Type.Static<typeof JobKindSchema>
+
+/** API §2.4, `result` of a finished import. */
+export const ImportResultSchema = Type.Object(
+  {
+    manifests: Type.Array(DigestSchema),
+    indexDigest: Type.Optional(DigestSchema),
+    quants: Type.Optional(Type.Array(Type.String())),
+    infohash: Type.Optional(InfohashSchema),
+    warnings: Type.Optional(Type.Array(Type.String())),
+    skipped: CountSchema
+  },
+  { title: 'ImportResult' }
+)
+export type ImportResult = Type.Static<typeof ImportResultSchema>
+
+/** API §2.4, `verify`: empty on success, the three lists on failure (decisions §2). */
+export const VerifyReportSchema = Type.Object(
+  {
+    mismatched: Type.Optional(Type.Array(DigestSchema)),
+    missing: Type.Optional(Type.Array(DigestSchema)),
+    stateErrors: Type.Optional(Type.Array(Type.String()))
+  },
+  { title: 'VerifyReport' }
+)
+export type VerifyReport = Type.Static<typeof VerifyReportSchema>
+
+/** At most so many entries of a job's `files`. */
+export const MAX_ACTIVE_FILES = 16
+
+/** A file in flight, for display (additive). */
+export const ActiveFileSchema = Type.Object(
+  { name: Type.String(), bytesDone: BytesSchema, bytesTotal: BytesSchema },
+  { title: 'ActiveFile' }
+)
+export type ActiveFile = Type.Static<typeof ActiveFileSchema>
+
+/** API §2.4; the fields from `bytesDone` on are additive (decisions §2) and may be absent. */
+export const JobSchema = Type.Object(
+  {
+    id: Type.String({ description: 'opaque hex' }),
+    kind: JobKindSchema,
+    ref: Type.String(),
+    state: JobStateSchema,
+    createdAt: TimestampSchema,
+    manifest: Type.Optional(DigestSchema),
+    as: Type.Optional(Type.String({ description: '`ns/name`, on imports' })),
+    target: Type.Optional(Type.String({ description: 'on verify: the resolved digest, or `all`' })),
+    filesDone: Type.Optional(CountSchema),
+    filesTotal: Type.Optional(CountSchema),
+    error: Type.Optional(ErrorEnvelopeSchema),
+    result: Type.Optional(ImportResultSchema),
+    verify: Type.Optional(VerifyReportSchema),
+    bytesDone: Type.Optional(BytesSchema),
+    bytesTotal: Type.Optional(BytesSchema),
+    startedAt: Type.Optional(TimestampSchema),
+    finishedAt: Type.Optional(TimestampSchema),
+    message: Type.Optional(Type.String({ description: 'one line for people on what is going on, e.g. a wait for a rate limit' })),
+    files: Type.Optional(Type.Array(ActiveFileSchema, { maxItems: MAX_ACTIVE_FILES, description: 'files in flight' })),
+    peers: Type.Optional(Type.Integer({ minimum: 0, description: 'connected peers of the swarm' })),
+    sources: Type.Optional(Type.Integer({ minimum: 0, description: 'webseeds and peers that give bytes' })),
+    rateBytesPerSecond: Type.Optional(BytesSchema)
+  },
+  { title: 'Job' }
+)
+export type Job = Type.Static<typeof JobSchema>
+
+/** Decisions §2: newest first. */
+export const JobListSchema = Type.Object({ jobs: Type.Array(JobSchema) }, { title: 'JobList' })
+export type JobList = Type.Static<typeof JobListSchema>

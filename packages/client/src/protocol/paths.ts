@@ -1,0 +1,28 @@
+/** Method and path of every route, apart from the schemas so that the client loads nothing else. `{x}` is one segment. */
+export const PATHS = {
+  resolve: { method: 'GET', path: '/v1/resolve' },
+  open: { method: 'GET', path: '/v1/open' },
+  ensure: { method: 'POST', path: '/v1/ensure' },
+  job: { method: 'GET', path: '/v1/jobs/{id}' },
+  jobs: { method: 'GET', path: '/v1/jobs' },
+  blob: { method: 'GET', path: '/v1/blob/{digest}' },
+  blobHead: { method: 'HEAD', path: '/v1/blob/{digest}' },
+  importLocal: { method: 'POST', path: '/v1/import/local' },
+  importHf: { method: 'POST', path: '/v1/import/hf' },
+  importHfPlan: { method: 'POST', path: '/v1/import/hf/plan' },
+  importBt: { method: 'POST', path: '/v1/import/bt' },
+  importCatalog: { method: 'POST', path: '/v1/import/catalog' },
+  catalogSearch: { method: 'GET', path: '/v1/catalog/search' },
+  verify: { method: 'POST', path: '/v1/verify' },
+  models: { method: 'GET', path: '/v1/models' },
+  status: { method: 'GET', path: '/v1/status' },
+  share: { method: 'GET', path: '/v1/share' }
+} as const satisfies Readonly<Record<string, { method: 'GET' | 'HEAD' | 'POST'; path: `/v1/${string}` }>>
+
+export type RouteId = keyof typeof PATHS
+
+/** API §9: the only major version. */
+export const API_VERSIONS = ['v1'] as const
+
+/** Decisions §2: a larger request body is `E_TOO_LARGE`. */
+export const MAX_BODY_BYTES = 1024 * 1024

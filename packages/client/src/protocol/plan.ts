@@ -1,0 +1,61 @@
+import Type from 'typebox'
+import { BytesSchema, CountSchema } from './fields.ts'
+
+/**
+ * What an import would do with one upstream file: `store` fetches and stores it (or packs it into a stored tar), `annotate`
+ * puts it into the documents (licence, root config), `present` needs no fetch, `skip` does not store it.
+ */
+export const PlanFileSchema = Type.Object(
+  {
+    name: Type.String(),
+    size: BytesSchema,
+    action: Type.Union([Type.Literal('store'), Type.Literal('annotate'), Type.Literal('present'), Type.Literal('skip')]),
+    kind: Type.Optional(Type.String({ description: 'kind of the entry that it becomes or joins' })),
+    quant: Type.Optional(Type.String({ description: 'on weights' })),
+    reason: Type.Optional(Type.String({ description: 'on `skip`' }))
+  },
+  { title: 'PlanFile' }
+)
+export type PlanFile = Type.Static<typeof PlanFileSchema>
+
+/** `POST /v1/import/hf/plan` (additive): an import that fetches no weights. */
+export const ImportPlanSchema = Type.Object(
+  {
+    repo: Type.String(),
+    commit: Type.String({ description: '40 hex' }),
+    as: Type.String({ description: '`ns/name` that it would have' }),
+    files: Type.Array(PlanFileSchema),
+    totals: Type.Object({
+      files: CountSchema,
+      bytes: BytesSchema,
+      fetchFiles: CountSchema,
+      fetchBytes: BytesSchema,
+      storeFiles: CountSchema,
+      storeBytes: BytesSchema,
+      skipFiles: CountSchema,
+      skipBytes: BytesSchema
+    }),
+    quants: Type.Array(Type.String()),
+    license: Type.Optional(Type.String({ description: 'SPDX expression' })),
+    warnings: Type.Array(Type.String())
+  },
+  { title: 'ImportPlan' }
+)
+export type ImportPlan = Type.Static<typeof ImportPlanSchema>
+
+export const CatalogEntrySchema = Type.Object(
+  {
+    repo: Type.String({ description: '`owner/name`, as listed' }),
+    name: Type.String({ description: 'file or torrent name' }),
+    quant: Type.Optional(Type.String()),
+    sizeLabel: Type.String({ description: 'as the provider prints it' }),
+    seeds: CountSchema,
+    infohash: Type.String({ description: '`btih:<40 hex>`' })
+  },
+  { title: 'CatalogEntry' }
+)
+export type CatalogEntry = Type.Static<typeof CatalogEntrySchema>
+
+/** `GET /v1/catalog/search` (additive). */
+export const CatalogSearchSchema = Type.Object({ entries: Type.Array(CatalogEntrySchema) }, { title: 'CatalogSearch' })
+export type CatalogSearch = Type.Static<typeof CatalogSearchSchema>

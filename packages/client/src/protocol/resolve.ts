@@ -1,0 +1,45 @@
+import Type from 'typebox'
+import { BytesSchema, CountSchema, DigestSchema } from './fields.ts'
+
+const resolved = {
+  ref: Type.String({ description: 'canonical, the selector as typed' }),
+  ns: Type.String(),
+  name: Type.String(),
+  quant: Type.Optional(Type.String({ description: 'the member that was selected; absent for a reference by digest' })),
+  manifestDigest: DigestSchema,
+  indexDigest: Type.Optional(DigestSchema),
+  plan: Type.Literal('pending', { description: 'a constant without meaning' }),
+  planReason: Type.String({ description: 'a constant without meaning' })
+}
+
+/** API §2.2 */
+export const ResolveResultSchema = Type.Object(resolved, { title: 'ResolveResult' })
+export type ResolveResult = Type.Static<typeof ResolveResultSchema>
+
+/** API §2.3: a blob that is present. The manifest's metadata stand there when the manifest is present. */
+export const OpenFileSchema = Type.Object(
+  {
+    digest: DigestSchema,
+    path: Type.String({ description: 'absolute path of the blob' }),
+    size: BytesSchema,
+    name: Type.Optional(Type.String({ description: 'artifact-relative path' })),
+    kind: Type.Optional(Type.String({ description: 'e.g. `config`, `weights.gguf`' })),
+    role: Type.Optional(Type.String()),
+    variant: Type.Optional(Type.String()),
+    part: Type.Optional(CountSchema),
+    runtime: Type.Optional(Type.String())
+  },
+  { title: 'OpenFile' }
+)
+export type OpenFile = Type.Static<typeof OpenFileSchema>
+
+/** API §2.3 */
+export const OpenResultSchema = Type.Object(
+  {
+    ...resolved,
+    files: Type.Array(OpenFileSchema, { description: 'the index blob, the manifest blob, then its files in order; those present' }),
+    missing: Type.Optional(Type.Array(DigestSchema, { description: 'absent when nothing is missing' }))
+  },
+  { title: 'OpenResult' }
+)
+export type OpenResult = Type.Static<typeof OpenResultSchema>

@@ -1,0 +1,228 @@
+import Type, { type TObject, type TSchema } from 'typebox'
+import {
+  EnsureBodySchema,
+  ImportBtBodySchema,
+  ImportCatalogBodySchema,
+  ImportHfBodySchema,
+  ImportLocalBodySchema,
+  VerifyBodySchema
+} from './bodies.ts'
+import type { ErrorCode } from './error-codes.ts'
+import { RefSchema } from './fields.ts'
+import { InventorySchema } from './inventory.ts'
+import { JobListSchema, JobSchema } from './job.ts'
+import { PATHS, type RouteId } from './paths.ts'
+import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
+import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
+import { ShareResultSchema, StatusSchema } from './status.ts'
+
+/** A status, or several where the condition decides (the catalog's `E_SOURCE_UNAVAILABLE`). */
+export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
+
+export interface Route {
+  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly path: string
+  readonly summary: string
+  /** Not in the API document; added by decisions §2 without changing a documented field. */
+  readonly additive?: true
+  readonly params?: TObject
+  readonly query?: TObject
+  readonly body?: TObject
+  /** Status of success. */
+  readonly status: number
+  /** Absent for raw bytes. */
+  readonly response?: TSchema
+  /** Codes of responses. `E_INTERNAL`, `E_BAD_REQUEST` of the parser and the like go without saying. */
+  readonly errors: RouteErrors
+  /** Codes of a job that ends as failed. */
+  readonly jobErrors?: readonly ErrorCode[]
+}
+
+const GRAMMAR = { E_BAD_REQUEST: 400, E_PARSE: 400, E_LENGTH: 400 } as const
+
+const RESOLUTION = {
+  ...GRAMMAR,
+  E_UNKNOWN_REF: 404,
+  E_AMBIGUOUS_SELECTOR: 400,
+  E_NO_INDEX: 404,
+  E_INVALID_INDEX: 500,
+  E_NO_MEMBER: 400,
+  E_PIN_MISMATCH: 400,
+  E_CORRUPTION: 500
+} as const satisfies RouteErrors
+
+const HUB = {
+  E_BAD_REQUEST: 400,
+  E_UNKNOWN_REF: 502,
+  E_SOURCE_FORBIDDEN: 502,
+  E_RATE_LIMITED: 502,
+  E_SOURCE_UNAVAILABLE: 502
+} as const satisfies RouteErrors
+
+const FETCH_JOB = [
+  'E_NOT_IMPORTABLE',
+  'E_SOURCE_UNAVAILABLE',
+  'E_NO_SPACE',
+  'E_ABORTED',
+  'E_INTERNAL'
+] as const satisfies readonly ErrorCode[]
+
+const RefQuery = Type.Object({ ref: RefSchema })
+const BlobParams = Type.Object({ digest: Type.String({ description: '`sha256:<hex>`, or the bare hex' }) })
+
+/** Every route of the management API (API §4), as data: the HTTP layer, the client and the OpenAPI document use it. */
+export const ROUTES = {
+  resolve: {
+    ...PATHS.resolve,
+    summary: 'Resolve a reference to digests, from local state only',
+    query: RefQuery,
+    status: 200,
+    response: ResolveResultSchema,
+    errors: RESOLUTION
+  },
+  open: {
+    ...PATHS.open,
+    summary: 'Resolve, and list the blobs that are present',
+    query: RefQuery,
+    status: 200,
+    response: OpenResultSchema,
+    errors: RESOLUTION
+  },
+  ensure: {
+    ...PATHS.ensure,
+    summary: 'Make a model locally complete',
+    body: EnsureBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400 },
+    jobErrors: [
+      'E_PARSE',
+      'E_LENGTH',
+      'E_UNKNOWN_REF',
+      'E_AMBIGUOUS_SELECTOR',
+      'E_NO_INDEX',
+      'E_INVALID_INDEX',
+      'E_NO_MEMBER',
+      'E_PIN_MISMATCH',
+      'E_CORRUPTION',
+      ...FETCH_JOB
+    ]
+  },
+  job: {
+    ...PATHS.job,
+    summary: 'One job, a consistent snapshot',
+    params: Type.Object({ id: Type.String() }),
+    status: 200,
+    response: JobSchema,
+    errors: { E_NOT_FOUND: 404 }
+  },
+  jobs: { ...PATHS.jobs, summary: 'All jobs, newest first', status: 200, response: JobListSchema, errors: {} },
+  blob: {
+    ...PATHS.blob,
+    summary: 'The bytes of a blob, or one range of them',
+    params: BlobParams,
+    status: 200,
+    errors: { E_BAD_REQUEST: 400, E_NOT_FOUND: 404, E_PRECONDITION_FAILED: 412, E_RANGE_INVALID: 416 }
+  },
+  blobHead: {
+    ...PATHS.blobHead,
+    summary: 'The headers of the full blob',
+    params: BlobParams,
+    status: 200,
+    errors: { E_BAD_REQUEST: 400, E_NOT_FOUND: 404, E_PRECONDITION_FAILED: 412 }
+  },
+  importLocal: {
+    ...PATHS.importLocal,
+    summary: 'Import files and folders of this machine',
+    body: ImportLocalBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400 },
+    jobErrors: ['E_NOT_IMPORTABLE', 'E_INVALID_INDEX', 'E_SOURCE_NOT_REGULAR', 'E_NO_SPACE', 'E_ABORTED', 'E_INTERNAL']
+  },
+  importHf: {
+    ...PATHS.importHf,
+    summary: 'Import a repository of the model hub at one commit',
+    body: ImportHfBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: HUB,
+    jobErrors: ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', 'E_INVALID_INDEX', ...FETCH_JOB]
+  },
+  importHfPlan: {
+    ...PATHS.importHfPlan,
+    summary: 'What an import from the hub would fetch, store and skip',
+    additive: true,
+    body: ImportHfBodySchema,
+    status: 200,
+    response: ImportPlanSchema,
+    errors: { ...HUB, E_NOT_IMPORTABLE: 502 }
+  },
+  importBt: {
+    ...PATHS.importBt,
+    summary: 'Import a pinned artifact from a BitTorrent v2 swarm',
+    body: ImportBtBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400, E_NOT_IMPLEMENTED: 501 },
+    jobErrors: FETCH_JOB
+  },
+  importCatalog: {
+    ...PATHS.importCatalog,
+    summary: 'Anchored pull of a model that the community catalog lists',
+    body: ImportCatalogBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: {
+      E_BAD_REQUEST: 400,
+      E_UNKNOWN_REF: 400,
+      E_NOT_ANCHORED: 422,
+      E_SOURCE_FORBIDDEN: 502,
+      E_RATE_LIMITED: 502,
+      E_SOURCE_UNAVAILABLE: [502, 503]
+    },
+    jobErrors: ['E_INVALID_INDEX', ...FETCH_JOB]
+  },
+  catalogSearch: {
+    ...PATHS.catalogSearch,
+    summary: 'Search the community catalog',
+    additive: true,
+    query: Type.Object({ q: Type.String({ description: 'search terms' }) }),
+    status: 200,
+    response: CatalogSearchSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_UNAVAILABLE: 502 }
+  },
+  verify: {
+    ...PATHS.verify,
+    summary: 'Re-hash a model, a blob, or the whole store',
+    body: VerifyBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404 },
+    jobErrors: ['E_VERIFY_FAILED', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
+  },
+  models: {
+    ...PATHS.models,
+    summary: 'The local inventory',
+    status: 200,
+    response: InventorySchema,
+    errors: { E_INTERNAL: 500 }
+  },
+  status: {
+    ...PATHS.status,
+    summary: 'The daemon, its store and its swarm client',
+    additive: true,
+    status: 200,
+    response: StatusSchema,
+    errors: {}
+  },
+  share: {
+    ...PATHS.share,
+    summary: 'All that another node needs to import this artifact over the swarm',
+    additive: true,
+    query: RefQuery,
+    status: 200,
+    response: ShareResultSchema,
+    errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
+  }
+} as const satisfies Readonly<Record<RouteId, Route>>

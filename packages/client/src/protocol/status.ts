@@ -1,0 +1,88 @@
+import Type from 'typebox'
+import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
+
+/** One torrent of the swarm client. */
+export const TorrentStatusSchema = Type.Object(
+  {
+    infohash: Type.String({ description: '`btmh:1220<hex>`; `btih:<40 hex>` for a torrent of the catalog' }),
+    name: Type.String(),
+    manifestDigest: Type.Optional(DigestSchema),
+    ref: Type.Optional(Type.String({ description: 'a local name of the artifact, `ns/name:quant`' })),
+    state: Type.Union([Type.Literal('verifying'), Type.Literal('fetching'), Type.Literal('seeding')]),
+    sizeBytes: Type.Optional(BytesSchema),
+    peers: CountSchema,
+    downBytesPerSecond: BytesSchema,
+    upBytesPerSecond: BytesSchema,
+    uploadedBytes: BytesSchema
+  },
+  { title: 'TorrentStatus' }
+)
+export type TorrentStatus = Type.Static<typeof TorrentStatusSchema>
+
+/** An artifact that is complete but not announced, with the reason. */
+export const HeldBackSchema = Type.Object(
+  { manifestDigest: DigestSchema, ref: Type.Optional(Type.String()), reason: Type.String() },
+  { title: 'HeldBack' }
+)
+export type HeldBack = Type.Static<typeof HeldBackSchema>
+
+export const SwarmStatusSchema = Type.Object(
+  {
+    enabled: Type.Boolean(),
+    seed: Type.Boolean({ description: '`[swarm] seed`' }),
+    seeding: Type.Integer({ minimum: 0, description: 'artifacts that are announced' }),
+    heldBack: Type.Array(HeldBackSchema),
+    verifying: Type.Optional(
+      Type.Object(
+        { artifactsDone: CountSchema, artifactsTotal: CountSchema, bytesDone: BytesSchema, bytesTotal: BytesSchema },
+        { description: 'the re-hash at start-up, while it runs' }
+      )
+    ),
+    torrents: Type.Array(TorrentStatusSchema),
+    peers: CountSchema,
+    downBytesPerSecond: BytesSchema,
+    upBytesPerSecond: BytesSchema,
+    peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
+    webseedAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' }))
+  },
+  { title: 'SwarmStatus' }
+)
+export type SwarmStatus = Type.Static<typeof SwarmStatusSchema>
+
+/** `GET /v1/status` (additive). */
+export const StatusSchema = Type.Object(
+  {
+    pid: Type.Integer(),
+    version: Type.String(),
+    root: Type.String({ description: 'absolute path of the store' }),
+    startedAt: TimestampSchema,
+    jobs: Type.Object({ waiting: CountSchema, fetching: CountSchema, done: CountSchema, failed: CountSchema }),
+    store: Type.Object({
+      blobs: CountSchema,
+      bytes: BytesSchema,
+      freeBytes: Type.Optional(BytesSchema)
+    }),
+    swarm: SwarmStatusSchema
+  },
+  { title: 'Status' }
+)
+export type Status = Type.Static<typeof StatusSchema>
+
+/** `GET /v1/share` (additive): all that another node needs to import this artifact. */
+export const ShareResultSchema = Type.Object(
+  {
+    ref: Type.String(),
+    manifestDigest: DigestSchema,
+    infohash: InfohashSchema,
+    name: Type.String({ description: 'name of the torrent' }),
+    magnet: Type.String({ description: 'with `ws=` for each webseed and `x.pe=` for each peer' }),
+    webseeds: Type.Array(Type.String()),
+    peers: Type.Array(Type.String()),
+    trackers: Type.Array(Type.String()),
+    announced: Type.Boolean({ description: 'whether the artifact is being served to the swarm now' }),
+    note: Type.Optional(Type.String({ description: 'why not, or what limits who can reach it' })),
+    command: Type.String({ description: 'what to type on the other side' })
+  },
+  { title: 'ShareResult' }
+)
+export type ShareResult = Type.Static<typeof ShareResultSchema>
