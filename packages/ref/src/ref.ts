@@ -75,9 +75,9 @@ function parseSelector(text: string, repo: RepoId): { quant: string; tag?: strin
 function refuseBareSelector(text: string, repo: RepoId, canonical: string): RefError {
   const space = text.indexOf(' ')
   if (space > 0 && isTag(text.slice(0, space)) && isQuant(text.slice(space + 1))) {
-    return new RefError('bare-tag',
-      `${quote(text)} holds a space: a "+" in a query string decodes to one, send the tag separator as %2B`,
-      { repo, suggestion: `${canonical}:${text.replace(' ', '+')}` })
+    const suggestion = `${canonical}:${text.replace(' ', '+')}`
+    return new RefError('bare-tag', `${quote(text)} holds a space: a "+" in a query string decodes to one; for ${
+      suggestion} send the "+" as %2B`, { repo, suggestion })
   }
   if (isTag(text)) {
     return new RefError('bare-tag', `${quote(text)} is no quant, and a tag alone is no selector; write ${canonical}:${

@@ -1,0 +1,23 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { QUANT_WORDS, isQuant, isTag, parseTag } from '../src/index.ts'
+import { errorOf, quant, tag } from './arbitraries.ts'
+
+test('no tag is a quant, in any case', () => {
+  fc.assert(fc.property(tag, (text) => {
+    expect(parseTag(text)).toBe(text)
+    expect(isQuant(text.toLowerCase())).toBe(false)
+  }))
+  fc.assert(fc.property(quant, fc.boolean(), (text, upper) => {
+    expect(errorOf(() => parseTag(upper ? text.toUpperCase() : text)).reason).toBe('tag-banned')
+  }))
+  expect(QUANT_WORDS.some(isTag)).toBe(false)
+})
+
+test('form and bans have reasons of their own', () => {
+  expect(errorOf(() => parseTag('')).reason).toBe('tag-format')
+  expect(errorOf(() => parseTag('a b')).reason).toBe('tag-format')
+  expect(errorOf(() => parseTag('v1\n')).reason).toBe('tag-format')
+  expect(errorOf(() => parseTag('sha256:')).reason).toBe('tag-banned')
+  expect(errorOf(() => parseTag('Ud-x')).reason).toBe('tag-banned')
+})
