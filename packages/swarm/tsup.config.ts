@@ -4,5 +4,6 @@ export default library({
   index: 'src/index.ts',
   merkle: 'src/merkle.ts',
   metainfo: 'src/metainfo.ts',
-  bencode: 'src/bencode.ts'
+  bencode: 'src/bencode.ts',
+  foreign: 'src/foreign.ts'
 })
