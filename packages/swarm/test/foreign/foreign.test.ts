@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { encodeBencode } from '@svc/swarm/bencode'
 import { type ForeignLayout, type ForeignStorage, ForeignSwarm, type ForeignTorrent } from '@svc/swarm/foreign'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -24,10 +25,10 @@ async function peer(options: V1PeerOptions) {
   return started
 }
 
-async function swarm(uploadLimitBytesPerSecond = 0): Promise<ForeignSwarm> {
+async function swarm(uploadLimitBytesPerSecond = 0, dht: false | string[] = false): Promise<ForeignSwarm> {
   const started = await ForeignSwarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
-    dht: false,
+    dht,
     uploadLimitBytesPerSecond
   })
   cleanups.push(() => started.close())
@@ -197,6 +198,51 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     await leech.until((state) => state.seeding)
     expect((3 << 20) / ((performance.now() - started) / 1000)).toBeLessThan(1.5 * (1 << 20))
   })
+})
+
+test('two of us find one another through a DHT', async () => {
+  // @ts-ignore The package ships no types.
+  const { Client } = (await import('bittorrent-dht')) as unknown as {
+    Client: new (options: object) => {
+      listen(port: number, host: string, done: () => void): void
+      address(): { port: number }
+      destroy(done: () => void): void
+    }
+  }
+  const node = new Client({ bootstrap: false })
+  await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => new Promise<void>((resolve) => node.destroy(resolve)))
+  const bootstrap = [`127.0.0.1:${node.address().port}`]
+  const content = Buffer.from('a small model')
+  const info = encodeBencode({
+    length: content.length,
+    name: 'm.gguf',
+    'piece length': 16384,
+    pieces: createHash('sha1').update(content).digest()
+  })
+  const infohash = createHash('sha1').update(info).digest('hex')
+  const seed = joined(await swarm(0, bootstrap), infohash, [], {
+    info,
+    complete: true,
+    open: async (layout) => new MemoryFiles(layout, new Map([['m.gguf', content]]))
+  })
+  await seed.torrent.done
+  // The second one asks the DHT at the start and again after a while; it may be there before the first has announced.
+  let found: ReturnType<typeof joined> | undefined
+  await expect
+    .poll(
+      async () => {
+        await found?.torrent.leave()
+        found = joined(await swarm(0, bootstrap), infohash, [], { metadataTimeoutMs: 1_500 })
+        return found.torrent.done.then(
+          () => true,
+          () => false
+        )
+      },
+      { timeout: 15_000, interval: 10 }
+    )
+    .toBe(true)
+  expect(found!.files().files[0]!.equals(content)).toBe(true)
 })
 
 test('without a peer the metadata times out', async () => {
