@@ -5,5 +5,6 @@ export default library({
   merkle: 'src/merkle.ts',
   metainfo: 'src/metainfo.ts',
   bencode: 'src/bencode.ts',
+  'leaf-hasher': 'src/leaf-hasher.ts',
   foreign: 'src/foreign.ts'
 })

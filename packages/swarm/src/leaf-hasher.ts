@@ -1,0 +1,57 @@
+import { blockCount, BLOCK_BYTES, HASH_BYTES } from './merkle.ts'
+import { sha256Into } from './sha256.ts'
+
+// Loaded by its URL into whatever thread hashes a file: see leaf-hasher-url.ts.
+
+const MAX_FIRST_ALLOCATION = 16 * 1024 * 1024
+
+/** Computes the leaf layer of a stream (BEP 52): 32 bytes per 16 KiB block, however the stream is cut into chunks. */
+export interface LeafHasher {
+  update(chunk: Uint8Array): void
+  /** The leaf layer of all bytes so far: empty for no bytes. Ends the hasher. */
+  digest(): Uint8Array
+}
+
+/**
+ * One block is hashed at a time, straight out of the chunk; only a block that spans chunks is copied. `sizeBytes`, where
+ * known, sizes the result (up to 16 MiB at first, that is 8 GiB of data); it is a hint, not a check.
+ */
+export default function createLeafHasher(_options?: unknown, sizeBytes?: number): LeafHasher {
+  const expected = sizeBytes === undefined ? 0 : blockCount(sizeBytes) * HASH_BYTES
+  let leaves = new Uint8Array(Math.min(Math.max(expected, 64 * HASH_BYTES), MAX_FIRST_ALLOCATION))
+  let length = 0
+  const block = new Uint8Array(BLOCK_BYTES)
+  let held = 0
+  const put = (bytes: Uint8Array): void => {
+    if (length === leaves.length) {
+      const larger = new Uint8Array(leaves.length * 2)
+      larger.set(leaves)
+      leaves = larger
+    }
+    sha256Into(bytes, leaves, length)
+    length += HASH_BYTES
+  }
+  return {
+    update(chunk) {
+      let at = 0
+      if (held > 0) {
+        at = Math.min(BLOCK_BYTES - held, chunk.length)
+        block.set(at === chunk.length ? chunk : chunk.subarray(0, at), held)
+        held += at
+        if (held < BLOCK_BYTES) return
+        put(block)
+        held = 0
+      }
+      for (; at + BLOCK_BYTES <= chunk.length; at += BLOCK_BYTES) put(chunk.subarray(at, at + BLOCK_BYTES))
+      if (at < chunk.length) {
+        held = chunk.length - at
+        block.set(chunk.subarray(at))
+      }
+    },
+    digest() {
+      if (held > 0) put(block.subarray(0, held))
+      held = 0
+      return length === leaves.length ? leaves : leaves.slice(0, length)
+    }
+  }
+}
