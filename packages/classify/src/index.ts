@@ -1,1 +1,47 @@
-export {}
+export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
+export { checkNames, isReservedName, MAX_NAME_BYTES, nameProblem, type NameProblem } from './names.ts'
+export { compareNames } from './order.ts'
+export { configQuant, dtypeQuant, ggufQuant, projectorVariant } from './quant.ts'
+export {
+  GGUF_HEAD_BYTES,
+  MAX_CONFIG_BYTES,
+  MAX_LICENCE_BYTES,
+  MAX_SAFETENSORS_HEADER_BYTES,
+  requiredReads
+} from './reads.ts'
+export { isImportable, recognise, requireImportable } from './recognise.ts'
+export {
+  type AuxRole,
+  type CodeRole,
+  type Outcome,
+  outcomeOf,
+  type Row,
+  type SkipReason,
+  SPEC_VERSION,
+  TABLE
+} from './table.ts'
+export { type PlannedTarFile, planTar, type TarFile, type TarPlan, tarSizeBytes, type TarSource, writeTar } from './tar.ts'
+export type {
+  ArtifactPlan,
+  ConfigFacts,
+  Entry,
+  EntryContent,
+  EntryKind,
+  Facts,
+  FileUse,
+  GgufSummary,
+  HeaderProblem,
+  HeaderSummary,
+  ImportPlan,
+  LicenceFact,
+  ListedFile,
+  ModelConfigFacts,
+  ReadAt,
+  ReadKind,
+  Recognition,
+  RequiredRead,
+  SafetensorsSummary,
+  TarMember,
+  Warning,
+  WarningCode
+} from './types.ts'

@@ -1,0 +1,33 @@
+/** Why a name, a tar or a repository was refused; stable, for programs. */
+export type ClassifyErrorCode =
+  /** An upstream path that no artifact may contain (decisions §3). */
+  | 'E_BAD_NAME'
+  /** No weights and no adapters, or nothing that could be sealed (API §1.1 rule 2). */
+  | 'E_NOT_IMPORTABLE'
+  /** A name or a size that a ustar header cannot hold (decisions §4). */
+  | 'E_TAR_LIMIT'
+  /** A tar member delivered more or fewer bytes than announced. */
+  | 'E_TAR_CONTENT'
+  /** A fact that decides the sealed bytes was not supplied: see `requiredReads`. */
+  | 'E_MISSING_FACT'
+  /** A JSON text that is malformed, or deeper than allowed. */
+  | 'E_BAD_JSON'
+
+export interface ClassifyErrorDetails {
+  /** The upstream path, or the tar member, that was refused. */
+  readonly name?: string
+  /** Finer than the code, e.g. `dot-segment`, `duplicate-nfc`. */
+  readonly reason?: string
+}
+
+export class ClassifyError extends Error {
+  override readonly name = 'ClassifyError'
+  readonly code: ClassifyErrorCode
+  readonly details: ClassifyErrorDetails
+
+  constructor(code: ClassifyErrorCode, message: string, details: ClassifyErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.details = details
+  }
+}

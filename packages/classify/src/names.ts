@@ -1,0 +1,96 @@
+import { ClassifyError } from './errors.ts'
+import { compareNames } from './order.ts'
+
+/** Longest upstream path, in UTF-8 bytes (decisions §3). */
+export const MAX_NAME_BYTES = 1024
+
+/** What is wrong with an upstream path; the `reason` of an `E_BAD_NAME`. */
+export type NameProblem =
+  | 'empty'
+  | 'too-long'
+  | 'not-unicode'
+  | 'absolute'
+  | 'backslash'
+  | 'control-character'
+  | 'empty-segment'
+  | 'dot-segment'
+  | 'duplicate'
+  | 'duplicate-nfc'
+  | 'file-and-folder'
+
+const WORDS: Record<NameProblem, string> = {
+  empty: 'is empty',
+  'too-long': `is longer than ${MAX_NAME_BYTES} bytes`,
+  'not-unicode': 'is not well-formed Unicode',
+  absolute: 'begins with "/"',
+  backslash: 'contains a backslash',
+  'control-character': 'contains a control character',
+  'empty-segment': 'has an empty path segment',
+  'dot-segment': 'has a "." or ".." path segment',
+  duplicate: 'is listed twice',
+  'duplicate-nfc': 'equals another name after Unicode normalisation (NFC)',
+  'file-and-folder': 'is both a file and a folder'
+}
+
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const encoder = new TextEncoder()
+
+/** What forbids this one path, or undefined when it may be part of an artifact (decisions §3). */
+export function nameProblem(name: string): NameProblem | undefined {
+  if (name === '') return 'empty'
+  if (!name.isWellFormed()) return 'not-unicode'
+  if (name.length > MAX_NAME_BYTES || encoder.encode(name).length > MAX_NAME_BYTES) return 'too-long'
+  if (CONTROL.test(name)) return 'control-character'
+  if (name.includes('\\')) return 'backslash'
+  if (name.startsWith('/')) return 'absolute'
+  for (const segment of name.split('/')) {
+    if (segment === '') return 'empty-segment'
+    if (segment === '.' || segment === '..') return 'dot-segment'
+  }
+  return undefined
+}
+
+const refuse = (name: string, reason: NameProblem): never => {
+  throw new ClassifyError(
+    'E_BAD_NAME',
+    `the file name ${JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name)} ${WORDS[reason]}; rename it at its source`,
+    { name, reason }
+  )
+}
+
+/**
+ * Checks a whole listing: each path by itself, then that no two are equal after NFC and that no file is also a folder
+ * (both compared in NFC). The listing is refused whole (decisions §3); which name is reported does not depend on its order.
+ * @throws ClassifyError `E_BAD_NAME` with `details.name` and `details.reason` (a {@link NameProblem}).
+ */
+export function checkNames(names: Iterable<string>): void {
+  const sorted = [...names].sort(compareNames)
+  const byNfc = new Map<string, string>()
+  for (const name of sorted) {
+    const problem = nameProblem(name)
+    if (problem) refuse(name, problem)
+    const nfc = name.normalize('NFC')
+    const other = byNfc.get(nfc)
+    if (other !== undefined) refuse(name, other === name ? 'duplicate' : 'duplicate-nfc')
+    byNfc.set(nfc, name)
+  }
+  for (const nfc of byNfc.keys()) {
+    for (let slash = nfc.indexOf('/'); slash > 0; slash = nfc.indexOf('/', slash + 1)) {
+      const file = byNfc.get(nfc.slice(0, slash))
+      if (file !== undefined) refuse(file, 'file-and-folder')
+    }
+  }
+}
+
+/** First segments and folders that the artifact's own documents occupy (decisions §4); nothing upstream may sit below them. */
+const RESERVED = /^(?:manifest|modelconfig\.json|tokenizer\.tar)(?:\/|$)|(?:^|\/)adapter\.tar\//
+
+/** True when an entry of this name would collide with the torrent's `manifest` folder or with a file that sealing makes. */
+export const isReservedName = (name: string): boolean => RESERVED.test(name)
+
+/** The folder of a path with its trailing slash, or the empty string at the root. */
+export const folderOf = (name: string): string => name.slice(0, name.lastIndexOf('/') + 1)
+
+/** The last segment of a path. */
+export const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)

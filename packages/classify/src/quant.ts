@@ -1,0 +1,59 @@
+import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isQuantToken } from '@svc/ref'
+import { baseOf } from './names.ts'
+import { parseShardName } from './shards.ts'
+
+/** The quant of what names none (API §1.1, step 4 of the derivation). */
+export const RAW = 'raw'
+
+/** The longest dash-separated run that ends `stem` and is a quant token, or undefined. */
+function tokenAtEnd(stem: string): string | undefined {
+  // Runs from the longest (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
+  for (let start = Math.max(0, stem.length - 25); start < stem.length; start++) {
+    if (start > 0 && stem[start - 1] !== '-') continue
+    const run = stem.slice(start)
+    if (isQuantToken(run)) return run
+  }
+  return undefined
+}
+
+/**
+ * Step 1 of the quant derivation (API §1.1): the longest dash-separated suffix run of a GGUF's base name, without shard suffix
+ * and ending, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a token.
+ */
+export function ggufQuant(name: string): string {
+  const base = baseOf(name).replace(/\.gguf$/, '')
+  return tokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
+}
+
+/** The variant of a vision projector: the same rule on the lower-cased base name, or undefined (`mmproj-F16.gguf` is `f16`). */
+export function projectorVariant(name: string): string | undefined {
+  const base = baseOf(name).replace(/\.[^.]*$/, '').toLowerCase()
+  return tokenAtEnd(parseShardName(base)?.base ?? base)
+}
+
+const METHODS: ReadonlySet<string> = new Set([...CONFIG_QUANT_METHODS, ...CONFIG_QUANT_FORMATS])
+
+/**
+ * Step 2: the `quant_method`, else the `format`, of the root `config.json`'s `quantization_config`, when it is in the
+ * vocabulary, spelled exactly so. `compressed-tensors` is no word, so that its `format` is read.
+ */
+export const configQuant = (method: string | undefined, format: string | undefined): string | undefined =>
+  [method, format].find((word) => word !== undefined && METHODS.has(word))
+
+/** In the order that settles ties. */
+const DTYPE_QUANTS = [
+  ['BF16', 'bf16'],
+  ['F16', 'f16'],
+  ['F32', 'f32']
+] as const
+
+/**
+ * Step 3: the dtype with the most bytes. `bf16`, `f16` and `f32` win ties in this order, also against others; any other dtype
+ * with the most bytes gives `raw`, and so does a weights set without a byte.
+ */
+export function dtypeQuant(bytesByDtype: ReadonlyMap<string, number>): string {
+  let most = 0
+  for (const bytes of bytesByDtype.values()) most = Math.max(most, bytes)
+  if (most === 0) return RAW
+  return DTYPE_QUANTS.find(([dtype]) => bytesByDtype.get(dtype) === most)?.[1] ?? RAW
+}

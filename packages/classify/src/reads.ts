@@ -1,0 +1,31 @@
+import type { ListedFile, ReadKind, Recognition, RequiredRead } from './types.ts'
+
+/** The longest `config.json` that is read (decisions §4: the model config, which keeps it, is at most 1 MiB). */
+export const MAX_CONFIG_BYTES = 1024 * 1024
+/** The longest licence text that is read and kept (decisions §3). */
+export const MAX_LICENCE_BYTES = 256 * 1024
+/** Longest safetensors header; the format's own limit. */
+export const MAX_SAFETENSORS_HEADER_BYTES = 100_000_000
+/** Of a GGUF only the beginning is read: the general keys come before the vocabulary. */
+export const GGUF_HEAD_BYTES = 1024 * 1024
+
+const LIMITS: Record<ReadKind, number> = {
+  'safetensors-header': 8 + MAX_SAFETENSORS_HEADER_BYTES,
+  'gguf-head': GGUF_HEAD_BYTES,
+  config: MAX_CONFIG_BYTES,
+  licence: MAX_LICENCE_BYTES
+}
+
+/**
+ * The files whose bytes decide what is sealed, besides their digests, and how much of each is looked at. Sorted by kind, then by
+ * name. A `config` or `licence` with `sizeBytes > maxBytes` is not read at all.
+ */
+export function requiredReads(recognition: Recognition): RequiredRead[] {
+  const read = (what: ReadKind, { name, sizeBytes }: ListedFile): RequiredRead => ({ what, name, sizeBytes, maxBytes: LIMITS[what] })
+  return [
+    ...(recognition.config ? [read('config', recognition.config)] : []),
+    ...recognition.entries.filter(({ kind }) => kind === 'weights.gguf').map((file) => read('gguf-head', file)),
+    ...recognition.licences.map((file) => read('licence', file)),
+    ...recognition.entries.filter(({ kind }) => kind === 'weights.safetensors').map((file) => read('safetensors-header', file))
+  ]
+}

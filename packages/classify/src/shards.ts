@@ -1,0 +1,75 @@
+import { folderOf } from './names.ts'
+import { compareNames } from './order.ts'
+
+export interface ShardName {
+  /** What stands before the suffix. */
+  readonly base: string
+  /** As numbered: 1 to `total` in a proper set. */
+  readonly part: number
+  readonly total: number
+}
+
+const SHARD = /^(.*)[-_](\d{5,6})[-_]of[-_](\d{5,6})$/s
+
+/** Reads a shard suffix (`-00001-of-00003`, `_00001_of_00003`, five or six digits) off a name without its ending. */
+export function parseShardName(stem: string): ShardName | undefined {
+  const match = SHARD.exec(stem)
+  return match ? { base: match[1]!, part: Number(match[2]), total: Number(match[3]) } : undefined
+}
+
+export interface Shard extends ShardName {
+  readonly name: string
+  /** The set it belongs to: same folder, base, ending and total. */
+  readonly group: string
+}
+
+/** The shard that a weights path names, or undefined. Numbers outside 1..total are no shard numbering. */
+export function shardOf(name: string): Shard | undefined {
+  const folder = folderOf(name)
+  const dot = name.lastIndexOf('.')
+  const shard = parseShardName(name.slice(folder.length, dot))
+  if (!shard || shard.part < 1 || shard.part > shard.total) return undefined
+  return { ...shard, name, group: `${folder}${shard.base}*${shard.total}${name.slice(dot)}` }
+}
+
+export interface BrokenSet {
+  readonly group: string
+  /** The names that are there. */
+  readonly names: readonly string[]
+  /** The numbers that are not, e.g. `2-4, 7`; empty when only duplicates make the set unsound. */
+  readonly missing: string
+  /** Numbers that two names claim. */
+  readonly repeated: readonly number[]
+}
+
+const MAX_RUNS = 20
+
+/** The sets of which parts are missing or numbered twice, sorted by group. */
+export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
+  const sets = new Map<string, Shard[]>()
+  for (const shard of shards) {
+    const set = sets.get(shard.group)
+    if (set) set.push(shard)
+    else sets.set(shard.group, [shard])
+  }
+  const broken: BrokenSet[] = []
+  for (const [group, set] of sets) {
+    const sorted = set.map((shard) => shard.part).sort((a, b) => a - b)
+    const parts = [...new Set(sorted)]
+    const repeated = [...new Set(sorted.filter((part, i) => part === sorted[i - 1]))]
+    if (parts.length === set[0]!.total && repeated.length === 0) continue
+    broken.push({ group, names: set.map((shard) => shard.name).sort(compareNames), missing: missingRuns(parts, set[0]!.total), repeated })
+  }
+  return broken.sort((a, b) => compareNames(a.group, b.group))
+}
+
+/** The numbers of 1..total that sorted `parts` lacks, as runs: a hostile total of 999999 stays a short text. */
+function missingRuns(parts: readonly number[], total: number): string {
+  const runs: string[] = []
+  let next = 1
+  for (const part of [...parts, total + 1]) {
+    if (part > next) runs.push(part - 1 === next ? `${next}` : `${next}-${part - 1}`)
+    next = part + 1
+  }
+  return runs.length > MAX_RUNS ? `${runs.slice(0, MAX_RUNS).join(', ')}, …` : runs.join(', ')
+}

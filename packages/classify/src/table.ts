@@ -1,0 +1,131 @@
+/**
+ * The recognition table (API §1.1, decisions §3) as data. Rows are tried from top to bottom on the whole relative path,
+ * case-sensitively except for licence names; the first match wins. What no row matches is skipped as unrecognised.
+ *
+ * A change here changes sealed bytes: raise `SPEC_VERSION` with it.
+ */
+export const SPEC_VERSION = '1'
+
+export type AuxRole = 'imatrix' | 'vision-projector' | 'weights-index'
+export type CodeRole = 'model' | 'tokenization' | 'configuration' | 'processor'
+
+/** Why a file does not become part of an artifact. */
+export type SkipReason =
+  | 'training'
+  | 'housekeeping'
+  | 'nested-config'
+  | 'non-lora-trainables'
+  | 'incomplete-adapter'
+  | 'chat-template-superseded'
+  | 'reserved-name'
+  | 'unrecognised'
+
+export type Outcome =
+  | { readonly is: 'adapter'; readonly half: 'weights' | 'config' }
+  | { readonly is: 'skip'; readonly reason: SkipReason }
+  | { readonly is: 'aux'; readonly role: AuxRole }
+  | { readonly is: 'weights'; readonly format: 'gguf' | 'safetensors' }
+  | { readonly is: 'tokenizer' }
+  /** Of several templates the lowest rank wins. */
+  | { readonly is: 'chat-template'; readonly rank: number }
+  | { readonly is: 'code'; readonly role: CodeRole }
+  | { readonly is: 'config' }
+  /** `detect` is false for notices, which are kept but name no licence. */
+  | { readonly is: 'licence'; readonly detect: boolean }
+
+export interface Row {
+  /** Stable, for tests and diagnostics. */
+  readonly id: string
+  readonly match: RegExp
+  readonly becomes: Outcome
+}
+
+const LICENCE_TAIL = String.raw`(?:[-_ ][a-z0-9_ -]*(?:\.\d[a-z0-9-]*)*)?(?:\.(?:md|markdown|txt|text|rst|html?|pdf|lesser|lib|mit|bsd|isc|gpl|lgpl|agpl|mpl|apache)(?:[-.v]?\d[\d.]*)?)*`
+
+export const TABLE: readonly Row[] = [
+  // Adapters win over the folder skips: the adapter of a training checkpoint is worth keeping.
+  { id: 'adapter-weights', match: /(?:^|\/)adapter_model\.safetensors$/, becomes: { is: 'adapter', half: 'weights' } },
+  { id: 'adapter-config', match: /(?:^|\/)adapter_config\.json$/, becomes: { is: 'adapter', half: 'config' } },
+  // Above the folder skips for its warning's sake: it is skipped either way.
+  {
+    id: 'non-lora-trainables',
+    match: /(?:^|\/)non_lora_trainables\.bin$/,
+    becomes: { is: 'skip', reason: 'non-lora-trainables' }
+  },
+
+  { id: 'checkpoint-folder', match: /(?:^|\/)checkpoint-[^/]*\//, becomes: { is: 'skip', reason: 'training' } },
+  {
+    id: 'housekeeping-folder',
+    match: /(?:^|\/)(?:wandb|runs|logs|assets|__pycache__|benchmarks|\.eval_results)\//,
+    becomes: { is: 'skip', reason: 'housekeeping' }
+  },
+
+  // Before the general safetensors row: optimizer state is saved under that ending, too.
+  {
+    id: 'training-state',
+    match: /(?:^|\/)(?:rng_state[^/]*\.pth|(?:optimizer|scheduler)(?:_\d+)?\.(?:pt|pth|bin|safetensors)|trainer_state\.json|training_args\.bin)$/,
+    becomes: { is: 'skip', reason: 'training' }
+  },
+
+  { id: 'imatrix', match: /(?:^|\/)[^/]*imatrix[^/]*$/, becomes: { is: 'aux', role: 'imatrix' } },
+  { id: 'mmproj', match: /(?:^|\/)mmproj[^/]*$/, becomes: { is: 'aux', role: 'vision-projector' } },
+  {
+    id: 'weights-index',
+    match: /(?:^|\/)model\.safetensors\.index\.json$/,
+    becomes: { is: 'aux', role: 'weights-index' }
+  },
+  { id: 'gguf', match: /[^/]\.gguf$/, becomes: { is: 'weights', format: 'gguf' } },
+  { id: 'safetensors', match: /[^/]\.safetensors$/, becomes: { is: 'weights', format: 'safetensors' } },
+
+  {
+    id: 'tokenizer',
+    match: /(?:^|\/)(?:(?:tokenizer|tokenizer_config|special_tokens_map|added_tokens|preprocessor_config|processor_config)\.json|(?:vocab|merges)\.[^/]+)$/,
+    becomes: { is: 'tokenizer' }
+  },
+  {
+    id: 'tokenizer-model',
+    match: /^[^/]+\.model$|\/(?:tokenizer[^/]*|spiece|sentencepiece[^/]*)\.model$/,
+    becomes: { is: 'tokenizer' }
+  },
+
+  { id: 'chat-template-jinja', match: /(?:^|\/)chat_template\.jinja$/, becomes: { is: 'chat-template', rank: 0 } },
+  { id: 'chat-template-json', match: /(?:^|\/)chat_template\.json$/, becomes: { is: 'chat-template', rank: 1 } },
+  { id: 'chat-template-bare', match: /(?:^|\/)chat_template$/, becomes: { is: 'chat-template', rank: 2 } },
+
+  { id: 'code-model', match: /(?:^|\/)modeling_[^/]*\.py$/, becomes: { is: 'code', role: 'model' } },
+  { id: 'code-tokenization', match: /(?:^|\/)tokenization_[^/]*\.py$/, becomes: { is: 'code', role: 'tokenization' } },
+  {
+    id: 'code-configuration',
+    match: /(?:^|\/)configuration_[^/]*\.py$/,
+    becomes: { is: 'code', role: 'configuration' }
+  },
+  { id: 'code-processor', match: /(?:^|\/)[^/]*_processor\.py$/, becomes: { is: 'code', role: 'processor' } },
+
+  { id: 'config', match: /^config\.json$/, becomes: { is: 'config' } },
+  { id: 'nested-config', match: /\/config\.json$/, becomes: { is: 'skip', reason: 'nested-config' } },
+
+  {
+    id: 'notice',
+    match: new RegExp(String.raw`(?:^|/)notices?${LICENCE_TAIL}$`, 'i'),
+    becomes: { is: 'licence', detect: false }
+  },
+  {
+    id: 'licence',
+    match: new RegExp(String.raw`(?:^|/)(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`, 'i'),
+    becomes: { is: 'licence', detect: true }
+  },
+
+  {
+    id: 'housekeeping',
+    match: /(?:^|\/)(?:README[^/]*|\.gitattributes|\.eval_results|generation_config\.json)$|\.(?:pyc|eval_results)$/,
+    becomes: { is: 'skip', reason: 'housekeeping' }
+  }
+]
+
+const UNRECOGNISED: Outcome = { is: 'skip', reason: 'unrecognised' }
+
+/** The first row's outcome for one path; default-deny. */
+export function outcomeOf(name: string): Outcome {
+  for (const row of TABLE) if (row.match.test(name)) return row.becomes
+  return UNRECOGNISED
+}

@@ -1,0 +1,116 @@
+import { ClassifyError } from './errors.ts'
+import { nameProblem } from './names.ts'
+import { compareNames } from './order.ts'
+
+const BLOCK = 512
+const NAME_BYTES = 100
+const PREFIX_BYTES = 155
+/** Eleven octal digits: 8 GiB less one byte. */
+const MAX_SIZE_BYTES = 0o77777777777
+const encoder = new TextEncoder()
+
+export interface TarFile {
+  readonly name: string
+  readonly sizeBytes: number
+}
+
+export interface PlannedTarFile<T extends TarFile = TarFile> {
+  readonly file: T
+  /** The member's 512-byte header. */
+  readonly header: Uint8Array
+  readonly headerOffset: number
+  readonly dataOffset: number
+}
+
+export interface TarPlan<T extends TarFile = TarFile> {
+  /** In tar order: sorted by name bytes. */
+  readonly members: readonly PlannedTarFile<T>[]
+  /** Of the whole tar. */
+  readonly sizeBytes: number
+}
+
+/**
+ * Lays out the deterministic tar of regular files (decisions §4): POSIX ustar, byte for byte what GNU tar writes of byte-sorted
+ * names with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
+ * @throws ClassifyError `E_TAR_LIMIT` for a name or size that a ustar header cannot hold, `E_BAD_NAME` for a name that is
+ *   forbidden or given twice.
+ */
+export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
+  const members: PlannedTarFile<T>[] = []
+  let offset = 0
+  let previous: string | undefined
+  for (const file of [...files].sort((a, b) => compareNames(a.name, b.name))) {
+    const reason = file.name === previous ? 'duplicate' : nameProblem(file.name)
+    if (reason) throw new ClassifyError('E_BAD_NAME', `the tar member name ${JSON.stringify(file.name)} is not allowed (${reason})`, { name: file.name, reason })
+    members.push({ file, header: ustarHeader(file), headerOffset: offset, dataOffset: offset + BLOCK })
+    offset += BLOCK + Math.ceil(file.sizeBytes / BLOCK) * BLOCK
+    previous = file.name
+  }
+  return { members, sizeBytes: offset + 2 * BLOCK }
+}
+
+/** The size of a tar with these members. @throws as {@link planTar}. */
+export const tarSizeBytes = (files: Iterable<TarFile>): number => planTar(files).sizeBytes
+
+export interface TarSource extends TarFile {
+  /** Called once, when the member's turn comes. */
+  open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
+/**
+ * Streams the tar of {@link planTar}; members are opened one after the other and their chunks passed on as they are.
+ * @throws as {@link planTar} before the first byte; ClassifyError `E_TAR_CONTENT` when a member's bytes are more or fewer than
+ *   announced (what was written until then is no tar); whatever `open` throws.
+ */
+export async function* writeTar(files: Iterable<TarSource>): AsyncGenerator<Uint8Array, void, void> {
+  for (const { file, header } of planTar(files).members) {
+    yield header
+    let left = file.sizeBytes
+    for await (const chunk of file.open()) {
+      left -= chunk.length
+      if (left < 0) throw wrongLength(file, 'more')
+      if (chunk.length > 0) yield chunk
+    }
+    if (left > 0) throw wrongLength(file, 'fewer')
+    const padding = (BLOCK - (file.sizeBytes % BLOCK)) % BLOCK
+    if (padding > 0) yield new Uint8Array(padding)
+  }
+  yield new Uint8Array(2 * BLOCK)
+}
+
+const wrongLength = (file: TarFile, which: string): ClassifyError =>
+  new ClassifyError('E_TAR_CONTENT', `${JSON.stringify(file.name)} has ${which} bytes than the ${file.sizeBytes} announced; it changed while it was read`, { name: file.name })
+
+/** The fields that are not constant stand at their POSIX.1-1988 offsets. */
+function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > MAX_SIZE_BYTES)
+    throw new ClassifyError('E_TAR_LIMIT', `${JSON.stringify(name)} has ${sizeBytes} bytes; a tar member has at most ${MAX_SIZE_BYTES}`, { name, reason: 'size' })
+  const header = new Uint8Array(BLOCK)
+  const put = (offset: number, text: string): void => void encoder.encodeInto(text, header.subarray(offset))
+  const path = splitName(name)
+  header.set(path.name, 0)
+  put(100, '0000644\0')
+  put(108, '0000000\0')
+  put(116, '0000000\0')
+  put(124, `${sizeBytes.toString(8).padStart(11, '0')}\0`)
+  put(136, '00000000000\0')
+  put(148, '        ')
+  put(156, '0')
+  put(257, 'ustar\x0000')
+  put(329, '0000000\0')
+  put(337, '0000000\0')
+  header.set(path.prefix, 345)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  put(148, `${sum.toString(8).padStart(6, '0')}\0 `)
+  return header
+}
+
+/** As GNU tar splits: names over 100 bytes at the last slash that leaves at most 155 bytes before it. */
+function splitName(name: string): { readonly prefix: Uint8Array; readonly name: Uint8Array } {
+  const bytes = encoder.encode(name)
+  if (bytes.length <= NAME_BYTES) return { prefix: new Uint8Array(0), name: bytes }
+  const slash = bytes.lastIndexOf(0x2f, PREFIX_BYTES)
+  if (slash <= 0 || bytes.length - slash - 1 > NAME_BYTES)
+    throw new ClassifyError('E_TAR_LIMIT', `the path ${JSON.stringify(name)} does not fit into a tar header: ${PREFIX_BYTES} bytes of folders and ${NAME_BYTES} of name; shorten it at its source`, { name, reason: 'name' })
+  return { prefix: bytes.subarray(0, slash), name: bytes.subarray(slash + 1) }
+}
