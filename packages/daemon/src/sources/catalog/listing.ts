@@ -1,0 +1,68 @@
+import { ggufQuant } from '@svc/classify'
+import { parseMagnetTopics } from '@svc/swarm'
+
+/** One torrent of a catalog: it carries one weights file, and a repository can have several. */
+export interface CatalogEntry {
+  /** `owner/name` as listed. */
+  readonly repo: string
+  readonly sizeLabel: string
+  readonly seeds: number
+  /** BitTorrent v1, 40 lower-case hex characters. */
+  readonly infohash: string
+  /** `dn` of the magnet: the weights file's name. */
+  readonly displayName: string
+  /** What the name says by the recognition rules (decisions §3); `raw` where it says nothing. */
+  readonly quant: string
+  readonly trackers: readonly string[]
+  /** `ws` of the magnet, and the 40-hex revision that its path ends in. */
+  readonly webseed: { readonly url: string; readonly revision: string } | undefined
+}
+
+const LINE = /^(\S+) {2}(.{1,64}?) {2}(\d{1,9}) seeds? {2}(magnet:\S+)$/
+const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}\/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/
+const MAX_LINES = 10_000
+const MAX_LINE_CHARACTERS = 16_384
+const MAX_TRACKERS = 50
+
+/** Text lines of four fields separated by two spaces (decisions §8). A line that is not one is skipped. */
+export function parseListing(text: string): CatalogEntry[] {
+  const entries: CatalogEntry[] = []
+  for (const line of text.split('\n').slice(0, MAX_LINES)) {
+    const entry = line.length <= MAX_LINE_CHARACTERS ? parseLine(line.replace(/\r$/, '')) : undefined
+    if (entry) entries.push(entry)
+  }
+  return entries
+}
+
+function parseLine(line: string): CatalogEntry | undefined {
+  const match = LINE.exec(line)
+  if (!match) return undefined
+  const [, repo, sizeLabel, seeds, magnet] = match as unknown as [string, string, string, string, string]
+  if (!REPO.test(repo)) return undefined
+  try {
+    const topics = parseMagnetTopics(magnet)
+    if (topics.infohashV1 === undefined) return undefined
+    const displayName = topics.name ?? ''
+    return {
+      repo,
+      sizeLabel,
+      seeds: Number(seeds),
+      infohash: Buffer.from(topics.infohashV1).toString('hex'),
+      displayName,
+      quant: ggufQuant(displayName.slice(displayName.lastIndexOf('/') + 1)),
+      trackers: topics.trackers.filter((url) => /^(https?|udp):\/\//.test(url)).slice(0, MAX_TRACKERS),
+      webseed: topics.webseeds.map(pinnedWebseed).find((webseed) => webseed !== undefined)
+    }
+  } catch {
+    return undefined
+  }
+}
+
+/** A web seed counts only when its path ends in the revision that it is pinned to. */
+function pinnedWebseed(url: string): CatalogEntry['webseed'] {
+  if (!URL.canParse(url)) return undefined
+  const { protocol, pathname, search } = new URL(url)
+  const revision = /\/([0-9a-f]{40})\/?$/.exec(pathname)?.[1]
+  if (!/^https?:$/.test(protocol) || search !== '' || revision === undefined) return undefined
+  return { url: url.replace(/\/+$/, ''), revision }
+}

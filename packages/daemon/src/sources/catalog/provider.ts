@@ -1,0 +1,76 @@
+import { type Dispatcher, request } from 'undici'
+import { DaemonError } from '../../errors.ts'
+import { type CatalogEntry, parseListing } from './listing.ts'
+import { parseRecord } from './record.ts'
+
+/** A community catalog of model torrents. The daemon asks it itself; magnets of callers are never taken (API §4). */
+export interface CatalogProvider {
+  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty answer or 404 gives no entries. */
+  search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]>
+  /**
+   * The provider's own SHA-256 per path, for models that are gone from the hub; undefined where it has none.
+   * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
+   */
+  record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined>
+}
+
+const MAX_LISTING_BYTES = 4 << 20
+const MAX_RECORD_BYTES = 16 << 20
+const TIMEOUT_MS = 30_000
+
+/** Speaks the public provider's text format (decisions §8). */
+export class HttpCatalogProvider implements CatalogProvider {
+  readonly #endpoint: string
+  readonly #dispatcher: Dispatcher
+
+  /** `endpoint`: http or https URL, with or without a trailing slash. */
+  constructor(endpoint: string, dispatcher: Dispatcher) {
+    this.#endpoint = endpoint.replace(/\/+$/, '')
+    this.#dispatcher = dispatcher
+  }
+
+  async search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]> {
+    const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
+    return text === undefined ? [] : parseListing(text)
+  }
+
+  async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
+    const path = repo.split('/').map(encodeURIComponent).join('/')
+    const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
+    return text === undefined ? undefined : parseRecord(text)
+  }
+
+  async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS)
+    const both = signal ? AbortSignal.any([signal, timeout]) : timeout
+    const unavailable = (what: string, cause?: unknown) =>
+      new DaemonError('E_SOURCE_UNAVAILABLE', `the catalog ${what}; is [catalog] endpoint right, and is it reachable?`, {
+        status: 502,
+        cause
+      })
+    try {
+      const { statusCode, body } = await request(this.#endpoint + path, {
+        dispatcher: this.#dispatcher,
+        signal: both,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS
+      })
+      if (statusCode !== 200) {
+        await body.dump({ limit: 64 << 10 })
+        if (statusCode === 404) return undefined
+        throw unavailable(`answered ${statusCode}`)
+      }
+      const chunks: Uint8Array[] = []
+      let bytes = 0
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        bytes += chunk.length
+        if (bytes > maxBytes) throw unavailable(`sent more than ${maxBytes} bytes`)
+        chunks.push(chunk)
+      }
+      return new TextDecoder().decode(Buffer.concat(chunks))
+    } catch (error) {
+      if (error instanceof DaemonError || signal?.aborted) throw error
+      throw unavailable('could not be reached', error)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseListing } from '../../../src/sources/catalog/listing.ts'
+import { parseRecord } from '../../../src/sources/catalog/record.ts'
+import { selectEntry } from '../../../src/sources/catalog/select.ts'
+
+const HASH = 'c'.repeat(40)
+const REVISION = 'd'.repeat(40)
+const magnet = (dn: string, hash = HASH) =>
+  `magnet:?xt=urn:btih:${hash}&dn=${encodeURIComponent(dn)}&tr=udp%3A%2F%2F127.0.0.1%3A1&tr=wss%3A%2F%2Fx%2Fy&ws=${encodeURIComponent(`http://127.0.0.1:9/o/m/resolve/${REVISION}`)}`
+const line = (repo: string, dn: string, hash?: string) => `${repo}  1.5 GiB  12 seeds  ${magnet(dn, hash)}`
+
+describe('a listing', () => {
+  test('gives its fields', () => {
+    expect(parseListing(`${line('Org/Model', 'model-q4_k_m.gguf')}\r\n`)).toEqual([
+      {
+        repo: 'Org/Model',
+        sizeLabel: '1.5 GiB',
+        seeds: 12,
+        infohash: HASH,
+        displayName: 'model-q4_k_m.gguf',
+        quant: 'q4_k_m',
+        trackers: ['udp://127.0.0.1:1'],
+        webseed: { url: `http://127.0.0.1:9/o/m/resolve/${REVISION}`, revision: REVISION }
+      }
+    ])
+  })
+  test('skips what is no line', () => {
+    const bad = [
+      '',
+      'Org/Model 1 GiB 12 seeds magnet:?x',
+      'Org/Model  1 GiB  many seeds  magnet:?xt=urn:btih:' + HASH,
+      '../etc  1 GiB  1 seeds  ' + magnet('x'),
+      'Org/Model  1 GiB  1 seeds  http://127.0.0.1/',
+      'Org/Model  1 GiB  1 seeds  magnet:?dn=x',
+      'Org/Model  1 GiB  1 seeds  magnet:?xt=urn:btih:zz',
+      `Org/Model  1 GiB  1 seeds  magnet:?xt=urn:btmh:1220${'a'.repeat(64)}`,
+      'x'.repeat(20_000)
+    ]
+    expect(parseListing([...bad, line('A/b', 'x.gguf'), ...bad].join('\n'))).toHaveLength(1)
+  })
+  test('takes anything', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 500 }), (text) => void parseListing(text)))
+  })
+  test('a web seed without a revision is none', () => {
+    const text = `A/b  1 GiB  1 seeds  magnet:?xt=urn:btih:${HASH}&dn=x&ws=http%3A%2F%2F127.0.0.1%2Fmain`
+    expect(parseListing(text)[0]!.webseed).toBeUndefined()
+  })
+})
+
+describe('the choice of a torrent', () => {
+  const entries = parseListing(
+    [
+      line('A/b', 'm-q4_k_m.gguf', '1'.repeat(40)),
+      line('A/b', 'm-q4_k_s.gguf', '2'.repeat(40)),
+      line('A/b', 'm-q8_0.gguf', '3'.repeat(40)),
+      line('A/one', 'm.gguf', '4'.repeat(40)),
+      line('A/raw', 'm-Q4_K_M.gguf', '5'.repeat(40)),
+      line('A/raw', 'm-Q8_0.gguf', '6'.repeat(40))
+    ].join('\n')
+  )
+  const failure = (code: string, candidates?: string[]) => expect.objectContaining({ code, ...(candidates ? { candidates } : {}) })
+
+  test.each([
+    ['A/b', 'q8_0', '3'],
+    ['A/b', 'q8', '3'],
+    ['A/b', 'm-q4_k_s.gguf', '2'],
+    ['A/one', undefined, '4'],
+    ['a/ONE', undefined, '4'],
+    ['A/raw', 'm-Q8_0.gguf', '6']
+  ])('%s %s', (repo, quant, hash) => {
+    expect(selectEntry(entries, repo, quant).infohash[0]).toBe(hash)
+  })
+  test.each([
+    ['A/x', undefined, 'E_UNKNOWN_REF', ['A/b', 'A/one', 'A/raw']],
+    ['A/b', undefined, 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s', 'q8_0']],
+    ['A/b', 'q4', 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s']],
+    ['A/b', 'q2_k', 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s', 'q8_0']],
+    ['A/raw', undefined, 'E_BAD_REQUEST', ['m-Q4_K_M.gguf', 'm-Q8_0.gguf']]
+  ])('%s %s: %s', (repo, quant, code, candidates) => {
+    expect(() => selectEntry(entries, repo, quant)).toThrowError(failure(code, candidates))
+  })
+})
+
+describe("the provider's record", () => {
+  const sum = 'a'.repeat(64)
+  test('is found in a page', () => {
+    const page = `<html>{"x": {"manifest": ${JSON.stringify(`${sum}  m.gguf\n${'b'.repeat(64)}  sub/a b.json\r\nnoise\n`)}}}`
+    expect(parseRecord(page)).toEqual(
+      new Map([
+        ['m.gguf', sum],
+        ['sub/a b.json', 'b'.repeat(64)]
+      ])
+    )
+  })
+  test.each([
+    ['nothing', ''],
+    ['no string', '{"manifest": 5}'],
+    ['an open string', '{"manifest": "abc'],
+    ['an empty list', '{"manifest": ""}'],
+    ['two answers', `{"manifest": "${sum}  a"}{"manifest": "${'b'.repeat(64)}  a"}`]
+  ])('%s', (_, page) => {
+    expect(parseRecord(page)).toBeUndefined()
+  })
+  test('takes anything', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseRecord(`"manifest":"${text}`)))
+  })
+})
