@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
 const conditions = ['svc-source']
+const report = process.env['SVC_TEST_REPORT']
 
 export default defineConfig({
   resolve: { conditions },
@@ -13,6 +14,11 @@ export default defineConfig({
     execArgv: ['--conditions=svc-source'],
     maxWorkers: 2,
     testTimeout: 30_000,
-    hookTimeout: 30_000
+    hookTimeout: 30_000,
+    reporters: [
+      'default',
+      './scripts/skipped-reporter.ts',
+      ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', { outputFile: string }]])
+    ]
   }
 })
