@@ -1,1 +1,35 @@
-export {}
+export { canonicalBytes, MAX_DOCUMENT_BYTES, parseCanonical, sealDocument } from './canonical.ts'
+export { ManifestError, type ManifestErrorCode, type ManifestErrorReason } from './errors.ts'
+export {
+  ADAPTER_NAME,
+  AUX_ROLES,
+  CODE_ROLES,
+  CONFIG_NAME,
+  compareFiles,
+  defectOfName,
+  FILE_KINDS,
+  isFileKind,
+  TOKENIZER_NAME
+} from './file-rules.ts'
+export { parseManifest, parseSealedManifest, sealManifest } from './manifest.ts'
+export { MAX_MODEL_CONFIG_BYTES, type ModelConfig, parseModelConfig, sealModelConfig } from './model-config.ts'
+export { mergeIndex, parseIndex, sealIndex } from './model-index.ts'
+export { parseRecord, sealRecord } from './record.ts'
+export {
+  type ArtifactFile,
+  type ArtifactTorrent,
+  manifestPath,
+  pieceLayersOf,
+  pieceLengthFor,
+  torrentName,
+  torrentOf
+} from './torrent.ts'
+export type {
+  DistributionRecord,
+  FileKind,
+  IndexMember,
+  Manifest,
+  ManifestFile,
+  ModelIndex,
+  Sealed
+} from './types.ts'

@@ -1,0 +1,105 @@
+import { digestFromBytes } from '@svc/ref'
+import { sha256 } from '@svc/swarm/merkle'
+import canonicalize from 'canonicalize'
+import { ManifestError, type ManifestErrorCode } from './errors.ts'
+import type { Sealed } from './types.ts'
+
+/** Largest document that is read or sealed (decisions §4). */
+export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+const MAX_DEPTH = 64
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const toUtf8 = new TextEncoder()
+
+/** Counts brackets outside of strings, before anything is built. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const character = text.charCodeAt(i)
+    if (inString) {
+      if (character === 0x5c) i++
+      else if (character === 0x22) inString = false
+    } else if (character === 0x22) inString = true
+    else if (character === 0x5b || character === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (character === 0x5d || character === 0x7d) depth--
+  }
+  return deepest
+}
+
+/** Strings, booleans, safe integers, arrays and plain objects are all that a document holds. */
+function requirePlain(root: unknown, code: ManifestErrorCode): void {
+  const queue: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
+  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+    const { value, depth } = item
+    if (typeof value === 'string' || typeof value === 'boolean') continue
+    if (typeof value === 'number') {
+      if (Number.isSafeInteger(value)) continue
+      throw new ManifestError(code, 'value', `${value} is not a safe integer: documents hold no other numbers`)
+    }
+    if (typeof value !== 'object' || value === null) {
+      throw new ManifestError(code, 'value', `a document holds no ${value === null ? 'null' : typeof value}`)
+    }
+    // Also ends a cycle.
+    if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) {
+      throw new ManifestError(code, 'value', 'a document holds plain objects and arrays only')
+    }
+    const children: readonly unknown[] = Array.isArray(value) ? Array.from(value) : Object.values(value)
+    for (const child of children) queue.push({ value: child, depth: depth + 1 })
+  }
+}
+
+/**
+ * The RFC 8785 (JCS) bytes of a plain value: keys sorted by UTF-16 code units, no white space, no newline.
+ * @throws ManifestError with `code`: `value` (float, null, unsafe integer, undefined, lone surrogate, other classes), `depth`.
+ */
+export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVALID'): Uint8Array {
+  requirePlain(value, code)
+  try {
+    return toUtf8.encode(canonicalize(value))
+  } catch (cause) {
+    throw new ManifestError(code, 'value', 'a string of the document is not well-formed Unicode', { cause })
+  }
+}
+
+/**
+ * Reads the bytes of a document strictly: size limit, fatal UTF-8, depth, JSON, plain values, and the bytes must be the
+ * canonical ones (which also refuses repeated keys, escapes and spellings of numbers that RFC 8785 does not use).
+ * @throws ManifestError `E_CORRUPTION`: `too-large`, `utf8`, `depth`, `json`, `value`, `not-canonical`.
+ */
+export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMENT_BYTES): unknown {
+  const corrupt = 'E_CORRUPTION'
+  if (bytes.length > maxBytes) {
+    throw new ManifestError(corrupt, 'too-large', `the document has ${bytes.length} bytes, at most ${maxBytes} are read`)
+  }
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch (cause) {
+    throw new ManifestError(corrupt, 'utf8', 'the document is not UTF-8', { cause })
+  }
+  if (depthOf(text) > MAX_DEPTH) throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
+  }
+  const again = canonicalBytes(value, corrupt)
+  if (again.length !== bytes.length || !again.every((byte, i) => byte === bytes[i])) {
+    throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
+  }
+  return value
+}
+
+/** Seals a checked document. @throws ManifestError `E_INVALID` `too-large`, `value`. */
+export function sealDocument<T>(document: T, maxBytes: number = MAX_DOCUMENT_BYTES): Sealed<T> {
+  const bytes = canonicalBytes(document)
+  if (bytes.length > maxBytes) {
+    throw new ManifestError('E_INVALID', 'too-large', `the document has ${bytes.length} bytes, at most ${maxBytes} fit`)
+  }
+  return { document, bytes, digest: digestFromBytes(sha256(bytes)) }
+}

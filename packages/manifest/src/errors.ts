@@ -1,0 +1,55 @@
+/** `E_INVALID`: what was to be sealed is refused. `E_CORRUPTION`: bytes that were read are no such document. */
+export type ManifestErrorCode = 'E_INVALID' | 'E_CORRUPTION'
+
+/** The one defect found; stable, for programs. */
+export type ManifestErrorReason =
+  /** Bytes: over the size limit, no UTF-8, no JSON, too deep, a float, null or unsafe integer, not in RFC 8785 form. */
+  | 'too-large'
+  | 'utf8'
+  | 'json'
+  | 'depth'
+  | 'value'
+  | 'not-canonical'
+  /** A field is absent or of the wrong type or form; `details.field` names it. */
+  | 'field'
+  | 'kind'
+  | 'role'
+  | 'path'
+  | 'name-duplicate'
+  | 'name-conflict'
+  | 'digest-conflict'
+  | 'merkle-root'
+  | 'config-count'
+  | 'tokenizer-count'
+  | 'chat-template-count'
+  | 'file-name'
+  | 'file-order'
+  | 'total-size'
+  | 'members-empty'
+  | 'quant'
+  | 'quant-duplicate'
+  | 'member-order'
+  | 'infohash'
+  | 'torrent-name'
+  | 'piece-length'
+  | 'torrent'
+
+/** The one error class of this package. */
+export class ManifestError extends Error {
+  override readonly name = 'ManifestError'
+  readonly code: ManifestErrorCode
+  readonly reason: ManifestErrorReason
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    code: ManifestErrorCode,
+    reason: ManifestErrorReason,
+    message: string,
+    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {}
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.reason = reason
+    this.details = options.details ?? {}
+  }
+}

@@ -1,0 +1,113 @@
+import { digestFromBytes, isDigest } from '@svc/ref'
+import { sha256 } from '@svc/swarm/merkle'
+import { parseCanonical, sealDocument } from './canonical.ts'
+import type { ManifestErrorCode } from './errors.ts'
+import { FieldReader } from './field.ts'
+import { checkKind, checkNames, compareFiles, defectOfName, isFileKind } from './file-rules.ts'
+import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
+
+/** Largest total of a torrent's files that clients accept. */
+const MAX_TOTAL_BYTES = 2 ** 48 - 1
+
+/** Checks one entry by itself. */
+function checkFile(read: FieldReader, value: unknown, field: string): ManifestFile {
+  const file = read.object(value, field)
+  const name = read.text(file['name'], `${field}.name`)
+  const defect = defectOfName(name)
+  if (defect !== undefined) read.fail('path', `${JSON.stringify(name)} is no usable file name: ${defect}`, { name })
+  const kind = file['kind']
+  if (!isFileKind(kind)) read.fail('kind', `${name}: unknown kind ${JSON.stringify(kind)}`, { name })
+  const size = read.count(file['size'], `${field}.size`)
+  read.digest(file['digest'], `${field}.digest`)
+  if (size > 0) {
+    const root = file['bt'] === undefined ? undefined : read.object(file['bt'], `${field}.bt`)['merkleRoot']
+    if (!isDigest(root)) read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })
+    if (/^sha256:0+$/.test(root)) read.fail('merkle-root', `${name}: bt.merkleRoot is all zero`, { name })
+  } else if (file['bt'] !== undefined) {
+    read.fail('merkle-root', `${name}: an empty file has no bt.merkleRoot`, { name })
+  }
+  if (file['part'] !== undefined) read.count(file['part'], `${field}.part`)
+  for (const key of ['role', 'variant', 'runtime']) {
+    if (file[key] !== undefined) read.text(file[key], `${field}.${key}`)
+  }
+  checkKind(read, kind, name, file)
+  return value as ManifestFile
+}
+
+/** Checks everything that decisions §4 demands of a manifest; unknown fields pass. */
+function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
+  const read = new FieldReader(code)
+  const document = read.object(value, 'the manifest')
+  read.constant(document['schemaVersion'], 'schemaVersion', 1)
+  read.constant(document['artifactType'], 'artifactType', 'model')
+  const files = read.array(document['files'], 'files').map((file, i) => checkFile(read, file, `files[${i}]`))
+  for (const [key, annotation] of Object.entries(read.object(document['annotations'], 'annotations'))) {
+    if (typeof annotation !== 'string') read.fail('field', 'annotations must be strings', { field: `annotations.${key}` })
+  }
+  const countOf = (kind: FileKind): number => files.filter((file) => file.kind === kind).length
+  if (countOf('config') !== 1) read.fail('config-count', 'a manifest has exactly one config entry')
+  if (countOf('tokenizer') > 1) read.fail('tokenizer-count', 'a manifest has at most one tokenizer entry')
+  if (countOf('chat-template') > 1) read.fail('chat-template-count', 'a manifest has at most one chat-template entry')
+  checkNames(read, files.map((file) => file.name))
+  const byDigest = new Map<string, ManifestFile>()
+  let totalBytes = 0
+  for (const [i, file] of files.entries()) {
+    if (i > 0 && compareFiles(files[i - 1]!, file) >= 0) {
+      read.fail('file-order', `${file.name}: entries are sorted by kind, then by the bytes of their names`, { name: file.name })
+    }
+    const twin = byDigest.get(file.digest)
+    if (twin !== undefined && (twin.size !== file.size || twin.bt?.merkleRoot !== file.bt?.merkleRoot)) {
+      read.fail('digest-conflict', `${file.name}: same digest as ${twin.name}, other size or merkle root`, { name: file.name })
+    }
+    byDigest.set(file.digest, file)
+    totalBytes += file.size
+    if (totalBytes > MAX_TOTAL_BYTES) read.fail('total-size', 'the files are too large together')
+  }
+  return value as Manifest
+}
+
+/** The known fields of an entry, without undefined ones: what a caller's object has besides is not sealed. */
+function plainFile(file: ManifestFile): ManifestFile {
+  return {
+    kind: file.kind,
+    name: file.name,
+    digest: file.digest,
+    size: file.size,
+    ...(file.bt === undefined ? {} : { bt: { merkleRoot: file.bt.merkleRoot } }),
+    ...(file.part === undefined ? {} : { part: file.part }),
+    ...(file.role === undefined ? {} : { role: file.role }),
+    ...(file.variant === undefined ? {} : { variant: file.variant }),
+    ...(file.runtime === undefined ? {} : { runtime: file.runtime })
+  }
+}
+
+/**
+ * Seals a manifest (decisions §4): sorts the entries, checks every rule, gives the canonical bytes and their digest.
+ * The same entries and annotations in any order give the same bytes.
+ * @throws ManifestError `E_INVALID` with a reason.
+ */
+export function sealManifest(
+  files: readonly ManifestFile[],
+  annotations: Readonly<Record<string, string>> = {}
+): Sealed<Manifest> {
+  const document: Manifest = {
+    schemaVersion: 1,
+    artifactType: 'model',
+    files: files.map(plainFile).sort((a, b) => (isFileKind(a.kind) && isFileKind(b.kind) ? compareFiles(a, b) : 0)),
+    annotations: { ...annotations }
+  }
+  return sealDocument(checkManifest(document, 'E_INVALID'))
+}
+
+/**
+ * Reads the bytes of a manifest strictly; unknown fields are kept.
+ * @throws ManifestError `E_CORRUPTION` with a reason.
+ */
+export function parseManifest(bytes: Uint8Array): Manifest {
+  return checkManifest(parseCanonical(bytes), 'E_CORRUPTION')
+}
+
+/** As {@link parseManifest}, with the bytes and their digest: what `torrentOf` takes. @throws ManifestError `E_CORRUPTION`. */
+export function parseSealedManifest(bytes: Uint8Array): Sealed<Manifest> {
+  return { document: parseManifest(bytes), bytes, digest: digestFromBytes(sha256(bytes)) }
+}

@@ -1,0 +1,111 @@
+import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { leafLayer, pieceLayer, piecesRoot } from '@svc/swarm/merkle'
+import {
+  buildInfo,
+  encodePieceLayers,
+  formatInfohash,
+  type PieceLayers,
+  type TorrentFile,
+  type TorrentInfo,
+  toHex
+} from '@svc/swarm/metainfo'
+import { ManifestError } from './errors.ts'
+import type { Manifest, Sealed } from './types.ts'
+
+const MIB = 1024 * 1024
+const MAX_PIECES = 8_192
+const HASHES_PER_REQUEST = 512
+
+/** A file of an artifact's torrent: an entry of the manifest, or the manifest itself. */
+export interface ArtifactFile extends TorrentFile {
+  /** SHA-256 of the whole file, the blob's address. */
+  readonly digest: Sha256Digest
+}
+
+/** The torrent that a manifest implies (decisions §4). */
+export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
+  readonly manifestDigest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohashText: string
+  /** In file-tree order, the manifest at `manifest/sha256-<hex>` among them. */
+  readonly files: readonly ArtifactFile[]
+  /** Leaf layer of the manifest's own bytes: 32 bytes per 16 KiB. */
+  readonly manifestLeaves: Uint8Array
+}
+
+/** `svc-sha256-<first 12 hex of the manifest digest>` */
+export const torrentName = (manifestDigest: Sha256Digest): string => `svc-sha256-${digestHex(manifestDigest).slice(0, 12)}`
+
+/** `manifest/sha256-<hex>`: where an artifact's torrent holds the manifest. */
+export const manifestPath = (manifestDigest: Sha256Digest): string => `manifest/sha256-${digestHex(manifestDigest)}`
+
+const hasLonelyPiece = (sizeBytes: number, pieceLengthBytes: number): boolean => {
+  const pieces = Math.ceil(sizeBytes / pieceLengthBytes)
+  return pieces > HASHES_PER_REQUEST && pieces % HASHES_PER_REQUEST === 1
+}
+
+/**
+ * The piece length for files of these sizes, the manifest's included (decisions §4): the smallest power of two of at
+ * least 1 MiB with at most 8,192 pieces in the total, at most 16 MiB; then doubled while some file has 512n+1 pieces
+ * (n ≥ 1), a count that some clients cannot ask the hashes of.
+ */
+export function pieceLengthFor(sizes: readonly number[]): number {
+  const totalBytes = sizes.reduce((sum, size) => sum + size, 0)
+  let pieceLengthBytes = MIB
+  while (pieceLengthBytes < 16 * MIB && Math.ceil(totalBytes / pieceLengthBytes) > MAX_PIECES) pieceLengthBytes *= 2
+  while (sizes.some((size) => hasLonelyPiece(size, pieceLengthBytes))) pieceLengthBytes *= 2
+  return pieceLengthBytes
+}
+
+/**
+ * The torrent of a sealed manifest: a pure function of its bytes. Hashes the manifest (at most 4 MiB) for its own root.
+ * @throws ManifestError `E_INVALID` `torrent` where no torrent can hold the files.
+ */
+export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
+  const { document, bytes, digest } = manifest
+  const own = manifestPath(digest)
+  const manifestLeaves = leafLayer(bytes)
+  const digests = new Map<string, Sha256Digest>([[own, digest]])
+  for (const file of document.files) digests.set(file.name, file.digest)
+  try {
+    const { files, ...info } = buildInfo({
+      name: torrentName(digest),
+      pieceLength: pieceLengthFor([...document.files.map((file) => file.size), bytes.length]),
+      files: [
+        ...document.files.map((file) => ({
+          path: file.name,
+          length: file.size,
+          piecesRoot: file.bt === undefined ? undefined : digestBytes(file.bt.merkleRoot)
+        })),
+        { path: own, length: bytes.length, piecesRoot: piecesRoot(manifestLeaves, bytes.length) }
+      ]
+    })
+    return {
+      ...info,
+      manifestDigest: digest,
+      infohashText: formatInfohash(info.infohash),
+      files: files.map((file) => ({ ...file, digest: digests.get(file.path)! })),
+      manifestLeaves
+    }
+  } catch (cause) {
+    throw new ManifestError('E_INVALID', 'torrent', 'no torrent can be made of these files', { cause })
+  }
+}
+
+/**
+ * The piece layers blob of a torrent: the bencoded dictionary root → layer, with the manifest's own layer where it needs
+ * one. `layers` holds those of the other files larger than a piece, by root in hex; further entries are ignored.
+ * @throws ManifestError `E_INVALID` `torrent` for an absent layer or one that does not fold to its root.
+ */
+export function pieceLayersOf(torrent: ArtifactTorrent, layers: PieceLayers): Uint8Array {
+  const all = new Map(layers)
+  const own = torrent.files.find((file) => file.digest === torrent.manifestDigest)!
+  if (own.length > torrent.pieceLength) {
+    all.set(toHex(own.piecesRoot!), pieceLayer(torrent.manifestLeaves, own.length, torrent.pieceLength))
+  }
+  try {
+    return encodePieceLayers(all, torrent)
+  } catch (cause) {
+    throw new ManifestError('E_INVALID', 'torrent', 'the piece layers do not belong to this torrent', { cause })
+  }
+}
