@@ -28,4 +28,4 @@ export {
 export { leafHasherUrl } from './leaf-hasher-url.ts'
 export * from './merkle.ts'
 export * from './metainfo.ts'
-export { PieceLayerAssembler } from './piece-layer-assembler.ts'
+export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'

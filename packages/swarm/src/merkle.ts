@@ -1,6 +1,8 @@
 import { SwarmError } from './errors.ts'
 import { sha256, sha256Into } from './sha256.ts'
 
+export { sha256 }
+
 // BEP 52 trees. A LAYER is the concatenation of 32-byte hashes of one level, without padding; level 0 holds the leaves,
 // one per 16 KiB block. Positions past the end of a level count as that level's pad hash.
 

@@ -4,8 +4,12 @@ import { SwarmError } from './errors.ts'
 
 const CHUNK_HASHES = 512
 
-/** What {@link PieceLayerAssembler.accept} made of a reply. */
-export type ReplyVerdict = 'proven' | 'held' | 'refused'
+/**
+ * What {@link PieceLayerAssembler.accept} made of a reply. `refused`: the reply contradicts the root, its sender lied.
+ * `conflict`: the chunks held without proof do not fold to the root; all of them are missing again, any of their senders
+ * may be at fault.
+ */
+export type ReplyVerdict = 'proven' | 'held' | 'refused' | 'conflict'
 
 /**
  * Collects one file's piece layer from replies to hash requests. With proofs each chunk is checked as it comes; without
@@ -53,8 +57,7 @@ export class PieceLayerAssembler {
   }
 
   /**
-   * Takes the hashes of a reply. `refused`: they are not what the root demands, drop their sender; when held chunks turn
-   * out wrong together, all of them are missing again.
+   * Takes the hashes of a reply.
    * @throws SwarmError `E_MERKLE` `request` for a reply to a request of other shape, `reply-length`.
    */
   accept(request: HashRequest, hashes: Uint8Array): ReplyVerdict {
@@ -82,7 +85,7 @@ export class PieceLayerAssembler {
       for (const [i, state] of this.#chunks.entries()) {
         if (state === 'held') this.#chunks[i] = equalBytes(found, this.root) ? 'proven' : 'missing'
       }
-      if (!equalBytes(found, this.root)) return 'refused'
+      if (!equalBytes(found, this.root)) return 'conflict'
     }
     this.#complete = true
     return 'proven'
