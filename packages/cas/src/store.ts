@@ -151,6 +151,8 @@ export interface BlobStore {
 /** A store in a folder (decisions §5). */
 export interface DiskBlobStore extends BlobStore {
   readonly root: string
+  /** How the root is guarded against a second owner: `pid-file` is the weaker stand-in where the program `flock` is absent. */
+  readonly lockKind: 'flock' | 'pid-file'
   /** Absolute path of the blob's file whether or not it exists: `<root>/blobs/sha256/<2 hex>/<62 hex>`. */
   blobPath(digest: Sha256Digest): string
   /** Free bytes on the store's file system for this user. */

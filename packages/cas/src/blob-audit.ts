@@ -1,0 +1,177 @@
+import type { Sha256Digest } from '@svc/ref'
+import { CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
+import { notFound, openBlobFile } from './blob-reader.ts'
+import { syncFolder } from './file-port.ts'
+import { Gate } from './keyed-lock.ts'
+import { digestAt, isShard } from './layout.ts'
+import type { StoreContext } from './store-context.ts'
+import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
+
+const LSTATS_AT_ONCE = 16
+
+/** Lists and re-hashes what a disk store holds. */
+export class BlobAudit {
+  readonly #context: StoreContext
+
+  constructor(context: StoreContext) {
+    this.#context = context
+  }
+
+  /** Sorted by digest; one shard's names in memory at a time. Foreign files are left out. */
+  async *list(): AsyncGenerator<BlobInfo, void, undefined> {
+    const { port, layout } = this.#context
+    this.#context.throwIfClosed()
+    const shards = (await this.#readdir(layout.blobs)).filter(isShard).sort()
+    for (const shard of shards) {
+      const folder = `${layout.blobs}/${shard}`
+      const digests = (await this.#readdir(folder)).sort().flatMap(name => digestAt(shard, name) ?? [])
+      for (let i = 0; i < digests.length; i += LSTATS_AT_ONCE) {
+        this.#context.throwIfClosed()
+        const found = await Promise.all(
+          digests.slice(i, i + LSTATS_AT_ONCE).map(async digest => {
+            try {
+              const stat = await port.lstat(layout.blob(digest))
+              return stat.isFile() ? { digest, sizeBytes: stat.size } : undefined
+            } catch (error) {
+              if (errnoOf(error) === 'ENOENT') return undefined
+              throw ioError(error, 'list blobs', layout.blob(digest))
+            }
+          })
+        )
+        for (const info of found) if (info !== undefined) yield info
+      }
+    }
+  }
+
+  async #readdir(path: string): Promise<string[]> {
+    try {
+      return await this.#context.port.readdir(path)
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return []
+      throw ioError(error, 'list blobs', path)
+    }
+  }
+
+  async verify(digest: Sha256Digest, options: VerifyOptions): Promise<VerifyResult> {
+    return this.#context.run(options.signal, signal => this.#verify(digest, options, signal))
+  }
+
+  async #verify(digest: Sha256Digest, options: VerifyOptions, signal: AbortSignal): Promise<VerifyResult> {
+    const { port, layout, threads } = this.#context
+    const { thread, release } = await threads.takeBusy(signal)
+    try {
+      let file
+      try {
+        file = await openBlobFile(port, digest, layout.blob(digest))
+      } catch (error) {
+        if (!(error instanceof CasError)) throw error
+        if (error.code === 'E_NOT_FOUND') return { status: 'missing', sizeBytes: 0, attachments: {} }
+        if (error.code !== 'E_CORRUPT') throw error
+        await this.#moveAside(digest, undefined)
+        return { status: 'mismatched', sizeBytes: 0, attachments: {} }
+      }
+      const { fd, sizeBytes } = file
+      try {
+        const session = threads.nextSession()
+        const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
+        signal.addEventListener('abort', stop)
+        try {
+          throwIfAborted(signal)
+          const { attachments = [], onProgress } = options
+          const spec = { flat: true, attachments, sizeBytes }
+          const result = await thread.call('run', { session, spec, fd, progress: onProgress !== undefined }, { onProgress })
+          onProgress?.(result.sizeBytes)
+          if (result.digest === digest) return { status: 'ok', sizeBytes, attachments: result.attachments }
+        } catch (error) {
+          await thread.call('drop', { session }).catch(() => undefined)
+          throw error
+        } finally {
+          signal.removeEventListener('abort', stop)
+        }
+        await this.#moveAside(digest, file)
+        return { status: 'mismatched', sizeBytes, attachments: {} }
+      } finally {
+        await port.close(fd).catch(() => undefined)
+      }
+    } finally {
+      release()
+    }
+  }
+
+  /** Durably out of the way, unless another file has taken the name meanwhile. */
+  async #moveAside(digest: Sha256Digest, file: { readonly dev: number; readonly ino: number } | undefined): Promise<void> {
+    const { port, layout, digestLocks } = this.#context
+    const path = layout.blob(digest)
+    const release = await digestLocks.acquire(digest)
+    try {
+      const stat = await port.lstat(path)
+      if (file === undefined ? stat.isFile() : stat.dev !== file.dev || stat.ino !== file.ino) return
+      await port.rename(path, layout.aside(digest))
+      await syncFolder(port, layout.quarantine)
+      await syncFolder(port, layout.shard(digest))
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return
+      throw ioError(error, 'move a corrupt blob aside', path)
+    } finally {
+      release()
+    }
+  }
+
+  /** All threads at once. What cannot be read is reported at the end, as a failure: the rest is checked all the same. */
+  async scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
+    return this.#context.run(options.signal, async signal => {
+      let [blobs, bytes, blobsTotal, bytesTotal] = [0, 0, 0, 0]
+      const tell = (more: number): void => {
+        bytes += more
+        options.onProgress?.({ blobs, bytes, blobsTotal: Math.max(blobs, blobsTotal), bytesTotal: Math.max(bytes, bytesTotal) })
+      }
+      for await (const { sizeBytes } of this.list()) {
+        throwIfAborted(signal)
+        blobsTotal++
+        bytesTotal += sizeBytes
+      }
+      const mismatched: Sha256Digest[] = []
+      const unreadable: Sha256Digest[] = []
+      let failure: unknown
+      // A few more than busy threads, so that the next file is open when one is done.
+      const places = new Gate(this.#context.threads.hashThreads * 2)
+      const under = new Set<Promise<void>>()
+      const one = async (digest: Sha256Digest): Promise<void> => {
+        let told = 0
+        const onProgress = (done: number): void => {
+          tell(done - told)
+          told = done
+        }
+        try {
+          const { status } = await this.#verify(digest, { onProgress }, signal)
+          if (status === 'missing') throw notFound(digest)
+          if (status === 'mismatched') mismatched.push(digest)
+        } catch (error) {
+          if (signal.aborted) return
+          // Deleted by somebody between the listing and now: nothing to check.
+          if (error instanceof CasError && error.code === 'E_NOT_FOUND') return
+          unreadable.push(digest)
+          failure ??= error
+        }
+        blobs++
+        tell(0)
+      }
+      for await (const { digest } of this.list()) {
+        if (signal.aborted) break
+        const leave = await places.enter()
+        const task = one(digest).finally(() => {
+          leave()
+          under.delete(task)
+        })
+        under.add(task)
+      }
+      await Promise.all(under)
+      throwIfAborted(signal)
+      mismatched.sort()
+      if (unreadable.length > 0) {
+        throw new CasError('E_IO', `${unreadable.length} blobs could not be read, e.g. ${unreadable[0]}`, { unreadable, mismatched }, failure)
+      }
+      return { checked: blobs, mismatched }
+    })
+  }
+}

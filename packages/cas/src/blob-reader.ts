@@ -1,0 +1,126 @@
+import { constants } from 'node:fs'
+import type { Sha256Digest } from '@svc/ref'
+import { CasError, closedError, errnoOf, ioError } from './errors.ts'
+import type { FilePort } from './file-port.ts'
+import type { BlobReader } from './store.ts'
+
+/** `O_NONBLOCK` so that a FIFO cannot hang the open; `O_NOFOLLOW` so that a link is seen as one. */
+const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const CHUNK_BYTES = 256 << 10
+
+export const notFound = (digest: Sha256Digest): CasError => new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
+
+export const notRegular = (digest: Sha256Digest, path: string): CasError =>
+  new CasError('E_CORRUPT', `${path} is no regular file: move it away, then bring the blob in again`, { digest, path })
+
+/** @throws CasError `E_RANGE` */
+export function checkRange(start: number, end: number, sizeBytes: number): void {
+  if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= sizeBytes) return
+  throw new CasError('E_RANGE', `[${start}, ${end}) does not lie within the ${sizeBytes} bytes`, { sizeBytes })
+}
+
+/** A blob's descriptor for reading. @throws CasError `E_NOT_FOUND`, `E_CORRUPT`, `E_IO` */
+export async function openBlobFile(
+  port: FilePort,
+  digest: Sha256Digest,
+  path: string
+): Promise<{ readonly fd: number; readonly sizeBytes: number; readonly dev: number; readonly ino: number }> {
+  let fd: number
+  try {
+    fd = await port.open(path, OPEN_BLOB)
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'ENOENT') throw notFound(digest)
+    if (errno === 'ELOOP' || errno === 'ENXIO') throw notRegular(digest, path)
+    throw ioError(error, 'open blob', path)
+  }
+  try {
+    const stat = await port.fstat(fd)
+    if (!stat.isFile()) throw notRegular(digest, path)
+    return { fd, sizeBytes: stat.size, dev: stat.dev, ino: stat.ino }
+  } catch (error) {
+    await port.close(fd).catch(() => undefined)
+    throw ioError(error, 'open blob', path)
+  }
+}
+
+/** A reader over an open descriptor; the descriptor is closed once, when no read is under way. */
+export class DiskBlobReader implements BlobReader {
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+  readonly #port: FilePort
+  readonly #fd: number
+  readonly #reads = new Set<Promise<unknown>>()
+  #closed: Promise<void> | undefined
+
+  constructor(port: FilePort, digest: Sha256Digest, fd: number, sizeBytes: number) {
+    this.#port = port
+    this.digest = digest
+    this.#fd = fd
+    this.sizeBytes = sizeBytes
+  }
+
+  get fd(): number {
+    if (this.#closed !== undefined) throw closedError('the reader')
+    return this.#fd
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    if (this.#closed !== undefined) throw closedError('the reader')
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.sizeBytes) checkRange(offset, offset, this.sizeBytes)
+    const reading = this.#readFully(target, offset, Math.min(target.length, this.sizeBytes - offset))
+    this.#reads.add(reading)
+    try {
+      return await reading
+    } finally {
+      this.#reads.delete(reading)
+    }
+  }
+
+  async #readFully(target: Uint8Array, offset: number, length: number): Promise<number> {
+    let done = 0
+    while (done < length) {
+      let count: number
+      try {
+        count = await this.#port.read(this.#fd, target, done, length - done, offset + done)
+      } catch (error) {
+        throw ioError(error, 'read blob')
+      }
+      if (count === 0) {
+        throw new CasError('E_CORRUPT', `the file of ${this.digest} ends before its ${this.sizeBytes} bytes`, { digest: this.digest })
+      }
+      done += count
+    }
+    return done
+  }
+
+  async *stream(range?: { readonly start: number; readonly end: number }): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      const { start, end } = range ?? { start: 0, end: this.sizeBytes }
+      checkRange(start, end, this.sizeBytes)
+      const chunk = async (offset: number): Promise<Uint8Array> => {
+        const bytes = new Uint8Array(Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, end - offset)).buffer)
+        await this.read(bytes, offset)
+        return bytes
+      }
+      let next = start < end ? chunk(start) : undefined
+      for (let offset = start; next !== undefined; ) {
+        const bytes = await next
+        offset += bytes.length
+        // The next chunk is read while the consumer has this one.
+        next = offset < end ? chunk(offset) : undefined
+        next?.catch(() => undefined)
+        yield bytes
+      }
+    } finally {
+      await this.close()
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= Promise.allSettled(this.#reads).then(() => this.#port.close(this.#fd)).catch(error => {
+      throw ioError(error, 'close blob')
+    })
+    return this.#closed
+  }
+}

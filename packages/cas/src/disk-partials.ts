@@ -1,0 +1,160 @@
+import { constants } from 'node:fs'
+import { TEMPORARY_FILE } from './atomic-file.ts'
+import { CasError, errnoOf, ioError } from './errors.ts'
+import type { Ingestor } from './ingest.ts'
+import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
+import { KeyedLock, type Release } from './keyed-lock.ts'
+import { randomId } from './layout.ts'
+import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
+import type { StoreContext } from './store-context.ts'
+import type { ByteRanges, PartialKey, PartialOptions } from './store.ts'
+
+const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
+const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/** All partial blobs of one open store: which of them lie on disk, and who holds which key. */
+export class DiskPartials {
+  readonly #context: StoreContext
+  readonly #ingestor: Ingestor
+  readonly #keys = new KeyedLock()
+  /** Invariant: what is in here has no holder. */
+  readonly #remains = new Map<string, PartialRemains>()
+  readonly #open = new Set<DiskPartialBlob>()
+
+  constructor(context: StoreContext, ingestor: Ingestor) {
+    this.#context = context
+    this.#ingestor = ingestor
+  }
+
+  /**
+   * Reads the journals and deletes what nobody can use: parts without a valid journal, journals without a part, partials
+   * untouched for `maxAgeMs`, temporary files. Foreign files are left alone. Called once, before anything else.
+   */
+  sweep(maxAgeMs: number, nowMs: number): void {
+    const { port, layout } = this.#context
+    try {
+      const names = port.readdirSync(layout.incoming)
+      const parts = new Set(names.flatMap(name => (ENTRY.exec(name)?.[2] === 'part' ? [ENTRY.exec(name)?.[1] as string] : [])))
+      const journals = names.flatMap(name => (ENTRY.exec(name)?.[2] === 'json' ? [ENTRY.exec(name)?.[1] as string] : []))
+      for (const name of names) if (TEMPORARY_FILE.test(name)) port.unlinkSync(`${layout.incoming}/${name}`)
+      for (const id of journals) {
+        const found = this.#readJournal(id)
+        const journal = found?.journal
+        const stale = found === undefined || nowMs - found.mtimeMs > maxAgeMs || !parts.has(id)
+        if (journal === undefined || stale || this.#remains.has(journal.key)) {
+          port.unlinkSync(layout.journal(id))
+          continue
+        }
+        this.#remains.set(journal.key, { id, journal })
+        parts.delete(id)
+      }
+      for (const id of parts) port.unlinkSync(layout.part(id))
+    } catch (error) {
+      throw ioError(error, 'sweep incoming', layout.incoming)
+    }
+  }
+
+  #readJournal(id: string) {
+    const { port, layout } = this.#context
+    const path = layout.journal(id)
+    // A link, a folder or a huge file under that name is no journal of ours.
+    const stat = port.lstatSync(path)
+    if (!stat.isFile() || stat.size > MAX_JOURNAL_BYTES) return undefined
+    const fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      const bytes = new Uint8Array(stat.size)
+      let done = 0
+      while (done < bytes.length) {
+        const count = port.readSync(fd, bytes, done, bytes.length - done, done)
+        if (count === 0) return undefined
+        done += count
+      }
+      return { journal: tryParseJournal(bytes), mtimeMs: stat.mtimeMs }
+    } finally {
+      port.closeSync(fd)
+    }
+  }
+
+  async open(key: PartialKey, options: PartialOptions): Promise<DiskPartialBlob> {
+    checkPartialKey(key)
+    return this.#context.run(options.signal, async signal => {
+      const release = await this.#keys.acquire(key.key, signal)
+      try {
+        const partial = await this.#resume(key, options, release)
+        return partial ?? (await this.#create(key, options, release))
+      } catch (error) {
+        release()
+        throw error
+      }
+    })
+  }
+
+  async #resume(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob | undefined> {
+    const remains = this.#remains.get(key.key)
+    if (remains === undefined) return undefined
+    const { port, layout } = this.#context
+    const { id, journal } = remains
+    const same = journal.sizeBytes === key.sizeBytes && (key.digest === undefined || journal.digest === undefined || key.digest === journal.digest)
+    let fd: number | undefined
+    try {
+      if (same) {
+        fd = await port.open(layout.part(id), OPEN_PART)
+        const stat = await port.fstat(fd)
+        if (stat.isFile()) {
+          const ranges = journal.ranges.filter(([start]) => start < stat.size).map(([start, end]) => [start, Math.min(end, stat.size)] as const)
+          this.#remains.delete(key.key)
+          const digest = key.digest ?? journal.digest
+          return this.#hand(id, fd, digest === undefined ? key : { ...key, digest }, ranges, options, release)
+        }
+      }
+    } catch (error) {
+      if (fd !== undefined) await port.close(fd).catch(() => undefined)
+      if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ELOOP') throw ioError(error, 'open part', layout.part(id))
+    }
+    // Of another size or digest, or its part is gone: it can never become this blob.
+    this.#remains.delete(key.key)
+    await this.#context.discardPart(undefined, layout.journal(id))
+    await this.#context.discardPart(undefined, layout.part(id))
+    return undefined
+  }
+
+  async #create(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob> {
+    const { port, layout } = this.#context
+    await this.#ingestor.ensureRoom(key.sizeBytes)
+    const id = randomId()
+    let fd: number
+    try {
+      fd = await port.open(layout.part(id), NEW_PART, 0o600)
+    } catch (error) {
+      throw ioError(error, 'create part', layout.part(id))
+    }
+    return this.#hand(id, fd, key, [], options, release)
+  }
+
+  #hand(id: string, fd: number, key: PartialKey, ranges: ByteRanges, options: PartialOptions, release: Release): DiskPartialBlob {
+    const partial: DiskPartialBlob = new DiskPartialBlob({
+      context: this.#context,
+      ingestor: this.#ingestor,
+      id,
+      fd,
+      key,
+      ranges,
+      options,
+      onEnd: remains => {
+        this.#open.delete(partial)
+        if (remains !== undefined) this.#remains.set(key.key, remains)
+        release()
+      }
+    })
+    this.#open.add(partial)
+    return partial
+  }
+
+  /** Releases what is still held, so that it is there after the next start. Gives the first failure. */
+  async releaseAll(): Promise<CasError | undefined> {
+    const results = await Promise.allSettled([...this.#open].map(partial => partial.release()))
+    const failed = results.find(result => result.status === 'rejected')
+    return failed === undefined ? undefined : ioError(failed.reason, 'release partial')
+  }
+}

@@ -1,0 +1,166 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
+import { BlobAudit } from './blob-audit.ts'
+import { DiskBlobReader, notRegular, openBlobFile } from './blob-reader.ts'
+import { DiskPartials } from './disk-partials.ts'
+import { errnoOf, ioError } from './errors.ts'
+import { type FilePort, type FilePortModule, loadFilePort } from './file-port.ts'
+import { HashThreads } from './hash-threads.ts'
+import { Ingestor } from './ingest.ts'
+import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
+import { type LockKind, lockRoot, type RootLock } from './root-lock.ts'
+import { StoreContext } from './store-context.ts'
+import type {
+  BlobInfo,
+  BlobReader,
+  BlobStore,
+  ByteSource,
+  DiskBlobStore,
+  IngestOptions,
+  IngestResult,
+  PartialBlob,
+  PartialKey,
+  PartialOptions,
+  ScrubReport,
+  VerifyOptions,
+  VerifyResult
+} from './store.ts'
+
+export interface DiskStoreOptions {
+  /** The store's folder; made with mode 0700 where it is absent. */
+  readonly root: string
+  /** Threads that read and hash; default: one per core, at most 4. */
+  readonly hashThreads?: number
+  /** Partial blobs that nobody touched for so long are deleted when the store opens; default 14 days. */
+  readonly maxPartialAgeMs?: number
+  /** Replaces the operating system's files, in this thread and in the workers. */
+  readonly filePort?: FilePortModule
+}
+
+const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
+
+/**
+ * Opens the store in a folder, making it where it is absent (decisions §5), and sweeps what an earlier crash left behind.
+ * One owner per root: close it to give the root back.
+ * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_NO_SPACE`, `E_IO`.
+ */
+export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
+  const port = await loadFilePort(options.filePort)
+  const root = await prepareFolder(port, resolve(options.root))
+  const layout = layoutOf(root)
+  const lock = await lockRoot(layout.lock)
+  let threads: HashThreads | undefined
+  try {
+    prepareLayout(port, layout, lock.afterCrash)
+    threads = new HashThreads(options.filePort, options.hashThreads)
+    const context = new StoreContext(layout, port, threads)
+    const ingestor = new Ingestor(context)
+    const partials = new DiskPartials(context, ingestor)
+    partials.sweep(options.maxPartialAgeMs ?? TWO_WEEKS_MS, Date.now())
+    return new DiskStore(context, ingestor, partials, lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+async function prepareFolder(port: FilePort, path: string): Promise<string> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    // A root that is a link is followed once, here; below the root no link is.
+    const real = await realpath(path).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return path
+      throw error
+    })
+    prepareRoot(port, real)
+    return await realpath(real)
+  } catch (error) {
+    throw ioError(error, 'prepare the root folder', path)
+  }
+}
+
+class DiskStore implements DiskBlobStore {
+  readonly root: string
+  readonly lockKind: LockKind
+  readonly #context: StoreContext
+  readonly #ingestor: Ingestor
+  readonly #partials: DiskPartials
+  readonly #audit: BlobAudit
+  readonly #lock: RootLock
+  #closed: Promise<void> | undefined
+
+  constructor(context: StoreContext, ingestor: Ingestor, partials: DiskPartials, lock: RootLock) {
+    this.root = context.layout.root
+    this.lockKind = lock.kind
+    this.#context = context
+    this.#ingestor = ingestor
+    this.#partials = partials
+    this.#audit = new BlobAudit(context)
+    this.#lock = lock
+  }
+
+  blobPath(digest: Sha256Digest): string {
+    return this.#context.layout.blob(digest)
+  }
+
+  async freeBytes(): Promise<number> {
+    try {
+      const { bavail, bsize } = await this.#context.port.statfs(this.root)
+      return bavail * bsize
+    } catch (error) {
+      throw ioError(error, 'ask for free space', this.root)
+    }
+  }
+
+  async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
+    this.#context.throwIfClosed()
+    const path = this.blobPath(digest)
+    let stat
+    try {
+      stat = await this.#context.port.lstat(path)
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return undefined
+      throw ioError(error, 'stat blob', path)
+    }
+    if (!stat.isFile()) throw notRegular(digest, path)
+    return { digest, sizeBytes: stat.size }
+  }
+
+  async open(digest: Sha256Digest): Promise<BlobReader> {
+    this.#context.throwIfClosed()
+    const { fd, sizeBytes } = await openBlobFile(this.#context.port, digest, this.blobPath(digest))
+    return new DiskBlobReader(this.#context.port, digest, fd, sizeBytes)
+  }
+
+  ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
+    return this.#ingestor.ingest(source, options)
+  }
+
+  partial(key: PartialKey, options: PartialOptions = {}): Promise<PartialBlob> {
+    return this.#partials.open(key, options)
+  }
+
+  list(): AsyncIterable<BlobInfo> {
+    return this.#audit.list()
+  }
+
+  verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
+    return this.#audit.verify(digest, options)
+  }
+
+  scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
+    return this.#audit.scrub(options)
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await this.#context.abortAll()
+      const failure = await this.#partials.releaseAll()
+      await this.#context.threads.close()
+      this.#lock.release()
+      if (failure !== undefined) throw failure
+    })()
+    return this.#closed
+  }
+}

@@ -1,0 +1,137 @@
+import type { Sha256Digest } from '@svc/ref'
+
+/** Stable codes of {@link CasError}; programs decide by them, messages are for people. */
+export type CasErrorCode =
+  /** No blob with that digest. */
+  | 'E_NOT_FOUND'
+  /** The bytes hash to something else than was asked for. */
+  | 'E_DIGEST_MISMATCH'
+  /** More or fewer bytes than announced. */
+  | 'E_SIZE_MISMATCH'
+  /** A partial blob still has holes. */
+  | 'E_INCOMPLETE'
+  /** The file system or the quota is full (ENOSPC, EDQUOT). */
+  | 'E_NO_SPACE'
+  /** Any other failure of the file system; the original error is the `cause`. */
+  | 'E_IO'
+  /** The caller's signal fired; its reason is the `cause`. */
+  | 'E_ABORTED'
+  /** Another process, or another store object of this one, holds the root. */
+  | 'E_LOCKED'
+  /** An offset or length outside the blob. */
+  | 'E_RANGE'
+  /** The store, the partial or the reader was closed. */
+  | 'E_CLOSED'
+  /** The folder is no store, or one of an unknown layout. */
+  | 'E_FORMAT'
+  /** The root folder is unsafe: foreign owner, or writable by others. */
+  | 'E_UNSAFE_ROOT'
+  /** What lies at a blob's path is no regular file. */
+  | 'E_CORRUPT'
+  /** A further hash (HashAttachment) could not be loaded, or threw. */
+  | 'E_ATTACHMENT'
+  /** A hashing thread ended unexpectedly. */
+  | 'E_THREAD'
+
+/** Facts beside the message; which are present depends on the code. */
+export interface CasErrorDetails {
+  readonly digest?: Sha256Digest
+  readonly expectedDigest?: Sha256Digest
+  readonly sizeBytes?: number
+  readonly expectedSizeBytes?: number
+  readonly path?: string
+  /** What the store was doing, e.g. `read source`, `write part`, `sync part`. */
+  readonly operation?: string
+  /** Process that holds the lock, where it is known. */
+  readonly pid?: number
+  /** Blobs that a scrub could not read. */
+  readonly unreadable?: readonly Sha256Digest[]
+  /** Blobs that the same scrub found corrupt and moved aside. */
+  readonly mismatched?: readonly Sha256Digest[]
+}
+
+/** The one error class of this package. Errors of the caller's own source or callbacks are passed on unwrapped. */
+export class CasError extends Error {
+  override readonly name = 'CasError'
+  readonly code: CasErrorCode
+  readonly details: CasErrorDetails
+
+  constructor(code: CasErrorCode, message: string, details: CasErrorDetails = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.details = details
+  }
+}
+
+/** The errno code (`ENOENT`, …) of a system error. */
+export const errnoOf = (error: unknown): string | undefined => {
+  const code = (error as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Wraps a failure of the file system; a CasError is passed on. ENOSPC and EDQUOT become `E_NO_SPACE`, all others `E_IO`. */
+export function ioError(error: unknown, operation: string, path?: string): CasError {
+  if (error instanceof CasError) return error
+  const details = path === undefined ? { operation } : { operation, path }
+  const errno = errnoOf(error)
+  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+    return new CasError('E_NO_SPACE', `no room on the store's file system (${operation}): free some space and try again`, details, error)
+  }
+  const reason = error instanceof Error ? error.message : String(error)
+  return new CasError('E_IO', `${operation} failed: ${reason}`, details, error)
+}
+
+/** `E_ABORTED` with the signal's reason as cause. */
+export const abortError = (signal?: AbortSignal): CasError =>
+  new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)
+
+/** @throws CasError `E_ABORTED` when the signal has fired. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw abortError(signal)
+}
+
+export const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
+
+interface WireCause {
+  readonly name: string
+  readonly message: string
+  readonly code?: string
+  readonly errno?: number
+  readonly syscall?: string
+  readonly stack?: string
+}
+
+/** An error as it crosses from a thread; {@link decodeError} inverts {@link encodeError}. */
+export interface WireError {
+  readonly code: CasErrorCode
+  readonly message: string
+  readonly details: CasErrorDetails
+  readonly cause?: WireCause
+}
+
+export function encodeError(error: unknown): WireError {
+  const known = error instanceof CasError ? error : ioError(error, 'work in a hashing thread')
+  const cause = known.cause
+  if (!(cause instanceof Error)) return { code: known.code, message: known.message, details: known.details }
+  const { name, message, stack } = cause
+  const { code, errno, syscall } = cause as NodeJS.ErrnoException
+  return {
+    code: known.code,
+    message: known.message,
+    details: known.details,
+    cause: {
+      name,
+      message,
+      ...(stack === undefined ? {} : { stack }),
+      ...(typeof code === 'string' ? { code } : {}),
+      ...(typeof errno === 'number' ? { errno } : {}),
+      ...(typeof syscall === 'string' ? { syscall } : {})
+    }
+  }
+}
+
+export function decodeError(wire: WireError): CasError {
+  if (wire.cause === undefined) return new CasError(wire.code, wire.message, wire.details)
+  const { message, ...rest } = wire.cause
+  return new CasError(wire.code, wire.message, wire.details, Object.assign(new Error(message), rest))
+}

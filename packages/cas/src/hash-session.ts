@@ -1,0 +1,237 @@
+import { constants } from 'node:fs'
+import type { MessagePort } from 'node:worker_threads'
+import { abortError, decodeError, encodeError, ioError, type WireError } from './errors.ts'
+import { type FilePort, writeFullySync } from './file-port.ts'
+import { oversize, PassHasher } from './pass-hasher.ts'
+import { BLOCK_BYTES, type Forward, type ForwardAnswer, type ForwardedBlock, type SessionResult, type SessionSpec } from './thread-protocol.ts'
+
+const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+const PROGRESS_BYTES = 4 << 20
+
+/** Read buffer of this thread: sessions use it in turn, never across an await. */
+let scratch: Uint8Array | undefined
+
+/** Lets messages in: an abort must not wait for the end of a large file, nor small blobs behind it. */
+const breathe = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+/**
+ * One pass in a worker thread. Invariants: bytes arrive in order; `part` exists on disk and `#partFd` is open from
+ * `begin` until `finish` (which hands the descriptor over) or `drop` (which closes and deletes).
+ */
+export class HashSession {
+  readonly #port: FilePort
+  readonly #spec: SessionSpec
+  readonly #hasher: PassHasher
+  #partFd: number | undefined
+  #dropped = false
+  #failure: unknown
+  #pumping: Promise<unknown> | undefined
+  #from: MessagePort | undefined
+
+  private constructor(port: FilePort, spec: SessionSpec, hasher: PassHasher) {
+    this.#port = port
+    this.#spec = spec
+    this.#hasher = hasher
+  }
+
+  static async begin(port: FilePort, spec: SessionSpec, from?: MessagePort): Promise<HashSession> {
+    const session = new HashSession(port, spec, await PassHasher.create(spec))
+    if (spec.part !== undefined) {
+      try {
+        session.#partFd = port.openSync(spec.part, NEW_PART, 0o600)
+      } catch (error) {
+        throw ioError(error, 'create part', spec.part)
+      }
+    }
+    if (from !== undefined) session.#listen(from)
+    return session
+  }
+
+  #listen(from: MessagePort): void {
+    this.#from = from
+    let blocks: readonly Uint8Array[] = []
+    from.on('message', (message: ForwardedBlock | { readonly blocks: readonly SharedArrayBuffer[] }) => {
+      if ('blocks' in message) {
+        blocks = message.blocks.map(block => new Uint8Array(block))
+        return
+      }
+      let answer: ForwardAnswer
+      try {
+        const block = blocks[message.index]
+        if (block === undefined) throw new Error('unknown block')
+        this.feed(block.subarray(0, message.length))
+        answer = { index: message.index }
+      } catch (error) {
+        answer = { error: encodeError(error) }
+      }
+      from.postMessage(answer)
+    })
+  }
+
+  /** The next bytes. After a failure nothing more is taken. */
+  feed(bytes: Uint8Array): void {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#dropped) throw abortError()
+    try {
+      const { maxBytes, part } = this.#spec
+      const position = this.#hasher.sizeBytes
+      if (maxBytes !== undefined && position + bytes.length > maxBytes) throw oversize(maxBytes)
+      this.#hasher.update(bytes)
+      if (this.#partFd !== undefined) {
+        try {
+          writeFullySync(this.#port, this.#partFd, bytes, position)
+        } catch (error) {
+          throw ioError(error, 'write part', part)
+        }
+      }
+    } catch (error) {
+      this.#failure = error
+      throw error
+    }
+  }
+
+  /** Feeds `[start, end)` of a descriptor, or all up to its end; gives the count of bytes. */
+  async pump(
+    fd: number,
+    start: number,
+    end: number | undefined,
+    forward: Forward | undefined,
+    onProgress: ((bytes: number) => void) | undefined
+  ): Promise<number> {
+    const run = this.#pump(fd, start, end, forward === undefined ? undefined : new Forwarder(forward), onProgress)
+    this.#pumping = run.catch(() => undefined)
+    return run
+  }
+
+  async #pump(
+    fd: number,
+    start: number,
+    end: number | undefined,
+    forwarder: Forwarder | undefined,
+    onProgress: ((bytes: number) => void) | undefined
+  ): Promise<number> {
+    let position = start
+    let told = start
+    try {
+      while (end === undefined || position < end) {
+        if (this.#dropped) throw abortError()
+        const block = forwarder === undefined ? (scratch ??= new Uint8Array(BLOCK_BYTES)) : await forwarder.take()
+        const want = end === undefined ? block.length : Math.min(block.length, end - position)
+        let count: number
+        try {
+          count = this.#port.readSync(fd, block, 0, want, position)
+        } catch (error) {
+          throw ioError(error, 'read source')
+        }
+        if (count === 0) break
+        const bytes = block.subarray(0, count)
+        forwarder?.send(count)
+        this.feed(bytes)
+        position += count
+        if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
+          told = position
+          onProgress(position - start)
+        }
+        await breathe()
+      }
+      await forwarder?.drain()
+      return position - start
+    } finally {
+      forwarder?.close()
+    }
+  }
+
+  /** Ends the pass; the part's descriptor goes to the caller. */
+  finish(): SessionResult {
+    if (this.#failure !== undefined) throw this.#failure
+    const result = this.#hasher.finish()
+    const partFd = this.#partFd
+    this.#partFd = undefined
+    this.#from?.close()
+    return { ...result, partFd }
+  }
+
+  /** Stops and cleans up; never throws. */
+  async drop(): Promise<void> {
+    this.#dropped = true
+    await this.#pumping
+    this.#from?.close()
+    if (this.#partFd === undefined) return
+    const fd = this.#partFd
+    this.#partFd = undefined
+    discardPart(this.#port, fd, this.#spec.part)
+  }
+}
+
+/** Closes and deletes a part that is of no use any more; what fails here is left to the sweep at the next start. */
+export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
+  try {
+    if (fd !== undefined) port.closeSync(fd)
+  } catch {
+    // The descriptor is gone either way.
+  }
+  try {
+    if (part !== undefined) port.unlinkSync(part)
+  } catch {
+    // Not addressable, and swept at the next start.
+  }
+}
+
+/** The sending end of a {@link Forward}: hands out free blocks, waits while there is none. */
+class Forwarder {
+  readonly #port: MessagePort
+  readonly #blocks: readonly Uint8Array[]
+  readonly #free: number[]
+  #current = -1
+  #error: WireError | undefined
+  #wake: (() => void) | undefined
+
+  constructor(forward: Forward) {
+    this.#port = forward.port
+    this.#blocks = forward.blocks.map(block => new Uint8Array(block))
+    this.#free = this.#blocks.map((_, index) => index)
+    this.#port.on('message', (answer: ForwardAnswer) => {
+      if ('error' in answer) this.#error ??= answer.error
+      else this.#free.push(answer.index)
+      this.#wake?.()
+    })
+    // The other session went away, for a reason that it reports itself.
+    this.#port.on('close', () => {
+      this.#error ??= encodeError(abortError())
+      this.#wake?.()
+    })
+    this.#port.postMessage({ blocks: forward.blocks })
+  }
+
+  async take(): Promise<Uint8Array> {
+    while (this.#free.length === 0 && this.#error === undefined) await this.#change()
+    if (this.#error !== undefined) throw decodeError(this.#error)
+    this.#current = this.#free.shift() as number
+    return this.#blocks[this.#current] as Uint8Array
+  }
+
+  send(length: number): void {
+    this.#port.postMessage({ index: this.#current, length } satisfies ForwardedBlock)
+    this.#current = -1
+  }
+
+  /** Until the other session has taken everything. */
+  async drain(): Promise<void> {
+    const outstanding = (): boolean => this.#free.length < this.#blocks.length - (this.#current >= 0 ? 1 : 0)
+    while (outstanding() && this.#error === undefined) await this.#change()
+    if (this.#error !== undefined) throw decodeError(this.#error)
+  }
+
+  close(): void {
+    this.#port.close()
+  }
+
+  #change(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = () => {
+        this.#wake = undefined
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,200 @@
+import { availableParallelism } from 'node:os'
+import { Worker, type MessagePort } from 'node:worker_threads'
+import { CasError, closedError, decodeError } from './errors.ts'
+import type { FilePortModule } from './file-port.ts'
+import { Gate, type Release } from './keyed-lock.ts'
+import type {
+  CommitItem,
+  CommitOutcome,
+  ThreadData,
+  ThreadOperation,
+  ThreadOperations,
+  ThreadReply,
+  ThreadRequest
+} from './thread-protocol.ts'
+
+const WORKER = new URL(`./hash-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+
+interface Pending {
+  resolve(result: unknown): void
+  reject(error: unknown): void
+  readonly onProgress: ((bytes: number) => void) | undefined
+}
+
+/** One worker thread, started on first use, holding the process open only while it owes an answer. */
+export class HashThread {
+  readonly #data: ThreadData
+  #worker: Worker | undefined
+  #nextId = 1
+  readonly #pending = new Map<number, Pending>()
+  #closed = false
+  /** Passes under way in this thread, counted by those who start them. */
+  passes = 0
+
+  constructor(data: ThreadData) {
+    this.#data = data
+  }
+
+  /** @throws CasError what the operation failed with; `E_THREAD` when the thread died. */
+  call<K extends ThreadOperation>(
+    op: K,
+    request: ThreadOperations[K]['request'],
+    options: { readonly transfer?: readonly (ArrayBuffer | MessagePort)[]; readonly onProgress?: ((bytes: number) => void) | undefined } = {}
+  ): Promise<ThreadOperations[K]['response']> {
+    if (this.#closed) return Promise.reject(closedError('the store'))
+    const worker = (this.#worker ??= this.#start())
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      if (this.#pending.size === 0) worker.ref()
+      this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject, onProgress: options.onProgress })
+      worker.postMessage({ id, op, ...request } as unknown as ThreadRequest, options.transfer ?? [])
+    })
+  }
+
+  #start(): Worker {
+    // Descriptors travel between threads: a thread that ends must not close numbers that others use by then.
+    const worker = new Worker(WORKER, { workerData: this.#data, trackUnmanagedFds: false })
+    worker.on('message', (reply: ThreadReply) => {
+      const pending = this.#pending.get(reply.id)
+      if (pending === undefined) return
+      if ('progress' in reply) return pending.onProgress?.(reply.progress)
+      this.#pending.delete(reply.id)
+      if (this.#pending.size === 0) worker.unref()
+      if ('error' in reply) pending.reject(decodeError(reply.error))
+      else pending.resolve(reply.result)
+    })
+    let cause: unknown
+    worker.on('error', error => {
+      cause = error
+    })
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      const lost = [...this.#pending.values()]
+      this.#pending.clear()
+      for (const { reject } of lost) {
+        reject(this.#closed ? closedError('the store') : new CasError('E_THREAD', 'a hashing thread ended unexpectedly', {}, cause))
+      }
+    })
+    worker.unref()
+    return worker
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#worker?.terminate()
+  }
+}
+
+interface QueuedCommit {
+  readonly item: CommitItem
+  resolve(outcome: CommitOutcome): void
+  reject(error: unknown): void
+}
+
+const MAX_BATCH = 64
+/** Threads that only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. */
+const SYNC_THREADS = 2
+
+/** The store's threads: `hashThreads` that read, hash and write, and two that sync and publish. */
+export class HashThreads {
+  readonly #hash: readonly HashThread[]
+  readonly #sync: readonly HashThread[]
+  readonly #passGate: Gate
+  readonly #commits: QueuedCommit[] = []
+  #committing = 0
+  #nextSession = 1
+
+  constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
+    if (!Number.isInteger(count) || count < 1 || count > 64) throw new RangeError('hashThreads is a number from 1 to 64')
+    const data: ThreadData = { filePort }
+    this.#hash = Array.from({ length: count }, () => new HashThread(data))
+    this.#sync = Array.from({ length: SYNC_THREADS }, () => new HashThread(data))
+    // Two per thread: the next small file is at hand when one is done.
+    this.#passGate = new Gate(count * 2)
+  }
+
+  get hashThreads(): number {
+    return this.#hash.length
+  }
+
+  nextSession(): number {
+    return this.#nextSession++
+  }
+
+  /** The thread with the fewest passes; `release` when the pass is over. */
+  take(): { readonly thread: HashThread; readonly release: Release } {
+    let thread = this.#hash[0] as HashThread
+    for (const other of this.#hash) if (other.passes < thread.passes) thread = other
+    thread.passes++
+    let held = true
+    return {
+      thread,
+      release: () => {
+        if (held) thread.passes--
+        held = false
+      }
+    }
+  }
+
+  /** As {@link take}, after a fair wait for one of two places per thread: for passes that keep a thread busy. */
+  async takeBusy(signal?: AbortSignal): Promise<{ readonly thread: HashThread; readonly release: Release }> {
+    const leave = await this.#passGate.enter(signal)
+    const taken = this.take()
+    return {
+      thread: taken.thread,
+      release: () => {
+        taken.release()
+        leave()
+      }
+    }
+  }
+
+  /** A second thread for a large pass, when it would otherwise idle. */
+  takeIdle(): { readonly thread: HashThread; readonly release: Release } | undefined {
+    if (this.#passGate.waiting > 0 || !this.#hash.some(thread => thread.passes === 0)) return undefined
+    return this.take()
+  }
+
+  /** Any thread that may wait for the disk. */
+  datasync(fd: number): Promise<undefined> {
+    const [first, second] = this.#sync as [HashThread, HashThread]
+    return (this.#committing > 0 ? second : first).call('datasync', { fd })
+  }
+
+  /** Syncs and publishes; items that wait for a thread go together. The digest's lock is the caller's business. */
+  commit(item: CommitItem): Promise<CommitOutcome> {
+    return new Promise((resolve, reject) => {
+      this.#commits.push({ item, resolve, reject })
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    for (const thread of this.#sync) {
+      if (this.#commits.length === 0) return
+      if (thread.passes > 0) continue
+      const batch = this.#commits.splice(0, MAX_BATCH)
+      thread.passes++
+      this.#committing++
+      void thread
+        .call(
+          'commit',
+          { items: batch.map(({ item }) => item) },
+          { transfer: batch.flatMap(({ item }) => (item.bytes === undefined ? [] : [item.bytes.buffer as ArrayBuffer])) }
+        )
+        .then(
+          outcomes => batch.forEach(({ resolve }, i) => resolve(outcomes[i] as CommitOutcome)),
+          (error: unknown) => batch.forEach(({ reject }) => reject(error))
+        )
+        .finally(() => {
+          thread.passes--
+          this.#committing--
+          this.#dispatch()
+        })
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#hash, ...this.#sync].map(thread => thread.close()))
+  }
+}

@@ -1,0 +1,250 @@
+import { hash } from 'node:crypto'
+import { MessageChannel } from 'node:worker_threads'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import type { HashThread } from './hash-threads.ts'
+import { Gate, type Release } from './keyed-lock.ts'
+import { randomId } from './layout.ts'
+import { PassHasher } from './pass-hasher.ts'
+import { Pull } from './pull.ts'
+import { askCaller, checkExpected, type StoreContext } from './store-context.ts'
+import type { ByteSource, HashResult, IngestOptions, IngestResult } from './store.ts'
+import { BLOCK_BYTES, type Forward, type SessionResult, type SessionSpec } from './thread-protocol.ts'
+
+/** Up to here a stream is hashed in place and needs no thread of its own: 0.15 ms. */
+const INLINE_BYTES = 256 << 10
+const STREAM_BLOCK_BYTES = 512 << 10
+const STREAM_BLOCKS = 3
+/** From here on one file is worth two threads. */
+const PAIR_BYTES = 8 << 20
+const FORWARD_BLOCKS = 6
+/** Room on the disk is asked for from here on; smaller blobs find out. */
+const ROOM_BYTES = 16 << 20
+
+const isFile = (source: ByteSource): source is { readonly fd: number } => 'fd' in source
+
+/** The way in of a disk store: streams and descriptors, hashed, checked, published. */
+export class Ingestor {
+  readonly #context: StoreContext
+  /** Files between open and acknowledged: bounds descriptors. */
+  readonly #files = new Gate(64)
+  /** Streams with buffers: bounds memory (32 × 1.5 MiB). */
+  readonly #streams = new Gate(32)
+
+  constructor(context: StoreContext) {
+    this.#context = context
+  }
+
+  async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
+    return this.#context.run(options.signal, signal =>
+      isFile(source) ? this.#file(source.fd, options, signal) : this.#stream(source, options, signal)
+    )
+  }
+
+  /** Checks, asks, publishes. The part is gone afterwards, whatever happens. */
+  async commit(
+    result: HashResult,
+    from: { readonly part: string; readonly partFd?: number | undefined; readonly bytes?: Uint8Array },
+    options: Pick<IngestOptions, 'accept' | 'digest' | 'sizeBytes'>,
+    signal: AbortSignal
+  ): Promise<IngestResult> {
+    const { layout, digestLocks, threads } = this.#context
+    let release: Release | undefined
+    let handedOver = false
+    try {
+      checkExpected(result, options)
+      await askCaller(options.accept, result)
+      release = await digestLocks.acquire(result.digest, signal)
+      throwIfAborted(signal)
+      handedOver = true
+      const outcome = await threads.commit({
+        bytes: from.bytes,
+        partFd: from.partFd,
+        part: from.part,
+        blob: layout.blob(result.digest),
+        shard: layout.shard(result.digest),
+        sizeBytes: result.sizeBytes,
+        aside: layout.aside(result.digest),
+        asideFolder: layout.quarantine
+      })
+      if (outcome.error !== undefined) throw decodeError(outcome.error)
+      return { ...result, existed: outcome.existed }
+    } finally {
+      release?.()
+      if (!handedOver && from.bytes === undefined) await this.#context.discardPart(from.partFd, from.part)
+    }
+  }
+
+  /** @throws CasError `E_NO_SPACE` before the first byte, where the size is known. */
+  async ensureRoom(sizeBytes: number | undefined): Promise<void> {
+    if (sizeBytes === undefined || sizeBytes < ROOM_BYTES) return
+    const { port, layout } = this.#context
+    let free: number
+    try {
+      const { bavail, bsize } = await port.statfs(layout.root)
+      free = bavail * bsize
+    } catch (error) {
+      throw ioError(error, 'ask for free space', layout.root)
+    }
+    if (free >= sizeBytes) return
+    throw new CasError('E_NO_SPACE', `${sizeBytes} bytes are needed, ${free} are free at ${layout.root}: free some space and try again`, {
+      sizeBytes
+    })
+  }
+
+  async #file(fd: number, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    const leave = await this.#files.enter(signal)
+    try {
+      const sizeBytes = this.#sourceSize(fd, options)
+      await this.ensureRoom(sizeBytes)
+      const part = this.#context.layout.part(randomId())
+      const { partFd, ...result } = await this.#filePass(fd, part, sizeBytes, options, signal)
+      options.onProgress?.(result.sizeBytes)
+      // A file that shrank or grew while it was read is refused too.
+      return await this.commit(result, { part, partFd }, { ...options, sizeBytes }, signal)
+    } finally {
+      leave()
+    }
+  }
+
+  #sourceSize(fd: number, options: IngestOptions): number {
+    let sizeBytes: number
+    try {
+      const stat = this.#context.port.fstatSync(fd)
+      if (!stat.isFile()) throw new Error('the descriptor is no regular file')
+      sizeBytes = stat.size
+    } catch (error) {
+      throw ioError(error, 'read source')
+    }
+    if (options.sizeBytes !== undefined && options.sizeBytes !== sizeBytes) {
+      throw new CasError('E_SIZE_MISMATCH', `the file has ${sizeBytes} bytes instead of the ${options.sizeBytes} that were announced`, {
+        sizeBytes,
+        expectedSizeBytes: options.sizeBytes
+      })
+    }
+    return sizeBytes
+  }
+
+  /** One thread reads, hashes and writes; for a large file a second one, when idle, takes the further hashes and the writes. */
+  async #filePass(
+    fd: number,
+    part: string,
+    sizeBytes: number,
+    options: IngestOptions,
+    signal: AbortSignal
+  ): Promise<HashResult & { readonly partFd: number | undefined }> {
+    const { threads } = this.#context
+    const attachments = options.attachments ?? []
+    const first = await threads.takeBusy(signal)
+    const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
+    const session = threads.nextSession()
+    const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part }
+    const busy: HashThread[] = [first.thread]
+    const stop = (): void => busy.forEach(thread => void thread.call('drop', { session }).catch(() => undefined))
+    signal.addEventListener('abort', stop)
+    try {
+      let forward: Forward | undefined
+      if (second !== undefined) {
+        const { port1, port2 } = new MessageChannel()
+        busy.push(second.thread)
+        await second.thread.call('begin', { session, spec: { ...whole, flat: false }, from: port1 }, { transfer: [port1] })
+        throwIfAborted(signal)
+        forward = { port: port2, blocks: Array.from({ length: FORWARD_BLOCKS }, () => new SharedArrayBuffer(BLOCK_BYTES)) }
+      }
+      const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
+      const progress = options.onProgress !== undefined
+      const one = await first.thread.call(
+        'run',
+        { session, spec, fd, forward, progress },
+        { transfer: forward === undefined ? [] : [forward.port], onProgress: options.onProgress }
+      )
+      const two: SessionResult = second === undefined ? one : await second.thread.call('finish', { session })
+      return {
+        digest: one.digest as Sha256Digest,
+        sizeBytes: one.sizeBytes,
+        attachments: two.attachments,
+        partFd: two.partFd
+      }
+    } catch (error) {
+      // The caller may close the descriptor once this throws: both threads must have let go of it.
+      await Promise.allSettled(busy.map(thread => thread.call('drop', { session })))
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+      second?.release()
+      first.release()
+    }
+  }
+
+  async #stream(source: AsyncIterable<Uint8Array>, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    await this.ensureRoom(options.sizeBytes)
+    const pull = new Pull(source, options.sizeBytes, signal)
+    try {
+      const head = await pull.upTo(INLINE_BYTES)
+      return pull.ended ? await this.#small(head, options, signal) : await this.#large(head, pull, options, signal)
+    } catch (error) {
+      pull.breakOff()
+      throw error
+    }
+  }
+
+  async #small(bytes: Uint8Array, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    const hasher = await PassHasher.create({ flat: false, attachments: options.attachments ?? [], sizeBytes: bytes.length })
+    hasher.update(bytes)
+    const { attachments } = hasher.finish()
+    const digest = digestFromHex(hash('sha256', bytes, 'hex'))
+    options.onProgress?.(bytes.length)
+    const part = this.#context.layout.part(randomId())
+    return this.commit({ digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
+  }
+
+  async #large(head: Uint8Array, pull: Pull, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    const leave = await this.#streams.enter(signal)
+    const { thread, release } = this.#context.threads.take()
+    const session = this.#context.threads.nextSession()
+    try {
+      const part = this.#context.layout.part(randomId())
+      const { attachments = [], sizeBytes, onProgress } = options
+      const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, { flat: true, attachments, sizeBytes, part }, onProgress)
+      const { digest } = result
+      return await this.commit({ ...result, digest: digest as Sha256Digest }, { part, partFd }, options, signal)
+    } finally {
+      release()
+      leave()
+    }
+  }
+
+  async #streamPass(
+    thread: HashThread,
+    session: number,
+    head: Uint8Array,
+    pull: Pull,
+    spec: SessionSpec,
+    onProgress: ((bytes: number) => void) | undefined
+  ): Promise<SessionResult> {
+    try {
+      await thread.call('begin', { session, spec })
+      const blocks = Array.from({ length: STREAM_BLOCKS }, () => new SharedArrayBuffer(STREAM_BLOCK_BYTES))
+      const answers: Promise<unknown>[] = []
+      let rest: Uint8Array = head
+      for (let index = 0; rest.length > 0 || !pull.ended; index = (index + 1) % STREAM_BLOCKS) {
+        // The block is free once its last bytes were taken; a failure over there surfaces here.
+        await answers[index]
+        const block = blocks[index] as SharedArrayBuffer
+        const target = new Uint8Array(block)
+        target.set(rest)
+        const length = await pull.fill(target, rest.length)
+        rest = new Uint8Array(0)
+        const answer = thread.call('feed', { session, block, length })
+        answer.catch(() => undefined)
+        answers[index] = answer
+        onProgress?.(pull.bytesTaken)
+      }
+      await Promise.all(answers)
+      return await thread.call('finish', { session })
+    } catch (error) {
+      await thread.call('drop', { session }).catch(() => undefined)
+      throw error
+    }
+  }
+}

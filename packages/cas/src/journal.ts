@@ -1,0 +1,63 @@
+import { isDigest, type Sha256Digest } from '@svc/ref'
+import { CasError } from './errors.ts'
+import type { ByteRanges, PartialKey } from './store.ts'
+
+/** What stands in `incoming/<id>.json`: which blob the part beside it is to become, and which of its bytes are durable. */
+export interface Journal {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly digest: Sha256Digest | undefined
+  readonly ranges: ByteRanges
+}
+
+export const MAX_JOURNAL_BYTES = 4 << 20
+export const MAX_KEY_LENGTH = 200
+/** Beyond that the later ranges are left out: they are fetched again. */
+const MAX_RANGES = 65_536
+const FIELDS = new Set(['version', 'key', 'sizeBytes', 'digest', 'ranges'])
+
+/** @throws CasError `E_RANGE` for a size or key out of bounds. */
+export function checkPartialKey(key: PartialKey): void {
+  if (key.key.length === 0 || key.key.length > MAX_KEY_LENGTH) {
+    throw new CasError('E_RANGE', `the key of a partial blob has 1 to ${MAX_KEY_LENGTH} characters`)
+  }
+  if (!Number.isSafeInteger(key.sizeBytes) || key.sizeBytes < 0) {
+    throw new CasError('E_RANGE', 'the size of a partial blob is a whole number of bytes')
+  }
+}
+
+/** Inverts {@link tryParseJournal}, but for ranges beyond the 65,536th. */
+export const formatJournal = ({ key, sizeBytes, digest, ranges }: Journal): Uint8Array =>
+  Buffer.from(JSON.stringify({ version: 1, key, sizeBytes, digest, ranges: ranges.slice(0, MAX_RANGES) }))
+
+/** Strict: anything unknown, out of bounds or out of order makes it no journal, and its part worthless. */
+export function tryParseJournal(bytes: Uint8Array): Journal | undefined {
+  if (bytes.length > MAX_JOURNAL_BYTES) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (Object.keys(value).some(field => !FIELDS.has(field))) return undefined
+  const { version, key, sizeBytes, digest, ranges } = value as Record<string, unknown>
+  if (version !== 1 || typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) return undefined
+  if (!Number.isSafeInteger(sizeBytes) || (sizeBytes as number) < 0) return undefined
+  if (digest !== undefined && !isDigest(digest)) return undefined
+  if (!isRangeList(ranges, sizeBytes as number)) return undefined
+  return { key, sizeBytes: sizeBytes as number, digest, ranges }
+}
+
+function isRangeList(value: unknown, sizeBytes: number): value is ByteRanges {
+  if (!Array.isArray(value) || value.length > MAX_RANGES) return false
+  let before = -1
+  for (const range of value as unknown[]) {
+    if (!Array.isArray(range) || range.length !== 2) return false
+    const [start, end] = range as unknown[]
+    if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end)) return false
+    if ((start as number) <= before || (start as number) >= (end as number) || (end as number) > sizeBytes) return false
+    before = end as number
+  }
+  return true
+}

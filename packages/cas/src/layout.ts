@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { join } from 'node:path'
+import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
+import { CasError, errnoOf, ioError } from './errors.ts'
+import { type FilePort, syncFolderSync, writeFullySync } from './file-port.ts'
+
+/** First and only layout so far: decisions §5. */
+export const LAYOUT_VERSION = 1
+const FORMAT_TEXT = `svc-store ${LAYOUT_VERSION}\n`
+
+const SHARD = /^[0-9a-f]{2}$/
+const REST = /^[0-9a-f]{62}$/
+
+/** The paths of one store. The only place that turns a digest into a path. */
+export interface Layout {
+  readonly root: string
+  /** `blobs/sha256` */
+  readonly blobs: string
+  readonly incoming: string
+  readonly quarantine: string
+  readonly format: string
+  readonly lock: string
+  shard(digest: Sha256Digest): string
+  blob(digest: Sha256Digest): string
+  /** A fresh name below `quarantine/`. */
+  aside(digest: Sha256Digest): string
+  /** `incoming/<id>.part` */
+  part(id: string): string
+  /** `incoming/<id>.json` */
+  journal(id: string): string
+}
+
+export function layoutOf(root: string): Layout {
+  const blobs = join(root, 'blobs', 'sha256')
+  const incoming = join(root, 'incoming')
+  const quarantine = join(root, 'quarantine')
+  return {
+    root,
+    blobs,
+    incoming,
+    quarantine,
+    format: join(root, 'format'),
+    lock: join(root, 'lock'),
+    shard: digest => join(blobs, digestHex(digest).slice(0, 2)),
+    blob: digest => join(blobs, digestHex(digest).slice(0, 2), digestHex(digest).slice(2)),
+    aside: digest => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
+    part: id => join(incoming, `${id}.part`),
+    journal: id => join(incoming, `${id}.json`)
+  }
+}
+
+/** 32 hex characters. */
+export const randomId = (): string => randomBytes(16).toString('hex')
+
+export const isShard = (name: string): boolean => SHARD.test(name)
+
+/** The digest that a shard and a file name below it stand for; undefined for a foreign file. */
+export const digestAt = (shard: string, name: string): Sha256Digest | undefined =>
+  SHARD.test(shard) && REST.test(name) ? digestFromHex(shard + name) : undefined
+
+function makeFolder(port: FilePort, path: string): boolean {
+  try {
+    port.mkdirSync(path, 0o700)
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+    if (!port.lstatSync(path).isDirectory()) {
+      throw new CasError('E_FORMAT', `${path} is no folder: the store needs one there`, { path })
+    }
+    return false
+  }
+  port.chmodSync(path, 0o700)
+  return true
+}
+
+/**
+ * Makes the root folder where it is absent (its parent must exist or be creatable) and refuses an unsafe one.
+ * @throws CasError `E_UNSAFE_ROOT` for a foreign owner or a folder that others may write, `E_FORMAT` for a non-folder.
+ */
+export function prepareRoot(port: FilePort, root: string): void {
+  try {
+    const created = makeFolder(port, root)
+    const stat = port.lstatSync(root)
+    const user = process.geteuid?.()
+    if (user !== undefined && stat.uid !== user) {
+      throw new CasError('E_UNSAFE_ROOT', `${root} belongs to user ${stat.uid}, not to ${user}: choose a folder of your own`, {
+        path: root
+      })
+    }
+    if ((stat.mode & 0o022) !== 0) {
+      const mode = (stat.mode & 0o777).toString(8)
+      throw new CasError('E_UNSAFE_ROOT', `${root} may be written by others (mode ${mode}): chmod 700 it after a look inside`, {
+        path: root
+      })
+    }
+    if (!created && (stat.mode & 0o077) !== 0) port.chmodSync(root, 0o700)
+  } catch (error) {
+    throw ioError(error, 'prepare the root folder', root)
+  }
+}
+
+/** What may lie in a root that has no `format` yet: a start that was cut short, or folders that the daemon made first. */
+const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found'])
+
+/**
+ * Checks `format`, writes it where the folder is new, and makes all folders, durably.
+ * @throws CasError `E_FORMAT` for a folder with other things in it, or one of another layout version.
+ */
+export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): void {
+  try {
+    const version = readFormat(port, layout)
+    const blobsRoot = join(layout.root, 'blobs')
+    let fresh = false
+    for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
+      fresh = makeFolder(port, folder) || fresh
+    }
+    let freshShards = false
+    for (let i = 0; i < 256; i++) {
+      const shard = join(layout.blobs, i.toString(16).padStart(2, '0'))
+      freshShards = makeFolder(port, shard) || freshShards
+      // A process that was killed may have left names that were linked but not yet synced: they count from now on.
+      if (afterCrash) syncFolderSync(port, shard)
+    }
+    if (freshShards || afterCrash) syncFolderSync(port, layout.blobs)
+    if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
+    if (version === undefined) writeFormat(port, layout)
+    if (fresh || afterCrash || version === undefined) syncFolderSync(port, layout.root)
+  } catch (error) {
+    throw ioError(error, 'prepare the store', layout.root)
+  }
+}
+
+function readFormat(port: FilePort, layout: Layout): number | undefined {
+  let fd: number
+  try {
+    fd = port.openSync(layout.format, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+    const foreign = port.readdirSync(layout.root).find(name => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
+    if (foreign === undefined) return undefined
+    throw new CasError('E_FORMAT', `${layout.root} is no store: it has no "format" file, but holds "${foreign}"; choose an empty folder`, {
+      path: layout.root
+    })
+  }
+  try {
+    const text = new Uint8Array(64)
+    const count = port.readSync(fd, text, 0, text.length, 0)
+    if (Buffer.from(text.subarray(0, count)).toString('latin1') === FORMAT_TEXT) return LAYOUT_VERSION
+    throw new CasError('E_FORMAT', `${layout.format} does not say "${FORMAT_TEXT.trim()}": made by another version, or damaged`, {
+      path: layout.format
+    })
+  } finally {
+    port.closeSync(fd)
+  }
+}
+
+function writeFormat(port: FilePort, layout: Layout): void {
+  const temporary = `${layout.format}.${randomId()}.tmp`
+  const fd = port.openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+  try {
+    writeFullySync(port, fd, Buffer.from(FORMAT_TEXT), 0)
+    port.fsyncSync(fd)
+    port.fchmodSync(fd, 0o600)
+    port.renameSync(temporary, layout.format)
+  } catch (error) {
+    port.unlinkSync(temporary)
+    throw error
+  } finally {
+    port.closeSync(fd)
+  }
+}

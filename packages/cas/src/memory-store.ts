@@ -1,0 +1,353 @@
+import { hash } from 'node:crypto'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { checkRange, notFound } from './blob-reader.ts'
+import { ByteRangeSet } from './byte-ranges.ts'
+import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
+import { loadFilePort } from './file-port.ts'
+import { checkPartialKey } from './journal.ts'
+import { KeyedLock } from './keyed-lock.ts'
+import { PassHasher } from './pass-hasher.ts'
+import { Pull } from './pull.ts'
+import { askCaller, checkExpected } from './store-context.ts'
+import type {
+  BlobInfo,
+  BlobReader,
+  BlobStore,
+  ByteRanges,
+  ByteSource,
+  HashAttachment,
+  HashResult,
+  IngestOptions,
+  IngestResult,
+  PartialBlob,
+  PartialKey,
+  PartialOptions,
+  ScrubReport,
+  VerifyOptions,
+  VerifyResult
+} from './store.ts'
+
+const CHUNK_BYTES = 256 << 10
+
+interface Remains {
+  readonly key: PartialKey
+  readonly bytes: Uint8Array
+  readonly ranges: ByteRanges
+}
+
+async function hashOf(bytes: Uint8Array, attachments: readonly HashAttachment[] = []): Promise<HashResult> {
+  const hasher = await PassHasher.create({ flat: false, attachments, sizeBytes: bytes.length })
+  hasher.update(bytes)
+  return { ...hasher.finish(), digest: digestFromHex(hash('sha256', bytes, 'hex')) }
+}
+
+/** A store that lives and dies with this object: for tests and small tools. Hashes in the calling thread. */
+export function createMemoryStore(): BlobStore {
+  return new MemoryStore()
+}
+
+class MemoryStore implements BlobStore {
+  readonly #blobs = new Map<Sha256Digest, Uint8Array>()
+  readonly #keys = new KeyedLock()
+  readonly #remains = new Map<string, Remains>()
+  readonly #closing = new AbortController()
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
+    this.#throwIfClosed()
+    const bytes = this.#blobs.get(digest)
+    return bytes === undefined ? undefined : { digest, sizeBytes: bytes.length }
+  }
+
+  async open(digest: Sha256Digest): Promise<BlobReader> {
+    this.#throwIfClosed()
+    const bytes = this.#blobs.get(digest)
+    if (bytes === undefined) throw notFound(digest)
+    return new MemoryReader(digest, bytes)
+  }
+
+  ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
+    return this.run(options.signal, async signal => {
+      const bytes = 'fd' in source ? await readDescriptor(source.fd, options.sizeBytes, signal) : await readStream(source, options.sizeBytes, signal)
+      const result = await hashOf(bytes, options.attachments)
+      options.onProgress?.(bytes.length)
+      checkExpected(result, options)
+      return this.publish(bytes, result, options, signal)
+    })
+  }
+
+  /** Bytes become a blob: they are never changed afterwards. */
+  async publish(bytes: Uint8Array, result: HashResult, options: Pick<IngestOptions, 'accept'>, signal: AbortSignal): Promise<IngestResult> {
+    await askCaller(options.accept, result)
+    throwIfAborted(signal)
+    const existed = this.#blobs.has(result.digest)
+    if (!existed) this.#blobs.set(result.digest, bytes)
+    return { ...result, existed }
+  }
+
+  async partial(key: PartialKey, options: PartialOptions = {}): Promise<PartialBlob> {
+    checkPartialKey(key)
+    return this.run(options.signal, async signal => {
+      const release = await this.#keys.acquire(key.key, signal)
+      const found = this.#remains.get(key.key)
+      this.#remains.delete(key.key)
+      const same =
+        found !== undefined &&
+        found.key.sizeBytes === key.sizeBytes &&
+        (found.key.digest === undefined || key.digest === undefined || found.key.digest === key.digest)
+      const digest = key.digest ?? (same ? found.key.digest : undefined)
+      const known = digest === undefined ? key : { ...key, digest }
+      const [bytes, ranges] = same ? [found.bytes, found.ranges] : [new Uint8Array(key.sizeBytes), []]
+      return new MemoryPartial(this, known, options, bytes, ranges, kept => {
+        if (kept !== undefined) this.#remains.set(key.key, kept)
+        release()
+      })
+    })
+  }
+
+  async *list(): AsyncGenerator<BlobInfo, void, undefined> {
+    this.#throwIfClosed()
+    for (const digest of [...this.#blobs.keys()].sort()) {
+      const bytes = this.#blobs.get(digest)
+      if (bytes !== undefined) yield { digest, sizeBytes: bytes.length }
+    }
+  }
+
+  verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
+    return this.run(options.signal, async () => {
+      const bytes = this.#blobs.get(digest)
+      if (bytes === undefined) return { status: 'missing', sizeBytes: 0, attachments: {} }
+      const result = await hashOf(bytes, options.attachments)
+      options.onProgress?.(bytes.length)
+      if (result.digest === digest) return { status: 'ok', sizeBytes: bytes.length, attachments: result.attachments }
+      this.#blobs.delete(digest)
+      return { status: 'mismatched', sizeBytes: bytes.length, attachments: {} }
+    })
+  }
+
+  scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
+    return this.run(options.signal, async signal => {
+      const all: BlobInfo[] = []
+      for await (const info of this.list()) all.push(info)
+      const bytesTotal = all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+      const mismatched: Sha256Digest[] = []
+      let [blobs, bytes] = [0, 0]
+      for (const { digest, sizeBytes } of all) {
+        throwIfAborted(signal)
+        if ((await this.verify(digest)).status === 'mismatched') mismatched.push(digest)
+        blobs++
+        bytes += sizeBytes
+        options.onProgress?.({ blobs, bytes, blobsTotal: all.length, bytesTotal })
+      }
+      return { checked: blobs, mismatched }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    this.#blobs.clear()
+    this.#remains.clear()
+  }
+
+  async run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#throwIfClosed()
+    throwIfAborted(signal)
+    const running = work(signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]))
+    this.#underWay.add(running)
+    try {
+      return await running
+    } catch (error) {
+      if (!(error instanceof CasError && error.code === 'E_ABORTED')) throw error
+      throw signal?.aborted ? abortError(signal) : closedError('the store')
+    } finally {
+      this.#underWay.delete(running)
+    }
+  }
+
+  #throwIfClosed(): void {
+    if (this.#closing.signal.aborted) throw closedError('the store')
+  }
+}
+
+async function readDescriptor(fd: number, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
+  const port = await loadFilePort(undefined)
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let offset = 0; ; ) {
+      const chunk = new Uint8Array(CHUNK_BYTES)
+      const count = await port.read(fd, chunk, 0, chunk.length, offset)
+      if (count === 0) return
+      offset += count
+      yield chunk.subarray(0, count)
+    }
+  }
+  return readStream(chunks(), sizeBytes, signal)
+}
+
+async function readStream(source: AsyncIterable<Uint8Array>, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
+  const pull = new Pull(source, sizeBytes, signal)
+  try {
+    return await pull.upTo(Number.MAX_SAFE_INTEGER)
+  } catch (error) {
+    pull.breakOff()
+    throw error
+  }
+}
+
+class MemoryReader implements BlobReader {
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+  readonly fd = undefined
+  readonly #bytes: Uint8Array
+  #closed = false
+
+  constructor(digest: Sha256Digest, bytes: Uint8Array) {
+    this.digest = digest
+    this.sizeBytes = bytes.length
+    this.#bytes = bytes
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    if (this.#closed) throw closedError('the reader')
+    checkRange(offset, Math.max(offset, this.sizeBytes), this.sizeBytes)
+    const part = this.#bytes.subarray(offset, offset + target.length)
+    target.set(part)
+    return part.length
+  }
+
+  async *stream(range?: { readonly start: number; readonly end: number }): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      const { start, end } = range ?? { start: 0, end: this.sizeBytes }
+      checkRange(start, end, this.sizeBytes)
+      for (let offset = start; offset < end; offset += CHUNK_BYTES) {
+        if (this.#closed) throw closedError('the reader')
+        // A copy: nobody changes a blob through a chunk.
+        yield this.#bytes.slice(offset, Math.min(end, offset + CHUNK_BYTES))
+      }
+    } finally {
+      this.#closed = true
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+  }
+}
+
+class MemoryPartial implements PartialBlob {
+  readonly sizeBytes: number
+  readonly fd = undefined
+  readonly #store: MemoryStore
+  readonly #key: PartialKey
+  readonly #options: PartialOptions
+  readonly #bytes: Uint8Array
+  readonly #ranges: ByteRangeSet
+  readonly #onEnd: (kept: Remains | undefined) => void
+  #verified: HashResult | undefined
+  #ended = false
+
+  constructor(
+    store: MemoryStore,
+    key: PartialKey,
+    options: PartialOptions,
+    bytes: Uint8Array,
+    ranges: ByteRanges,
+    onEnd: (kept: Remains | undefined) => void
+  ) {
+    this.sizeBytes = key.sizeBytes
+    this.#store = store
+    this.#key = key
+    this.#options = options
+    this.#bytes = bytes
+    this.#ranges = new ByteRangeSet(ranges)
+    this.#onEnd = onEnd
+  }
+
+  ranges(): ByteRanges {
+    return this.#ranges.toRanges()
+  }
+
+  async write(offset: number, bytes: Uint8Array): Promise<void> {
+    this.#check(offset, offset + bytes.length)
+    this.#verified = undefined
+    this.#bytes.set(bytes, offset)
+    this.#ranges.add(offset, offset + bytes.length)
+  }
+
+  markWritten(start: number, end: number): void {
+    this.#check(start, end)
+    this.#ranges.add(start, end)
+  }
+
+  unmark(start: number, end: number): void {
+    this.#check(start, end)
+    this.#verified = undefined
+    this.#ranges.remove(start, end)
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    const end = Math.min(this.sizeBytes, offset + target.length)
+    this.#check(offset, Math.max(offset, end))
+    if (!this.#ranges.contains(offset, end)) throw new CasError('E_INCOMPLETE', `[${offset}, ${end}) is not written yet`)
+    target.set(this.#bytes.subarray(offset, end))
+    return Math.max(0, end - offset)
+  }
+
+  async checkpoint(): Promise<void> {
+    this.#check(0, 0)
+  }
+
+  async verify(): Promise<HashResult> {
+    this.#check(0, 0)
+    return this.#store.run(this.#options.signal, () => this.#verify())
+  }
+
+  async #verify(): Promise<HashResult> {
+    if (this.#verified !== undefined) return this.#verified
+    if (!this.#ranges.contains(0, this.sizeBytes)) {
+      const missing = this.sizeBytes - this.#ranges.totalBytes
+      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, { sizeBytes: this.sizeBytes })
+    }
+    const result = await hashOf(this.#bytes, this.#options.attachments)
+    try {
+      checkExpected(result, { digest: this.#key.digest })
+    } catch (error) {
+      this.#ranges.clear()
+      throw error
+    }
+    return (this.#verified = result)
+  }
+
+  async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
+    this.#check(0, 0)
+    return this.#store.run(this.#options.signal, async signal => {
+      const result = await this.#verify()
+      this.#check(0, 0)
+      this.#ended = true
+      try {
+        return await this.#store.publish(this.#bytes, result, options, signal)
+      } finally {
+        this.#onEnd(undefined)
+      }
+    })
+  }
+
+  async release(): Promise<void> {
+    this.#end({ key: this.#key, bytes: this.#bytes, ranges: this.#ranges.toRanges() })
+  }
+
+  async discard(): Promise<void> {
+    this.#end(undefined)
+  }
+
+  #end(kept: Remains | undefined): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#onEnd(kept)
+  }
+
+  #check(start: number, end: number): void {
+    if (this.#ended) throw closedError('the partial blob')
+    checkRange(start, end, this.sizeBytes)
+  }
+}

@@ -1,0 +1,310 @@
+import type { Sha256Digest } from '@svc/ref'
+import { replaceFile } from './atomic-file.ts'
+import { checkRange } from './blob-reader.ts'
+import { ByteRangeSet } from './byte-ranges.ts'
+import { CasError, closedError, ioError } from './errors.ts'
+import { writeFully } from './file-port.ts'
+import type { Ingestor } from './ingest.ts'
+import { formatJournal, type Journal } from './journal.ts'
+import type { Release } from './keyed-lock.ts'
+import { PrefixHash } from './prefix-hash.ts'
+import { checkExpected, type StoreContext } from './store-context.ts'
+import type { ByteRanges, HashResult, IngestOptions, IngestResult, PartialBlob, PartialKey, PartialOptions } from './store.ts'
+
+const CHECKPOINT_BYTES = 64 << 20
+/** From here on flat hash and attachments go to two threads. */
+const PAIR_BYTES = 8 << 20
+
+/** What a partial leaves behind for its next holder. */
+export interface PartialRemains {
+  readonly id: string
+  readonly journal: Journal
+}
+
+export interface PartialSetup {
+  readonly context: StoreContext
+  readonly ingestor: Ingestor
+  readonly id: string
+  readonly fd: number
+  readonly key: PartialKey
+  readonly ranges: ByteRanges
+  readonly options: PartialOptions
+  /** Called once, last: gives the key back and notes what is left of it. */
+  readonly onEnd: (remains: PartialRemains | undefined) => void
+}
+
+/**
+ * A part file under construction. Invariants: `#ranges` holds only bytes whose write has completed; the journal on disk
+ * claims only bytes that were synced before it; hashing never reads beyond `#ranges.prefixEnd`, and whatever takes bytes out
+ * of the hashed prefix restarts it. A failed sync is final: afterwards everything throws it, and `release` deletes.
+ */
+export class DiskPartialBlob implements PartialBlob {
+  readonly sizeBytes: number
+  readonly #setup: PartialSetup
+  readonly #ranges: ByteRangeSet
+  readonly #hashes: readonly PrefixHash[]
+  readonly #busy = new Set<Promise<unknown>>()
+  #verified: HashResult | undefined
+  #sinceCheckpoint = 0
+  #checkpoint: Promise<void> | undefined
+  #failure: CasError | undefined
+  #ended: Promise<void> | undefined
+
+  constructor(setup: PartialSetup) {
+    const { context, fd, key, options } = setup
+    this.#setup = setup
+    this.sizeBytes = key.sizeBytes
+    this.#ranges = new ByteRangeSet(setup.ranges)
+    const attachments = options.attachments ?? []
+    const { threads } = context
+    const apart = attachments.length > 0 && key.sizeBytes >= PAIR_BYTES && threads.hashThreads > 1
+    const { sizeBytes } = key
+    this.#hashes = apart
+      ? [
+          new PrefixHash(threads, fd, { flat: true, attachments: [], sizeBytes }),
+          new PrefixHash(threads, fd, { flat: false, attachments, sizeBytes })
+        ]
+      : [new PrefixHash(threads, fd, { flat: true, attachments, sizeBytes })]
+    this.#advance()
+  }
+
+  get fd(): number {
+    this.#throwIfEnded()
+    return this.#setup.fd
+  }
+
+  ranges(): ByteRanges {
+    return this.#ranges.toRanges()
+  }
+
+  async write(offset: number, bytes: Uint8Array): Promise<void> {
+    this.#throwIfEnded()
+    const end = offset + bytes.length
+    checkRange(offset, end, this.sizeBytes)
+    if (bytes.length === 0) return
+    // Until the write is complete those bytes are neither the old nor the new ones.
+    if (this.#ranges.overlaps(offset, end)) this.unmark(offset, end)
+    const { port, layout } = this.#setup.context
+    await this.#hold(async () => {
+      try {
+        await writeFully(port, this.#setup.fd, bytes, offset)
+      } catch (error) {
+        throw ioError(error, 'write part', layout.part(this.#setup.id))
+      }
+      this.#mark(offset, end)
+    })
+  }
+
+  markWritten(start: number, end: number): void {
+    this.#throwIfEnded()
+    checkRange(start, end, this.sizeBytes)
+    this.#mark(start, end)
+  }
+
+  unmark(start: number, end: number): void {
+    this.#throwIfEnded()
+    checkRange(start, end, this.sizeBytes)
+    if (start === end) return
+    this.#ranges.remove(start, end)
+    this.#verified = undefined
+    for (const hash of this.#hashes) if (start < hash.target) hash.restart()
+    this.#advance()
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    this.#throwIfEnded()
+    const length = Math.min(target.length, Math.max(0, this.sizeBytes - offset))
+    checkRange(offset, offset + length, this.sizeBytes)
+    if (!this.#ranges.contains(offset, offset + length)) {
+      throw new CasError('E_INCOMPLETE', `[${offset}, ${offset + length}) is not written yet`)
+    }
+    return this.#hold(async () => {
+      let done = 0
+      while (done < length) {
+        let count: number
+        try {
+          count = await this.#setup.context.port.read(this.#setup.fd, target, done, length - done, offset + done)
+        } catch (error) {
+          throw ioError(error, 'read part')
+        }
+        if (count === 0) throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+        done += count
+      }
+      return done
+    })
+  }
+
+  async checkpoint(): Promise<void> {
+    this.#throwIfEnded()
+    await this.#hold(() => this.#checkpointNow())
+  }
+
+  async verify(): Promise<HashResult> {
+    this.#throwIfEnded()
+    return this.#hold(() => this.#setup.context.run(this.#setup.options.signal, signal => this.#verify(signal)))
+  }
+
+  async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
+    this.#throwIfEnded()
+    const { context, ingestor, id, fd } = this.#setup
+    return context.run(this.#setup.options.signal, async signal => {
+      const result = await this.#hold(() => this.#verify(signal))
+      this.#throwIfEnded()
+      let published: IngestResult | undefined
+      let failure: unknown
+      // The commit takes descriptor and part file over; the partial is gone whether it succeeds or not.
+      await this.#end(async () => {
+        try {
+          published = await ingestor.commit(result, { part: context.layout.part(id), partFd: fd }, options, signal)
+        } catch (error) {
+          failure = error
+        }
+        await context.port.unlink(context.layout.journal(id)).catch(() => undefined)
+        return undefined
+      })
+      if (published === undefined) throw failure
+      return published
+    })
+  }
+
+  async release(): Promise<void> {
+    const { context, id, fd, key } = this.#setup
+    let failure: unknown
+    await this.#end(async () => {
+      await this.#checkpointNow().catch((error: unknown) => {
+        failure = error
+      })
+      if (this.#failure !== undefined) {
+        await this.#delete()
+        return undefined
+      }
+      // Without a new journal the bytes count in this process all the same: they were synced.
+      await context.port.close(fd).catch((error: unknown) => {
+        failure ??= ioError(error, 'close part')
+      })
+      return { id, journal: { key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges: this.#ranges.toRanges() } }
+    })
+    if (failure !== undefined) throw failure
+  }
+
+  async discard(): Promise<void> {
+    await this.#end(async () => {
+      await this.#delete()
+      return undefined
+    })
+  }
+
+  async #verify(signal: AbortSignal): Promise<HashResult> {
+    if (this.#verified !== undefined) return this.#verified
+    if (this.#failure !== undefined) throw this.#failure
+    if (!this.#ranges.contains(0, this.sizeBytes)) {
+      const missing = this.sizeBytes - this.#ranges.totalBytes
+      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, { sizeBytes: this.sizeBytes })
+    }
+    const results = await Promise.allSettled(this.#hashes.map(hash => hash.finish(this.sizeBytes, signal)))
+    const attachments: Record<string, Uint8Array> = {}
+    let digest: Sha256Digest | undefined
+    for (const result of results) {
+      if (result.status === 'rejected') {
+        for (const hash of this.#hashes) hash.restart()
+        throw result.reason
+      }
+      digest ??= result.value.digest
+      Object.assign(attachments, result.value.attachments)
+    }
+    const whole: HashResult = { digest: digest as Sha256Digest, sizeBytes: this.sizeBytes, attachments }
+    try {
+      checkExpected(whole, { digest: this.#setup.key.digest })
+    } catch (error) {
+      this.#ranges.clear()
+      for (const hash of this.#hashes) hash.restart()
+      // The next holder of the key must not be offered those bytes, not even after a crash.
+      await this.#checkpointNow().catch(() => undefined)
+      throw error
+    }
+    this.#verified = whole
+    return whole
+  }
+
+  #mark(start: number, end: number): void {
+    if (start >= end) return
+    this.#ranges.add(start, end)
+    this.#advance()
+    this.#sinceCheckpoint += end - start
+    if (this.#sinceCheckpoint < CHECKPOINT_BYTES || this.#checkpoint !== undefined || this.#ended !== undefined) return
+    // A failed sync is kept and thrown by whatever comes next; a journal that could not be written only claims less.
+    void this.#hold(() => this.#checkpointNow()).catch(() => undefined)
+  }
+
+  #advance(): void {
+    for (const hash of this.#hashes) hash.advance(this.#ranges.prefixEnd)
+  }
+
+  /** One at a time; a caller that comes while one runs gets the next one. */
+  async #checkpointNow(): Promise<void> {
+    while (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => undefined)
+    const running = this.#writeCheckpoint()
+    this.#checkpoint = running
+    try {
+      await running
+    } finally {
+      this.#checkpoint = undefined
+    }
+  }
+
+  async #writeCheckpoint(): Promise<void> {
+    const { context, id, fd, key } = this.#setup
+    if (this.#failure !== undefined) throw this.#failure
+    this.#sinceCheckpoint = 0
+    const claimed = new ByteRangeSet(this.#ranges.toRanges())
+    try {
+      await context.threads.datasync(fd)
+    } catch (error) {
+      this.#failure = ioError(error, 'sync part', context.layout.part(id))
+      throw this.#failure
+    }
+    // What was unmarked meanwhile must not be claimed.
+    const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
+    const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
+    await replaceFile(context.port, context.layout.journal(id), journal)
+  }
+
+  /** Work that the end of the partial waits for. */
+  async #hold<T>(work: () => Promise<T>): Promise<T> {
+    const running = work()
+    this.#busy.add(running)
+    try {
+      return await running
+    } finally {
+      this.#busy.delete(running)
+    }
+  }
+
+  #end(last: () => Promise<PartialRemains | undefined>): Promise<void> {
+    this.#ended ??= (async () => {
+      let remains: PartialRemains | undefined
+      try {
+        while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
+        await Promise.all(this.#hashes.map(hash => hash.stop()))
+        remains = await last()
+      } finally {
+        this.#setup.onEnd(remains)
+      }
+    })()
+    return this.#ended
+  }
+
+  async #delete(): Promise<void> {
+    const { context, id, fd } = this.#setup
+    await context.discardPart(fd, context.layout.part(id))
+    await context.port.unlink(context.layout.journal(id)).catch(() => undefined)
+  }
+
+  #throwIfEnded(): void {
+    if (this.#ended !== undefined) throw closedError('the partial blob')
+    if (this.#failure !== undefined) throw this.#failure
+  }
+}
+
+const intersect = (ranges: ByteRanges, start: number, end: number): [number, number][] =>
+  ranges.flatMap(([from, to]) => (from < end && to > start ? [[Math.max(from, start), Math.min(to, end)] as [number, number]] : []))

@@ -1,0 +1,139 @@
+import { abortError, CasError } from './errors.ts'
+import type { HashThread, HashThreads } from './hash-threads.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
+
+/** Less is not worth a message. */
+const STEP_BYTES = 2 << 20
+const MAX_STEP_BYTES = 64 << 20
+
+interface Session {
+  readonly id: number
+  readonly thread: HashThread
+  readonly begun: Promise<undefined>
+}
+
+/**
+ * Hashes of the growing, contiguous prefix of a file, in one worker thread.
+ * Invariants: `[0, position)` was read exactly once by the present session; at most one pump is under way; what it reads
+ * ends at `target`. A restart forgets the session, and whatever that still answers.
+ */
+export class PrefixHash {
+  readonly #threads: HashThreads
+  readonly #spec: SessionSpec
+  readonly #fd: number
+  #prefixEnd = 0
+  #position = 0
+  #target = 0
+  #session: Session | undefined
+  #running: Promise<void> | undefined
+  #error: unknown
+  /** Sessions that were dropped, until their threads let go of the descriptor. */
+  readonly #dropping = new Set<Promise<unknown>>()
+
+  constructor(threads: HashThreads, fd: number, spec: SessionSpec) {
+    this.#threads = threads
+    this.#fd = fd
+    this.#spec = spec
+  }
+
+  /** Bytes before this were read, or are being read: changing them means {@link restart}. */
+  get target(): number {
+    return this.#target
+  }
+
+  /** `[0, prefixEnd)` is written. Hashing goes on behind. */
+  advance(prefixEnd: number): void {
+    this.#prefixEnd = prefixEnd
+    if (prefixEnd - this.#position >= STEP_BYTES) this.#start(STEP_BYTES)
+  }
+
+  restart(): void {
+    const session = this.#session
+    this.#session = undefined
+    this.#running = undefined
+    this.#error = undefined
+    this.#position = 0
+    this.#target = 0
+    this.#prefixEnd = 0
+    if (session === undefined) return
+    const dropped = session.thread.call('drop', { session: session.id }).catch(() => undefined)
+    this.#dropping.add(dropped)
+    void dropped.then(() => this.#dropping.delete(dropped))
+  }
+
+  /** Hashes up to `sizeBytes`, all of which is written, and ends the session. @throws what hashing failed with */
+  async finish(sizeBytes: number, signal: AbortSignal): Promise<SessionResult> {
+    const onAbort = (): void => {
+      this.restart()
+      this.#error = abortError(signal)
+    }
+    if (signal.aborted) throw abortError(signal)
+    signal.addEventListener('abort', onAbort)
+    try {
+      this.#prefixEnd = sizeBytes
+      while (this.#error === undefined && this.#position < sizeBytes) {
+        if (this.#prefixEnd < sizeBytes) throw new CasError('E_INCOMPLETE', 'bytes were taken back while they were hashed', { sizeBytes })
+        this.#start(1)
+        await this.#running
+      }
+      if (this.#error !== undefined) throw this.#error
+      const session = this.#begin()
+      await session.begun
+      const result = await session.thread.call('finish', { session: session.id })
+      this.#session = undefined
+      return result
+    } catch (error) {
+      this.restart()
+      throw error
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Resolves when no thread uses the descriptor any more. */
+  async stop(): Promise<void> {
+    this.restart()
+    await Promise.all(this.#dropping)
+  }
+
+  #begin(): Session {
+    if (this.#session !== undefined) return this.#session
+    const { thread, release } = this.#threads.take()
+    const id = this.#threads.nextSession()
+    const begun = thread.call('begin', { session: id, spec: this.#spec })
+    begun.catch(() => undefined)
+    // The thread was chosen by its load; while no pump runs, this session is none.
+    release()
+    return (this.#session = { id, thread, begun })
+  }
+
+  #start(least: number): void {
+    if (this.#running !== undefined || this.#error !== undefined) return
+    const session = this.#begin()
+    this.#target = Math.min(this.#prefixEnd, this.#position + MAX_STEP_BYTES)
+    const running = this.#run(session, least).catch((error: unknown) => {
+      if (this.#session === session) this.#error = error
+    })
+    this.#running = running
+    void running.then(() => {
+      if (this.#running === running) this.#running = undefined
+    })
+  }
+
+  async #run(session: Session, least: number): Promise<void> {
+    session.thread.passes++
+    try {
+      await session.begun
+      while (this.#session === session && this.#prefixEnd - this.#position >= least) {
+        const start = this.#position
+        const end = (this.#target = Math.min(this.#prefixEnd, start + MAX_STEP_BYTES))
+        const { bytes } = await session.thread.call('pump', { session: session.id, fd: this.#fd, start, end, progress: false })
+        if (this.#session !== session) return
+        if (bytes !== end - start) throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+        this.#position = end
+      }
+    } finally {
+      session.thread.passes--
+    }
+  }
+}

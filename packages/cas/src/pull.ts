@@ -1,0 +1,85 @@
+import { abortError } from './errors.ts'
+import { oversize } from './pass-hasher.ts'
+
+/** Pulls a stream into buffers of ours. A chunk is used up before the next one is asked for. */
+export class Pull {
+  readonly #iterator: AsyncIterator<Uint8Array>
+  readonly #maxBytes: number | undefined
+  readonly #signal: AbortSignal
+  #rest: Uint8Array = new Uint8Array(0)
+  #received = 0
+  ended = false
+
+  constructor(source: AsyncIterable<Uint8Array>, maxBytes: number | undefined, signal: AbortSignal) {
+    this.#iterator = source[Symbol.asyncIterator]()
+    this.#maxBytes = maxBytes
+    this.#signal = signal
+  }
+
+  get bytesTaken(): number {
+    return this.#received - this.#rest.length
+  }
+
+  /** A new buffer with the next bytes, at most `limit`; fewer only at the end. */
+  async upTo(limit: number): Promise<Uint8Array> {
+    let buffer = new Uint8Array(Math.min(limit, this.#maxBytes ?? 16 << 10, 256 << 10))
+    let length = 0
+    for (;;) {
+      length = await this.fill(buffer, length)
+      if (length < buffer.length) break
+      if (buffer.length === limit) {
+        // Whether that was all decides the way: look one chunk ahead.
+        await this.#next()
+        break
+      }
+      const larger = new Uint8Array(Math.min(limit, Math.max(1024, buffer.length * 4)))
+      larger.set(buffer)
+      buffer = larger
+    }
+    return length === buffer.length ? buffer : buffer.slice(0, length)
+  }
+
+  /** Fills `target` from `length` on; gives the length reached, less than all only at the end. */
+  async fill(target: Uint8Array, length: number): Promise<number> {
+    while (length < target.length) {
+      if (this.#rest.length === 0 && !(await this.#next())) break
+      const part = this.#rest.subarray(0, target.length - length)
+      target.set(part, length)
+      length += part.length
+      this.#rest = this.#rest.subarray(part.length)
+    }
+    return length
+  }
+
+  /** Lets the source clean up; it may take its time, nobody waits. */
+  breakOff(): void {
+    if (this.ended) return
+    this.ended = true
+    void Promise.resolve(this.#iterator.return?.()).catch(() => undefined)
+  }
+
+  async #next(): Promise<boolean> {
+    while (this.#rest.length === 0 && !this.ended) {
+      const { done, value } = await this.#orAbort(this.#iterator.next())
+      if (done === true) {
+        this.ended = true
+        break
+      }
+      if (!(value instanceof Uint8Array)) throw new TypeError('a source yields Uint8Array chunks')
+      this.#received += value.length
+      if (this.#maxBytes !== undefined && this.#received > this.#maxBytes) throw oversize(this.#maxBytes)
+      this.#rest = value
+    }
+    return this.#rest.length > 0
+  }
+
+  #orAbort<T>(step: Promise<T>): Promise<T> {
+    const signal = this.#signal
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(abortError(signal))
+      if (signal.aborted) return onAbort()
+      signal.addEventListener('abort', onAbort, { once: true })
+      step.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+    })
+  }
+}

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import * as fs from 'node:fs'
+import { CasError, errnoOf, ioError } from './errors.ts'
+
+/** `flock`: released by the kernel with the process. `pid-file`: weaker, used where the program `flock` is absent. */
+export type LockKind = 'flock' | 'pid-file'
+
+export interface RootLock {
+  readonly kind: LockKind
+  /** The last holder ended without releasing: killed, or power was lost. */
+  readonly afterCrash: boolean
+  /** Idempotent. */
+  release(): void
+}
+
+const FLAGS = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW
+
+/**
+ * One owner per root: the lock file is opened and `flock -n -x` is run in a child that inherits the descriptor, so that the
+ * lock belongs to the open file description and lasts until this process closes it or dies. The file holds the owner's pid.
+ * Where there is no `flock` program, a pid file with the process's start time stands in, and a warning says so.
+ * @throws CasError `E_LOCKED` naming the owner's pid, `E_IO`.
+ */
+export async function lockRoot(path: string): Promise<RootLock> {
+  let fd: number
+  try {
+    fd = fs.openSync(path, FLAGS, 0o600)
+  } catch (error) {
+    throw ioError(error, 'open lock', path)
+  }
+  try {
+    const taken = await runFlock(fd)
+    const owner = readOwner(fd)
+    if (taken === false) throw lockedError(path, owner?.pid)
+    const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
+    if (kind === 'pid-file') {
+      if (owner !== undefined && (openInThisProcess.has(path) || isAlive(owner))) throw lockedError(path, owner.pid)
+      process.emitWarning(`no "flock" program: ${path} is guarded by a pid file only, which two starts at the same moment can pass`, {
+        code: 'SVC_WEAK_LOCK'
+      })
+    }
+    fs.fchmodSync(fd, 0o600)
+    writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'}\n`)
+    openInThisProcess.add(path)
+    let held = true
+    return {
+      kind,
+      afterCrash: owner !== undefined,
+      release: () => {
+        if (!held) return
+        held = false
+        openInThisProcess.delete(path)
+        try {
+          fs.ftruncateSync(fd, 0)
+        } catch {
+          // The next start then looks as after a crash: it only checks more.
+        }
+        fs.closeSync(fd)
+      }
+    }
+  } catch (error) {
+    fs.closeSync(fd)
+    throw ioError(error, 'lock', path)
+  }
+}
+
+const openInThisProcess = new Set<string>()
+
+function lockedError(path: string, pid: number | undefined): CasError {
+  const who = pid === undefined ? 'another process' : `process ${pid}`
+  return new CasError('E_LOCKED', `${who} is using this store (${path}): stop it, or choose another root`, {
+    path,
+    ...(pid === undefined ? {} : { pid })
+  })
+}
+
+/** True: locked. False: somebody else has it. Undefined: there is no such program. */
+function runFlock(fd: number): Promise<boolean | undefined> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('flock', ['-n', '-x', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] })
+    let said = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (said.length < 1000) said += chunk.toString('utf8')
+    })
+    child.on('error', error => (errnoOf(error) === 'ENOENT' ? resolve(undefined) : reject(error)))
+    child.on('close', code => {
+      if (code === 0) resolve(true)
+      else if (code === 1) resolve(false)
+      else reject(new Error(`flock ended with ${code}: ${said.trim()}`))
+    })
+  })
+}
+
+interface Owner {
+  readonly pid: number
+  readonly startTime: string
+}
+
+function readOwner(fd: number): Owner | undefined {
+  const bytes = new Uint8Array(64)
+  const text = Buffer.from(bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, 0))).toString('latin1')
+  const match = /^(\d{1,10}) (\d{1,20}|-)\n/.exec(text)
+  return match === null ? undefined : { pid: Number(match[1]), startTime: match[2] as string }
+}
+
+function writeOwner(fd: number, text: string): void {
+  fs.ftruncateSync(fd, 0)
+  fs.writeSync(fd, text, 0)
+  fs.fsyncSync(fd)
+}
+
+/** Field 22 of /proc/<pid>/stat: tells a process from a later one of the same number. */
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive({ pid, startTime }: Owner): boolean {
+  if (pid === process.pid) return false
+  const now = startTimeOf(pid)
+  if (now !== undefined && startTime !== '-') return now === startTime
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errnoOf(error) === 'EPERM'
+  }
+}

@@ -1,0 +1,88 @@
+import type { Sha256Digest } from '@svc/ref'
+import { abortError, CasError, closedError } from './errors.ts'
+import type { FilePort } from './file-port.ts'
+import type { HashThreads } from './hash-threads.ts'
+import { KeyedLock } from './keyed-lock.ts'
+import type { Layout } from './layout.ts'
+import type { HashResult, IngestOptions } from './store.ts'
+
+/** What the parts of one open disk store share. */
+export class StoreContext {
+  readonly layout: Layout
+  readonly port: FilePort
+  readonly threads: HashThreads
+  /** Held while a blob's name is made or moved aside. */
+  readonly digestLocks = new KeyedLock()
+  readonly #closing = new AbortController()
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  constructor(layout: Layout, port: FilePort, threads: HashThreads) {
+    this.layout = layout
+    this.port = port
+    this.threads = threads
+  }
+
+  /** Runs an operation that `close` aborts and waits for. Its signal fires for the caller's abort and for `close`. */
+  async run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.throwIfClosed()
+    const either = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
+    if (either.aborted) throw abortError(signal)
+    const running = work(either)
+    this.#underWay.add(running)
+    try {
+      return await running
+    } catch (error) {
+      const aborted = error instanceof CasError && (error.code === 'E_ABORTED' || error.code === 'E_CLOSED')
+      if (!aborted) throw error
+      if (signal?.aborted) throw abortError(signal)
+      throw this.#closing.signal.aborted ? closedError('the store') : error
+    } finally {
+      this.#underWay.delete(running)
+    }
+  }
+
+  throwIfClosed(): void {
+    if (this.#closing.signal.aborted) throw closedError('the store')
+  }
+
+  /** Fires when the store begins to close. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  async abortAll(): Promise<void> {
+    this.#closing.abort()
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+
+  /** Closes and deletes a part; a failure leaves it to the sweep at the next start. */
+  async discardPart(fd: number | undefined, part: string): Promise<void> {
+    if (fd !== undefined) await this.port.close(fd).catch(() => undefined)
+    await this.port.unlink(part).catch(() => undefined)
+  }
+}
+
+/** @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH` */
+export function checkExpected(
+  result: { readonly digest: Sha256Digest; readonly sizeBytes: number },
+  expected: { readonly digest?: Sha256Digest | undefined; readonly sizeBytes?: number | undefined }
+): void {
+  const { digest, sizeBytes } = result
+  if (expected.sizeBytes !== undefined && sizeBytes !== expected.sizeBytes) {
+    throw new CasError('E_SIZE_MISMATCH', `${sizeBytes} bytes instead of the ${expected.sizeBytes} that were announced`, {
+      sizeBytes,
+      expectedSizeBytes: expected.sizeBytes
+    })
+  }
+  if (expected.digest !== undefined && digest !== expected.digest) {
+    throw new CasError('E_DIGEST_MISMATCH', `the bytes hash to ${digest}, expected was ${expected.digest}`, {
+      digest,
+      expectedDigest: expected.digest
+    })
+  }
+}
+
+/** The caller's last word (IngestOptions.accept). */
+export async function askCaller(accept: IngestOptions['accept'], result: HashResult): Promise<void> {
+  await accept?.(result)
+}

@@ -1,0 +1,102 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Sha256Digest } from '@svc/ref'
+import type { WireError } from './errors.ts'
+import type { FilePortModule } from './file-port.ts'
+import type { HashAttachment } from './store.ts'
+
+/** Bytes per read, write and message: measured, larger ones leave the cache, smaller ones cost messages. */
+export const BLOCK_BYTES = 1 << 20
+
+export interface ThreadData {
+  readonly filePort: FilePortModule | undefined
+}
+
+/** One pass over the bytes of one blob, kept in one thread: hashes and, where `part` is given, a new file that takes the bytes. */
+export interface SessionSpec {
+  readonly flat: boolean
+  readonly attachments: readonly HashAttachment[]
+  readonly sizeBytes?: number | undefined
+  /** More bytes than that are refused at once: `E_SIZE_MISMATCH`. */
+  readonly maxBytes?: number | undefined
+  readonly part?: string | undefined
+}
+
+export interface SessionResult {
+  readonly digest: Sha256Digest | undefined
+  readonly sizeBytes: number
+  readonly attachments: Record<string, Uint8Array>
+  /** The part's open descriptor; whoever gets the result closes it. */
+  readonly partFd: number | undefined
+}
+
+/** A part that becomes a blob. The thread that gets it owns descriptor and part file from then on, whatever happens. */
+export interface CommitItem {
+  /** The bytes, when the part does not exist yet. */
+  readonly bytes?: Uint8Array | undefined
+  readonly partFd?: number | undefined
+  readonly part: string
+  readonly blob: string
+  readonly shard: string
+  readonly sizeBytes: number
+  /** Where a corrupt file at the blob's path goes. */
+  readonly aside: string
+  readonly asideFolder: string
+}
+
+export interface CommitOutcome {
+  readonly existed: boolean
+  readonly error?: WireError
+}
+
+/** What each operation takes and gives. */
+export interface ThreadOperations {
+  /** Starts a session; blocks may also arrive through `from`. */
+  begin: { request: { session: number; spec: SessionSpec; from?: MessagePort }; response: undefined }
+  /** The next bytes of a session. */
+  feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: undefined }
+  /** Reads `[start, end)` of a descriptor, or up to its end, into a session. */
+  pump: {
+    request: { session: number; fd: number; start: number; end?: number | undefined; forward?: Forward | undefined; progress: boolean }
+    response: { bytes: number }
+  }
+  /** Ends a session. */
+  finish: { request: { session: number }; response: SessionResult }
+  /** `begin`, `pump`, `finish` in one. */
+  run: {
+    request: {
+      session: number
+      spec: SessionSpec
+      fd: number
+      forward?: Forward | undefined
+      progress: boolean
+    }
+    response: SessionResult
+  }
+  /** Forgets a session, stops its pump, deletes its part. */
+  drop: { request: { session: number }; response: undefined }
+  commit: { request: { items: CommitItem[] }; response: CommitOutcome[] }
+  datasync: { request: { fd: number }; response: undefined }
+}
+export type ThreadOperation = keyof ThreadOperations
+
+/** Where a pump sends each block that it read, besides hashing it: a session of another thread, with the buffers to use in turn. */
+export interface Forward {
+  readonly port: MessagePort
+  readonly blocks: readonly SharedArrayBuffer[]
+}
+/** Through the port of a {@link Forward}: there, */
+export interface ForwardedBlock {
+  readonly index: number
+  readonly length: number
+}
+/** and back: the block may be used again, or nothing more is taken. */
+export type ForwardAnswer = { readonly index: number } | { readonly error: WireError }
+
+export type ThreadRequest = {
+  [K in ThreadOperation]: { readonly id: number; readonly op: K } & ThreadOperations[K]['request']
+}[ThreadOperation]
+
+export type ThreadReply =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: WireError }
+  | { readonly id: number; readonly progress: number }
