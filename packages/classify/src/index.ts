@@ -1,6 +1,11 @@
+export { MAX_CONFIG_DEPTH, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
+export { parseGgufHead, readGgufHead } from './gguf.ts'
+export { detectLicence, licenceIds, licenceRef, MIN_LEAD, MIN_SIMILARITY } from './licence.ts'
+export { looksLike } from './looks.ts'
 export { checkNames, isReservedName, MAX_NAME_BYTES, nameProblem, type NameProblem } from './names.ts'
 export { compareNames } from './order.ts'
+export { planArtifacts } from './plan.ts'
 export { configQuant, dtypeQuant, ggufQuant, projectorVariant } from './quant.ts'
 export {
   GGUF_HEAD_BYTES,

@@ -1,0 +1,113 @@
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import { compareNames, sortedByName } from './order.ts'
+import { DICTIONARY, TEXTS } from './licence-texts.ts'
+import { type Bigrams, bigramsOf, dice, licenceWords } from './licence-words.ts'
+import type { LicenceFact, Recognition, Warning } from './types.ts'
+import { ClassifyError } from './errors.ts'
+
+/** A text is named when it is at least so similar to a known one (decisions §3) … */
+export const MIN_SIMILARITY = 0.98
+/** … and by so much more similar to it than to any other licence. */
+export const MIN_LEAD = 0.015
+/** All licence texts of one manifest together, as JSON strings: a manifest has at most 4 MiB. */
+export const MAX_TEXTS_BYTES = 1024 * 1024
+
+interface Known extends Bigrams {
+  readonly id: string
+}
+
+let known: readonly Known[] | undefined
+
+/** Unpacked at the first use: about 90,000 words. */
+function knownTexts(): readonly Known[] {
+  if (known) return known
+  const dictionary = DICTIONARY.split(' ')
+  known = TEXTS.map(([id, packed]) => {
+    const words: string[] = []
+    let index = 0
+    let shift = 0
+    for (const char of atob(packed)) {
+      const byte = char.charCodeAt(0)
+      index |= (byte & 0x7f) << shift
+      shift += 7
+      if (byte > 0x7f) continue
+      words.push(dictionary[index]!)
+      index = shift = 0
+    }
+    return { id, ...bigramsOf(words) }
+  })
+  return known
+}
+
+/** The SPDX ids that {@link detectLicence} can give, sorted. */
+export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareNames)
+
+/**
+ * The SPDX id of a licence text, or undefined when it is none of the curated ones or not clearly one of them: Dice similarity of
+ * word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (decisions §3).
+ */
+export function detectLicence(text: string): string | undefined {
+  const words = bigramsOf(licenceWords(text))
+  let best = { id: '', score: 0 }
+  let second = 0
+  for (const candidate of knownTexts()) {
+    // The score that lengths alone allow: most candidates need no comparison.
+    if ((2 * Math.min(words.total, candidate.total)) / (words.total + candidate.total) < MIN_SIMILARITY - MIN_LEAD) continue
+    const score = dice(words, candidate)
+    if (candidate.id === best.id) best = { id: best.id, score: Math.max(best.score, score) }
+    else if (score > best.score) [best, second] = [{ id: candidate.id, score }, best.score]
+    else second = Math.max(second, score)
+  }
+  return best.score >= MIN_SIMILARITY && best.score - second >= MIN_LEAD ? best.id : undefined
+}
+
+/** The id of a text that has none: names the exact bytes (SPDX, LicenseRef). */
+export const licenceRef = (digest: Sha256Digest): string => `LicenseRef-sha256-${digestHex(digest).slice(0, 12)}`
+
+export interface LicenceAnnotations {
+  readonly annotations: Readonly<Record<string, string>>
+  readonly warnings: readonly Warning[]
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * The annotations `svc.license` (an SPDX expression: sorted ids joined with ` AND `) and `svc.license.file.<path>` (the texts).
+ *
+ * A text that is larger than 256 KiB or not UTF-8 is named by its `LicenseRef` and not kept; texts beyond
+ * {@link MAX_TEXTS_BYTES} in all, counted in path order, are named and not kept; each with a warning. Empty files name nothing.
+ * @throws ClassifyError `E_MISSING_FACT` when a licence file of the recognition was not supplied.
+ */
+export function licenceAnnotations(recognition: Recognition, facts: readonly LicenceFact[]): LicenceAnnotations {
+  const byName = new Map(facts.map((fact) => [fact.name, fact]))
+  const warnings: Warning[] = []
+  const ids = new Set<string>()
+  const texts: [string, string][] = []
+  let budget = MAX_TEXTS_BYTES
+  for (const { name, sizeBytes, detect } of sortedByName(recognition.licences)) {
+    const fact = byName.get(name)
+    if (!fact) throw new ClassifyError('E_MISSING_FACT', `the licence file ${name} was not read; requiredReads lists what is needed`, { name })
+    if (sizeBytes === 0) continue
+    const text = fact.bytes && tryDecode(fact.bytes)
+    if (detect) ids.add((text !== undefined && detectLicence(text)) || licenceRef(fact.digest))
+    if (text === undefined) {
+      const why = fact.bytes ? 'is not UTF-8 text' : `has ${sizeBytes} bytes`
+      warnings.push({ code: 'licence-unreadable', names: [name], message: `${name} ${why}: its text does not travel with the artifact, only its checksum does` })
+      continue
+    }
+    budget -= encoder.encode(JSON.stringify(text)).length
+    if (budget >= 0) texts.push([`svc.license.file.${name}`, text])
+    else warnings.push({ code: 'licence-not-kept', names: [name], message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in all: that of ${name} does not travel with the artifact` })
+  }
+  const expression = [...ids].sort(compareNames).join(' AND ')
+  return { annotations: Object.fromEntries([...(expression ? [['svc.license', expression] as const] : []), ...texts]), warnings }
+}
+
+function tryDecode(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
