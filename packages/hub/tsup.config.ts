@@ -1,5 +1,6 @@
 import { library } from '../../tsup.base.ts'
 
 export default library({
-  index: 'src/index.ts'
+  index: 'src/index.ts',
+  'git-blob-sha1-hasher': 'src/git-blob-sha1-hasher.ts'
 })

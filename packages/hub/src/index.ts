@@ -1,1 +1,11 @@
-export {}
+export type { DownloadOptions } from './download.ts'
+export { isRepoId, isRevision, PUBLIC_ENDPOINT } from './endpoint.ts'
+export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'
+export type { ByteRanges } from './gaps.ts'
+export { gitBlobSha1, gitBlobSha1HasherUrl } from './git-blob-sha1.ts'
+export { createHub, type Hub, type HubOptions } from './hub.ts'
+export type { HubLimits, RetryTimings } from './limits.ts'
+export type { HubListing, ListingOptions } from './listing.ts'
+export type { Waiting } from './retry.ts'
+export { createMemorySink, type HubSink, type MemorySink } from './sink.ts'
+export type { HubFile } from './tree.ts'

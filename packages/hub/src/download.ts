@@ -1,0 +1,303 @@
+import { HubError } from './errors.ts'
+import { FileAddress, wrongBytes } from './file-address.ts'
+import { cutRanges, gapsOf, totalBytes } from './gaps.ts'
+import type { Net } from './net.ts'
+import { networkTrouble, statusTrouble } from './outcome.ts'
+import { type Buffers, RangeWriter, SinkFailure } from './range-writer.ts'
+import { header, isIdentity } from './headers.ts'
+import { Retry, type Waiting } from './retry.ts'
+import type { HubSink } from './sink.ts'
+import type { Slots } from './slots.ts'
+import type { HubFile } from './tree.ts'
+import { Trouble } from './trouble.ts'
+import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
+
+export interface DownloadOptions {
+  readonly signal?: AbortSignal
+  /** Bytes of the file that the sink holds by now; not a delta. */
+  readonly onProgress?: (bytesDone: number) => void
+  readonly onWaiting?: (waiting: Waiting) => void
+}
+
+/** What the downloads of one hub object share. */
+export interface Lanes {
+  readonly large: Slots
+  readonly small: Slots
+  readonly buffers: Buffers
+}
+
+/** A range on its way: `start` moves as bytes are written. */
+interface Piece {
+  start: number
+  readonly end: number
+}
+
+/** Fills what `sink` lacks of `[from, to)`. Errors: see `Hub.download`. */
+export async function downloadRange(
+  net: Net,
+  lanes: Lanes,
+  file: HubFile,
+  sink: HubSink,
+  from: number,
+  to: number,
+  options: DownloadOptions
+): Promise<void> {
+  if (sink.sizeBytes !== file.sizeBytes) {
+    throw new TypeError(`the sink holds ${sink.sizeBytes} bytes, "${file.path}" has ${file.sizeBytes}`)
+  }
+  await new Download(net, lanes, file, sink, from, to, options).run()
+}
+
+/** One call of download. Invariant: no request of it is under way, and no write, when `run` has settled. */
+class Download {
+  readonly #net: Net
+  readonly #lanes: Lanes
+  readonly #file: HubFile
+  readonly #sink: HubSink
+  readonly #from: number
+  readonly #to: number
+  readonly #options: DownloadOptions
+  readonly #address: FileAddress
+  #bytesDone = 0
+  #wrongAnswers = 0
+  #restarted = false
+
+  constructor(
+    net: Net,
+    lanes: Lanes,
+    file: HubFile,
+    sink: HubSink,
+    from: number,
+    to: number,
+    options: DownloadOptions
+  ) {
+    this.#net = net
+    this.#lanes = lanes
+    this.#file = file
+    this.#sink = sink
+    this.#from = from
+    this.#to = to
+    this.#options = options
+    this.#address = new FileAddress(net, file)
+  }
+
+  async run(): Promise<void> {
+    let oneStream = false
+    for (;;) {
+      this.#options.signal?.throwIfAborted()
+      const gaps = this.#gaps()
+      if (gaps.length === 0) return
+      this.#bytesDone = totalBytes(this.#sink.ranges())
+      this.#options.onProgress?.(this.#bytesDone)
+      try {
+        if (oneStream) await this.#inParallel([{ start: 0, end: this.#to }], 1, true)
+        else {
+          const pieces = cutRanges(gaps, this.#net.limits.rangeBytes).map(([start, end]) => ({ start, end }))
+          await this.#inParallel(pieces, Math.min(pieces.length, this.#net.limits.rangesPerFile), false)
+        }
+      } catch (error) {
+        if (error instanceof SinkFailure) throw error.cause
+        if (!(error instanceof Trouble)) throw error
+        if (error.kind === 'no-ranges') oneStream = true
+        else if (error.kind === 'changed' && !this.#restarted) {
+          this.#restarted = true
+          this.#sink.unmark(0, this.#sink.sizeBytes)
+        } else throw error.error
+      }
+    }
+  }
+
+  #gaps(): [number, number][] {
+    return gapsOf(this.#sink.ranges(), this.#from, this.#to)
+  }
+
+  /** The first failure stops the others; all have ended when it rejects. */
+  async #inParallel(pieces: Piece[], count: number, oneStream: boolean): Promise<void> {
+    const stop = new AbortController()
+    const signal = this.#options.signal ? AbortSignal.any([stop.signal, this.#options.signal]) : stop.signal
+    let failure: { error: unknown } | undefined
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    const work = async (_: unknown, worker: number) => {
+      try {
+        if (worker > 0) await Promise.race([this.#address.ready, stopped])
+        for (let piece = pieces.shift(); piece; piece = pieces.shift()) await this.#piece(piece, oneStream, signal)
+      } catch (error) {
+        failure ??= { error }
+        stop.abort(error)
+      }
+    }
+    await Promise.all(Array.from({ length: count }, work))
+    this.#options.signal?.throwIfAborted()
+    if (failure) throw failure.error
+  }
+
+  async #piece(piece: Piece, oneStream: boolean, signal: AbortSignal): Promise<void> {
+    const lane = this.#file.sizeBytes <= this.#net.limits.smallFileBytes ? this.#lanes.small : this.#lanes.large
+    const retry = new Retry(this.#net.timings, this.#options.onWaiting)
+    while (oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
+      const before = this.#bytesDone
+      try {
+        await lane.run(signal, () => this.#try(piece, oneStream, signal))
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof Trouble) || error.kind === 'no-ranges' || error.kind === 'changed') throw error
+        // Progress of any range shows that the source lives; a range that fails alone runs out when the others are done.
+        if (this.#bytesDone > before) retry.progress()
+        await retry.after(error, signal)
+      }
+    }
+  }
+
+  async #try(piece: Piece, oneStream: boolean, signal: AbortSignal): Promise<void> {
+    const { sizeBytes } = this.#file
+    const whole = oneStream || (piece.start === 0 && piece.end === sizeBytes)
+    let asked: URL | undefined
+    let body: Body | undefined
+    let failure: unknown
+    try {
+      await this.#address.get({
+        signal,
+        headers: whole ? {} : { range: `bytes=${piece.start}-${piece.end - 1}` },
+        onAnswer: (head, url, flow) => {
+          asked = url
+          body = this.#body(head, url, piece, whole, oneStream, flow)
+          return body
+        }
+      })
+    } catch (error) {
+      failure = error
+    }
+    // What arrived before a cut is kept: the next try goes on behind it.
+    await body?.finish()
+    signal.throwIfAborted()
+    if (body && !body.missing() && (failure === undefined || failure === ENOUGH)) return
+    failure ??= new Error('the body ended early')
+    if (failure instanceof SinkFailure) throw failure
+    const trouble = networkTrouble(failure, asked ?? new URL(this.#net.endpoint.origin), this.#context())
+    if (!(trouble instanceof Trouble) || !['stale-url', 'wrong', 'changed'].includes(trouble.kind)) throw trouble
+    // Ranges that were answered from the same address tell of one and the same defect.
+    const isNews = asked === undefined || this.#address.forget(asked)
+    if (trouble.kind === 'wrong' && isNews && ++this.#wrongAnswers > 1) throw new Trouble('final', trouble.error)
+    throw trouble
+  }
+
+  #context() {
+    const { repoId, commit, path } = this.#file
+    const { endpoint, hasToken, timings } = this.#net
+    return { endpoint, hasToken, repoId, revision: commit, path, nowMs: timings.now() }
+  }
+
+  /** Judges the head, and says where the body's bytes belong. */
+  #body(head: ResponseHead, url: URL, piece: Piece, whole: boolean, oneStream: boolean, flow: Flow): Body {
+    const { path, sizeBytes } = this.#file
+    if (head.status !== 200 && head.status !== 206) throw statusTrouble(head, url, this.#context())
+    const bad = (what: string) =>
+      new Trouble(
+        'retry',
+        new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what} for "${path}"`, { path })
+      )
+    if (!isIdentity(head)) throw bad('sends encoded bytes, which were asked to be plain,')
+    if (head.status === 200) {
+      const length = header(head.headers, 'content-length')
+      if (length !== undefined && Number(length) !== sizeBytes) {
+        throw wrongBytes(this.#file, `it has ${length} bytes instead of ${sizeBytes}`)
+      }
+      // A full answer to a range starts at 0: its bytes never go behind what is there.
+      if (!whole) throw new Trouble('no-ranges', bad('ignores ranges').error)
+      this.#address.checkEtag(head)
+      const gaps = oneStream ? this.#gaps() : [[piece.start, piece.end] as [number, number]]
+      return this.#into(0, sizeBytes, gaps, oneStream ? undefined : piece, flow)
+    }
+    if (whole) throw bad('answers with a part of the file where all of it was asked')
+    const range = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/i.exec(header(head.headers, 'content-range') ?? '')
+    if (!range) throw bad('does not say which range it sends')
+    const [start, end] = [Number(range[1]), Number(range[2]) + 1]
+    if (range[3] !== '*' && Number(range[3]) !== sizeBytes) {
+      throw wrongBytes(this.#file, `it has ${range[3]} bytes instead of ${sizeBytes}`)
+    }
+    if (start !== piece.start || end > piece.end || end <= start) throw bad('sends another range than was asked')
+    this.#address.checkEtag(head)
+    return this.#into(start, end, [[start, end]], piece, flow)
+  }
+
+  #into(start: number, end: number, gaps: [number, number][], piece: Piece | undefined, flow: Flow): Body {
+    const { buffers } = this.#lanes
+    const onWritten = (bytes: number) => {
+      this.#bytesDone += bytes
+      if (piece) piece.start += bytes
+      this.#options.onProgress?.(this.#bytesDone)
+    }
+    const open = (offset: number, length: number) =>
+      new RangeWriter(this.#sink, offset, Math.min(length, buffers.sizeBytes), buffers, flow, onWritten)
+    return new Body(start, end, gaps, open, flow.abort)
+  }
+}
+
+/** Nothing more of a response is wanted. */
+const ENOUGH = new Error('enough')
+
+/** Spreads the bytes `[start, end)` of a response over the gaps that want them; those in between are skipped. */
+class Body implements BodyConsumer {
+  #at: number
+  readonly #end: number
+  readonly #gaps: [number, number][]
+  readonly #open: (offset: number, length: number) => RangeWriter
+  readonly #breakOff: (error: Error) => void
+  #writer: RangeWriter | undefined
+  readonly #finishing: Promise<void>[] = []
+
+  constructor(
+    start: number,
+    end: number,
+    gaps: [number, number][],
+    open: (offset: number, length: number) => RangeWriter,
+    breakOff: (error: Error) => void
+  ) {
+    this.#at = start
+    this.#end = end
+    this.#gaps = [...gaps]
+    this.#open = open
+    this.#breakOff = breakOff
+  }
+
+  onData(chunk: Uint8Array): void {
+    if (this.#at + chunk.length > this.#end) return this.#breakOff(new Error('the body is longer than its head said'))
+    let rest = chunk
+    while (rest.length > 0) {
+      const gap = this.#gaps[0]
+      if (!gap) return this.#breakOff(ENOUGH)
+      const [from, to] = gap
+      if (this.#at < from) {
+        const skipped = Math.min(rest.length, from - this.#at)
+        this.#at += skipped
+        rest = rest.subarray(skipped)
+        continue
+      }
+      this.#writer ??= this.#open(this.#at, to - this.#at)
+      const count = Math.min(rest.length, to - this.#at)
+      this.#writer.push(count === rest.length ? rest : rest.subarray(0, count))
+      this.#at += count
+      rest = rest.subarray(count)
+      if (this.#at === to) {
+        this.#gaps.shift()
+        const done = this.#writer.finish()
+        done.catch(() => {})
+        this.#finishing.push(done)
+        this.#writer = undefined
+      }
+    }
+  }
+
+  /** True while a gap waits for bytes. */
+  missing(): boolean {
+    return this.#gaps.length > 0
+  }
+
+  /** @throws SinkFailure */
+  async finish(): Promise<void> {
+    if (this.#writer) this.#finishing.push(this.#writer.finish())
+    this.#writer = undefined
+    const results = await Promise.allSettled(this.#finishing)
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+  }
+}

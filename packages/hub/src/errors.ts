@@ -1,0 +1,56 @@
+/** The API's error codes that an exchange with a hub can end in (API §4, `POST /v1/import/hf`). */
+export type HubErrorCode =
+  | 'E_UNKNOWN_REF'
+  | 'E_SOURCE_FORBIDDEN'
+  | 'E_RATE_LIMITED'
+  | 'E_SOURCE_UNAVAILABLE'
+  | 'E_NOT_IMPORTABLE'
+  | 'E_INTERNAL'
+
+/** Why, finer than the code; stable, for programs. */
+export type HubErrorReason =
+  | 'bad-request'
+  | 'no-such-repo'
+  | 'no-such-revision'
+  | 'hidden-or-absent'
+  | 'gated'
+  | 'token-rejected'
+  | 'disabled'
+  | 'legal'
+  | 'denied'
+  | 'rate-limited'
+  | 'unreachable'
+  | 'refused-redirect'
+  | 'bad-answer'
+  | 'bad-listing'
+  | 'wrong-bytes'
+  | 'sink'
+
+export interface HubErrorDetails {
+  /** Scheme, host and path; never the query, which may hold a signature. */
+  readonly url?: string
+  readonly status?: number
+  /** The file's path in the repository. */
+  readonly path?: string
+}
+
+/** Every failure of this package but aborts (the signal's reason) and failures of the caller's sink (as they were thrown). */
+export class HubError extends Error {
+  override readonly name = 'HubError'
+  readonly code: HubErrorCode
+  readonly reason: HubErrorReason
+  readonly details: HubErrorDetails
+
+  constructor(
+    code: HubErrorCode,
+    reason: HubErrorReason,
+    message: string,
+    details: HubErrorDetails = {},
+    cause?: unknown
+  ) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.reason = reason
+    this.details = details
+  }
+}

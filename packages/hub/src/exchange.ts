@@ -1,0 +1,119 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+/** What a consumer of body bytes can do to the stream. */
+export interface Flow {
+  pause(): void
+  resume(): void
+  /** Breaks the response off; the exchange rejects with this error. */
+  abort(error: Error): void
+}
+
+export interface BodyConsumer {
+  /** May be called after `pause` with bytes that had already arrived. The chunk is the consumer's to keep. */
+  onData(chunk: Uint8Array): void
+}
+
+export interface ExchangeRequest {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal | undefined
+  /** Longest time without a byte, before the head and within the body. */
+  readonly stallMs: number
+}
+
+/** Bodies that nobody wants are read to this length, so that the connection can be reused, and cut there. */
+const DRAIN_BYTES = 65_536
+
+/**
+ * One GET, no redirects, no retries. `onHead` chooses who takes the body (undefined: nobody); what it throws breaks the
+ * response off. Resolves after the last byte; rejects with the network's error, the consumer's, or the signal's reason.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: ExchangeRequest,
+  onHead: (head: ResponseHead, flow: Flow) => BodyConsumer | undefined
+): Promise<ResponseHead> {
+  const { url, headers, signal, stallMs } = request
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined
+    let settled = false
+    let head: ResponseHead | undefined
+    let consumer: BodyConsumer | undefined
+    let drained = 0
+
+    const settle = (error: unknown) => {
+      if (settled) return
+      settled = true
+      signal?.removeEventListener('abort', onAbort)
+      if (error === undefined && head) resolve(head)
+      else reject(error)
+    }
+    const breakOff = (error: unknown) => {
+      settle(error)
+      controller?.abort(error instanceof Error ? error : new Error('aborted', { cause: error }))
+    }
+    const onAbort = () => breakOff(signal?.reason)
+    if (signal?.aborted) return settle(signal.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
+
+    const flow: Flow = {
+      pause: () => controller?.pause(),
+      resume: () => {
+        if (!settled) controller?.resume()
+      },
+      abort: breakOff
+    }
+
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(given) {
+        controller = given
+        if (settled) given.abort(new Error('no longer wanted'))
+      },
+      onResponseStart(_controller, status, responseHeaders) {
+        // 1xx answers come before the one that counts.
+        if (settled || status < 200) return
+        head = { status, headers: responseHeaders }
+        try {
+          consumer = onHead(head, flow)
+        } catch (error) {
+          breakOff(error)
+        }
+      },
+      onResponseData(_controller, chunk) {
+        if (settled) return
+        if (consumer) {
+          try {
+            consumer.onData(chunk)
+          } catch (error) {
+            breakOff(error)
+          }
+          return
+        }
+        drained += chunk.length
+        if (drained > DRAIN_BYTES) {
+          settle(undefined)
+          controller?.abort(new Error('body not wanted'))
+        }
+      },
+      onResponseEnd: () => settle(head ? undefined : new Error('the response ended before its head')),
+      onResponseError: (_controller, error) => settle(error)
+    }
+    dispatcher.dispatch(
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: 'GET',
+        headers: { ...headers },
+        headersTimeout: stallMs,
+        bodyTimeout: stallMs
+      },
+      handler
+    )
+  })
+}

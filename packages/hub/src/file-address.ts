@@ -1,0 +1,126 @@
+import { digestHex } from '@svc/ref'
+import { resolveUrl } from './endpoint.ts'
+import { HubError } from './errors.ts'
+import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
+import { header } from './headers.ts'
+import type { Net, WalkResult } from './net.ts'
+import type { HubFile } from './tree.ts'
+import { Trouble } from './trouble.ts'
+
+export interface OpenRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
+}
+
+/**
+ * Where the bytes of one file are. The hub is asked once; the signed URL that it gives serves every range until it no
+ * longer does. Invariant: at most one resolving request is under way, the others wait for what it finds.
+ */
+export class FileAddress {
+  readonly #net: Net
+  readonly #file: HubFile
+  #found: URL | undefined
+  #etag: string | undefined
+  #resolving: Promise<void> | undefined
+  #tellReady: () => void = () => {}
+  /** Resolves when the file was found for the first time: until then one request at a time is enough. */
+  readonly ready: Promise<void> = new Promise((resolve) => {
+    this.#tellReady = resolve
+  })
+
+  constructor(net: Net, file: HubFile) {
+    this.#net = net
+    this.#file = file
+  }
+
+  async get(request: OpenRequest): Promise<WalkResult> {
+    while (this.#found === undefined && this.#resolving) await this.#resolving
+    request.signal.throwIfAborted()
+    const known = this.#found
+    if (known !== undefined) {
+      return await this.#net.walk({ ...request, url: known })
+    }
+    let done: () => void = () => {}
+    this.#resolving = new Promise((resolve) => {
+      done = resolve
+    })
+    const finish = () => {
+      this.#resolving = undefined
+      done()
+    }
+    try {
+      const { repoId, commit, path } = this.#file
+      return await this.#net.walk({
+        ...request,
+        url: new URL(resolveUrl(this.#net.endpoint, repoId, commit, path)),
+        onHop: (head, url) => this.#checkHop(head, url),
+        onAnswer: (head, url, flow) => {
+          // The others may start as soon as the address is known, not when this body has ended.
+          if (head.status < 300) {
+            this.#found = url
+            this.#etag = undefined
+            this.#tellReady()
+          }
+          finish()
+          return request.onAnswer(head, url, flow)
+        }
+      })
+    } finally {
+      finish()
+    }
+  }
+
+  /** The next range asks the hub again. False where somebody has seen to that already. */
+  forget(url: URL): boolean {
+    if (this.#found?.href !== url.href) return false
+    this.#found = undefined
+    return true
+  }
+
+  /** One representation per address: another ETag than the last range's means that the bytes do not belong together. */
+  checkEtag(head: ResponseHead): void {
+    const etag = header(head.headers, 'etag')
+    if (etag === undefined) return
+    this.#etag ??= etag
+    if (etag === this.#etag) return
+    throw new Trouble(
+      'changed',
+      new HubError(
+        'E_SOURCE_UNAVAILABLE',
+        'bad-answer',
+        `"${this.#file.path}" keeps changing at its source while it is fetched; try again later`,
+        { path: this.#file.path }
+      )
+    )
+  }
+
+  /** What the hub says on its own redirect must be what it listed, before a byte is taken. */
+  #checkHop(head: ResponseHead, url: URL): void {
+    if (url.origin !== this.#net.endpoint.origin || head.status >= 400) return
+    const { commit, sha256, sizeBytes } = this.#file
+    const says = (name: string, expected: string) => {
+      const value = header(head.headers, name)?.replace(/^(?:W\/)?"(.*)"$/, '$1')
+      return value !== undefined && value !== expected
+    }
+    const etag = header(head.headers, 'x-linked-etag')
+    if (
+      says('x-repo-commit', commit) ||
+      says('x-linked-size', String(sizeBytes)) ||
+      (sha256 !== undefined && etag !== undefined && /^"?[0-9a-f]{64}"?$/.test(etag) && says('x-linked-etag', digestHex(sha256)))
+    ) {
+      throw wrongBytes(this.#file, 'the hub now names other bytes than it listed')
+    }
+  }
+}
+
+export const wrongBytes = (file: HubFile, what: string): Trouble =>
+  new Trouble(
+    'wrong',
+    new HubError(
+      'E_NOT_IMPORTABLE',
+      'wrong-bytes',
+      `"${file.path}" of "${file.repoId}" is not what the hub lists (${what}); it was tried twice`,
+      { path: file.path }
+    )
+  )

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * Git's name of a file: `sha1("blob " + size + "\0" + bytes)`. The default export suits hashing worker threads that take
+ * `{update, digest}` factories by module URL, as the blob store of @svc/cas does.
+ *
+ * @throws TypeError without the total size, which stands before the bytes.
+ */
+export default function createGitBlobSha1Hasher(
+  _options: unknown,
+  sizeBytes: number | undefined
+): { update(chunk: Uint8Array): void; digest(): Uint8Array } {
+  if (sizeBytes === undefined || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+    throw new TypeError('a git blob is hashed with its size first: sizeBytes must be known before the first byte')
+  }
+  const hash = createHash('sha1').update(`blob ${sizeBytes}\0`)
+  return {
+    update: (chunk) => void hash.update(chunk),
+    digest: () => hash.digest()
+  }
+}

@@ -1,0 +1,18 @@
+import createGitBlobSha1Hasher from './git-blob-sha1-hasher.ts'
+
+/** URL of the module whose default export hashes a stream as git does; for worker threads. */
+export const gitBlobSha1HasherUrl: string = new URL(
+  `./git-blob-sha1-hasher${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  import.meta.url
+).href
+
+/** 40 hex characters: git's name of these bytes. For small texts; large data belongs into a worker thread. */
+export function gitBlobSha1(bytes: Uint8Array): string {
+  const hasher = createGitBlobSha1Hasher(undefined, bytes.length)
+  hasher.update(bytes)
+  return Buffer.from(hasher.digest()).toString('hex')
+}
+
+/** The text that git keeps in place of a file in LFS. */
+export const lfsPointerText = (sha256Hex: string, sizeBytes: number): string =>
+  `version https://git-lfs.github.com/spec/v1\noid sha256:${sha256Hex}\nsize ${sizeBytes}\n`

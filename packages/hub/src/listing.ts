@@ -1,0 +1,188 @@
+import { infoUrl, isRepoId, isRevision, printableUrl, treeUrl } from './endpoint.ts'
+import { HubError } from './errors.ts'
+import type { ResponseHead } from './exchange.ts'
+import { header, isIdentity } from './headers.ts'
+import { isObject, own, parseJson } from './json.ts'
+import type { Net } from './net.ts'
+import { gatedTrouble, networkTrouble, type OutcomeContext, statusTrouble } from './outcome.ts'
+import { Retry, type Waiting } from './retry.ts'
+import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
+import { Trouble } from './trouble.ts'
+
+export interface HubListing {
+  /** In the hub's own spelling; another name than the one asked for after a rename. */
+  readonly repoId: string
+  /** What the revision stood for when the listing was made: 40 hex characters. */
+  readonly commit: string
+  readonly private: boolean
+  readonly gated: boolean
+  /** True when these bytes needed a token, or might have: private or gated, or a token was sent and the hub does not say. */
+  readonly restricted: boolean
+  readonly files: readonly HubFile[]
+}
+
+export interface ListingOptions {
+  readonly signal?: AbortSignal
+  readonly onWaiting?: (waiting: Waiting) => void
+  /** Longest total wait for a rate limit, instead of the hub object's. */
+  readonly maxRateWaitMs?: number
+}
+
+interface JsonAnswer {
+  readonly value: unknown
+  readonly head: ResponseHead
+}
+
+/** Fetches and checks a whole listing; nothing of an unsound one is given out. Errors: see `Hub.listing`. */
+export async function fetchListing(
+  net: Net,
+  repo: string,
+  revision: string | undefined,
+  options: ListingOptions
+): Promise<HubListing> {
+  if (!isRepoId(repo)) {
+    throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a repository of the hub is named org/name')
+  }
+  if (revision !== undefined && !isRevision(revision)) {
+    throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a revision is a branch, tag or commit of at most 255 characters')
+  }
+  const info = await fetchInfo(net, repo, revision, options)
+  const check = new ListingCheck(info.repoId, info.commit, net.limits.entries)
+  const seen = new Set<string>()
+  let url: URL | undefined = new URL(treeUrl(net.endpoint, info.repoId, info.commit))
+  while (url) {
+    if (seen.has(url.href)) throw badPaging(info.repoId, 'its pages lead back to one another')
+    if (seen.size >= net.limits.pages) throw badPaging(info.repoId, `it has more than ${net.limits.pages} pages`)
+    seen.add(url.href)
+    const answer = await fetchJson(net, url, { repoId: info.repoId, revision: info.commit }, options)
+    try {
+      check.add(answer.value)
+    } catch (error) {
+      if (!(error instanceof MaskedHashes)) throw error
+      const page = `${net.endpoint.base}/${info.repoId}`
+      throw gatedTrouble(page, info.repoId, net.hasToken, { path: error.message }).error
+    }
+    url = nextPage(answer.head, url, net, info.repoId)
+  }
+  return { ...info, files: check.finish() }
+}
+
+async function fetchInfo(
+  net: Net,
+  repo: string,
+  revision: string | undefined,
+  options: ListingOptions
+): Promise<Omit<HubListing, 'files'>> {
+  const ask = (name: string | undefined) =>
+    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, revision: name }, options)
+  let answer: JsonAnswer
+  try {
+    answer = await ask(revision ?? 'main')
+  } catch (error) {
+    // A default branch by another name: the plain call answers for it.
+    if (revision !== undefined || !(error instanceof HubError && error.reason === 'no-such-revision')) throw error
+    answer = await ask(undefined)
+  }
+  const info = isObject(answer.value) ? answer.value : {}
+  const commit = own(info, 'sha')
+  if (typeof commit !== 'string' || !/^[0-9a-f]{40}$/.test(commit)) {
+    throw badPaging(repo, 'the hub does not say which commit it stands for')
+  }
+  const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
+  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it a name that is no org/name')
+  const isPrivate = own(info, 'private')
+  const gated = own(info, 'gated')
+  const unsaid = isPrivate === undefined || gated === undefined
+  const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
+  return { repoId, commit, ...flags, restricted: flags.private || flags.gated || (unsaid && net.hasToken) }
+}
+
+const badPaging = (repoId: string, what: string) =>
+  new HubError(
+    'E_NOT_IMPORTABLE',
+    'bad-listing',
+    `the listing of "${repoId}" is refused as a whole, nothing was fetched: ${what}`
+  )
+
+/** The target of `Link: <url>; rel="next"` (RFC 8288); only the hub's own origin may be named. */
+function nextPage(head: ResponseHead, base: URL, net: Net, repoId: string): URL | undefined {
+  const link = header(head.headers, 'link') ?? ''
+  for (const [, target, parameters] of link.matchAll(/<([^<>]*)>((?:\s*;\s*[^,<>]*)*)/g)) {
+    if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
+    const url = URL.parse(target ?? '', base.href)
+    if (url === null || url.origin !== net.endpoint.origin || url.username + url.password !== '') {
+      throw badPaging(repoId, 'its next page is at another address than the hub; set the endpoint that it names')
+    }
+    url.hash = ''
+    return url
+  }
+  return undefined
+}
+
+async function fetchJson(
+  net: Net,
+  url: URL,
+  about: { repoId: string; revision: string | undefined },
+  options: ListingOptions
+): Promise<JsonAnswer> {
+  const { signal } = options
+  const timings =
+    options.maxRateWaitMs === undefined ? net.timings : { ...net.timings, maxRateWaitMs: options.maxRateWaitMs }
+  const retry = new Retry(timings, options.onWaiting)
+  for (;;) {
+    try {
+      return await tryJson(net, url, { ...about, ...contextOf(net) }, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof Trouble)) throw error
+      await retry.after(error, signal)
+    }
+  }
+}
+
+const contextOf = (net: Net) => ({ endpoint: net.endpoint, hasToken: net.hasToken, nowMs: net.timings.now() })
+
+async function tryJson(
+  net: Net,
+  url: URL,
+  context: OutcomeContext,
+  signal: AbortSignal | undefined
+): Promise<JsonAnswer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    const { head } = await net.walk({
+      url,
+      headers: { accept: 'application/json' },
+      signal,
+      sameOriginOnly: true,
+      onAnswer: (head, at, flow) => {
+        if (head.status !== 200) throw statusTrouble(head, at, context)
+        if (!isIdentity(head)) throw badAnswer(at, 'encodes its answer, which was asked to be plain')
+        return {
+          onData: (chunk) => {
+            bytes += chunk.length
+            if (bytes > net.limits.jsonBytes) {
+              flow.abort(badPaging(context.repoId, `an answer has more than ${net.limits.jsonBytes} bytes`))
+            } else chunks.push(chunk)
+          }
+        }
+      }
+    })
+    return { value: parseJson(Buffer.concat(chunks)), head }
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
+      throw badAnswer(url, 'does not answer in JSON; is the endpoint a model hub?', error)
+    }
+    throw networkTrouble(error, url, context)
+  }
+}
+
+const isDecoding = (error: { code: unknown }) => error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+
+const badAnswer = (url: URL, what: string, cause?: unknown) =>
+  new Trouble(
+    'retry',
+    new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what}`, { url: printableUrl(url) }, cause)
+  )

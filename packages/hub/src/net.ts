@@ -1,0 +1,148 @@
+import { type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
+import { type Endpoint, printableUrl } from './endpoint.ts'
+import { HubError } from './errors.ts'
+import { type BodyConsumer, exchange, type Flow, type ResponseHead } from './exchange.ts'
+import { header } from './headers.ts'
+import type { HubLimits, RetryTimings } from './limits.ts'
+import { Trouble } from './trouble.ts'
+
+/** The parts that every call of one hub object shares. */
+export interface Net {
+  readonly endpoint: Endpoint
+  readonly hasToken: boolean
+  readonly limits: HubLimits
+  readonly timings: RetryTimings
+  walk(request: WalkRequest): Promise<WalkResult>
+  close(): Promise<void>
+}
+
+export interface WalkRequest {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal | undefined
+  /** API answers are taken from the hub's own origin only. */
+  readonly sameOriginOnly?: boolean
+  /** Sees every head, those of redirects too; throws to refuse. */
+  readonly onHop?: (head: ResponseHead, url: URL) => void
+  /** Chooses who takes the body of the answer that is no redirect. */
+  readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
+}
+export interface WalkResult {
+  readonly url: URL
+  readonly head: ResponseHead
+}
+
+export interface NetOptions {
+  readonly endpoint: Endpoint
+  readonly token: string | undefined
+  readonly userAgent: string
+  readonly dispatcher: Dispatcher | undefined
+  readonly limits: HubLimits
+  readonly timings: RetryTimings
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/**
+ * Connections and redirects. The token goes to the hub's own origin (scheme, host, port) and to nobody else; a redirect
+ * never leads from https to http, nor to an inner address unless the endpoint is on one itself (a mirror in the LAN).
+ */
+export function createNet(options: NetOptions): Net {
+  const { endpoint, token, userAgent, limits, timings } = options
+  // HTTP/2 is off: its flow-control windows throttle a long-distance stream.
+  const agent = (lookup?: typeof guardedLookup) =>
+    new EnvHttpProxyAgent({
+      allowH2: false,
+      pipelining: 1,
+      connections: limits.ranges + limits.smallFiles,
+      connect: { timeout: timings.connectMs, ...(lookup ? { lookup } : {}) }
+    })
+  const own = options.dispatcher === undefined
+  const hubDispatcher = options.dispatcher ?? agent()
+  let guarded: Dispatcher | undefined
+  let innerAllowed: Promise<boolean> | undefined
+
+  /** For origins that a redirect named. */
+  const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
+    innerAllowed ??= resolvesToInner(hostOf(new URL(endpoint.origin)))
+    if (await innerAllowed) return hubDispatcher
+    if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
+    if (!own) return hubDispatcher
+    guarded ??= agent(guardedLookup)
+    return guarded
+  }
+
+  const refused = (url: URL, what: string, cause?: unknown) =>
+    new Trouble(
+      'final',
+      new HubError(
+        'E_SOURCE_UNAVAILABLE',
+        'refused-redirect',
+        `the hub redirects to ${what} (${printableUrl(url)}), which is refused; check the endpoint`,
+        { url: printableUrl(url) },
+        cause
+      )
+    )
+
+  async function hop(request: WalkRequest, url: URL): Promise<{ head: ResponseHead; location: string | undefined }> {
+    const atHub = url.origin === endpoint.origin
+    const dispatcher = atHub ? hubDispatcher : await strangerDispatcher(url)
+    let location: string | undefined
+    try {
+      const head = await exchange(
+        dispatcher,
+        {
+          url,
+          headers: {
+            'user-agent': userAgent,
+            'accept-encoding': 'identity',
+            ...request.headers,
+            ...(atHub && token !== undefined ? { authorization: `Bearer ${token}` } : {})
+          },
+          signal: request.signal,
+          stallMs: timings.stallMs
+        },
+        (head, flow) => {
+          request.onHop?.(head, url)
+          if (REDIRECTS.has(head.status)) location = header(head.headers, 'location')
+          return location === undefined ? request.onAnswer(head, url, flow) : undefined
+        }
+      )
+      return { head, location }
+    } catch (error) {
+      request.signal?.throwIfAborted()
+      if (error instanceof InnerAddressError) throw refused(url, 'a loopback or private address', error)
+      throw error
+    }
+  }
+
+  async function walk(request: WalkRequest): Promise<WalkResult> {
+    let url = request.url
+    for (let hops = 0; hops <= limits.redirects; hops++) {
+      const { head, location } = await hop(request, url)
+      if (location === undefined) return { url, head }
+      const next = URL.parse(location, url.href)
+      if (next === null || !['http:', 'https:'].includes(next.protocol) || next.username + next.password !== '') {
+        throw refused(url, 'something that is no plain http or https URL')
+      }
+      if (url.protocol === 'https:' && next.protocol === 'http:') throw refused(next, 'an unencrypted address')
+      if (request.sameOriginOnly && next.origin !== endpoint.origin) throw refused(next, 'another origin')
+      next.hash = ''
+      url = next
+    }
+    throw refused(request.url, `more than ${limits.redirects} addresses in a row`)
+  }
+
+  return {
+    endpoint,
+    hasToken: token !== undefined,
+    limits,
+    timings,
+    walk,
+    close: async () => {
+      await guarded?.destroy()
+      if (own) await hubDispatcher.destroy()
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { type Endpoint, printableUrl } from './endpoint.ts'
+import { HubError, type HubErrorCode, type HubErrorReason } from './errors.ts'
+import type { ResponseHead } from './exchange.ts'
+import { header } from './headers.ts'
+import { parseRetryAfter, rateLimitWaitMs } from './rate-limit.ts'
+import { Trouble, type TroubleKind } from './trouble.ts'
+
+export interface OutcomeContext {
+  readonly endpoint: Endpoint
+  readonly hasToken: boolean
+  readonly repoId: string
+  readonly revision: string | undefined
+  /** The file that was asked for; absent on API calls. */
+  readonly path?: string
+  readonly nowMs: number
+}
+
+/** A failure of the network below HTTP: refused, reset, stalled, no such host, TLS. Aborts and own errors pass unchanged. */
+export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
+  if (error instanceof Trouble || error instanceof HubError) return error
+  const code = (error as { code?: unknown } | null)?.code
+  const what = typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown failure'
+  const subject = context.path === undefined ? '' : ` while fetching "${context.path}"`
+  return new Trouble(
+    'retry',
+    new HubError(
+      'E_SOURCE_UNAVAILABLE',
+      'unreachable',
+      `no usable answer from ${url.origin}${subject} (${what}); check the network, the proxy settings and the endpoint`,
+      { url: printableUrl(url), ...(context.path === undefined ? {} : { path: context.path }) },
+      error
+    )
+  )
+}
+
+/** What a status that is neither success nor redirect means (the outcome table of docs/hub.md). */
+export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeContext): Trouble {
+  const { status, headers } = head
+  const { repoId, hasToken, nowMs } = context
+  const atHub = url.origin === context.endpoint.origin
+  const details = {
+    url: printableUrl(url),
+    status,
+    ...(context.path === undefined ? {} : { path: context.path })
+  }
+  const make = (
+    kind: TroubleKind,
+    code: HubErrorCode,
+    reason: HubErrorReason,
+    message: string,
+    waitMs?: number
+  ): Trouble => new Trouble(kind, new HubError(code, reason, message, details), waitMs)
+
+  if (status === 429) {
+    return make(
+      'wait',
+      'E_RATE_LIMITED',
+      'rate-limited',
+      `${url.origin} limits the rate of requests; try again later, or set a token (it has a larger quota)`,
+      rateLimitWaitMs(headers, nowMs)
+    )
+  }
+  if (status >= 500 || status === 408 || status === 425) {
+    return make(
+      'retry',
+      'E_SOURCE_UNAVAILABLE',
+      'unreachable',
+      `${url.origin} answers ${status}; try again later`,
+      parseRetryAfter(header(headers, 'retry-after'), nowMs)
+    )
+  }
+  // Beyond the hub only the signature of the URL was judged, never the right to the file.
+  if (!atHub && status >= 400) {
+    return make(
+      'stale-url',
+      'E_SOURCE_UNAVAILABLE',
+      'unreachable',
+      `${url.origin} refuses the address that the hub gave (${status}); try again later`
+    )
+  }
+
+  const errorCode = header(headers, 'x-error-code') ?? ''
+  const errorMessage = header(headers, 'x-error-message') ?? ''
+  const page = `${context.endpoint.base}/${repoId}`
+  const forbidden = (reason: HubErrorReason, message: string) => make('final', 'E_SOURCE_FORBIDDEN', reason, message)
+
+  if (status === 451) {
+    return forbidden('legal', `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`)
+  }
+  if (status === 401 || status === 403) {
+    if (errorCode === 'GatedRepo') return gatedTrouble(page, repoId, hasToken, details)
+    if (/disabled/i.test(errorMessage)) {
+      return forbidden('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
+    }
+    if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
+      return forbidden(
+        'token-rejected',
+        `the hub rejects the token in SVC_HF_TOKEN (for "${repoId}"): renew it, or unset it if the repository is public; ` +
+          'a stale token is refused for public repositories too'
+      )
+    }
+    if (hasToken) {
+      return forbidden(
+        'denied',
+        `the account of the token in SVC_HF_TOKEN has no access to "${repoId}"; ask its owner, or use another token`
+      )
+    }
+    return forbidden(
+      'hidden-or-absent',
+      `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set SVC_HF_TOKEN in the ` +
+        "daemon's environment to a token that may read it"
+    )
+  }
+  if (status === 404 || status === 410) {
+    if (context.path !== undefined && errorCode !== 'RepoNotFound' && errorCode !== 'RevisionNotFound') {
+      return make(
+        'retry',
+        'E_SOURCE_UNAVAILABLE',
+        'bad-answer',
+        `the hub lists "${context.path}" of "${repoId}" and does not have it (${status}); try again later`
+      )
+    }
+    if (errorCode === 'RevisionNotFound') {
+      const revision = context.revision === undefined ? 'default branch' : `revision "${context.revision}"`
+      return make(
+        'final',
+        'E_UNKNOWN_REF',
+        'no-such-revision',
+        `"${repoId}" has no ${revision}; name a branch, tag or commit that ${page} shows`
+      )
+    }
+    return make(
+      'final',
+      'E_UNKNOWN_REF',
+      'no-such-repo',
+      `the hub has no repository "${repoId}"${context.revision === undefined ? '' : ` at "${context.revision}"`}; ` +
+        'check the spelling of org/name and of the revision'
+    )
+  }
+  if (status === 416) {
+    return make('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${context.path}" is shorter at the hub than it is listed`)
+  }
+  return make(
+    'final',
+    'E_SOURCE_UNAVAILABLE',
+    'bad-answer',
+    `${url.origin} answers ${status} to a plain request; is the endpoint a model hub?`
+  )
+}
+
+export function gatedTrouble(
+  page: string,
+  repoId: string,
+  hasToken: boolean,
+  details: { url?: string; status?: number; path?: string }
+): Trouble {
+  const todo = hasToken
+    ? `accept its conditions at ${page} with the account of the token in SVC_HF_TOKEN, and wait for approval where that is asked`
+    : `accept its conditions at ${page}, then set SVC_HF_TOKEN in the daemon's environment`
+  return new Trouble(
+    'final',
+    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details)
+  )
+}

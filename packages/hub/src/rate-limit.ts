@@ -1,0 +1,31 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { header } from './headers.ts'
+
+/** `Retry-After` in milliseconds from now: seconds or an HTTP date (RFC 9110 §10.2.3). A date of the past is 0. */
+export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
+}
+
+/**
+ * The wait that a 429 asks for, in milliseconds: the longest of `Retry-After`, `RateLimit: "…";r=0;t=<s>`, the older
+ * `RateLimit: limit=…, remaining=0, reset=<s>` and `RateLimit-Reset: <s>`. Undefined where the answer names none.
+ */
+export function rateLimitWaitMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const found: number[] = []
+  const retryAfter = parseRetryAfter(header(headers, 'retry-after'), nowMs)
+  if (retryAfter !== undefined) found.push(retryAfter)
+  const reset = header(headers, 'ratelimit-reset')
+  if (reset !== undefined && /^\d{1,9}$/.test(reset)) found.push(Number(reset) * 1000)
+  const rate = header(headers, 'ratelimit') ?? ''
+  // Several policies may stand side by side; those with requests left do not hold us up.
+  for (const policy of rate.split(/,(?=\s*")/)) {
+    const remaining = /(?:;\s*r|remaining)=(\d{1,9})/.exec(policy)?.[1]
+    const wait = /(?:;\s*t|reset)=(\d{1,9})/.exec(policy)?.[1]
+    if (wait !== undefined && (remaining === undefined || Number(remaining) === 0)) found.push(Number(wait) * 1000)
+  }
+  return found.length === 0 ? undefined : Math.max(...found)
+}

@@ -1,0 +1,141 @@
+import { type Sha256Digest, digestFromHex } from '@svc/ref'
+import { HubError } from './errors.ts'
+import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
+import { isObject, own } from './json.ts'
+
+/** One file of a listing, pinned to a commit. Exactly one of `sha256` and `gitBlobSha1` names its bytes. */
+export interface HubFile {
+  /** As the hub spells it. */
+  readonly repoId: string
+  /** 40 hex characters. */
+  readonly commit: string
+  /** Relative, `/`-separated, without `.`, `..` or empty segments. */
+  readonly path: string
+  readonly sizeBytes: number
+  /** Of files in large-file storage. */
+  readonly sha256?: Sha256Digest
+  /** 40 hex characters: git's name of files kept in git itself. */
+  readonly gitBlobSha1?: string
+}
+
+const SHA1 = /^[0-9a-f]{40}$/
+const SHA256 = /^[0-9a-f]{64}$/
+const MASKED = /^\*{64}$/
+
+/** Thrown where the hashes are masked, which hubs do for gated repositories. */
+export class MaskedHashes extends Error {
+  override readonly name = 'MaskedHashes'
+}
+
+/**
+ * Takes the entries of a tree, page by page, and refuses the whole listing at the first entry that is not sound: nothing of
+ * it is given out before {@link ListingCheck.finish}. Invariant: every path in `#files` passed all checks but those against
+ * later entries (duplicates, a file that is also a folder).
+ */
+export class ListingCheck {
+  readonly #repoId: string
+  readonly #commit: string
+  readonly #maxEntries: number
+  readonly #files: HubFile[] = []
+  readonly #names = new Set<string>()
+  readonly #folders = new Set<string>()
+  #entries = 0
+  #totalBytes = 0
+
+  constructor(repoId: string, commit: string, maxEntries: number) {
+    this.#repoId = repoId
+    this.#commit = commit
+    this.#maxEntries = maxEntries
+  }
+
+  /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws MaskedHashes */
+  add(page: unknown): void {
+    if (!Array.isArray(page)) throw this.#refuse('a page of it is no list')
+    this.#entries += page.length
+    if (this.#entries > this.#maxEntries) throw this.#refuse(`it has more than ${this.#maxEntries} entries`)
+    for (const entry of page as unknown[]) this.#entry(entry)
+  }
+
+  finish(): readonly HubFile[] {
+    for (const name of this.#names) {
+      if (this.#folders.has(name)) throw this.#refuse(`${JSON.stringify(name)} is both a file and a folder`)
+    }
+    return this.#files
+  }
+
+  #entry(entry: unknown): void {
+    if (!isObject(entry)) throw this.#refuse('an entry is no object')
+    const path = own(entry, 'path')
+    const flaw = pathFlaw(path)
+    if (flaw !== undefined) throw this.#refuse(`the path ${shown(path)} ${flaw}`)
+    const type = own(entry, 'type')
+    const name = (path as string).normalize('NFC')
+    const parents = name.split('/')
+    for (let depth = 1; depth < parents.length; depth++) this.#folders.add(parents.slice(0, depth).join('/'))
+    if (type === 'directory') return void this.#folders.add(name)
+    if (type !== 'file') throw this.#refuse(`${shown(path)} is neither a file nor a directory`)
+    if (this.#names.has(name)) throw this.#refuse(`${shown(path)} is listed twice`)
+    this.#names.add(name)
+    this.#files.push(this.#file(path as string, entry))
+  }
+
+  #file(path: string, entry: Readonly<Record<string, unknown>>): HubFile {
+    const sizeBytes = own(entry, 'size')
+    if (!isSize(sizeBytes)) throw this.#refuse(`the size of ${shown(path)} is no whole number of bytes`)
+    this.#totalBytes += sizeBytes
+    if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
+    const oid = own(entry, 'oid')
+    const lfs = own(entry, 'lfs') ?? undefined
+    const base = { repoId: this.#repoId, commit: this.#commit, path, sizeBytes }
+    if (lfs === undefined) {
+      if (typeof oid !== 'string' || !SHA1.test(oid)) throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
+      return { ...base, gitBlobSha1: oid }
+    }
+    if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is no object`)
+    const lfsOid = own(lfs, 'oid')
+    if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
+    if (typeof oid !== 'string' || !SHA1.test(oid)) throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
+    if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid)) {
+      throw this.#refuse(`the lfs oid of ${shown(path)} is no SHA-256 in hex`)
+    }
+    if (own(lfs, 'size') !== sizeBytes) throw this.#refuse(`${shown(path)} has two different sizes`)
+    const pointerSize = own(lfs, 'pointerSize')
+    if (pointerSize !== undefined && !isSize(pointerSize)) {
+      throw this.#refuse(`the pointer size of ${shown(path)} is no whole number of bytes`)
+    }
+    // Pointers with extension lines are longer and cannot be rebuilt from the listing.
+    const pointer = Buffer.from(lfsPointerText(lfsOid, sizeBytes))
+    if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid) {
+      throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
+    }
+    return { ...base, sha256: digestFromHex(lfsOid) }
+  }
+
+  #refuse(what: string): HubError {
+    return new HubError(
+      'E_NOT_IMPORTABLE',
+      'bad-listing',
+      `the listing of "${this.#repoId}" is refused as a whole, nothing was fetched: ${what}`
+    )
+  }
+}
+
+const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.length > 120 ? `${value.slice(0, 120)}…` : value) : 'of an entry'
+
+/** What is wrong with a path of a listing (decisions §3), or undefined. */
+function pathFlaw(path: unknown): string | undefined {
+  if (typeof path !== 'string') return 'is no text'
+  if (!path.isWellFormed()) return 'is no well-formed text'
+  if (path.length > 1024 || Buffer.byteLength(path) > 1024) return 'is longer than 1,024 bytes'
+  // eslint-disable-next-line no-control-regex
+  if (/[\0-\x1f\x7f\\]/.test(path)) return 'holds a control character or a backslash'
+  for (const segment of path.split('/')) {
+    if (segment === '') return 'is absolute or has an empty segment'
+    if (segment === '.' || segment === '..') return 'has a "." or ".." segment'
+    if (segment.toLowerCase() === '.git') return 'leads into ".git"'
+  }
+  return undefined
+}

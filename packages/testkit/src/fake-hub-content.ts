@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+
+/** Bytes of a fake repository's file: given, or made from a seed without ever being in memory as a whole. */
+export type FakeContent = Uint8Array | { readonly seed: number; readonly sizeBytes: number }
+
+const STRIDE = 2 ** 20
+const bases = new Map<number, Buffer>()
+
+/** One megabyte of pseudo-random bytes per seed (xorshift), the ground of all seeded files. */
+function baseOf(seed: number): Buffer {
+  const known = bases.get(seed)
+  if (known) return known
+  const base = Buffer.allocUnsafe(STRIDE)
+  let x = (seed ^ 0x9e3779b9) | 1
+  for (let i = 0; i < STRIDE; i += 4) {
+    x ^= x << 13
+    x ^= x >>> 17
+    x ^= x << 5
+    base.writeInt32LE(x | 0, i)
+  }
+  if (bases.size > 64) bases.clear()
+  bases.set(seed, base)
+  return base
+}
+
+export const contentSize = (content: FakeContent): number =>
+  content instanceof Uint8Array ? content.length : content.sizeBytes
+
+/** `[start, end)`, at most to the end of the stride that `start` is in. Every stride differs in its first eight bytes. */
+export function contentSlice(content: FakeContent, start: number, end: number): Uint8Array {
+  if (content instanceof Uint8Array) return content.subarray(start, end)
+  const stride = Math.floor(start / STRIDE)
+  const to = Math.min(end, (stride + 1) * STRIDE)
+  const base = baseOf(content.seed)
+  const from = start - stride * STRIDE
+  if (from >= 8) return base.subarray(from, to - stride * STRIDE)
+  const copy = Buffer.from(base.subarray(from, to - stride * STRIDE))
+  const stamp = Buffer.alloc(8)
+  stamp.writeBigUInt64LE(BigInt(stride) * 0x9e3779b97f4a7c15n & 0xffffffffffffffffn)
+  for (let i = 0; i < copy.length && from + i < 8; i++) copy[i] = (copy[i] as number) ^ (stamp[from + i] as number)
+  return copy
+}
+
+export function* contentChunks(content: FakeContent, start = 0, end = contentSize(content)): Generator<Uint8Array> {
+  for (let at = start; at < end; ) {
+    const chunk = contentSlice(content, at, end)
+    yield chunk
+    at += chunk.length
+  }
+}
+
+export interface ContentNames {
+  readonly sha256: string
+  readonly gitBlobSha1: string
+}
+
+export function nameContent(content: FakeContent): ContentNames {
+  const sha256 = createHash('sha256')
+  const sha1 = createHash('sha1').update(`blob ${contentSize(content)}\0`)
+  for (const chunk of contentChunks(content)) {
+    sha256.update(chunk)
+    sha1.update(chunk)
+  }
+  return { sha256: sha256.digest('hex'), gitBlobSha1: sha1.digest('hex') }
+}
+
+/** The text that stands in git for a file in LFS, and its name there. */
+export function lfsPointer(sha256: string, sizeBytes: number): { oid: string; pointerSize: number } {
+  const text = Buffer.from(`version https://git-lfs.github.com/spec/v1\noid sha256:${sha256}\nsize ${sizeBytes}\n`)
+  return { oid: nameContent(text).gitBlobSha1, pointerSize: text.length }
+}

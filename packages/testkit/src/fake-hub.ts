@@ -1,0 +1,412 @@
+import { createHash, createHmac } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { contentChunks, type ContentNames, contentSize, type FakeContent, lfsPointer, nameContent } from './fake-hub-content.ts'
+import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest, FakeTreeEntry } from './fake-hub-faults.ts'
+import { sendBody } from './fake-hub-send.ts'
+
+export interface FakeRepoFile {
+  readonly path: string
+  readonly content: FakeContent
+  /** In large-file storage, with a CDN in front; else in git. Default: above 10 KiB. */
+  readonly lfs?: boolean
+}
+export interface FakeRepo {
+  /** In its own spelling; asked for in any case. */
+  readonly id: string
+  readonly files: readonly FakeRepoFile[]
+  readonly private?: boolean
+  readonly gated?: false | 'auto' | 'manual'
+  /** Masks the hashes of a gated repository's listing for those who have no access. */
+  readonly maskHashes?: boolean
+  readonly disabled?: boolean
+  /** Default `main`. */
+  readonly branch?: string
+  /** An old name that redirects here. */
+  readonly formerId?: string
+}
+
+export interface FakeHubOptions {
+  readonly repos?: readonly FakeRepo[]
+  /** Tokens that are accepted; they may read everything. */
+  readonly tokens?: readonly string[]
+  /** Accepted tokens without access to gated repositories. */
+  readonly outsiderTokens?: readonly string[]
+  readonly faults?: FakeHubFaultPlan
+  /** Entries of a tree page. */
+  readonly pageSize?: number
+  /** How many requests one signed address serves. */
+  readonly signedUses?: number
+}
+
+export interface FakeHub {
+  /** `http://127.0.0.1:<port>` */
+  readonly endpoint: string
+  /** `http://127.0.0.2:<port>`: another host name, so another origin. */
+  readonly cdnOrigin: string
+  /** Every request, in order of arrival. */
+  readonly requests: readonly FakeHubRequest[]
+  /** Adds a repository, or a new commit on the branch of one; returns the commit. */
+  commit(repo: FakeRepo): string
+  setFaults(plan: FakeHubFaultPlan | undefined): void
+  /** All signed addresses given out so far answer 403. */
+  expireSignedUrls(): void
+  /** Body bytes handed to the sockets, by file path. */
+  readonly bytesSent: ReadonlyMap<string, number>
+  close(): Promise<void>
+}
+
+interface Entry extends FakeRepoFile, ContentNames {
+  readonly sizeBytes: number
+  readonly isLfs: boolean
+}
+interface Commit {
+  readonly sha: string
+  readonly repo: FakeRepo
+  readonly entries: ReadonlyMap<string, Entry>
+}
+
+/**
+ * A model hub on two local origins, faithful in what clients rely on: pinned commits, paged trees with absolute `Link`
+ * addresses, relative redirects for small files, signed addresses at another host for large ones.
+ */
+export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHub> {
+  const repos = new Map<string, { id: string; branches: Map<string, string> }>()
+  const commits = new Map<string, Commit>()
+  const requests: FakeHubRequest[] = []
+  const bytesSent = new Map<string, number>()
+  const signedUses = new Map<string, number>()
+  const secret = 'not a secret'
+  let faults = options.faults
+  let epoch = 0
+  let hubOrigin = ''
+  let cdnOrigin = ''
+
+  const commit = (repo: FakeRepo): string => {
+    const entries = new Map<string, Entry>()
+    const hash = createHash('sha1').update(repo.id)
+    for (const file of repo.files) {
+      const sizeBytes = contentSize(file.content)
+      const names = nameContent(file.content)
+      entries.set(file.path, { ...file, ...names, sizeBytes, isLfs: file.lfs ?? sizeBytes > 10_240 })
+      hash.update(`${file.path}\0${names.sha256}\n`)
+    }
+    const sha = hash.digest('hex')
+    commits.set(`${repo.id.toLowerCase()}@${sha}`, { sha, repo, entries })
+    const known = repos.get(repo.id.toLowerCase()) ?? { id: repo.id, branches: new Map<string, string>() }
+    known.branches.set(repo.branch ?? 'main', sha)
+    repos.set(repo.id.toLowerCase(), known)
+    if (repo.formerId) repos.set(repo.formerId.toLowerCase(), known)
+    return sha
+  }
+
+  const fail = (response: ServerResponse, status: number, code: string | undefined, message: string) => {
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      ...(code === undefined ? {} : { 'x-error-code': code }),
+      'x-error-message': message
+    })
+    response.end(JSON.stringify({ error: message }))
+  }
+
+  /** Undefined after it has answered. */
+  function access(
+    request: IncomingMessage,
+    response: ServerResponse,
+    repoId: string,
+    revision: string | undefined,
+    toBytes: boolean
+  ): { commit: Commit; masked: boolean } | undefined {
+    const bearer = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1]
+    const member = bearer !== undefined && (options.tokens ?? []).includes(bearer)
+    if (bearer !== undefined && !member && !(options.outsiderTokens ?? []).includes(bearer)) {
+      return void fail(response, 401, undefined, 'Invalid credentials in Authorization header')
+    }
+    const known = repos.get(repoId.toLowerCase())
+    const absent = () =>
+      fail(response, bearer === undefined ? 401 : 404, 'RepoNotFound', 'Repository not found')
+    if (!known) return void absent()
+    const name = revision ?? [...known.branches.keys()][0] ?? ''
+    const found =
+      commits.get(`${known.id.toLowerCase()}@${known.branches.get(name) ?? name}`)
+    const repo = found?.repo ?? [...commits.values()].find((one) => one.repo.id === known.id)?.repo
+    if (repo?.private && !member) return void absent()
+    if (repo?.disabled) return void fail(response, 403, undefined, 'Access to this resource is disabled.')
+    if (repo?.gated && toBytes && !member) {
+      return void fail(response, bearer === undefined ? 401 : 403, 'GatedRepo', `Access to model ${repo.id} is restricted.`)
+    }
+    if (!found) return void fail(response, 404, 'RevisionNotFound', `Invalid rev id: ${name}`)
+    return { commit: found, masked: Boolean(found.repo.gated && found.repo.maskHashes && !member) }
+  }
+
+  const listed = ({ entries }: Commit, masked: boolean): FakeTreeEntry[] => {
+    const tree: FakeTreeEntry[] = []
+    const folders = new Set<string>()
+    for (const entry of entries.values()) {
+      const parents = entry.path.split('/').slice(0, -1)
+      for (let i = 1; i <= parents.length; i++) folders.add(parents.slice(0, i).join('/'))
+      const { path, sizeBytes: size, sha256, gitBlobSha1 } = entry
+      if (!entry.isLfs) tree.push({ type: 'file', oid: gitBlobSha1, size, path })
+      else {
+        const { oid, pointerSize } = lfsPointer(sha256, size)
+        const lfs = { oid: masked ? '*'.repeat(64) : sha256, size, pointerSize }
+        tree.push({ type: 'file', oid, size, path, lfs, xetHash: sha256.split('').reverse().join('') })
+      }
+    }
+    for (const path of folders) {
+      tree.push({ type: 'directory', oid: createHash('sha1').update(path).digest('hex'), size: 0, path })
+    }
+    return tree
+  }
+
+  function hub(request: IncomingMessage, response: ServerResponse): void {
+    const raw = request.url ?? '/'
+    const url = new URL(raw, hubOrigin)
+    const segments = url.pathname.split('/').slice(1)
+    const api = segments[0] === 'api' && segments[1] === 'models'
+    const [org, name] = api ? segments.slice(2, 4) : segments.slice(segments[0] === 'api' ? 3 : 0)
+    const repoId = `${org}/${name}`
+    const verb = api ? segments[4] : segments[0] === 'api' ? 'resolve-cache' : segments[2]
+    const path = decodeURIComponent(
+      (verb === 'resolve' ? segments.slice(4) : verb === 'resolve-cache' ? segments.slice(6) : []).join('/')
+    )
+    const stage = verb === 'resolve' || verb === 'resolve-cache' ? 'resolve' : verb === 'tree' ? 'tree' : api ? 'info' : 'other'
+    const fault = note('hub', stage, request, path)
+    if (strikes(fault, request, response)) return
+    const known = repos.get(repoId.toLowerCase())
+    if (known && known.id.toLowerCase() !== repoId.toLowerCase()) {
+      response.writeHead(307, { location: raw.replace(repoId, known.id) })
+      return void response.end()
+    }
+    if (api && (verb === undefined || verb === 'revision')) {
+      const revision = verb === undefined ? undefined : decodeURIComponent(segments.slice(5).join('/'))
+      const found = access(request, response, repoId, revision, false)
+      if (!found) return
+      const { repo, sha, entries } = found.commit
+      return sendJson(response, fault, {
+        _id: sha.slice(0, 24),
+        id: repo.id,
+        modelId: repo.id,
+        sha,
+        private: repo.private ?? false,
+        gated: repo.gated ?? false,
+        disabled: repo.disabled ?? false,
+        siblings: [...entries.keys()].slice(0, 1000).map((rfilename) => ({ rfilename }))
+      })
+    }
+    if (api && verb === 'tree') {
+      const found = access(request, response, repoId, decodeURIComponent(segments[5] ?? ''), false)
+      if (!found) return
+      const pageSize = options.pageSize ?? 1_000
+      const at = Number(url.searchParams.get('cursor') ?? 0)
+      const all = listed(found.commit, found.masked)
+      const page = all.slice(at, at + pageSize)
+      const headers: Record<string, string> = {}
+      if (at + pageSize < all.length) {
+        url.searchParams.set('cursor', String(at + pageSize))
+        headers['link'] = `<${url.href}>; rel="next"`
+      }
+      if (fault?.kind === 'link') headers['link'] = `<${fault.href}>; rel="next"`
+      return sendJson(response, fault, fault?.kind === 'tree' ? fault.edit(page) : page, headers)
+    }
+    if (verb === 'resolve' || verb === 'resolve-cache') {
+      const revision = decodeURIComponent((verb === 'resolve' ? segments[3] : segments[5]) ?? '')
+      const found = access(request, response, repoId, revision, true)
+      if (!found) return
+      const entry = found.commit.entries.get(path)
+      if (!entry) return fail(response, 404, 'EntryNotFound', 'Entry not found')
+      return give(request, response, found.commit, entry, verb === 'resolve-cache', fault)
+    }
+    fail(response, 404, undefined, 'Sorry, we cannot find the page you are looking for.')
+  }
+
+  function give(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { sha, repo }: Commit,
+    entry: Entry,
+    cached: boolean,
+    fault: FakeHubFault | undefined
+  ): void {
+    const escaped = entry.path.split('/').map(encodeURIComponent).join('/')
+    if (entry.isLfs) {
+      const expires = `${epoch}`
+      const nonce = String(signedUses.size)
+      const signature = createHmac('sha256', secret).update(`${entry.sha256}/${expires}/${nonce}`).digest('hex')
+      signedUses.set(signature, 0)
+      response.writeHead(302, {
+        location: `${cdnOrigin}/${repo.id}/${entry.sha256}?path=${encodeURIComponent(entry.path)}&Expires=${expires}&n=${nonce}&Signature=${signature}`,
+        'x-repo-commit': sha,
+        'x-linked-etag': `"${entry.sha256}"`,
+        'x-linked-size': String(entry.sizeBytes),
+        'x-xet-hash': entry.sha256.split('').reverse().join(''),
+        ...(fault?.kind === 'headers' ? fault.headers : {})
+      })
+      return void response.end('Found. Redirecting to the CDN')
+    }
+    if (!cached) {
+      response.writeHead(307, {
+        location: `/api/resolve-cache/models/${repo.id}/${sha}/${escaped}`,
+        'x-repo-commit': sha,
+        'x-linked-size': String(entry.sizeBytes),
+        etag: `"${entry.gitBlobSha1}"`,
+        ...(fault?.kind === 'headers' ? fault.headers : {})
+      })
+      return void response.end('Temporary Redirect')
+    }
+    sendFile(request, response, entry, `"${entry.gitBlobSha1}"`, fault, { 'x-repo-commit': sha })
+  }
+
+  function cdn(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '/', cdnOrigin)
+    const path = url.searchParams.get('path') ?? ''
+    const fault = note('cdn', 'cdn', request, path)
+    if (strikes(fault, request, response)) return
+    const plain = (status: number, text: string) => {
+      response.writeHead(status, { 'content-type': 'application/xml' })
+      response.end(`<Error><Message>${text}</Message></Error>`)
+    }
+    if (request.headers.authorization !== undefined) return plain(400, 'Only one auth mechanism allowed')
+    const sha256 = url.pathname.split('/').at(-1) ?? ''
+    const [expires, nonce, signature] = ['Expires', 'n', 'Signature'].map((name) => url.searchParams.get(name) ?? '')
+    const expected = createHmac('sha256', secret).update(`${sha256}/${expires}/${nonce}`).digest('hex')
+    const uses = signedUses.get(signature ?? '') ?? 0
+    signedUses.set(signature ?? '', uses + 1)
+    if (signature !== expected || Number(expires) < epoch || uses >= (options.signedUses ?? Infinity)) {
+      return plain(403, 'Request has expired')
+    }
+    for (const { entries } of commits.values()) {
+      const entry = entries.get(path)
+      if (entry?.sha256 !== sha256) continue
+      const etag = fault?.kind === 'etag' ? fault.value : `"${sha256.slice(0, 32)}"`
+      return sendFile(request, response, entry, etag, fault, {})
+    }
+    plain(404, 'NoSuchKey')
+  }
+
+  function sendFile(
+    request: IncomingMessage,
+    response: ServerResponse,
+    entry: Entry,
+    etag: string,
+    fault: FakeHubFault | undefined,
+    more: Record<string, string>
+  ): void {
+    const size = entry.sizeBytes
+    const range = fault?.kind === 'ignore-range' ? null : /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
+    const headers: Record<string, string> = {
+      ...more,
+      etag,
+      'accept-ranges': 'bytes',
+      'content-type': 'application/octet-stream',
+      ...(fault?.kind === 'headers' ? fault.headers : {})
+    }
+    const start = range ? Number(range[1]) : 0
+    if (range && start >= size) {
+      response.writeHead(416, { ...headers, 'content-range': `bytes */${size}` })
+      return void response.end()
+    }
+    let end = range?.[2] ? Math.min(size, Number(range[2]) + 1) : size
+    if (range) headers['content-range'] = `bytes ${start}-${end - 1}/${size}`
+    if (fault?.kind === 'content-range') {
+      if (fault.value === undefined) delete headers['content-range']
+      else headers['content-range'] = fault.value
+    }
+    if (fault?.kind === 'short-body') end = Math.max(start, end - fault.missingBytes)
+    headers['content-length'] = String(end - start)
+    response.writeHead(range ? 206 : 200, headers)
+    void sendBody(response, contentChunks(entry.content, start, end), fault, (bytes) =>
+      bytesSent.set(entry.path, (bytesSent.get(entry.path) ?? 0) + bytes)
+    )
+  }
+
+  function sendJson(
+    response: ServerResponse,
+    fault: FakeHubFault | undefined,
+    value: unknown,
+    headers: Record<string, string> = {}
+  ): void {
+    const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+    response.writeHead(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(body.length),
+      ...headers,
+      ...(fault?.kind === 'headers' ? fault.headers : {})
+    })
+    void sendBody(response, [body], fault, () => {})
+  }
+
+  function note(
+    origin: FakeHubRequest['origin'],
+    stage: FakeHubRequest['stage'],
+    request: IncomingMessage,
+    path: string
+  ): FakeHubFault | undefined {
+    const seen: FakeHubRequest = {
+      origin,
+      stage,
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: { ...request.headers } as Record<string, string | undefined>,
+      ...(path === '' ? {} : { path })
+    }
+    requests.push(seen)
+    return faults?.(seen)
+  }
+
+  /** True when the fault was all there is to the answer. */
+  function strikes(fault: FakeHubFault | undefined, request: IncomingMessage, response: ServerResponse): boolean {
+    if (fault?.kind === 'refuse') {
+      request.socket.destroy()
+      return true
+    }
+    if (fault?.kind === 'status') {
+      const body = fault.body ?? 'as asked for'
+      response.writeHead(fault.status, { 'content-length': String(Buffer.byteLength(body)), ...fault.headers })
+      response.end(body)
+      return true
+    }
+    if (fault?.kind === 'redirect') {
+      const location = fault.location === 'self' ? (request.url ?? '/') : fault.location
+      response.writeHead(fault.status ?? 302, { location })
+      response.end()
+      return true
+    }
+    return false
+  }
+
+  const sockets = new Set<Socket>()
+  const listen = (server: Server, host: string) =>
+    new Promise<string>((resolve, reject) => {
+      server.on('connection', (socket) => {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => sockets.delete(socket))
+      })
+      server.once('error', reject)
+      server.listen(0, host, () => resolve(`http://${host}:${(server.address() as AddressInfo).port}`))
+    })
+  const servers = [createServer(hub), createServer(cdn)] as const
+  hubOrigin = await listen(servers[0], '127.0.0.1')
+  cdnOrigin = await listen(servers[1], '127.0.0.2')
+  for (const repo of options.repos ?? []) commit(repo)
+
+  return {
+    endpoint: hubOrigin,
+    cdnOrigin,
+    requests,
+    commit,
+    bytesSent,
+    setFaults: (plan) => {
+      faults = plan
+    },
+    expireSignedUrls: () => {
+      epoch++
+    },
+    close: async () => {
+      const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)))
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(closed)
+    }
+  }
+}
