@@ -15,6 +15,7 @@ export {
   requiredReads
 } from './reads.ts'
 export { isImportable, recognise, requireImportable } from './recognise.ts'
+export { readSafetensorsHeader } from './safetensors.ts'
 export {
   type AuxRole,
   type CodeRole,
