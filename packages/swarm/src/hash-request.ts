@@ -16,7 +16,7 @@ import {
 } from './merkle.ts'
 
 // Messages 21 to 23 of BEP 52. A reply is `length` hashes of the base layer, then the uncles that lead from the node over
-// them upwards: max(0, proofLayers − log2(length) + 1) hashes, the lowest first.
+// them upwards: max(0, proofLayers − log2(length) + 1) hashes (none for proofLayers 0), the lowest first.
 
 /** The body of `hash request`, without the pieces root. */
 export interface HashRequest {
@@ -43,9 +43,12 @@ export const treeHeight = (sizeBytes: number): number => heightOf(blockCount(siz
 /** Levels that the hashes of a request fold to one node. A short request at the end of its layer counts as padded. */
 const rangeLevels = (request: HashRequest): number => heightOf(request.length)
 
-/** Uncle hashes in the reply to `request` (BEP 52). */
+/**
+ * Uncle hashes in the reply to `request` (BEP 52): none where no proof was asked for, also for a single hash, whose
+ * first uncle is its own sibling.
+ */
 export const uncleCount = (request: HashRequest): number =>
-  Math.max(0, request.proofLayers - rangeLevels(request) + 1)
+  request.proofLayers === 0 ? 0 : Math.max(0, request.proofLayers - rangeLevels(request) + 1)
 
 /** Bytes of hashes that a reply to `request` has, exactly; without the 13 or so bytes of header. */
 export const replyLength = (request: HashRequest): number => (request.length + uncleCount(request)) * HASH_BYTES
