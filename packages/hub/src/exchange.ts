@@ -27,6 +27,15 @@ export interface ExchangeRequest {
   readonly stallMs: number
 }
 
+export class StallError extends Error {
+  override readonly name = 'StallError'
+  readonly code = 'ERR_STALLED'
+
+  constructor(stallMs: number) {
+    super(`no byte for ${stallMs / 1000} s`)
+  }
+}
+
 /** Bodies that nobody wants are read to this length, so that the connection can be reused, and cut there. */
 const DRAIN_BYTES = 65_536
 
@@ -46,10 +55,13 @@ export function exchange(
     let head: ResponseHead | undefined
     let consumer: BodyConsumer | undefined
     let drained = 0
+    let paused = false
+    let stall: NodeJS.Timeout | undefined
 
     const settle = (error: unknown) => {
       if (settled) return
       settled = true
+      clearTimeout(stall)
       signal?.removeEventListener('abort', onAbort)
       if (error === undefined && head) resolve(head)
       else reject(error)
@@ -63,9 +75,15 @@ export function exchange(
     signal?.addEventListener('abort', onAbort, { once: true })
 
     const flow: Flow = {
-      pause: () => controller?.pause(),
+      pause: () => {
+        paused = true
+        controller?.pause()
+      },
       resume: () => {
-        if (!settled) controller?.resume()
+        if (settled || !paused) return
+        paused = false
+        stall?.refresh()
+        controller?.resume()
       },
       abort: breakOff
     }
@@ -73,11 +91,14 @@ export function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(given) {
         controller = given
-        if (settled) given.abort(new Error('no longer wanted'))
+        if (settled) return given.abort(new Error('no longer wanted'))
+        // Runs from here, not from the dispatch: waiting for a free connection is no stall. Nor is a consumer that is full.
+        stall = setTimeout(() => (paused ? stall?.refresh() : breakOff(new StallError(stallMs))), stallMs)
       },
       onResponseStart(_controller, status, responseHeaders) {
         // 1xx answers come before the one that counts.
         if (settled || status < 200) return
+        stall?.refresh()
         head = { status, headers: responseHeaders }
         try {
           consumer = onHead(head, flow)
@@ -87,6 +108,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         if (settled) return
+        stall?.refresh()
         if (consumer) {
           try {
             consumer.onData(chunk)
@@ -110,8 +132,8 @@ export function exchange(
         path: url.pathname + url.search,
         method: 'GET',
         headers: { ...headers },
-        headersTimeout: stallMs,
-        bodyTimeout: stallMs
+        headersTimeout: 0,
+        bodyTimeout: 0
       },
       handler
     )

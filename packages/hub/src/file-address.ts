@@ -39,7 +39,14 @@ export class FileAddress {
     request.signal.throwIfAborted()
     const known = this.#found
     if (known !== undefined) {
-      return await this.#net.walk({ ...request, url: known })
+      return await this.#net.walk({
+        ...request,
+        url: known,
+        onAnswer: (head, url, flow) => {
+          if (head.status < 300) this.#tellReady()
+          return request.onAnswer(head, url, flow)
+        }
+      })
     }
     let done: () => void = () => {}
     this.#resolving = new Promise((resolve) => {
@@ -57,11 +64,11 @@ export class FileAddress {
         onHop: (head, url) => this.#checkHop(head, url),
         onAnswer: (head, url, flow) => {
           // The others may start as soon as the address is known, not when this body has ended.
-          if (head.status < 300) {
+          if (head.status < 300 || (head.status >= 500 && url.origin !== this.#net.endpoint.origin)) {
             this.#found = url
             this.#etag = undefined
-            this.#tellReady()
           }
+          if (head.status < 300) this.#tellReady()
           finish()
           return request.onAnswer(head, url, flow)
         }

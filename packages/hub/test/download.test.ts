@@ -1,0 +1,257 @@
+import { expect, test } from 'vitest'
+import { randomFaults } from '@svc/testkit/fake-hub-faults'
+import type { FakeHubFaultRule } from '@svc/testkit/fake-hub-faults'
+import { HubError } from '../src/index.ts'
+import { createMemorySink, fakeHub, fileOf, hubOf, isRight, quick } from './fixtures.ts'
+
+const KiB = 1024
+const weights = { seed: 3, sizeBytes: 1_000_003 }
+const repo = {
+  id: 'Org/Model',
+  files: [
+    { path: 'model.gguf', content: weights },
+    { path: 'config.json', content: Buffer.from('{"architectures":["X"]}') },
+    { path: 'empty.txt', content: new Uint8Array(0) },
+    { path: 'dir with space/#1?x=%20+ü.bin', content: { seed: 9, sizeBytes: 50_000 } },
+    { path: 'small #?%+ é.txt', content: Buffer.from('odd') }
+  ]
+}
+/** Small ranges: a megabyte is cut like gigabytes are. */
+const limits = { rangeBytes: 128 * KiB, writeBytes: 16 * KiB, smallFileBytes: 64 * KiB }
+
+async function setUp(rules: readonly FakeHubFaultRule[] = [], path = 'model.gguf', stallMs = 400) {
+  const fake = await fakeHub({ repos: [repo] }, rules)
+  const hub = hubOf(fake, { limits, retry: { stallMs } })
+  const file = await fileOf(hub, 'org/model', path)
+  const sink = createMemorySink(file.sizeBytes)
+  return { fake, hub, file, sink }
+}
+
+test('a large file comes in parallel ranges over one resolved address', async () => {
+  const { fake, hub, file, sink } = await setUp()
+  const progress: number[] = []
+  await hub.download(file, sink, { onProgress: (bytes) => progress.push(bytes) })
+  expect(isRight(file, sink)).toBe(true)
+  expect(fake.requests.filter((request) => request.stage === 'resolve')).toHaveLength(1)
+  expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(8)
+  expect(progress.at(-1)).toBe(file.sizeBytes)
+  expect(progress).toEqual([...progress].sort((a, b) => a - b))
+})
+
+test.each(repo.files.map((file) => file.path))('%j arrives whole', async (path) => {
+  const { hub, file, sink } = await setUp([], path)
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+})
+
+test('what the sink holds is not asked for again', async () => {
+  const { fake, hub, file, sink } = await setUp()
+  const right = createMemorySink(file.sizeBytes)
+  await hub.download(file, right)
+  const before = fake.bytesSent.get('model.gguf') as number
+  await sink.write(0, right.bytes.subarray(0, 300_000))
+  await sink.write(500_000, right.bytes.subarray(500_000, 900_000))
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+  expect((fake.bytesSent.get('model.gguf') as number) - before).toBe(file.sizeBytes - 700_000)
+  const asked = fake.requests.length
+  await hub.download(file, sink)
+  expect(fake.requests).toHaveLength(asked)
+})
+
+test.each<[string, FakeHubFaultRule[]]>([
+  ['a refused connection', [{ stage: 'resolve', times: 2, fault: { kind: 'refuse' } }]],
+  ['cuts', [{ stage: 'cdn', times: 6, fault: { kind: 'cut', afterBytes: 30_000 } }]],
+  ['stalls', [{ stage: 'cdn', times: 3, fault: { kind: 'stall', afterBytes: 5_000 } }]],
+  ['a stall before the first byte', [{ stage: 'cdn', times: 2, fault: { kind: 'stall', afterBytes: 0 } }]],
+  ['dripping', [{ stage: 'cdn', times: 2, fault: { kind: 'drip', stepBytes: 20_000, everyMs: 5 } }]],
+  ['5xx bursts', [{ stage: 'cdn', times: 4, fault: { kind: 'status', status: 503 } }]],
+  ['a short body', [{ stage: 'cdn', times: 3, fault: { kind: 'short-body', missingBytes: 10 } }]],
+  ['200 for a range', [{ stage: 'cdn', skip: 2, fault: { kind: 'ignore-range' } }]],
+  ['200 for every range', [{ stage: 'cdn', fault: { kind: 'ignore-range' } }]],
+  ['a wrong Content-Range', [{ stage: 'cdn', times: 2, fault: { kind: 'content-range', value: 'bytes 0-9/1000003' } }]],
+  ['a missing Content-Range', [{ stage: 'cdn', times: 2, fault: { kind: 'content-range', value: undefined } }]],
+  ['another total once', [{ stage: 'cdn', times: 1, fault: { kind: 'content-range', value: 'bytes 0-131071/7' } }]],
+  ['a changed ETag', [{ stage: 'cdn', skip: 4, times: 1, fault: { kind: 'etag', value: '"other"' } }]],
+  ['an encoded body', [{ stage: 'cdn', times: 2, fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }]],
+  ['expired addresses', [{ stage: 'cdn', skip: 3, times: 5, fault: { kind: 'status', status: 403 } }]],
+  ['404 of a listed file', [{ stage: 'resolve', times: 2, fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'EntryNotFound' } } }]]
+])('%s: overcome', async (_name, rules) => {
+  const { hub, file, sink } = await setUp(rules)
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+})
+
+test.each<[string, FakeHubFaultRule[], HubError['code'], HubError['reason']]>([
+  ['refused for good', [{ stage: 'cdn', fault: { kind: 'refuse' } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['stalled for good', [{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 0 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['5xx for good', [{ stage: 'resolve', fault: { kind: 'status', status: 500 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['CDN 403 for good', [{ stage: 'cdn', fault: { kind: 'status', status: 403 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['encoded for good', [{ stage: 'cdn', fault: { kind: 'headers', headers: { 'content-encoding': 'br' } } }], 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
+  ['another total for good', [{ stage: 'cdn', fault: { kind: 'content-range', value: 'bytes 0-131071/7' } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
+  ['another digest on the redirect', [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-linked-etag': `"${'0'.repeat(64)}"` } } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
+  ['another commit on the redirect', [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-repo-commit': '0'.repeat(40) } } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
+  ['redirect loop', [{ stage: 'resolve', fault: { kind: 'redirect', location: 'self' } }], 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
+  ['redirect to another scheme', [{ stage: 'resolve', fault: { kind: 'redirect', location: 'file:///etc/passwd' } }], 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
+  ['gated', [{ stage: 'resolve', fault: { kind: 'status', status: 403, headers: { 'x-error-code': 'GatedRepo' } } }], 'E_SOURCE_FORBIDDEN', 'gated'],
+  ['legal', [{ stage: 'resolve', fault: { kind: 'status', status: 451 } }], 'E_SOURCE_FORBIDDEN', 'legal'],
+  ['revision gone', [{ stage: 'resolve', fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } } }], 'E_UNKNOWN_REF', 'no-such-revision'],
+  ['rate limited for good', [{ stage: 'resolve', fault: { kind: 'status', status: 429, headers: { 'retry-after': '100' } } }], 'E_RATE_LIMITED', 'rate-limited']
+])('%s: its code', async (_name, rules, code, reason) => {
+  const { hub, file, sink } = await setUp(rules, 'model.gguf', 100)
+  const error = await hub.download(file, sink).then(
+    () => undefined,
+    (thrown: unknown) => thrown
+  )
+  expect(error).toBeInstanceOf(HubError)
+  expect(error).toMatchObject({ code, reason })
+})
+
+test('an ETag that changes for good ends in an error, not in a loop', async () => {
+  let count = 0
+  const { fake, hub, file, sink } = await setUp()
+  fake.setFaults((request) => (request.stage === 'cdn' ? { kind: 'etag', value: `"${count++}"` } : undefined))
+  await expect(hub.download(file, sink)).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
+})
+
+test('six tries without progress, with growing pauses', async () => {
+  const { waits, retry } = quick()
+  const fake = await fakeHub({ repos: [repo] }, [{ stage: 'resolve', fault: { kind: 'status', status: 500 } }])
+  const hub = hubOf(fake, { retry })
+  const file = await fileOf(hub, 'Org/Model', 'config.json')
+  await expect(hub.download(file, createMemorySink(file.sizeBytes))).rejects.toMatchObject({ details: { status: 500 } })
+  expect(fake.requests.filter((request) => request.stage === 'resolve')).toHaveLength(6)
+  expect(waits).toEqual([375, 750, 1500, 3000, 6000])
+})
+
+test('progress gives new tries: a source that cuts twenty times is outlasted', async () => {
+  const fake = await fakeHub({ repos: [repo] }, [{ stage: 'cdn', times: 20, fault: { kind: 'cut', afterBytes: 20_000 } }])
+  const hub = hubOf(fake, { limits: { rangesPerFile: 1 } })
+  const file = await fileOf(hub, 'Org/Model', 'model.gguf')
+  const sink = createMemorySink(file.sizeBytes)
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+})
+
+test('a signed address that serves three requests is asked for anew, and no byte is fetched twice', async () => {
+  const fake = await fakeHub({ repos: [repo], signedUses: 3 })
+  const hub = hubOf(fake, { limits: { ...limits, rangesPerFile: 1 } })
+  const file = await fileOf(hub, 'Org/Model', 'model.gguf')
+  const sink = createMemorySink(file.sizeBytes)
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+  expect(fake.requests.filter((request) => request.stage === 'resolve')).toHaveLength(3)
+  expect(fake.bytesSent.get('model.gguf')).toBe(file.sizeBytes)
+})
+
+test('a failing sink ends the download with its own error', async () => {
+  const { hub, file, sink } = await setUp()
+  const full = new Error('ENOSPC')
+  let writes = 0
+  const failing = { ...sink, write: async () => (++writes > 3 ? Promise.reject(full) : undefined) }
+  await expect(hub.download(file, failing)).rejects.toBe(full)
+})
+
+test('an abort ends with its reason, and nothing is written afterwards', async () => {
+  const { hub, file, sink } = await setUp([{ stage: 'cdn', fault: { kind: 'drip', stepBytes: 10_000, everyMs: 20 } }])
+  const stop = new AbortController()
+  const reason = new Error('enough')
+  const done = hub.download(file, sink, {
+    signal: stop.signal,
+    onProgress: (bytes) => {
+      if (bytes > 20_000) stop.abort(reason)
+    }
+  })
+  await expect(done).rejects.toBe(reason)
+  const copy = Buffer.from(sink.bytes)
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  expect(Buffer.from(sink.bytes).equals(copy)).toBe(true)
+})
+
+test('a sink that does not take more holds the network back', async () => {
+  const big = { id: 'Org/Big', files: [{ path: 'model.gguf', content: { seed: 5, sizeBytes: 128 * 2 ** 20 } }] }
+  const fake = await fakeHub({ repos: [big] })
+  const hub = hubOf(fake, { limits: { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }, retry: { stallMs: 100 } })
+  const file = await fileOf(hub, 'Org/Big', 'model.gguf')
+  const stop = new AbortController()
+  let tell = () => {}
+  const called = new Promise<void>((resolve) => {
+    tell = resolve
+  })
+  const stuck = {
+    sizeBytes: file.sizeBytes,
+    ranges: () => [],
+    unmark: () => {},
+    write: async () => {
+      tell()
+      if (stop.signal.aborted) return
+      await new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
+    }
+  }
+  const done = hub.download(file, stuck, { signal: stop.signal })
+  await called
+  // Longer than the stall limit: a full sink is not a stalled source.
+  for (let before = -1; before !== fake.bytesSent.get(file.path); ) {
+    before = fake.bytesSent.get(file.path) as number
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  expect(fake.bytesSent.get(file.path)).toBeLessThan(32 * 2 ** 20)
+  expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(1)
+  stop.abort(new Error('seen'))
+  await expect(done).rejects.toThrow('seen')
+})
+
+test('the token goes to the hub and to nobody else', async () => {
+  const fake = await fakeHub({ repos: [{ ...repo, private: true }], tokens: ['hf_secret'] })
+  const hub = hubOf(fake, { token: 'hf_secret', limits })
+  const { files, restricted } = await hub.listing('Org/Model')
+  expect(restricted).toBe(true)
+  for (const file of files) {
+    const sink = createMemorySink(file.sizeBytes)
+    await hub.download(file, sink)
+    expect(isRight(file, sink)).toBe(true)
+  }
+  const withToken = fake.requests.filter((request) => request.headers['authorization'] !== undefined)
+  expect(withToken.every((request) => request.origin === 'hub')).toBe(true)
+  expect(fake.requests.filter((request) => request.origin === 'hub')).toEqual(withToken)
+})
+
+test('a part of a file, even from a source without ranges', async () => {
+  const { fake, hub, file } = await setUp()
+  const whole = createMemorySink(file.sizeBytes)
+  await hub.download(file, whole)
+  const part = await hub.read(file, { start: 1000, end: 3000 })
+  expect(Buffer.from(part).equals(whole.bytes.subarray(1000, 3000))).toBe(true)
+  fake.setFaults((request) => (request.stage === 'cdn' ? { kind: 'ignore-range' } : undefined))
+  const again = await hub.read(file, { start: 1000, end: 3000 })
+  expect(Buffer.from(again).equals(whole.bytes.subarray(1000, 3000))).toBe(true)
+  await expect(hub.read(file, { start: 0, end: file.sizeBytes + 1 })).rejects.toThrow(RangeError)
+})
+
+test('the probe finds what only the bytes tell, and nothing else', async () => {
+  const fake = await fakeHub({ repos: [{ ...repo, gated: 'manual' }], tokens: ['in'], outsiderTokens: ['out'] })
+  const file = await fileOf(hubOf(fake), 'Org/Model', 'model.gguf')
+  await expect(hubOf(fake).probe(file)).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', reason: 'gated' })
+  await expect(hubOf(fake, { token: 'out' }).probe(file)).rejects.toMatchObject({ reason: 'gated' })
+  await hubOf(fake, { token: 'in' }).probe(file)
+  fake.setFaults(() => ({ kind: 'status', status: 500 }))
+  await hubOf(fake).probe(file)
+})
+
+test.each(Array.from({ length: 25 }, (_, seed) => seed))('random faults, seed %i: the right bytes or an error', async (seed) => {
+  const fake = await fakeHub({ repos: [repo], signedUses: 5, faults: randomFaults(seed, 0.3) })
+  const hub = hubOf(fake, { limits, retry: { stallMs: 100 } })
+  let right = 0
+  try {
+    const { files } = await hub.listing('Org/Model')
+    for (const file of files) {
+      const sink = createMemorySink(file.sizeBytes)
+      await hub.download(file, sink)
+      // Flipped bits pass here: they are the hash's to find, and only they may be wrong.
+      if (isRight(file, sink)) right++
+    }
+    expect(right).toBeGreaterThanOrEqual(files.length - 2)
+  } catch (error) {
+    expect(error).toBeInstanceOf(HubError)
+  }
+})

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import type { FakeHubFault, FakeHubFaultRule, FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
+import { HubError } from '../src/index.ts'
+import { fakeHub, hubOf, quick } from './fixtures.ts'
+
+const weights = { seed: 3, sizeBytes: 100_003 }
+const repo = {
+  id: 'Some-Org/The.Model_1',
+  formerId: 'Old-Org/Model',
+  files: [
+    { path: 'model.gguf', content: weights },
+    ...Array.from({ length: 25 }, (_, i) => ({ path: `d${i % 3}/f ${i}.txt`, content: Buffer.from(`${i}`) }))
+  ]
+}
+
+const caught = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (thrown: unknown) => thrown
+  )
+
+test('a listing is pinned, complete over pages, and in the hub\'s spelling', async () => {
+  const fake = await fakeHub({ pageSize: 4 })
+  const commit = fake.commit(repo)
+  const listing = await hubOf(fake).listing('some-org/the.model_1')
+  expect(listing).toMatchObject({ repoId: repo.id, commit, private: false, gated: false, restricted: false })
+  expect(listing.files.map((file) => file.path).sort()).toEqual(repo.files.map((file) => file.path).sort())
+  const large = listing.files.find((file) => file.path === 'model.gguf')
+  expect(large).toMatchObject({ sizeBytes: weights.sizeBytes, commit, repoId: repo.id })
+  expect(large?.sha256).toMatch(/^sha256:[0-9a-f]{64}$/)
+  expect(listing.files.filter((file) => file.gitBlobSha1 !== undefined)).toHaveLength(25)
+})
+
+test('a branch that moves while it is listed does not mix two commits', async () => {
+  const fake = await fakeHub({ pageSize: 4 })
+  const commit = fake.commit(repo)
+  fake.setFaults((request) => {
+    if (request.stage === 'tree') fake.commit({ ...repo, files: [{ path: 'other', content: new Uint8Array(1) }] })
+    return undefined
+  })
+  const listing = await hubOf(fake).listing(repo.id)
+  expect(listing.commit).toBe(commit)
+  expect(listing.files).toHaveLength(26)
+})
+
+test('revisions are one escaped segment; a commit names itself', async () => {
+  const fake = await fakeHub()
+  const commit = fake.commit({ ...repo, branch: 'refs/pr/1' })
+  const hub = hubOf(fake)
+  expect((await hub.listing(repo.id, 'refs/pr/1')).commit).toBe(commit)
+  expect(fake.requests.map((request) => request.url)).toContain(`/api/models/${repo.id}/revision/refs%2Fpr%2F1`)
+  expect((await hub.listing(repo.id, commit)).commit).toBe(commit)
+  // No branch is called main here: the hub's own default is asked for.
+  expect((await hub.listing(repo.id)).commit).toBe(commit)
+})
+
+test('a renamed repository is followed and reported by its new name', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  expect((await hubOf(fake).listing('old-org/model')).repoId).toBe(repo.id)
+})
+
+const change = (edit: (entry: FakeTreeEntry) => unknown): FakeHubFault => ({
+  kind: 'tree',
+  edit: (entries) => {
+    const entry = entries.find((one) => one.path === 'model.gguf')
+    if (entry) edit(entry)
+    return entries
+  }
+})
+const add = (entry: unknown): FakeHubFault => ({ kind: 'tree', edit: (entries) => [...entries, entry] })
+const file = (path: unknown) => ({ type: 'file', oid: '0'.repeat(40), size: 1, path })
+
+test.each<[string, FakeHubFault]>([
+  ...['/etc/passwd', '../x', 'a/../../x', 'a//b', './a', 'a/.', 'a\\b', 'a\nb', 'a\0b', '.git/config', 'sub/.GIT/x', '', 'a/', 'x'.repeat(1025), '\ud800'].map(
+    (path): [string, FakeHubFault] => [`path ${JSON.stringify(path).slice(0, 40)}`, add(file(path))]
+  ),
+  ['a path that is no text', add(file(7))],
+  ['a duplicate path', add(file('model.gguf'))],
+  ['two names equal after NFC', { kind: 'tree', edit: (all) => [...all, file('e\u0301.txt'), file('\u00e9.txt')] }],
+  ['a file that is also a folder', add(file('model.gguf/x'))],
+  ['a folder that is also a file', add({ type: 'directory', oid: '0'.repeat(40), size: 0, path: 'model.gguf' })],
+  ['a negative size', change((entry) => (entry.size = -1))],
+  ['a size beyond safe integers', change((entry) => (entry.size = 2 ** 53))],
+  ['a fractional size', change((entry) => (entry.size = 1.5))],
+  ['sizes that overflow together', { kind: 'tree', edit: (all) => [...all, { ...file('p'), size: 2 ** 53 - 1 }, { ...file('q'), size: 2 ** 53 - 1 }] }],
+  ['an oid that is no hex', change((entry) => (entry.oid = 'z'.repeat(40)))],
+  ['an oid in upper case', change((entry) => (entry.oid = 'A'.repeat(40)))],
+  ['an lfs oid that is no hex', change((entry) => ((entry.lfs as { oid: string }).oid = 'z'.repeat(64)))],
+  ['an lfs size that differs', change((entry) => ((entry.lfs as { size: number }).size++))],
+  ['an lfs oid that is not the pointer\'s', change((entry) => ((entry.lfs as { oid: string }).oid = '0'.repeat(64)))],
+  ['an lfs part that is no object', change((entry) => (entry.lfs = 'x'))],
+  ['an unknown type', change((entry) => (entry.type = 'symlink'))],
+  ['an entry that is no object', add(null)],
+  ['a page that is no list', { kind: 'tree', edit: () => ({}) }],
+  ['a next page at another host', { kind: 'link', href: 'http://127.0.0.3:9/x' }],
+  ['a next page that is this page', { kind: 'link', href: '?recursive=true&expand=false' }]
+])('refused whole: %s', async (_name, fault) => {
+  const fake = await fakeHub({ repos: [repo] }, [{ stage: 'tree', fault }])
+  expect(await caught(hubOf(fake).listing(repo.id))).toMatchObject({
+    name: 'HubError',
+    code: 'E_NOT_IMPORTABLE',
+    reason: 'bad-listing'
+  })
+  expect(fake.requests.every((request) => request.stage === 'info' || request.stage === 'tree')).toBe(true)
+})
+
+test('too many entries, and too many pages', async () => {
+  const fake = await fakeHub({ repos: [repo], pageSize: 4 })
+  await expect(hubOf(fake, { limits: { entries: 20 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
+  await expect(hubOf(fake, { limits: { pages: 3 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
+  await expect(hubOf(fake, { limits: { jsonBytes: 300 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
+})
+
+test('masked hashes mean gated', async () => {
+  const fake = await fakeHub({ repos: [{ ...repo, gated: 'auto', maskHashes: true }], tokens: ['in'] })
+  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', reason: 'gated' })
+  expect(await hubOf(fake, { token: 'in' }).listing(repo.id)).toMatchObject({ gated: true, restricted: true })
+})
+
+const status = (code: number, headers: Record<string, string> = {}): FakeHubFaultRule => ({
+  stage: 'info',
+  fault: { kind: 'status', status: code, headers }
+})
+test.each<[string, FakeHubFaultRule, string | undefined, HubError['code'], HubError['reason']]>([
+  ['404 RepoNotFound', status(404, { 'x-error-code': 'RepoNotFound' }), 't', 'E_UNKNOWN_REF', 'no-such-repo'],
+  ['404 RevisionNotFound', status(404, { 'x-error-code': 'RevisionNotFound' }), undefined, 'E_UNKNOWN_REF', 'no-such-revision'],
+  ['404 without a word', status(404), undefined, 'E_UNKNOWN_REF', 'no-such-repo'],
+  ['anonymous 401', status(401, { 'x-error-code': 'RepoNotFound' }), undefined, 'E_SOURCE_FORBIDDEN', 'hidden-or-absent'],
+  ['401 with a token', status(401), 't', 'E_SOURCE_FORBIDDEN', 'token-rejected'],
+  ['401 GatedRepo', status(401, { 'x-error-code': 'GatedRepo' }), undefined, 'E_SOURCE_FORBIDDEN', 'gated'],
+  ['403 GatedRepo', status(403, { 'x-error-code': 'GatedRepo' }), 't', 'E_SOURCE_FORBIDDEN', 'gated'],
+  ['403 disabled', status(403, { 'x-error-message': 'Access to this resource is disabled.' }), undefined, 'E_SOURCE_FORBIDDEN', 'disabled'],
+  ['403 with a token', status(403), 't', 'E_SOURCE_FORBIDDEN', 'denied'],
+  ['451', status(451), undefined, 'E_SOURCE_FORBIDDEN', 'legal'],
+  ['429', status(429, { 'retry-after': '301' }), undefined, 'E_RATE_LIMITED', 'rate-limited'],
+  ['408', status(408), undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['500', status(500), undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['400', status(400), undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
+  ['not JSON', { stage: 'info', fault: { kind: 'status', status: 200, body: '<html>' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
+  ['not UTF-8', { stage: 'info', fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
+  ['a bomb of brackets', { stage: 'info', fault: { kind: 'status', status: 200, body: '['.repeat(100_000) } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
+  ['a closed connection', { stage: 'tree', fault: { kind: 'refuse' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
+  ['a redirect elsewhere', { stage: 'info', fault: { kind: 'redirect', location: 'http://127.0.0.2:9/' } }, 't', 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
+  ['a redirect loop', { stage: 'tree', fault: { kind: 'redirect', location: 'self' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'refused-redirect']
+])('%s: its code', async (_name, rule, token, code, reason) => {
+  const fake = await fakeHub({ repos: [repo], tokens: ['t'] }, [rule])
+  const error = await caught(hubOf(fake, token === undefined ? {} : { token }).listing(repo.id))
+  expect(error).toBeInstanceOf(HubError)
+  expect(error).toMatchObject({ code, reason })
+})
+
+test('every message of a refused token or a gated repository names what to do', async () => {
+  const fake = await fakeHub({ repos: [repo], tokens: ['t'] })
+  const error = (await caught(hubOf(fake, { token: 'stale-secret' }).listing(repo.id))) as HubError
+  expect(error.reason).toBe('token-rejected')
+  expect(JSON.stringify([error.message, error.details])).not.toContain('stale-secret')
+})
+
+test('a host that does not answer', async () => {
+  const fake = await startFakeHub()
+  await fake.close()
+  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', reason: 'unreachable' })
+})
+
+test('rate limits are waited for, told, and bounded', async () => {
+  const { waits, retry } = quick()
+  const fake = await fakeHub({ repos: [repo] }, [
+    { ...status(429, { 'retry-after': '7' }), times: 1 },
+    { ...status(429, { ratelimit: '"api";r=0;t=55' }), times: 1 }
+  ])
+  const told: string[] = []
+  await hubOf(fake, { retry }).listing(repo.id, undefined, { onWaiting: (waiting) => told.push(waiting.reason) })
+  expect(waits).toEqual([7_000, 55_000])
+  expect(told).toEqual(['rate-limited', 'rate-limited'])
+  fake.setFaults(() => ({ kind: 'status', status: 429, headers: { 'retry-after': '100' } }))
+  waits.length = 0
+  await expect(hubOf(fake, { retry }).listing(repo.id)).rejects.toMatchObject({ code: 'E_RATE_LIMITED' })
+  expect(waits).toEqual([100_000, 100_000, 100_000])
+})
+
+test.each(['', 'model', 'a/b/c', '../x', 'a/..', 'a b/c', 'ä/b'])('%j is no repository', async (name) => {
+  const fake = await fakeHub()
+  await expect(hubOf(fake).listing(name)).rejects.toMatchObject({ code: 'E_UNKNOWN_REF', reason: 'bad-request' })
+  expect(fake.requests).toHaveLength(0)
+})
+test.each(['', '.', '..', 'a b', 'a\n', 'x'.repeat(256)])('%j is no revision', async (revision) => {
+  const fake = await fakeHub()
+  await expect(hubOf(fake).listing(repo.id, revision)).rejects.toMatchObject({ reason: 'bad-request' })
+  expect(fake.requests).toHaveLength(0)
+})
