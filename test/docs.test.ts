@@ -1,0 +1,74 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const api = read('docs/api.md')
+
+/** Names of all fields in a JSON schema, at any depth. */
+function fieldsOf(schema: unknown, found = new Set<string>()): Set<string> {
+  if (typeof schema !== 'object' || schema === null) return found
+  for (const [key, value] of Object.entries(schema)) {
+    if (key === 'properties') Object.keys(value as object).forEach((name) => found.add(name))
+    fieldsOf(value, found)
+  }
+  return found
+}
+
+describe('docs/api.md', () => {
+  test.each(Object.values(ROUTES))('$method $path with its fields and errors', (route) => {
+    expect(api).toContain(`${route.method} ${route.path}`)
+    const { query, body, response } = route as { query?: unknown; body?: unknown; response?: unknown }
+    const undocumented = [...fieldsOf([query, body, response])].filter((name) => !new RegExp(`\\b${name}\\b`).test(api))
+    expect(undocumented).toEqual([])
+    const { jobErrors = [] } = route as { jobErrors?: readonly string[] }
+    expect([...Object.keys(route.errors), ...jobErrors].filter((code) => !api.includes(code))).toEqual([])
+  })
+
+  test('names no code that the protocol does not have', () => {
+    const named = new Set([...api.matchAll(/\bE_[A-Z_]+[A-Z]\b/g)].map(([code]) => code))
+    expect([...named].filter((code) => !Object.hasOwn(ERROR_CODES, code))).toEqual([])
+  })
+})
+
+test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no other', () => {
+  const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| .{20,} \|$/gm)]
+    .map(([, name, rooms]) => `${name}: ${rooms}`)
+  const used = new Map<string, string[]>()
+  for (const room of readdirSync(join(root, 'packages'))) {
+    const json = JSON.parse(read(`packages/${room}/package.json`)) as { private?: boolean; dependencies?: object }
+    if (json.private === true) continue
+    for (const name of Object.keys(json.dependencies ?? {}).filter((each) => !each.startsWith('@svc/'))) {
+      used.set(name, [...used.get(name) ?? [], room])
+    }
+  }
+  const sorted = (rooms: string): string => rooms.split(', ').sort().join(', ')
+  expect(rows.map((row) => row.replace(/: (.*)/, (_, rooms: string) => `: ${sorted(rooms)}`)).sort())
+    .toEqual([...used].map(([name, rooms]) => `${name}: ${sorted(rooms.join(', '))}`).sort())
+})
+
+const pages = [
+  ...readdirSync(root), ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`), 'vectors/README.md', '.changeset/README.md'
+].filter((path) => path.endsWith('.md') && existsSync(join(root, path)))
+
+/** The anchor that common renderers give a heading. */
+const anchor = (heading: string): string =>
+  heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').trim().replace(/\s/g, '-')
+
+test.each(pages)('links of %s lead somewhere', (page) => {
+  const text = read(page).replace(/^```[\s\S]*?^```/gm, '')
+  const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] as string)
+    .filter((link) => !/^(?:https?|mailto):/.test(link))
+    .filter((link) => {
+      const [path = '', fragment] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(join(root, target))) return true
+      if (fragment === undefined) return false
+      return ![...read(target).matchAll(/^#+ (.*)$/gm)].some((match) => anchor(match[1] as string) === fragment)
+    })
+  expect(broken).toEqual([])
+})

@@ -1,0 +1,49 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const units = fileURLToPath(new URL('../systemd/', import.meta.url))
+const scratch = mkdtempSync(join(tmpdir(), 'svc-units-'))
+afterAll(() => rmSync(scratch, { recursive: true }))
+
+const hasAnalyze = (() => {
+  try {
+    return Number(/^systemd (\d+)/.exec(execFileSync('systemd-analyze', ['--version'], { encoding: 'utf8' }))?.[1]) >= 252
+  } catch {
+    return false
+  }
+})()
+
+describe.each(['user', 'system'])('%s units', (kind) => {
+  const folder = join(units, kind)
+
+  test('the socket is the owner\'s alone', () => {
+    expect(readFileSync(join(folder, 'svcd.socket'), 'utf8')).toMatch(/^SocketMode=0600$/m)
+    expect(readFileSync(join(folder, 'svcd.service'), 'utf8')).toMatch(/^UMask=0077$/m)
+  })
+
+  test.skipIf(!hasAnalyze)('systemd finds no fault in them', async () => {
+    const copies = join(scratch, kind)
+    mkdirSync(join(copies, 'runtime'), { recursive: true })
+    const paths = readdirSync(folder).map((name) => {
+      const text = readFileSync(join(folder, name), 'utf8').replace('/usr/bin/env svcd', '/bin/true')
+      writeFileSync(join(copies, name), text)
+      return join(copies, name)
+    })
+    const { stdout, stderr } = await run('systemd-analyze',
+      ['verify', ...(kind === 'user' ? ['--user'] : []), ...paths],
+      { env: { ...process.env, XDG_RUNTIME_DIR: join(copies, 'runtime') } })
+    expect(stdout + stderr).toBe('')
+  })
+})
+
+test.skipIf(!hasAnalyze)('the system service is confined', async () => {
+  // The scale is 0 (confined) to 10 (exposed), times ten.
+  await run('systemd-analyze',
+    ['security', '--offline=true', '--no-pager', '--threshold=20', join(units, 'system', 'svcd.service')])
+})
