@@ -1,6 +1,7 @@
 export { MAX_CONFIG_DEPTH, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
 export { parseGgufHead, readGgufHead } from './gguf.ts'
+export { readHeader } from './header.ts'
 export { detectLicence, licenceIds, licenceRef, MIN_LEAD, MIN_SIMILARITY } from './licence.ts'
 export { looksLike } from './looks.ts'
 export { checkNames, isReservedName, MAX_NAME_BYTES, nameProblem, type NameProblem } from './names.ts'

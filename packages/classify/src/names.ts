@@ -3,6 +3,9 @@ import { compareNames } from './order.ts'
 
 /** Longest upstream path, in UTF-8 bytes (decisions §3). */
 export const MAX_NAME_BYTES = 1024
+/** What file systems and torrent clients take; binding for entries of an artifact only. */
+export const MAX_SEGMENT_BYTES = 255
+export const MAX_SEGMENTS = 32
 
 /** What is wrong with an upstream path; the `reason` of an `E_BAD_NAME`. */
 export type NameProblem =
@@ -17,6 +20,8 @@ export type NameProblem =
   | 'duplicate'
   | 'duplicate-nfc'
   | 'file-and-folder'
+  | 'segment-too-long'
+  | 'too-deep'
 
 const WORDS: Record<NameProblem, string> = {
   empty: 'is empty',
@@ -29,7 +34,9 @@ const WORDS: Record<NameProblem, string> = {
   'dot-segment': 'has a "." or ".." path segment',
   duplicate: 'is listed twice',
   'duplicate-nfc': 'equals another name after Unicode normalisation (NFC)',
-  'file-and-folder': 'is both a file and a folder'
+  'file-and-folder': 'is both a file and a folder',
+  'segment-too-long': `has a path segment of more than ${MAX_SEGMENT_BYTES} bytes`,
+  'too-deep': `has more than ${MAX_SEGMENTS} path segments`
 }
 
 // oxlint-disable-next-line no-control-regex
@@ -81,6 +88,16 @@ export function checkNames(names: Iterable<string>): void {
       if (file !== undefined) refuse(file, 'file-and-folder')
     }
   }
+}
+
+/**
+ * Checks the name of an entry for what a torrent and a file system can hold, besides the rules of {@link checkNames}.
+ * @throws ClassifyError `E_BAD_NAME`, reasons `segment-too-long` and `too-deep`.
+ */
+export function checkEntryName(name: string): void {
+  const segments = name.split('/')
+  if (segments.length > MAX_SEGMENTS) refuse(name, 'too-deep')
+  if (segments.some((segment) => encoder.encode(segment).length > MAX_SEGMENT_BYTES)) refuse(name, 'segment-too-long')
 }
 
 /** First segments and folders that the artifact's own documents occupy (decisions §4); nothing upstream may sit below them. */

@@ -1,5 +1,5 @@
 import { ClassifyError } from './errors.ts'
-import { baseOf, checkNames, folderOf, isReservedName } from './names.ts'
+import { baseOf, checkEntryName, checkNames, folderOf, isReservedName } from './names.ts'
 import { compareNames, sortedByName } from './order.ts'
 import { ggufQuant, projectorVariant } from './quant.ts'
 import { brokenSets, parseShardName, type Shard, shardOf } from './shards.ts'
@@ -97,6 +97,7 @@ class Recogniser {
   }
 
   private add(entry: Entry): void {
+    checkEntryName(entry.name)
     this.entries.push(entry)
     if (entry.content.from === 'file') this.uses.set(entry.content.name, { use: 'entry', entry: entry.name })
     else for (const member of entry.content.members) this.uses.set(member.from, { use: 'member', entry: entry.name })

@@ -101,8 +101,8 @@ export interface Recognition {
 
 /** What `requiredReads` wants of one file. */
 export type ReadKind = 'safetensors-header' | 'gguf-head' | 'config' | 'licence'
-export interface RequiredRead extends ListedFile {
-  readonly what: ReadKind
+export interface RequiredRead<K extends ReadKind = ReadKind> extends ListedFile {
+  readonly what: K
   /**
    * No byte at or beyond this offset is looked at. Of a safetensors it is the upper bound of a header: only 8 bytes
    * plus the length that they state are read.
