@@ -1,1 +1,395 @@
-export {}
+import { createHash } from 'node:crypto'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseDigest, type Sha256Digest } from '@svc/ref'
+import { describePartials } from './contract-partials.ts'
+import type { BlobStore, HashAttachment } from './store.ts'
+
+/** What the suites need of a test runner; vitest's and node:test-with-expect's functions fit. */
+export interface ContractApi {
+  describe(name: string, body: () => void): unknown
+  test(name: string, body: () => Promise<void>): unknown
+  expect(value: unknown): ContractMatchers
+}
+export interface ContractMatchers {
+  toBe(expected: unknown): unknown
+  toEqual(expected: unknown): unknown
+}
+
+/** A fresh, empty store for one test. */
+export interface ContractSubject<Store> {
+  readonly store: Store
+  /** Closes the store and deletes what it left; called at the end of every test. */
+  dispose(): Promise<void>
+}
+
+/** Seeded bytes: the same for the same arguments, everywhere. */
+export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
+  const bytes = new Uint8Array(sizeBytes)
+  let state = (seed * 0x9e3779b1) >>> 0 || 1
+  for (let i = 0; i < sizeBytes; i++) {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    bytes[i] = state & 255
+  }
+  return bytes
+}
+
+export const digestOf = (bytes: Uint8Array): Sha256Digest => parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
+
+/** `bytes` in chunks of `chunkBytes`. */
+export async function* chunksOf(bytes: Uint8Array, chunkBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let i = 0; i < bytes.length; i += chunkBytes) yield bytes.subarray(i, i + chunkBytes)
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+/** The `code` that a promise fails with; undefined when it succeeds. */
+export const codeOf = async (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => (error as { code?: unknown }).code ?? error
+  )
+
+/** SHA-256 of each 1,000-byte block, one after the other: shows whether the bytes came in order and once. */
+export const blockAttachment: HashAttachment = {
+  name: 'blocks',
+  module: `data:text/javascript,${encodeURIComponent(`
+    import { createHash } from 'node:crypto'
+    export default options => {
+      const out = []
+      let hash = createHash('sha256'), fill = 0
+      return {
+        update(chunk) {
+          for (let i = 0; i < chunk.length; ) {
+            const take = Math.min(options.blockBytes - fill, chunk.length - i)
+            hash.update(chunk.subarray(i, i + take)); i += take; fill += take
+            if (fill === options.blockBytes) { out.push(hash.digest()); hash = createHash('sha256'); fill = 0 }
+          }
+        },
+        digest() { if (fill > 0) out.push(hash.digest()); return new Uint8Array(Buffer.concat(out)) }
+      }
+    }`)}`,
+  options: { blockBytes: 1000 }
+}
+
+export function blockHashes(bytes: Uint8Array): Uint8Array {
+  const out: Buffer[] = []
+  for (let i = 0; i < bytes.length; i += 1000) out.push(createHash('sha256').update(bytes.subarray(i, i + 1000)).digest())
+  return new Uint8Array(Buffer.concat(out))
+}
+
+/** Either side of every border between the ways in: empty, one block, in place, by thread. */
+const SIZES = [0, 1, 1000, 65_536, 262_143, 262_144, 262_145, 524_288, 1_048_577, 3_000_000]
+
+/**
+ * The promises that every reading side keeps, for any implementation of it: a store, or a client of a daemon.
+ * `makeReads` gets the blobs that must be there.
+ */
+export function describeBlobReads(
+  name: string,
+  makeReads: (blobs: readonly Uint8Array[]) => Promise<ContractSubject<Pick<BlobStore, 'stat' | 'open'>>>,
+  { describe, test, expect }: ContractApi
+): void {
+  const withBlob = async (bytes: Uint8Array, body: (reads: Pick<BlobStore, 'stat' | 'open'>, digest: Sha256Digest) => Promise<void>) => {
+    const subject = await makeReads([bytes])
+    try {
+      await body(subject.store, digestOf(bytes))
+    } finally {
+      await subject.dispose()
+    }
+  }
+  const small = seededBytes(1000)
+
+  describe(`${name}: reading`, () => {
+    test('stat gives digest and size, undefined for what is not there', () =>
+      withBlob(small, async (reads, digest) => {
+        expect(await reads.stat(digest)).toEqual({ digest, sizeBytes: 1000 })
+        expect(await reads.stat(digestOf(seededBytes(3)))).toBe(undefined)
+      }))
+
+    test('open of what is not there is E_NOT_FOUND', () =>
+      withBlob(small, async reads => {
+        expect(await codeOf(reads.open(digestOf(seededBytes(3))))).toBe('E_NOT_FOUND')
+      }))
+
+    test('reads stay within the blob', () =>
+      withBlob(small, async (reads, digest) => {
+        const reader = await reads.open(digest)
+        expect([reader.digest, reader.sizeBytes]).toEqual([digest, 1000])
+        const target = new Uint8Array(600)
+        expect(await reader.read(target, 0)).toBe(600)
+        expect(Buffer.compare(target, small.subarray(0, 600))).toBe(0)
+        expect(await reader.read(target, 600)).toBe(400)
+        expect(Buffer.compare(target.subarray(0, 400), small.subarray(600))).toBe(0)
+        expect(await reader.read(target, 1000)).toBe(0)
+        for (const offset of [-1, 1001, 0.5, Number.NaN, Number.MAX_SAFE_INTEGER]) {
+          expect(await codeOf(reader.read(target, offset))).toBe('E_RANGE')
+        }
+        await reader.close()
+        await reader.close()
+        expect(await codeOf(reader.read(target, 0))).toBe('E_CLOSED')
+      }))
+
+    test('streams the whole and any range; chunks stay valid', () => {
+      const bytes = seededBytes(700_001)
+      return withBlob(bytes, async (reads, digest) => {
+        const ranges = [undefined, { start: 0, end: 0 }, { start: 0, end: 1 }, { start: 262_143, end: 262_145 }, { start: 700_000, end: 700_001 }]
+        for (const range of ranges) {
+          const got = Buffer.concat(await collect((await reads.open(digest)).stream(range)))
+          expect(Buffer.compare(got, bytes.subarray(range?.start ?? 0, range?.end ?? bytes.length))).toBe(0)
+        }
+        for (const range of [{ start: 1, end: 0 }, { start: -1, end: 2 }, { start: 0, end: 700_002 }, { start: 0.5, end: 1 }]) {
+          const reader = await reads.open(digest)
+          expect(await codeOf(collect(reader.stream(range)))).toBe('E_RANGE')
+        }
+      })
+    })
+
+    test('a stream that is broken off closes its reader', () =>
+      withBlob(seededBytes(700_001), async (reads, digest) => {
+        const reader = await reads.open(digest)
+        for await (const chunk of reader.stream()) {
+          expect(chunk.length > 0).toBe(true)
+          break
+        }
+        expect(await codeOf(reader.read(new Uint8Array(1), 0))).toBe('E_CLOSED')
+      }))
+
+    test('an empty blob can be read', () =>
+      withBlob(new Uint8Array(0), async (reads, digest) => {
+        const reader = await reads.open(digest)
+        expect(reader.sizeBytes).toBe(0)
+        expect(await collect(reader.stream())).toEqual([])
+      }))
+  })
+}
+
+/** The promises of {@link BlobStore}, for any implementation. Run it from a test file of that implementation. */
+export function describeBlobStore(name: string, makeStore: () => Promise<ContractSubject<BlobStore>>, api: ContractApi): void {
+  const { describe, test, expect } = api
+  const withStore = async (body: (store: BlobStore) => Promise<void>): Promise<void> => {
+    const subject = await makeStore()
+    try {
+      await body(subject.store)
+    } finally {
+      await subject.dispose()
+    }
+  }
+  const digests = async (store: BlobStore): Promise<string[]> => (await collect(store.list())).map(({ digest }) => digest)
+
+  describeBlobReads(
+    name,
+    async blobs => {
+      const subject = await makeStore()
+      for (const bytes of blobs) await subject.store.ingest(chunksOf(bytes, 65_536))
+      return subject
+    },
+    api
+  )
+
+  describe(`${name}: ingest`, () => {
+    test('takes any size in any chunks, with further hashes in the same pass', () =>
+      withStore(async store => {
+        for (const sizeBytes of SIZES) {
+          const bytes = seededBytes(sizeBytes, sizeBytes + 7)
+          const [first, second] = [
+            await store.ingest(chunksOf(bytes, 100_003), { attachments: [blockAttachment] }),
+            await store.ingest(chunksOf(bytes, 1 << 20), { digest: digestOf(bytes), sizeBytes, attachments: [blockAttachment] })
+          ]
+          expect({ ...first, attachments: {} }).toEqual({ digest: digestOf(bytes), sizeBytes, existed: false, attachments: {} })
+          expect(second.existed).toBe(true)
+          for (const { attachments } of [first, second]) {
+            expect(Buffer.compare(attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+          }
+          const got = Buffer.concat(await collect((await store.open(first.digest)).stream()))
+          expect(Buffer.compare(got, bytes)).toBe(0)
+        }
+        const listed = await digests(store)
+        expect(listed).toEqual([...listed].sort())
+        expect(listed.length).toBe(SIZES.length)
+      }))
+
+    test('takes a descriptor, which stays the caller’s', () =>
+      withStore(async store => {
+        const folder = mkdtempSync(join(tmpdir(), 'svc-contract-'))
+        try {
+          for (const sizeBytes of [0, 1000, 1_048_577, 9_000_001]) {
+            const bytes = seededBytes(sizeBytes)
+            writeFileSync(join(folder, 'file'), bytes)
+            const fd = openSync(join(folder, 'file'), 'r')
+            const result = await store.ingest({ fd }, { attachments: [blockAttachment] })
+            expect(result.digest).toBe(digestOf(bytes))
+            expect(Buffer.compare(result.attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+            expect(await codeOf(store.ingest({ fd }, { sizeBytes: sizeBytes + 1 }))).toBe('E_SIZE_MISMATCH')
+            closeSync(fd)
+          }
+        } finally {
+          rmSync(folder, { recursive: true })
+        }
+      }))
+
+    test('a source may use one buffer again and again, and yield empty chunks', () =>
+      withStore(async store => {
+        const bytes = seededBytes(600_000)
+        async function* reusing(): AsyncGenerator<Uint8Array> {
+          const buffer = new Uint8Array(50_000)
+          for (let i = 0; i < bytes.length; i += buffer.length) {
+            buffer.set(bytes.subarray(i, i + buffer.length))
+            yield buffer
+            yield new Uint8Array(0)
+          }
+        }
+        expect((await store.ingest(reusing())).digest).toBe(digestOf(bytes))
+      }))
+
+    test('refuses one flipped bit, one byte more, one byte less', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 600_000]) {
+          const bytes = seededBytes(sizeBytes)
+          const expected = { digest: digestOf(bytes), sizeBytes }
+          for (const at of [0, sizeBytes >> 1, sizeBytes - 1]) {
+            const flipped = bytes.slice()
+            flipped[at] = (flipped[at] as number) ^ 1
+            expect(await codeOf(store.ingest(chunksOf(flipped, 65_536), expected))).toBe('E_DIGEST_MISMATCH')
+          }
+          expect(await codeOf(store.ingest(chunksOf(bytes.subarray(1), 65_536), expected))).toBe('E_SIZE_MISMATCH')
+          const more = new Uint8Array(sizeBytes + 1)
+          more.set(bytes)
+          expect(await codeOf(store.ingest(chunksOf(more, 65_536), expected))).toBe('E_SIZE_MISMATCH')
+        }
+        expect(await digests(store)).toEqual([])
+      }))
+
+    test('stops an endless source as soon as it is too long, and lets it clean up', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 600_000]) {
+          let cleaned = false
+          async function* endless(): AsyncGenerator<Uint8Array> {
+            try {
+              for (;;) yield new Uint8Array(10_000)
+            } finally {
+              cleaned = true
+            }
+          }
+          expect(await codeOf(store.ingest(endless(), { sizeBytes }))).toBe('E_SIZE_MISMATCH')
+          expect(cleaned).toBe(true)
+        }
+      }))
+
+    test('passes the source’s own error on, and keeps nothing', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 600_000]) {
+          const mine = new Error('the source broke')
+          async function* breaking(): AsyncGenerator<Uint8Array> {
+            yield* chunksOf(seededBytes(sizeBytes), 65_536)
+            throw mine
+          }
+          const error = await store.ingest(breaking()).catch((thrown: unknown) => thrown)
+          expect(error).toBe(mine)
+        }
+        expect(await digests(store)).toEqual([])
+      }))
+
+    test('asks before a blob becomes addressable', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 600_000]) {
+          const bytes = seededBytes(sizeBytes)
+          const refusal = new Error('no')
+          const accept = async (result: { digest: Sha256Digest }): Promise<void> => {
+            expect([result.digest, await store.stat(result.digest)]).toEqual([digestOf(bytes), undefined])
+            throw refusal
+          }
+          expect(await store.ingest(chunksOf(bytes, 65_536), { accept }).catch((error: unknown) => error)).toBe(refusal)
+          expect(await store.stat(digestOf(bytes))).toBe(undefined)
+        }
+      }))
+
+    test('an abort ends the wait for a silent source', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 600_000]) {
+          const controller = new AbortController()
+          async function* silent(): AsyncGenerator<Uint8Array> {
+            yield* chunksOf(seededBytes(sizeBytes), 65_536)
+            controller.abort()
+            await new Promise(() => undefined)
+          }
+          expect(await codeOf(store.ingest(silent(), { signal: controller.signal }))).toBe('E_ABORTED')
+        }
+        expect(await codeOf(store.ingest(chunksOf(seededBytes(9), 9), { signal: AbortSignal.abort() }))).toBe('E_ABORTED')
+        expect(await digests(store)).toEqual([])
+      }))
+
+    test('a further hash that fails is E_ATTACHMENT', () =>
+      withStore(async store => {
+        const bad = (code: string): HashAttachment => ({ name: 'bad', module: `data:text/javascript,${encodeURIComponent(code)}` })
+        for (const sizeBytes of [1000, 600_000]) {
+          for (const code of ['throw new Error("x")', 'export default () => ({ update() { throw new Error("y") }, digest() {} })']) {
+            const source = chunksOf(seededBytes(sizeBytes), 65_536)
+            expect(await codeOf(store.ingest(source, { attachments: [bad(code)] }))).toBe('E_ATTACHMENT')
+          }
+        }
+        expect(await digests(store)).toEqual([])
+      }))
+
+    test('fifty writers of one blob all succeed, one of them first', () =>
+      withStore(async store => {
+        for (const sizeBytes of [1000, 400_000]) {
+          const bytes = seededBytes(sizeBytes)
+          const results = await Promise.all(Array.from({ length: 50 }, (_, i) => store.ingest(chunksOf(bytes, 10_000 + i))))
+          expect(results.filter(({ existed }) => !existed).length).toBe(1)
+        }
+        expect((await digests(store)).length).toBe(2)
+      }))
+  })
+
+  describePartials(name, withStore, api)
+
+  describe(`${name}: verify, scrub, close`, () => {
+    test('verify tells ok from missing, and gives further hashes', () =>
+      withStore(async store => {
+        const bytes = seededBytes(1_500_000)
+        const { digest } = await store.ingest(chunksOf(bytes, 65_536))
+        const { status, sizeBytes, attachments } = await store.verify(digest, { attachments: [blockAttachment] })
+        expect([status, sizeBytes]).toEqual(['ok', bytes.length])
+        expect(Buffer.compare(attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+        expect((await store.verify(digestOf(seededBytes(5)))).status).toBe('missing')
+      }))
+
+    test('scrub counts everything, up to the totals', () =>
+      withStore(async store => {
+        for (let i = 0; i < 12; i++) await store.ingest(chunksOf(seededBytes(i * 1000, i), 512))
+        let last: unknown
+        const report = await store.scrub({ onProgress: done => (last = done) })
+        expect(report).toEqual({ checked: 12, mismatched: [] })
+        expect(last).toEqual({ blobs: 12, blobsTotal: 12, bytes: 66_000, bytesTotal: 66_000 })
+        expect(await codeOf(store.scrub({ signal: AbortSignal.abort() }))).toBe('E_ABORTED')
+      }))
+
+    test('close aborts what is under way; afterwards everything is E_CLOSED', () =>
+      withStore(async store => {
+        const bytes = seededBytes(1000)
+        const { digest } = await store.ingest(chunksOf(bytes, 100))
+        const { promise: started, resolve } = Promise.withResolvers<void>()
+        async function* silent(): AsyncGenerator<Uint8Array> {
+          yield* chunksOf(seededBytes(600_000), 65_536)
+          resolve()
+          await new Promise(() => undefined)
+        }
+        const outcome = codeOf(store.ingest(silent()))
+        await started
+        await store.close()
+        await store.close()
+        expect(await outcome).toBe('E_CLOSED')
+        const late = [store.stat(digest), store.open(digest), store.ingest(chunksOf(bytes, 1)), store.verify(digest), store.scrub()]
+        expect(await Promise.all(late.map(codeOf))).toEqual(late.map(() => 'E_CLOSED'))
+        expect(await codeOf(store.partial({ key: 'k', sizeBytes: 1 }))).toBe('E_CLOSED')
+      }))
+  })
+}
