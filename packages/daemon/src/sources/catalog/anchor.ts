@@ -1,0 +1,96 @@
+import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { CatalogEntry } from './listing.ts'
+import type { CatalogProvider } from './provider.ts'
+
+/** What a file has to be, whatever source its bytes come from. At least one of the hashes is there. */
+export interface AnchorFile {
+  /** Absent where only the catalog's record is left. */
+  readonly sizeBytes?: number
+  readonly sha256?: Sha256Digest
+  readonly gitBlobSha1?: string
+  /** Set while the hub has it: a byte source of its own. */
+  readonly hubFile?: HubFile
+}
+
+/**
+ * The list that decides which bytes are right (API §4): the hub's tree at the revision that the listing's web seed is
+ * pinned to, or, for a model that is gone from there and with consent, the catalog's own record.
+ */
+export interface Anchor {
+  readonly kind: 'hub' | 'catalog'
+  /** In the hub's spelling, where the hub still has it. */
+  readonly repo: string
+  readonly revision: string | undefined
+  readonly restricted: boolean
+  readonly files: ReadonlyMap<string, AnchorFile>
+}
+
+const GONE = new Set(['no-such-repo', 'no-such-revision', 'hidden-or-absent'])
+
+export const TRUST_SHIFT =
+  'the model is gone from the hub: its bytes were checked against the catalog\'s own SHA-256 list, so you trust the catalog instead of the publisher'
+
+/**
+ * @throws DaemonError `E_NOT_ANCHORED` (422) without consent for a rescued model, or where the catalog has no record either;
+ * `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`, `E_RATE_LIMITED` (502) of the hub; `E_NOT_IMPORTABLE` for a hostile listing.
+ */
+export async function findAnchor(
+  entry: CatalogEntry,
+  from: { readonly hub: Hub; readonly provider: CatalogProvider; readonly trustCatalog: boolean; readonly signal: AbortSignal }
+): Promise<Anchor> {
+  const listing = entry.webseed && (await hubListing(from.hub, entry.repo, entry.webseed.revision, from.signal))
+  if (listing) return hubAnchor(listing)
+
+  const why = entry.webseed
+    ? `the hub no longer has ${entry.repo} at the listed revision`
+    : `the catalog names no revision of ${entry.repo}`
+  if (!from.trustCatalog) {
+    throw new DaemonError(
+      'E_NOT_ANCHORED',
+      `${why}: nothing but the catalog itself vouches for these bytes; send "trustCatalog": true to accept its own SHA-256 list`
+    )
+  }
+  const record = await from.provider.record(entry.repo, from.signal)
+  if (record === undefined) {
+    throw new DaemonError('E_NOT_ANCHORED', `${why}, and the catalog has no SHA-256 list of it: the bytes could not be checked`)
+  }
+  return {
+    kind: 'catalog',
+    repo: entry.repo,
+    revision: entry.webseed?.revision,
+    restricted: false,
+    files: new Map([...record].map(([path, sha256]) => [path, { sha256: digestFromHex(sha256) }]))
+  }
+}
+
+async function hubListing(hub: Hub, repo: string, revision: string, signal: AbortSignal): Promise<HubListing | undefined> {
+  try {
+    return await hub.listing(repo, revision, { signal })
+  } catch (error) {
+    if (error instanceof HubError && GONE.has(error.reason)) return undefined
+    if (error instanceof HubError) throw new DaemonError(error.code, error.message, { status: 502, cause: error })
+    throw error
+  }
+}
+
+function hubAnchor(listing: HubListing): Anchor {
+  return {
+    kind: 'hub',
+    repo: listing.repoId,
+    revision: listing.commit,
+    restricted: listing.restricted,
+    files: new Map(
+      listing.files.map((file) => [
+        file.path,
+        {
+          sizeBytes: file.sizeBytes,
+          hubFile: file,
+          ...(file.sha256 && { sha256: file.sha256 }),
+          ...(file.gitBlobSha1 && { gitBlobSha1: file.gitBlobSha1 })
+        }
+      ])
+    )
+  }
+}

@@ -1,0 +1,137 @@
+import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
+import { gitBlobSha1HasherUrl } from '@svc/hub'
+import type { Sha256Digest } from '@svc/ref'
+import { leafHasherUrl } from '@svc/swarm'
+import { DaemonError } from '../../errors.ts'
+import type { AnchorFile } from './anchor.ts'
+
+/** One distinct content of a torrent, and how it has to hash. */
+export interface ContentKey {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly anchor: AnchorFile
+}
+
+export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
+  return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1}`, sizeBytes, anchor }
+}
+
+const LEAVES: HashAttachment = { name: 'leaves', module: leafHasherUrl }
+const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
+
+/**
+ * The bytes of one content while they are being fetched, by several sources at once: each writes what is still missing.
+ * A content that the store has already is read from there. Becomes a blob only by {@link publish}, and only after
+ * {@link verify} held it against the anchor.
+ */
+export class Content {
+  readonly key: ContentKey
+  readonly #reader: BlobReader | undefined
+  readonly #partial: PartialBlob | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+
+  private constructor(key: ContentKey, reader: BlobReader | undefined, partial: PartialBlob | undefined) {
+    this.key = key
+    this.#reader = reader
+    this.#partial = partial
+  }
+
+  static async open(store: BlobStore, key: ContentKey, signal: AbortSignal): Promise<Content> {
+    const { sha256, gitBlobSha1 } = key.anchor
+    if (sha256 && (await store.stat(sha256))) return new Content(key, await store.open(sha256), undefined)
+    const partial = await store.partial(
+      { key: key.key, sizeBytes: key.sizeBytes, ...(sha256 && { digest: sha256 }) },
+      { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
+    )
+    // Another import may have published it while this one waited for the key.
+    if (sha256 && (await store.stat(sha256))) {
+      await partial.discard()
+      return new Content(key, await store.open(sha256), undefined)
+    }
+    return new Content(key, undefined, partial)
+  }
+
+  get sizeBytes(): number {
+    return this.key.sizeBytes
+  }
+
+  ranges(): ByteRanges {
+    if (this.#partial) return this.#partial.ranges()
+    return this.sizeBytes === 0 ? [] : [[0, this.sizeBytes]]
+  }
+
+  get bytesDone(): number {
+    return this.ranges().reduce((sum, [start, end]) => sum + end - start, 0)
+  }
+
+  get complete(): boolean {
+    return this.bytesDone === this.sizeBytes
+  }
+
+  has(start: number, end: number): boolean {
+    return this.ranges().some(([from, to]) => from <= start && end <= to)
+  }
+
+  async read(offset: number, target: Uint8Array): Promise<void> {
+    const from = this.#reader ?? this.#partial!
+    const count = await from.read(target, offset)
+    if (count !== target.length) throw new RangeError(`read ${count} of ${target.length} bytes at ${offset}`)
+  }
+
+  /** Writes what of `bytes` is missing: sources overlap, and what is written once may be hashed already. */
+  write(offset: number, bytes: Uint8Array): Promise<void> {
+    const turn = this.#turn.then(() => this.#write(offset, bytes))
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  async #write(offset: number, bytes: Uint8Array): Promise<void> {
+    if (!this.#partial) return
+    const end = offset + bytes.length
+    let at = offset
+    for (const [from, to] of [...this.#partial.ranges(), [end, end] as const]) {
+      if (to <= at) continue
+      if (from > at) {
+        const until = Math.min(from, end)
+        await this.#partial.write(at, bytes.subarray(at - offset, until - offset))
+      }
+      at = Math.max(at, to)
+      if (at >= end) break
+    }
+  }
+
+  unmark(start: number, end: number): void {
+    this.#partial?.unmark(start, end)
+  }
+
+  /** Hashes what is left and compares. @throws CasError `E_DIGEST_MISMATCH`, DaemonError `E_NOT_IMPORTABLE` (git hash). */
+  async verify(): Promise<void> {
+    if (!this.#partial) return
+    this.#checkGit(await this.#partial.verify())
+  }
+
+  /** @returns the digest, and the leaf layer where it was hashed here. The content is closed afterwards. */
+  async publish(): Promise<{ readonly digest: Sha256Digest; readonly leaves: Uint8Array | undefined }> {
+    if (!this.#partial) {
+      const { digest } = this.#reader!
+      await this.#reader!.close()
+      return { digest, leaves: undefined }
+    }
+    const result = await this.#partial.publish({ accept: (hashes) => this.#checkGit(hashes) })
+    return { digest: result.digest, leaves: result.attachments['leaves'] }
+  }
+
+  /** Keeps what was fetched for the next try. Idempotent. */
+  async release(): Promise<void> {
+    await this.#reader?.close()
+    await this.#partial?.release()
+  }
+
+  #checkGit(result: HashResult): void {
+    const expected = this.key.anchor.gitBlobSha1
+    if (expected === undefined) return
+    if (Buffer.from(result.attachments['gitBlobSha1']!).toString('hex') === expected) return
+    this.#partial!.unmark(0, this.sizeBytes)
+    throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not hash to what the anchor says')
+  }
+}

@@ -1,0 +1,208 @@
+import type { CatalogSearch, ImportCatalogBody, Job } from '@svc/client/protocol'
+import { createHub, type Hub, resolvesToInner } from '@svc/hub'
+import { formatRepoId, isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
+import { ForeignSwarm } from '@svc/swarm/foreign'
+import { EnvHttpProxyAgent } from 'undici'
+import { DaemonError } from '../../errors.ts'
+import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
+import type { CatalogPart, DaemonContext } from '../../parts.ts'
+import { type Anchor, findAnchor } from './anchor.ts'
+import type { CatalogEntry } from './listing.ts'
+import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
+import { Pull, type Pulled, type PullTimings } from './pull.ts'
+import { selectEntry } from './select.ts'
+import { catalogSource } from './source.ts'
+import { ForeignSeeds, type ForeignSeed, parseForeignSeed } from './seeds.ts'
+
+export interface CatalogOptions {
+  readonly timings?: Partial<PullTimings>
+}
+
+const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
+const LISTING_TIMEOUT_MS = 60_000
+
+/** Anchored pulls of community torrents, and the seeding of what they brought in (API §4, decisions §8). */
+export class Catalog implements CatalogPart {
+  readonly #context: DaemonContext
+  readonly #timings: PullTimings
+  readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
+  readonly #provider: CatalogProvider | undefined
+  readonly #hub: Hub
+  #swarm: Promise<ForeignSwarm> | undefined
+  #seeds: ForeignSeeds | undefined
+  #closed = false
+
+  constructor(context: DaemonContext, options: CatalogOptions = {}) {
+    const { config } = context
+    this.#context = context
+    this.#timings = {
+      metadataTimeoutMs: 120_000,
+      webAfterMs: 10_000,
+      fillTimeoutMs: config.swarm.fillTimeoutMs,
+      tickMs: 250,
+      ...options.timings
+    }
+    const { endpoint } = config.catalog
+    this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#agent)
+    this.#hub = createHub({
+      ...(config.hub.endpoint !== undefined && { endpoint: config.hub.endpoint }),
+      ...(config.hub.token !== undefined && { token: config.hub.token })
+    })
+  }
+
+  /** Joins again what earlier pulls brought in. A daemon without any pays nothing. */
+  async start(): Promise<void> {
+    const { artifacts, config, log } = this.#context
+    if (!config.swarm.seed) return
+    for await (const artifact of artifacts.list((error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'))) {
+      if (artifact.restricted && !config.swarm.seedRestricted) continue
+      const seed = parseForeignSeed(artifact.source.foreign)
+      if (seed === undefined) continue
+      try {
+        await (await this.#seeding()).add(seed)
+      } catch (error) {
+        log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent cannot be seeded')
+      }
+    }
+  }
+
+  async search(terms: string): Promise<CatalogSearch> {
+    const entries = await this.#listings().search(terms, AbortSignal.timeout(LISTING_TIMEOUT_MS))
+    return {
+      entries: entries.map(({ repo, displayName, quant, sizeLabel, seeds, infohash }) => ({
+        repo,
+        name: displayName,
+        quant,
+        sizeLabel,
+        seeds,
+        infohash: `btih:${infohash}`
+      }))
+    }
+  }
+
+  async importCatalog(body: ImportCatalogBody): Promise<Job> {
+    if (!REPO.test(body.repo)) {
+      throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
+    }
+    const repo = targetOf(body)
+    const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
+    const provider = this.#listings()
+    const entry = selectEntry(await provider.search(body.repo, signal), body.repo, body.quant)
+    const anchor = await findAnchor(entry, { hub: this.#hub, provider, trustCatalog: body.trustCatalog ?? false, signal })
+    return this.#context.jobs.start(
+      { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
+      (job) => this.#import(entry, anchor, repo, body.peers ?? [], job)
+    )
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#seeds?.close()
+    await (await this.#swarm?.catch(() => undefined))?.close()
+    await this.#hub.close()
+    await this.#agent.close()
+  }
+
+  async #import(
+    entry: CatalogEntry,
+    anchor: Anchor,
+    repo: RepoId,
+    peers: readonly string[],
+    job: JobContext
+  ): Promise<JobOutcome> {
+    const { store, leafLayers, importer, config } = this.#context
+    const swarm = await this.#started()
+    const seeds = await this.#seeding()
+    // One client joins a torrent once: a pull of what is seeded takes its place for a while.
+    await seeds.remove(entry.infohash)
+    const web = await this.#webSources(entry, anchor)
+    try {
+      const pulled = await new Pull(
+        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings },
+        job
+      ).run()
+      const seed = await this.#seedOf(entry, pulled)
+      const outcome = await importer.run({ repo, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
+      if (seed && config.swarm.seed && (!anchor.restricted || config.swarm.seedRestricted)) await seeds.add(seed)
+      return outcome
+    } finally {
+      for (const source of web) if (source !== this.#hub) await source.close()
+    }
+  }
+
+  /** The web seed of the listing speaks the hub's addresses on an origin of its own, or is the hub. */
+  async #webSources(entry: CatalogEntry, anchor: Anchor): Promise<Hub[]> {
+    const sources: Hub[] = anchor.kind === 'hub' ? [this.#hub] : []
+    const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`
+    if (!entry.webseed?.url.endsWith(suffix)) return sources
+    const endpoint = entry.webseed.url.slice(0, -suffix.length)
+    if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
+    const host = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
+    const own = await resolvesToInner(host(this.#context.config.catalog.endpoint!))
+    if (!own && (await resolvesToInner(host(endpoint)))) return sources
+    return [createHub({ endpoint }), ...sources]
+  }
+
+  async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<ForeignSeed | undefined> {
+    if (layout === undefined) return undefined
+    const { info } = layout
+    const { digest } = await this.#context.store.ingest(once(info), { sizeBytes: info.length })
+    let at = 0
+    return {
+      infohash: entry.infohash,
+      info: digest,
+      trackers: entry.trackers,
+      files: layout.files.map((file) => (file.pad ? null : files[at++]!.digest))
+    }
+  }
+
+  #listings(): CatalogProvider {
+    if (this.#provider) return this.#provider
+    throw new DaemonError(
+      'E_SOURCE_UNAVAILABLE',
+      'no catalog is configured: set endpoint under [catalog] in the configuration and start the daemon again',
+      { status: 502 }
+    )
+  }
+
+  #started(): Promise<ForeignSwarm> {
+    if (this.#closed) throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
+    const { swarm, catalog } = this.#context.config
+    const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
+    this.#swarm ??= ForeignSwarm.start({
+      // A port of its own: the v2 engine has the configured one.
+      peerAddress: { host, port: 0 },
+      dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
+      uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond
+    })
+    this.#swarm.catch(() => {
+      this.#swarm = undefined
+    })
+    return this.#swarm
+  }
+
+  async #seeding(): Promise<ForeignSeeds> {
+    const swarm = await this.#started()
+    this.#seeds ??= new ForeignSeeds(this.#context.store, swarm, this.#context.log)
+    return this.#seeds
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** What the model is stored under: `as`, else the listed name in lower case. */
+function targetOf({ repo, as }: ImportCatalogBody): RepoId {
+  const id = tryParseRepoId(as ?? repo.toLowerCase())
+  if (id === undefined) {
+    throw new DaemonError(
+      'E_BAD_REQUEST',
+      as === undefined
+        ? `"${repo}" makes no valid name here: give the one to store it under as "as"`
+        : 'the field "as" is "ns/name" in lower case, of letters, digits, ".", "_" and "-"'
+    )
+  }
+  if (!isReservedNamespace(id.ns)) return id
+  throw new DaemonError('E_BAD_REQUEST', `the namespace "${id.ns}" is reserved; choose another one with "as"`)
+}

@@ -1,0 +1,338 @@
+import { CasError, type DiskBlobStore } from '@svc/cas'
+import type { Hub, HubFile } from '@svc/hub'
+import type { Sha256Digest } from '@svc/ref'
+import { SwarmError } from '@svc/swarm'
+import type { ForeignLayout, ForeignStorage, ForeignSwarm, ForeignTorrent } from '@svc/swarm/foreign'
+import { DaemonError } from '../../errors.ts'
+import type { JobContext } from '../../jobs/registry.ts'
+import type { LeafLayers } from '../../leaf-layers.ts'
+import type { Anchor, AnchorFile } from './anchor.ts'
+import { Content, contentKey } from './content.ts'
+import type { CatalogEntry } from './listing.ts'
+
+export interface PullTimings {
+  readonly metadataTimeoutMs: number
+  /** Without a byte for so long, the web sources are asked as well. */
+  readonly webAfterMs: number
+  /** Without a byte from anywhere for so long, the pull fails. */
+  readonly fillTimeoutMs: number
+  readonly tickMs: number
+}
+
+export interface PullOptions {
+  readonly store: DiskBlobStore
+  readonly leafLayers: Pick<LeafLayers, 'keep'>
+  readonly swarm: ForeignSwarm
+  readonly entry: CatalogEntry
+  readonly anchor: Anchor
+  readonly peers: readonly string[]
+  /** Hubs that can give the anchored files byte by byte, tried in order: the listing's web seed, the hub itself. */
+  readonly webSources: readonly Hub[]
+  readonly timings: PullTimings
+}
+
+export interface PulledFile {
+  readonly path: string
+  readonly sizeBytes: number
+  readonly digest: Sha256Digest
+}
+
+export interface Pulled {
+  readonly files: readonly PulledFile[]
+  /** Absent when the bytes came from the web alone: there is nothing then to go on seeding with. */
+  readonly layout: ForeignLayout | undefined
+  readonly warnings: readonly string[]
+}
+
+interface WantedFile {
+  readonly path: string
+  readonly sizeBytes: number
+  readonly anchor: AnchorFile
+}
+
+/**
+ * One anchored pull: the foreign swarm, and where it gives nothing the web sources, fill the same partial blobs; then every
+ * content is held against the anchor; only when all of them pass does the first one become a blob.
+ *
+ * Invariant: `#contents` has one entry per distinct content, whatever number of files share it.
+ */
+export class Pull {
+  readonly #options: PullOptions
+  readonly #job: JobContext
+  readonly #contents = new Map<string, Promise<Content>>()
+  readonly #opened: Content[] = []
+  readonly #warnings: string[] = []
+  readonly #stop = new AbortController()
+  #wanted: readonly WantedFile[] | undefined
+  #layout: ForeignLayout | undefined
+  #webBytes = false
+
+  constructor(options: PullOptions, job: JobContext) {
+    this.#options = options
+    this.#job = job
+  }
+
+  /**
+   * @throws DaemonError `E_NOT_IMPORTABLE` (the anchor does not cover or match what came), `E_SOURCE_UNAVAILABLE`,
+   * `E_INTERNAL` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. What was fetched is kept.
+   */
+  async run(): Promise<Pulled> {
+    const { swarm, entry, peers, timings } = this.#options
+    const signal = AbortSignal.any([this.#job.signal, this.#stop.signal])
+    const torrent = swarm.join({
+      infohash: entry.infohash,
+      trackers: entry.trackers,
+      peers,
+      metadataTimeoutMs: timings.metadataTimeoutMs,
+      open: (layout) => this.#open(layout, signal),
+      onWarning: (message) => this.#warnings.push(message)
+    })
+    try {
+      await this.#fill(torrent, signal)
+      await torrent.leave()
+      return await this.#publish()
+    } catch (error) {
+      this.#job.signal.throwIfAborted()
+      throw toDaemonError(error)
+    } finally {
+      this.#stop.abort()
+      await torrent.leave()
+      for (const content of this.#opened) await content.release()
+    }
+  }
+
+  /** Until every wanted file is there. */
+  async #fill(torrent: ForeignTorrent, signal: AbortSignal): Promise<void> {
+    const { timings } = this.#options
+    let swarmFailure: unknown
+    let web: Promise<void> | undefined
+    let webFailure: unknown
+    let bytes = -1
+    let since = performance.now()
+    torrent.ready.catch((error: unknown) => {
+      swarmFailure = error
+    })
+    torrent.done.catch((error: unknown) => {
+      swarmFailure ??= error
+    })
+    for (;;) {
+      this.#job.signal.throwIfAborted()
+      const done = this.#report(torrent)
+      if (done !== bytes) {
+        bytes = done
+        since = performance.now()
+      }
+      if (this.#wanted && this.#opened.length === this.#distinct() && this.#opened.every((content) => content.complete)) break
+      const silentMs = performance.now() - since
+      const webPossible = web === undefined && this.#options.webSources.length > 0
+      if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= timings.webAfterMs)) {
+        web = this.#fromWeb(signal).catch((error: unknown) => {
+          webFailure = error
+        })
+        since = performance.now()
+      } else if (swarmFailure !== undefined && (web === undefined || webFailure !== undefined || !isUnreachable(swarmFailure))) {
+        throw swarmFailure
+      } else if (silentMs >= timings.fillTimeoutMs) {
+        throw new DaemonError(
+          'E_SOURCE_UNAVAILABLE',
+          `neither the swarm nor the web gave a byte for ${Math.round(timings.fillTimeoutMs / 1000)} s; what was fetched is kept for the next try`,
+          { cause: webFailure }
+        )
+      }
+      await delay(timings.tickMs, torrent.done)
+    }
+    this.#stop.abort()
+    await web
+  }
+
+  /** Checks what the torrent holds against the anchor, and opens the store for it. */
+  async #open(layout: ForeignLayout, signal: AbortSignal): Promise<ForeignStorage> {
+    const { anchor, entry } = this.#options
+    const single = layout.files.length === 1 ? layout.files[0] : undefined
+    const wanted = layout.files.map((file) => {
+      if (file.pad) return undefined
+      const found = anchor.files.get(file.path) ?? (single && anchoredByName(anchor, file.path)?.[1])
+      if (found === undefined) {
+        throw new DaemonError('E_NOT_IMPORTABLE', `the torrent of ${entry.repo} holds "${file.path}", which its anchor does not name`)
+      }
+      if (found.sizeBytes !== undefined && found.sizeBytes !== file.sizeBytes) {
+        throw new DaemonError(
+          'E_NOT_IMPORTABLE',
+          `"${file.path}" has ${file.sizeBytes} bytes in the torrent and ${found.sizeBytes} in its anchor`
+        )
+      }
+      const path = anchor.files.has(file.path) ? file.path : (anchoredByName(anchor, file.path)?.[0] ?? file.path)
+      return { path, sizeBytes: file.sizeBytes, anchor: found }
+    })
+    await this.#want(wanted.filter((file) => file !== undefined), signal)
+    this.#layout = layout
+    const contents = await Promise.all(wanted.map((file) => file && this.#content(file, signal)))
+    return {
+      has: (file, start, end) => contents[file]!.has(start, end),
+      read: (file, offset, target) => contents[file]!.read(offset, target),
+      write: (file, offset, bytes) => contents[file]!.write(offset, bytes)
+    }
+  }
+
+  async #want(files: readonly WantedFile[], signal: AbortSignal): Promise<void> {
+    // In the order of their keys, so that two pulls never wait for one another's.
+    const keyed = files.map((file) => ({ file, key: contentKey(file.anchor, file.sizeBytes).key }))
+    for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))) await this.#content(file, signal)
+    const missing = this.#opened.reduce((sum, content) => sum + content.sizeBytes - content.bytesDone, 0)
+    const free = await this.#options.store.freeBytes()
+    if (missing > free) {
+      throw new DaemonError('E_NO_SPACE', `${missing} bytes are to be fetched and ${free} are free on the store's disk`)
+    }
+    this.#wanted = files
+  }
+
+  #content(file: WantedFile, signal: AbortSignal): Promise<Content> {
+    const key = contentKey(file.anchor, file.sizeBytes)
+    let content = this.#contents.get(key.key)
+    if (content === undefined) {
+      content = Content.open(this.#options.store, key, signal).then((opened) => {
+        this.#opened.push(opened)
+        return opened
+      })
+      this.#contents.set(key.key, content)
+    }
+    return content
+  }
+
+  #distinct(): number {
+    return new Set(this.#wanted!.map((file) => contentKey(file.anchor, file.sizeBytes).key)).size
+  }
+
+  /** The anchored files byte by byte. Without metadata, the one file that the listing names. */
+  async #fromWeb(signal: AbortSignal): Promise<void> {
+    const { anchor, entry, webSources } = this.#options
+    if (this.#wanted === undefined) {
+      const named = anchoredByName(anchor, entry.displayName)
+      if (named?.[1].sizeBytes === undefined) {
+        throw new DaemonError('E_SOURCE_UNAVAILABLE', `the anchor of ${entry.repo} has no file "${entry.displayName}"`)
+      }
+      await this.#want([{ path: named[0], sizeBytes: named[1].sizeBytes, anchor: named[1] }], signal)
+    }
+    for (const file of this.#wanted!) {
+      const content = await this.#content(file, signal)
+      const hubFile = this.#hubFile(file)
+      if (hubFile === undefined || content.complete) continue
+      let failure: unknown
+      for (const source of webSources) {
+        try {
+          this.#webBytes = true
+          await source.download(hubFile, content, { signal })
+          failure = undefined
+          break
+        } catch (error) {
+          signal.throwIfAborted()
+          failure = error
+          this.#warnings.push(`${source.endpoint} did not give "${file.path}": ${(error as Error).message}`)
+        }
+      }
+      if (failure !== undefined) throw failure
+    }
+  }
+
+  /** How a web source calls the file; for a rescued model only its mirror may still have it. */
+  #hubFile({ path, sizeBytes, anchor }: WantedFile): HubFile | undefined {
+    if (anchor.hubFile) return anchor.hubFile
+    const { repo, revision } = this.#options.anchor
+    if (revision === undefined || anchor.sha256 === undefined) return undefined
+    return { repoId: repo, commit: revision, path, sizeBytes, sha256: anchor.sha256 }
+  }
+
+  async #publish(): Promise<Pulled> {
+    for (const content of this.#opened) {
+      try {
+        await content.verify()
+      } catch (error) {
+        if (!isWrongBytes(error)) throw error
+        if (!this.#webBytes || !(await this.#again(content))) throw this.#refusal(content, error)
+      }
+    }
+    const digests = new Map<string, Sha256Digest>()
+    for (const content of this.#opened) {
+      const { digest, leaves } = await content.publish()
+      if (leaves) await this.#options.leafLayers.keep(digest, content.sizeBytes, leaves)
+      digests.set(content.key.key, digest)
+    }
+    const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
+      path,
+      sizeBytes,
+      digest: digests.get(contentKey(anchor, sizeBytes).key)!
+    }))
+    return { files, layout: this.#layout, warnings: this.#warnings }
+  }
+
+  /** Once from zero, from the web: there was more than one source, and only the anchor says which one was wrong. */
+  async #again(content: Content): Promise<boolean> {
+    const wanted = this.#wantedOf(content)
+    const file = wanted && this.#hubFile(wanted)
+    if (file === undefined) return false
+    for (const source of this.#options.webSources) {
+      try {
+        await source.download(file, content, { signal: this.#job.signal })
+        await content.verify()
+        return true
+      } catch (error) {
+        this.#job.signal.throwIfAborted()
+        this.#warnings.push(`${source.endpoint}: ${(error as Error).message}`)
+      }
+    }
+    return false
+  }
+
+  #refusal(content: Content, cause: unknown): DaemonError {
+    const path = this.#wantedOf(content)?.path
+    return new DaemonError('E_NOT_IMPORTABLE', `"${path}" is not what the anchor says: its bytes hash to something else`, { cause })
+  }
+
+  #wantedOf(content: Content): WantedFile | undefined {
+    return this.#wanted!.find((file) => contentKey(file.anchor, file.sizeBytes).key === content.key.key)
+  }
+
+  /** @returns the bytes that are there. */
+  #report(torrent: ForeignTorrent): number {
+    const bytesDone = this.#opened.reduce((sum, content) => sum + content.bytesDone, 0)
+    const { peers, downBytesPerSecond } = torrent.progress()
+    this.#job.update({
+      peers,
+      rateBytesPerSecond: downBytesPerSecond,
+      message: this.#wanted === undefined ? 'waiting for the torrent\'s metadata from its swarm' : undefined,
+      ...(this.#wanted && {
+        filesTotal: this.#wanted.length,
+        bytesDone,
+        bytesTotal: this.#opened.reduce((sum, content) => sum + content.sizeBytes, 0)
+      })
+    })
+    return bytesDone
+  }
+}
+
+/** By its whole path, else by a base name that only one file has. */
+function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorFile] | undefined {
+  const exact = anchor.files.get(name)
+  if (exact) return [name, exact]
+  const matches = [...anchor.files].filter(([path]) => path.slice(path.lastIndexOf('/') + 1) === name)
+  return matches.length === 1 ? matches[0] : undefined
+}
+
+const isUnreachable = (error: unknown): boolean => error instanceof SwarmError && error.reason === 'metadata-timeout'
+
+const isWrongBytes = (error: unknown): boolean =>
+  (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') ||
+  (error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
+
+function toDaemonError(error: unknown): unknown {
+  if (!(error instanceof SwarmError)) return error
+  if (error.reason === 'metadata') return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error })
+  return new DaemonError('E_INTERNAL', error.message, { cause: error })
+}
+
+async function delay(ms: number, until: Promise<unknown>): Promise<void> {
+  const timer = Promise.withResolvers<void>()
+  const handle = setTimeout(timer.resolve, ms)
+  await Promise.race([timer.promise, until.catch(() => timer.promise)])
+  clearTimeout(handle)
+}

@@ -1,0 +1,157 @@
+import type { BlobReader, BlobStore } from '@svc/cas'
+import { parseDigest, type Sha256Digest } from '@svc/ref'
+import { type ForeignLayout, type ForeignStorage, type ForeignSwarm, type ForeignTorrent, parseForeignTorrent } from '@svc/swarm/foreign'
+import type { Log } from '../../log.ts'
+
+/** What `state/artifacts` keeps of a foreign torrent, to go on seeding it from blobs after a restart. */
+export interface ForeignSeed {
+  /** 40 hex characters, BitTorrent v1. */
+  readonly infohash: string
+  /** The blob that is the info dictionary. */
+  readonly info: Sha256Digest
+  readonly trackers: readonly string[]
+  /** One digest per file of the torrent, in its order; null for padding. */
+  readonly files: readonly (Sha256Digest | null)[]
+}
+
+/** @returns undefined for what this version does not understand. */
+export function parseForeignSeed(value: Readonly<Record<string, unknown>> | undefined): ForeignSeed | undefined {
+  if (value === undefined) return undefined
+  const { infohash, info, trackers, files } = value
+  if (typeof infohash !== 'string' || !/^[0-9a-f]{40}$/.test(infohash) || typeof info !== 'string') return undefined
+  if (!Array.isArray(trackers) || !trackers.every((url) => typeof url === 'string')) return undefined
+  if (!Array.isArray(files) || !files.every((digest) => digest === null || typeof digest === 'string')) return undefined
+  try {
+    return {
+      infohash,
+      info: parseDigest(info),
+      trackers,
+      files: (files as (string | null)[]).map((digest) => (digest === null ? null : parseDigest(digest)))
+    }
+  } catch {
+    return undefined
+  }
+}
+
+const MAX_OPEN = 64
+const MAX_INFO_BYTES = 10_000_000
+
+/**
+ * Serves foreign torrents from the blobs of the store: there is no second copy. Readers are opened when a peer asks and kept
+ * for the next request, at most {@link MAX_OPEN} over all torrents, the least recently used closed first.
+ */
+export class ForeignSeeds {
+  readonly #store: BlobStore
+  readonly #swarm: ForeignSwarm
+  readonly #log: Log
+  readonly #torrents = new Map<string, ForeignTorrent>()
+  readonly #readers = new Map<Sha256Digest, Promise<BlobReader>>()
+  #closed = false
+
+  constructor(store: BlobStore, swarm: ForeignSwarm, log: Log) {
+    this.#store = store
+    this.#swarm = swarm
+    this.#log = log
+  }
+
+  get infohashes(): readonly string[] {
+    return [...this.#torrents.keys()]
+  }
+
+  /** Joins a torrent whose every byte is a blob; one that is joined already, or that lacks a blob, is left alone. */
+  async add(seed: ForeignSeed): Promise<void> {
+    if (this.#closed || this.#torrents.has(seed.infohash)) return
+    const layout = await this.#layoutOf(seed)
+    if (layout === undefined || this.#closed || this.#torrents.has(seed.infohash)) return
+    const torrent = this.#swarm.join({
+      infohash: seed.infohash,
+      info: layout.info,
+      trackers: seed.trackers,
+      peers: [],
+      metadataTimeoutMs: 60_000,
+      complete: true,
+      open: async () => this.#storage(seed)
+    })
+    this.#torrents.set(seed.infohash, torrent)
+    torrent.done.then(
+      () => this.#log.info({ infohash: seed.infohash, name: layout.name }, 'seeding a foreign torrent'),
+      (error: unknown) => {
+        this.#torrents.delete(seed.infohash)
+        if (!this.#closed) this.#log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent cannot be seeded')
+      }
+    )
+  }
+
+  /** Stops serving one torrent: a pull of the same one takes its place for a while. */
+  async remove(infohash: string): Promise<void> {
+    const torrent = this.#torrents.get(infohash)
+    this.#torrents.delete(infohash)
+    await torrent?.leave()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#torrents.values()].map((torrent) => torrent.leave()))
+    for (const reader of this.#readers.values()) await reader.then((open) => open.close()).catch(() => {})
+    this.#readers.clear()
+  }
+
+  async #layoutOf(seed: ForeignSeed): Promise<ForeignLayout | undefined> {
+    try {
+      const info = await this.#store.stat(seed.info)
+      if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
+      const bytes = new Uint8Array(info.sizeBytes)
+      const reader = await this.#store.open(seed.info)
+      try {
+        await reader.read(bytes, 0)
+      } finally {
+        await reader.close()
+      }
+      const layout = parseForeignTorrent(bytes, seed.infohash)
+      if (layout.files.length !== seed.files.length) throw new Error('the list of files is another one')
+      for (const [index, file] of layout.files.entries()) {
+        const digest = seed.files[index]!
+        if (file.pad) continue
+        if (digest === null || (await this.#store.stat(digest))?.sizeBytes !== file.sizeBytes) {
+          throw new Error(`the blob of "${file.path}" is gone`)
+        }
+      }
+      return layout
+    } catch (error) {
+      this.#log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent is not whole any more and not seeded')
+      return undefined
+    }
+  }
+
+  #storage(seed: ForeignSeed): ForeignStorage {
+    return {
+      has: () => true,
+      read: async (file, offset, target) => {
+        const count = await this.#read(seed.files[file]!, offset, target)
+        if (count !== target.length) throw new RangeError('a blob is shorter than it was')
+      },
+      // Every piece is there: a client that writes all the same has found a blob damaged, and verify is how to mend that.
+      write: () => Promise.reject(new Error('blobs are not written to'))
+    }
+  }
+
+  async #read(digest: Sha256Digest, offset: number, target: Uint8Array): Promise<number> {
+    let reader = this.#readers.get(digest)
+    this.#readers.delete(digest)
+    reader ??= this.#store.open(digest)
+    this.#readers.set(digest, reader)
+    if (this.#readers.size > MAX_OPEN) this.#evict()
+    try {
+      return await (await reader).read(target, offset)
+    } catch (error) {
+      if (this.#readers.get(digest) === reader) this.#readers.delete(digest)
+      throw error
+    }
+  }
+
+  #evict(): void {
+    const [digest, reader] = this.#readers.entries().next().value!
+    this.#readers.delete(digest)
+    void reader.then((open) => open.close()).catch(() => {})
+  }
+}

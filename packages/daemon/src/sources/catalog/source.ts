@@ -1,0 +1,76 @@
+import type { BlobStore, PartialBlob } from '@svc/cas'
+import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import { type Anchor, TRUST_SHIFT } from './anchor.ts'
+import type { CatalogEntry } from './listing.ts'
+import type { Pulled, PulledFile } from './pull.ts'
+import type { ForeignSeed } from './seeds.ts'
+
+const CHUNK_BYTES = 1 << 20
+
+/**
+ * What a pull brought in, as a source of the ordinary pipeline: every file is a blob by now, so entries are not fetched again
+ * and only members of tars and texts are read. Annotated like a hub import, because the sealed documents are the same.
+ */
+export function catalogSource(
+  store: BlobStore,
+  entry: CatalogEntry,
+  anchor: Anchor,
+  pulled: Pulled,
+  seed: ForeignSeed | undefined
+): ImportSource {
+  const revision = anchor.revision
+  return {
+    kind: 'catalog',
+    files: pulled.files.map((file) => storedFile(store, file)),
+    annotations: { 'svc.hf.repo': anchor.repo, ...(revision && { 'svc.hf.revision': revision }) },
+    fetchUnrecognised: false,
+    concurrency: 2,
+    restricted: anchor.restricted,
+    origin: {
+      kind: 'catalog',
+      repo: entry.repo,
+      ...(revision && { revision }),
+      ...(seed && { foreign: { ...seed } })
+    },
+    hints: { trackers: [], webseeds: [], peers: [] },
+    warnings: [...(anchor.kind === 'catalog' ? [TRUST_SHIFT] : []), ...pulled.warnings],
+    close: async () => {}
+  }
+}
+
+function storedFile(store: BlobStore, { path, sizeBytes, digest }: PulledFile): SourceFile {
+  return {
+    name: path,
+    sizeBytes,
+    digest,
+    open: async () => ({
+      kind: 'remote',
+      fetch: (into, context) => copyBlob(store, digest, into, context),
+      close: async () => {}
+    })
+  }
+}
+
+async function copyBlob(
+  store: BlobStore,
+  digest: PulledFile['digest'],
+  into: PartialBlob,
+  { signal, onProgress }: FetchContext
+): Promise<void> {
+  const reader = await store.open(digest)
+  const buffer = new Uint8Array(Math.min(CHUNK_BYTES, reader.sizeBytes))
+  try {
+    for (let offset = 0; offset < reader.sizeBytes; ) {
+      signal.throwIfAborted()
+      const count = await reader.read(buffer, offset)
+      if (count === 0) throw new RangeError('a blob is shorter than it was')
+      if (!into.ranges().some(([from, to]) => from <= offset && offset + count <= to)) {
+        await into.write(offset, buffer.subarray(0, count))
+      }
+      offset += count
+      onProgress(offset)
+    }
+  } finally {
+    await reader.close()
+  }
+}
