@@ -122,6 +122,10 @@ describe('what is allowed', () => {
     ['a long file with its reason', {
       'packages/cas/src/long.ts': `/** One file because the table must be read as a whole. */\n${'export {}\n'.repeat(400)}`
     }],
+    ['a dependency that is loaded by a name in a constant', {
+      'packages/swarm/package.json': { name: '@svc/swarm', exports: { './merkle': 'y' }, dependencies: { undici: '1' } },
+      'packages/swarm/src/load.ts': `const specifier = 'undici'\nexport const load = () => import(specifier)\n`
+    }],
     ['a type package used through its subject', {
       'packages/cas/package.json': { name: '@svc/cas', dependencies: { '@svc/ref': '1' }, devDependencies: { tar: '1', '@types/tar': '1' } },
       'packages/cas/test/a.test.ts': `import 'tar'\n`

@@ -171,14 +171,17 @@ function checkDependencies(own: Package, tree: Tree): Violation[] {
     .filter(({ specifier }) => !isRelative(specifier) && !isBuiltin(specifier))
     .map((each) => ({ file, line: each.line, name: packageOf(each.specifier) })))
 
-  const used = new Set<string>()
+  // A name in quotes is a use too: `import(specifier)` where a package without types is loaded.
+  const quoted = (names: readonly string[], files: readonly SourceFile[]): string[] =>
+    names.filter((name) => files.some(({ code }) => code.includes(`'${name}'`)))
+  const used = new Set(quoted(own.dependencies, own.src))
   for (const { file, line, name } of outside(own.src)) {
     used.add(name)
     if (!declared.has(name) && !declared.has(`@types/${name}`) && own.room !== 'testkit') {
       violations.push({ rule: 'undeclared-dependency', path: file.path, line, message: `${name} is not in "dependencies"` })
     }
   }
-  const usedInTests = new Set(used)
+  const usedInTests = new Set([...used, ...quoted(own.devDependencies, own.other)])
   for (const { file, line, name } of outside(own.other)) {
     usedInTests.add(name)
     if (!inTests.has(name)) {
