@@ -65,6 +65,10 @@ const broken: [name: string, rule: RuleName, path: string, line: number, change:
   ['a pure module reads the clock', 'pure', 'packages/swarm/src/merkle.ts', 2, {
     'packages/swarm/src/merkle.ts': `// Date.now() in a comment is no fault\nexport const root = Date.now()\n`
   }],
+  ['a pure module imports one that is not', 'pure', 'packages/swarm/src/pieces.ts', 1, {
+    'packages/swarm/src/merkle.ts': `import { pieces } from './pieces.ts'\nexport const root = pieces\n`,
+    'packages/swarm/src/pieces.ts': `import { statSync } from 'node:fs'\nexport const pieces = statSync\n`
+  }],
   ['ref uses a global of Node', 'pure', 'packages/ref/src/parse.ts', 2, {
     'packages/ref/src/parse.ts': `export type Ref = string\nexport const parse = (text: string) => Buffer.from(text).toString()\n`
   }],
@@ -116,6 +120,11 @@ describe('each rule fails where it is broken, and no other rule does', () => {
 
 describe('what is allowed', () => {
   test.each<[string, Files]>([
+    ['subpaths declared by a pattern', {
+      'packages/testkit/package.json': { name: '@svc/testkit', private: true, exports: { './*': './src/*.ts' } },
+      'packages/cas/package.json': { name: '@svc/cas', dependencies: { '@svc/ref': '1' }, devDependencies: { '@svc/testkit': '1' } },
+      'packages/cas/test/a.test.ts': `import '@svc/testkit/fake-hub'\n`
+    }],
     ['a cycle of types, which is erased', {
       'packages/cas/src/a.ts': TYPES_ONLY, 'packages/cas/src/b.ts': `import type { A } from './a.ts'\nexport type B = A[]\n`
     }],

@@ -32,10 +32,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Rooms whose allowance covers all subpaths of the packages in their list. */
 const ANY_SUBPATH = new Set(['daemon', 'testkit', 'bench'])
 
-/** Sources without clock, randomness or `node:` modules, but for `node:buffer` and the hashes of `node:crypto` outside ref. */
+/**
+ * Sources without clock, randomness or `node:` modules, but for `node:buffer` and the hashes of `node:crypto` outside ref;
+ * and all that they import. The encryption handshake (wire/mse) draws keys, so it is none of them.
+ */
 const PURE = [
   /^packages\/(?:ref|manifest|classify)\/src\//,
-  /^packages\/swarm\/src\/(?:[a-z-]+\/)*(?:merkle|metainfo|bencode|wire|picker)(?:[./-]|$)/
+  /^packages\/swarm\/src\/(?:[a-z-]+\/)*(?:merkle|metainfo|bencode|wire\/(?!mse)|picker)/
 ]
 const IMPURE = /\b(?:Date\.now|Math\.random|performance\.now|getRandomValues|randomUUID|randomBytes|set(?:Timeout|Interval|Immediate))\b|\bnew Date\(\)/
 const NODE_GLOBALS = /\b(?:Buffer|process|__dirname)\b/
@@ -76,9 +79,21 @@ function checkDirection({ room, name, src }: Package): Violation[] {
   }))
 }
 
+function pureFiles(src: readonly SourceFile[]): Set<SourceFile> {
+  const found = new Set<SourceFile>()
+  const add = (file: SourceFile): void => {
+    if (found.has(file)) return
+    found.add(file)
+    const paths = file.imports.filter((each) => isRelative(each.specifier) && !each.typeOnly).map((each) => target(file, each))
+    src.filter(({ path }) => paths.includes(path)).forEach(add)
+  }
+  src.filter(({ path }) => PURE.some((pattern) => pattern.test(path))).forEach(add)
+  return found
+}
+
 function checkPurity({ room, src }: Package): Violation[] {
   const violations: Violation[] = []
-  for (const file of src.filter(({ path }) => PURE.some((pattern) => pattern.test(path)))) {
+  for (const file of pureFiles(src)) {
     for (const { specifier, line } of file.imports.filter((each) => isBuiltin(each.specifier))) {
       if (room !== 'ref' && (specifier === 'node:buffer' || onlyHashes(file, specifier))) continue
       violations.push({ rule: 'pure', path: file.path, line, message: `a pure module must not import ${specifier}` })
@@ -111,11 +126,18 @@ function checkDeepImports({ name, folder, src, other }: Package, tree: Tree): Vi
     if (!specifier.startsWith('@svc/')) return []
     const owner = tree.packages.find((candidate) => candidate.name === packageOf(specifier))
     const subpath = `.${specifier.slice(packageOf(specifier).length)}`
-    if (owner?.subpaths.includes(subpath) === true) return []
+    if (owner?.subpaths.some((declared) => declared === subpath || covers(declared, subpath)) === true) return []
     return refuse(owner === undefined
       ? `there is no package ${packageOf(specifier)}`
       : `${specifier} is no declared export of ${owner.name}${owner.name === name ? ' itself' : ''}`)
   }))
+}
+
+/** A pattern of `exports`, such as `./*`. */
+function covers(declared: string, subpath: string): boolean {
+  const [before = '', after] = declared.split('*')
+  return after !== undefined && subpath.length > before.length + after.length &&
+    subpath.startsWith(before) && subpath.endsWith(after)
 }
 
 function checkCycles({ src }: Package): Violation[] {
