@@ -33,8 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ANY_SUBPATH = new Set(['daemon', 'testkit', 'bench'])
 
 /**
- * Sources without clock, randomness or `node:` modules, but for `node:buffer` and the hashes of `node:crypto` outside ref;
- * and all that they import. The encryption handshake (wire/mse) draws keys, so it is none of them.
+ * Sources without clock, randomness or `node:` modules, but for {@link PURE_NAMES}; and all that they import. The encryption handshake (wire/mse) draws keys, so it is none of them.
  */
 const PURE = [
   /^packages\/(?:ref|manifest|classify)\/src\//,
@@ -95,7 +94,7 @@ function checkPurity({ room, src }: Package): Violation[] {
   const violations: Violation[] = []
   for (const file of pureFiles(src)) {
     for (const { specifier, line } of file.imports.filter((each) => isBuiltin(each.specifier))) {
-      if (room !== 'ref' && (specifier === 'node:buffer' || onlyHashes(file, specifier))) continue
+      if (room !== 'ref' && importsPureNames(file, specifier)) continue
       violations.push({ rule: 'pure', path: file.path, line, message: `a pure module must not import ${specifier}` })
     }
     file.code.split('\n').forEach((text, index) => {
@@ -107,10 +106,18 @@ function checkPurity({ room, src }: Package): Violation[] {
   return violations
 }
 
-/** SHA-1 and SHA-256 are functions of their input: `import { createHash } from 'node:crypto'` keeps a module pure. */
-const onlyHashes = (file: SourceFile, specifier: string): boolean => specifier === 'node:crypto' &&
-  [...file.code.matchAll(/import\s+([^'"]*?)\s+from\s+'node:crypto'/g)]
-    .every(([, clause]) => /^(?:type )?\{\s*(?:(?:createHash|hash|type \w+)\s*,?\s*)+\}$/.test(clause ?? ''))
+/** Names in `node:` modules that are functions of their input, and so keep a module pure outside of ref. */
+const PURE_NAMES: Readonly<Record<string, string>> = {
+  'node:crypto': 'createHash|hash', 'node:net': 'isIP|isIPv4|isIPv6', 'node:buffer': '[A-Za-z]+'
+}
+
+function importsPureNames(file: SourceFile, specifier: string): boolean {
+  const names = PURE_NAMES[specifier]
+  if (names === undefined) return false
+  const allowed = new RegExp(`^(?:type )?\\{\\s*(?:(?:${names}|type \\w+)\\s*,?\\s*)+\\}$`)
+  return [...file.code.matchAll(/^import\s+([^'"]*?)\s+from\s+'([^']+)'/gm)]
+    .filter(([, , from]) => from === specifier).every(([, clause = '']) => allowed.test(clause))
+}
 
 function checkDeepImports({ name, folder, src, other }: Package, tree: Tree): Violation[] {
   return [...src, ...other].flatMap((file) => file.imports.flatMap((each): Violation[] => {
