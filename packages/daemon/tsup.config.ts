@@ -2,5 +2,6 @@ import { library } from '../../tsup.base.ts'
 
 export default library({
   index: 'src/index.ts',
-  main: 'src/main.ts'
+  main: 'src/main.ts',
+  'offload-worker': 'src/offload-worker.ts'
 })

@@ -29,6 +29,8 @@ export interface FetchContext {
   readonly signal: AbortSignal
   /** Bytes of this file that are there by now (not a delta), whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
+  /** Why nothing moves (a rate limit, a pause before the next try), for people; `undefined` when it goes on. */
+  readonly onWaiting?: (message: string | undefined) => void
 }
 
 /** One upstream file. Nothing is read or fetched before `open`. */

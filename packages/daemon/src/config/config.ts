@@ -1,0 +1,107 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { ConfigError } from '../errors.ts'
+import { readConfigFile } from './file.ts'
+import type { FileConfig } from './keys.ts'
+
+/** What the daemon runs with: file, environment and flags merged, defaults filled in (decisions §5, §6). */
+export interface DaemonConfig {
+  readonly store: { readonly root: string }
+  readonly hub: {
+    /** undefined is the public hub. */
+    readonly endpoint: string | undefined
+    readonly token: string | undefined
+    readonly skipUnrecognized: boolean
+  }
+  readonly swarm: {
+    readonly enabled: boolean
+    readonly seed: boolean
+    readonly uploadLimitBytesPerSecond: number
+    readonly noSeedVerify: boolean
+    readonly dht: boolean
+    readonly dhtBootstrap: readonly string[] | undefined
+    readonly webseedAddr: string
+    readonly peerAddr: string
+    readonly trackers: readonly string[]
+    readonly fillTimeoutMs: number
+    readonly seedRestricted: boolean
+    readonly seedOnImport: boolean
+  }
+  readonly catalog: {
+    readonly endpoint: string | undefined
+    readonly uploadLimitBytesPerSecond: number
+  }
+}
+
+/** Flags of `svcd` that take part in the configuration; they win over environment and file. */
+export interface ConfigFlags {
+  readonly root?: string | undefined
+  readonly config?: string | undefined
+  readonly noSeedVerify?: boolean | undefined
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** An empty variable counts as unset, as the XDG specification has it. */
+const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
+
+/** XDG: a relative path in such a variable is to be ignored. */
+const xdg = (value: string | undefined, ...fallback: string[]): string =>
+  value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
+
+const homeFolder = (): string => {
+  const home = homedir()
+  if (!isAbsolute(home)) throw new ConfigError('the home folder is unknown; set HOME, or SVC_ROOT and SVC_CONFIG')
+  return home
+}
+
+/** Where the configuration is read from, and whether it must exist: a file that somebody named must, the default need not. */
+export function configPath(flags: ConfigFlags, env: Environment): { readonly file: string; readonly required: boolean } {
+  const named = flags.config ?? set(env['SVC_CONFIG'])
+  if (named !== undefined) return { file: resolve(named), required: true }
+  return { file: join(xdg(env['XDG_CONFIG_HOME'], '.config'), 'svc', 'config.toml'), required: false }
+}
+
+/** Fills in defaults and lays environment and flags over what the file says. */
+export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
+  const { swarm = {}, hub = {}, catalog = {} } = file
+  const root =
+    flags.root ?? set(env['SVC_ROOT']) ?? set(file.store?.root) ?? join(xdg(env['XDG_DATA_HOME'], '.local', 'share'), 'svc')
+  if (root === '') throw new ConfigError('--root must not be empty')
+  const upload = swarm.upload_limit ?? 0
+  return {
+    store: { root: resolve(root) },
+    hub: {
+      endpoint: set(env['HF_ENDPOINT']) ?? set(hub.endpoint),
+      token: set(env['SVC_HF_TOKEN']?.trim()),
+      skipUnrecognized: hub.skip_unrecognized ?? false
+    },
+    swarm: {
+      enabled: swarm.enabled ?? true,
+      seed: swarm.seed ?? true,
+      uploadLimitBytesPerSecond: upload,
+      noSeedVerify: flags.noSeedVerify ?? swarm.no_seed_verify ?? false,
+      dht: swarm.dht ?? true,
+      dhtBootstrap: swarm.dht_bootstrap,
+      webseedAddr: swarm.webseed_addr ?? '127.0.0.1:0',
+      peerAddr: swarm.peer_addr ?? '0.0.0.0:0',
+      trackers: swarm.trackers ?? [],
+      fillTimeoutMs: (swarm.fill_timeout ?? 600) * 1000,
+      seedRestricted: swarm.seed_restricted ?? false,
+      seedOnImport: swarm.seed_on_import ?? false
+    },
+    catalog: {
+      endpoint: set(catalog.endpoint),
+      uploadLimitBytesPerSecond: catalog.upload_limit ?? upload
+    }
+  }
+}
+
+/**
+ * The whole configuration of a daemon.
+ * @throws ConfigError when the file is unusable (see `parseConfigText`).
+ */
+export async function loadConfig(flags: ConfigFlags = {}, env: Environment = process.env): Promise<DaemonConfig> {
+  const { file, required } = configPath(flags, env)
+  return mergeConfig(await readConfigFile(file, required), flags, env)
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { parse, TomlError } from 'smol-toml'
+import { ConfigError } from '../errors.ts'
+import { CONFIG_KEYS, type FileConfig, type KeyType } from './keys.ts'
+
+const MAX_BYTES = 1 << 20
+
+const EXPECTED: Record<KeyType, string> = {
+  string: 'a string',
+  boolean: 'true or false',
+  count: 'a whole number from 0',
+  seconds: 'a number of seconds above 0',
+  strings: 'a list of strings'
+}
+
+const fits = (type: KeyType, value: unknown): boolean => {
+  switch (type) {
+    case 'string':
+      return typeof value === 'string' && !value.includes('\0')
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'count':
+      return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    case 'seconds':
+      return typeof value === 'number' && Number.isFinite(value) && value > 0 && value <= 86_400 * 24
+    case 'strings':
+      return Array.isArray(value) && value.length <= 1000 && value.every(item => typeof item === 'string')
+  }
+}
+
+/**
+ * Reads the text of a configuration file. `file` is its name for messages.
+ * @throws ConfigError on bad TOML, an unknown section or key, or a value of another type; the message names the file,
+ *   the key and what is known (decisions §5).
+ */
+export function parseConfigText(text: string, file: string): FileConfig {
+  let table: Record<string, unknown>
+  try {
+    table = parse(text)
+  } catch (cause) {
+    const at = cause instanceof TomlError ? `:${cause.line}:${cause.column}` : ''
+    throw new ConfigError(`${file}${at}: not valid TOML: ${(cause as Error).message.split('\n')[0]}`, { cause })
+  }
+  const config: Record<string, Record<string, unknown>> = {}
+  for (const [section, content] of Object.entries(table)) {
+    if (!Object.hasOwn(CONFIG_KEYS, section)) {
+      throw new ConfigError(`${file}: unknown section or key "${section}"; known sections: ${list(CONFIG_KEYS)}`)
+    }
+    const keys: Record<string, { type: KeyType }> = CONFIG_KEYS[section as keyof typeof CONFIG_KEYS]
+    if (typeof content !== 'object' || content === null || Array.isArray(content) || content instanceof Date) {
+      throw new ConfigError(`${file}: "${section}" must be a section, written [${section}]; its keys: ${list(keys)}`)
+    }
+    const values: Record<string, unknown> = (config[section] = {})
+    for (const [key, value] of Object.entries(content)) {
+      if (!Object.hasOwn(keys, key)) {
+        throw new ConfigError(`${file}: unknown key "${key}" in [${section}]; known keys: ${list(keys)}`)
+      }
+      const { type } = keys[key]!
+      if (!fits(type, value)) {
+        throw new ConfigError(
+          `${file}: [${section}] ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`
+        )
+      }
+      values[key] = value
+    }
+  }
+  return config as FileConfig
+}
+
+/**
+ * Reads a configuration file. An absent one is an empty configuration unless `required`.
+ * @throws ConfigError also when the file cannot be read, is larger than 1 MiB or is not UTF-8.
+ */
+export async function readConfigFile(file: string, required: boolean): Promise<FileConfig> {
+  let bytes: Buffer
+  try {
+    bytes = await readFile(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (!required && (code === 'ENOENT' || code === 'ENOTDIR')) return {}
+    throw new ConfigError(`${file}: cannot read the configuration (${code ?? 'unknown error'})`, { cause })
+  }
+  if (bytes.length > MAX_BYTES) throw new ConfigError(`${file}: a configuration is at most ${MAX_BYTES} bytes`)
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new ConfigError(`${file}: not valid UTF-8`, { cause })
+  }
+  return parseConfigText(text, file)
+}
+
+const list = (keys: object): string => Object.keys(keys).join(', ')

@@ -1,0 +1,53 @@
+/** What a configuration key takes. `strings` is a list of strings. */
+export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings'
+
+export interface ConfigKey {
+  readonly type: KeyType
+  readonly summary: string
+}
+
+/** Every key of the configuration file (API §1.2, decisions §6); docs/configuration.md lists the same. */
+export const CONFIG_KEYS = {
+  store: {
+    root: { type: 'string', summary: 'folder of the store' }
+  },
+  hub: {
+    endpoint: { type: 'string', summary: 'base address of the model hub' },
+    skip_unrecognized: { type: 'boolean', summary: 'do not fetch files that no recognition row takes' }
+  },
+  swarm: {
+    enabled: { type: 'boolean', summary: 'run the swarm client' },
+    seed: { type: 'boolean', summary: 'announce and serve complete artifacts' },
+    upload_limit: { type: 'count', summary: 'bytes per second, 0 is unlimited' },
+    no_seed_verify: { type: 'boolean', summary: 'skip the re-hash at start; unsafe' },
+    dht: { type: 'boolean', summary: 'use DHT and peer exchange' },
+    dht_bootstrap: { type: 'strings', summary: 'host:port of DHT nodes to start from' },
+    webseed_addr: { type: 'string', summary: 'address of the webseed listener, "" turns it off' },
+    peer_addr: { type: 'string', summary: 'address of the peer listener' },
+    trackers: { type: 'strings', summary: 'announced to besides the recorded ones' },
+    fill_timeout: { type: 'seconds', summary: 'seconds without a byte before a fill fails' },
+    seed_restricted: { type: 'boolean', summary: 'also serve what needed a token to fetch' },
+    seed_on_import: { type: 'boolean', summary: 'join at once after an import' }
+  },
+  catalog: {
+    endpoint: { type: 'string', summary: 'base address of the catalog provider' },
+    upload_limit: { type: 'count', summary: 'bytes per second; unset takes that of [swarm]' }
+  }
+} as const satisfies Record<string, Record<string, ConfigKey>>
+
+type ValueOf<T extends KeyType> = T extends 'string'
+  ? string
+  : T extends 'boolean'
+    ? boolean
+    : T extends 'strings'
+      ? readonly string[]
+      : number
+
+/** What a file may say: every section and key optional. */
+export type FileConfig = {
+  -readonly [S in keyof typeof CONFIG_KEYS]?: {
+    -readonly [K in keyof (typeof CONFIG_KEYS)[S]]?: (typeof CONFIG_KEYS)[S][K] extends { type: infer T extends KeyType }
+      ? ValueOf<T>
+      : never
+  }
+}

@@ -1,0 +1,34 @@
+import type { ErrorCode } from '@svc/client/protocol'
+
+/** The start was refused: configuration, root, lock or socket. The message is for the person at the terminal. */
+export class StartError extends Error {
+  override readonly name: string = 'StartError'
+}
+
+/** The configuration cannot be used. */
+export class ConfigError extends StartError {
+  override readonly name = 'ConfigError'
+}
+
+export interface DaemonErrorDetails {
+  /** Known alternatives, shown in the envelope (API §2.6). */
+  readonly candidates?: readonly string[] | undefined
+  /** HTTP status where it is not the one that the code has in the table, e.g. 502 for a hub's `E_UNKNOWN_REF`. */
+  readonly status?: number | undefined
+  readonly cause?: unknown
+}
+
+/** A failure with a code of API §7. The message goes to the client: no path of the machine beyond what it sent, no secret. */
+export class DaemonError extends Error {
+  override readonly name = 'DaemonError'
+  readonly code: ErrorCode
+  readonly candidates: readonly string[] | undefined
+  readonly status: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: DaemonErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.candidates = details.candidates
+    this.status = details.status
+  }
+}

@@ -1,0 +1,50 @@
+import type { Static, TObject } from 'typebox'
+import Value from 'typebox/value'
+import { DaemonError } from '../errors.ts'
+import { parseJsonBody } from './json.ts'
+
+/**
+ * A request body against its schema of the contract.
+ * @returns the known fields only, and the names of the unknown ones (ignored and logged, decisions §2).
+ * @throws DaemonError `E_BAD_REQUEST` naming the field
+ */
+export function readBody<S extends TObject>(
+  schema: S,
+  bytes: Uint8Array | undefined
+): { readonly body: Static<S>; readonly unknown: readonly string[] } {
+  if (bytes === undefined || bytes.length === 0) {
+    throw new DaemonError('E_BAD_REQUEST', `the body is missing; send a JSON object with ${fieldList(schema)}`)
+  }
+  const object = parseJsonBody(bytes)
+  const known: Record<string, unknown> = {}
+  const unknown: string[] = []
+  for (const [key, value] of Object.entries(object)) {
+    if (Object.hasOwn(schema.properties, key)) known[key] = value
+    else unknown.push(key)
+  }
+  const [problem] = Value.Errors(schema, known)
+  if (problem !== undefined) throw new DaemonError('E_BAD_REQUEST', messageOf(problem, schema))
+  return { body: known as Static<S>, unknown }
+}
+
+interface Problem {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly message: string
+  readonly params: object
+}
+
+function messageOf(problem: Problem, schema: TObject): string {
+  if (problem.keyword === 'required') {
+    const { requiredProperties = [] } = problem.params as { requiredProperties?: readonly string[] }
+    const names = requiredProperties.map(name => `"${name}"`).join(', ')
+    return `the field ${names} is missing; the body has ${fieldList(schema)}`
+  }
+  const field = problem.instancePath.slice(1).replaceAll('/', '.')
+  return `the field "${field}" ${problem.message}`
+}
+
+const fieldList = (schema: TObject): string =>
+  Object.keys(schema.properties)
+    .map(name => `"${name}"${schema.required?.includes(name) === true ? '' : ' (optional)'}`)
+    .join(', ')

@@ -1,0 +1,53 @@
+import { DaemonError } from '../errors.ts'
+
+/** API bodies are flat; anything deeper is somebody trying (decisions §2: 1 MiB, depth 32). */
+export const MAX_JSON_DEPTH = 32
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads a request body: UTF-8, JSON, an object, at most 32 levels deep. `__proto__` is a key like any other.
+ * @throws DaemonError `E_BAD_REQUEST`
+ */
+export function parseJsonBody(bytes: Uint8Array): JsonObject {
+  let text: string
+  try {
+    text = decoder.decode(bytes)
+  } catch (cause) {
+    throw new DaemonError('E_BAD_REQUEST', 'the body is not valid UTF-8', { cause })
+  }
+  if (depthOf(text) > MAX_JSON_DEPTH) {
+    throw new DaemonError('E_BAD_REQUEST', `the body is nested deeper than ${MAX_JSON_DEPTH} levels`)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new DaemonError('E_BAD_REQUEST', 'the body is not valid JSON', { cause })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new DaemonError('E_BAD_REQUEST', 'the body must be a JSON object')
+  }
+  return value as JsonObject
+}
+
+/** Nesting of brackets outside strings; stops counting once the limit is passed. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (inString) {
+      if (c === 0x5c) i++
+      else if (c === 0x22) inString = false
+    } else if (c === 0x22) inString = true
+    else if (c === 0x5b || c === 0x7b) {
+      deepest = Math.max(deepest, ++depth)
+      if (deepest > MAX_JSON_DEPTH) return deepest
+    } else if (c === 0x5d || c === 0x7d) depth--
+  }
+  return deepest
+}

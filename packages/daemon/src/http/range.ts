@@ -1,0 +1,115 @@
+/**
+ * What a GET of a blob must answer, from its precondition and Range headers alone (decisions §2, RFC 9110 §13 and §14).
+ * Pure: no clock, no I/O.
+ */
+export type BlobAnswer =
+  | { readonly status: 200 }
+  | { readonly status: 206; readonly start: number; readonly end: number }
+  | { readonly status: 304 }
+  | { readonly status: 412 }
+  | { readonly status: 416 }
+
+export interface BlobConditions {
+  readonly ifMatch?: string | undefined
+  readonly ifNoneMatch?: string | undefined
+  readonly ifRange?: string | undefined
+  readonly range?: string | undefined
+}
+
+/** One satisfiable range, `[start, end)`; `whole` where Range is to be ignored; `unsatisfiable` is a 416. */
+export type RangeVerdict =
+  | { readonly kind: 'part'; readonly start: number; readonly end: number }
+  | { readonly kind: 'whole' }
+  | { readonly kind: 'unsatisfiable' }
+
+const WHOLE: RangeVerdict = { kind: 'whole' }
+const UNSATISFIABLE: RangeVerdict = { kind: 'unsatisfiable' }
+const UNIT = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=/
+const SPEC = /^(\d*)[ \t]*-[ \t]*(\d*)$/
+
+/**
+ * Reads the value of a `Range` header for a blob of `sizeBytes`.
+ *
+ * - another unit than `bytes` (any case), or no unit at all: `whole` unless it is a malformed `bytes` set;
+ * - an end beyond the blob is clamped, a suffix longer than the blob is the whole blob as a part;
+ * - empty list elements and unsatisfiable members are dropped; one member left is a part, two or more are `whole`;
+ * - a malformed or reversed member, or nothing left: `unsatisfiable`.
+ *
+ * Numbers may have any length. The header is at most as long as the HTTP parser lets through.
+ */
+export function parseRange(header: string, sizeBytes: number): RangeVerdict {
+  const unit = UNIT.exec(header.trim())
+  if (unit === null) return /^bytes\b/i.test(header.trim()) ? UNSATISFIABLE : WHOLE
+  if (unit[1]!.toLowerCase() !== 'bytes') return WHOLE
+  const kept: { start: number; end: number }[] = []
+  for (const element of header.trim().slice(unit[0].length).split(',')) {
+    const text = element.replace(/^[ \t]+|[ \t]+$/g, '')
+    if (text === '') continue
+    const spec = SPEC.exec(text)
+    if (spec === null) return UNSATISFIABLE
+    const [, first = '', last = ''] = spec
+    if (first === '' && last === '') return UNSATISFIABLE
+    if (first === '') {
+      const length = clampedNumber(last, sizeBytes)
+      if (length > 0) kept.push({ start: sizeBytes - length, end: sizeBytes })
+      continue
+    }
+    if (last !== '' && compareDigits(last, first) < 0) return UNSATISFIABLE
+    const start = clampedNumber(first, sizeBytes)
+    if (start >= sizeBytes) continue
+    kept.push({ start, end: last === '' ? sizeBytes : Math.min(sizeBytes, clampedNumber(last, sizeBytes) + 1) })
+  }
+  const [only] = kept
+  if (only === undefined) return UNSATISFIABLE
+  return kept.length === 1 ? { kind: 'part', ...only } : WHOLE
+}
+
+/** min(number, limit) of a run of digits of any length, without losing precision. */
+const clampedNumber = (digits: string, limit: number): number => {
+  const significant = digits.replace(/^0+(?=\d)/, '')
+  return significant.length > 16 ? limit : Math.min(Number(significant), limit)
+}
+
+const compareDigits = (a: string, b: string): number => {
+  const [x, y] = [a.replace(/^0+(?=\d)/, ''), b.replace(/^0+(?=\d)/, '')]
+  return x.length !== y.length ? x.length - y.length : x < y ? -1 : x > y ? 1 : 0
+}
+
+/** The entity tag of a blob: its digest, strong. */
+export const blobETag = (digest: string): string => `"${digest}"`
+
+const TAG = /[ \t]*(W\/)?("[\x21\x23-\x7e\x80-\uffff]*")[ \t]*(?:,|$)|[ \t]*,/y
+
+/** `*`, or a list of entity tags; a malformed list matches nothing. */
+const listed = (header: string, etag: string, weak: boolean): boolean => {
+  if (header.trim() === '*') return true
+  TAG.lastIndex = 0
+  let found = false
+  while (TAG.lastIndex < header.length) {
+    const match = TAG.exec(header)
+    if (match === null) return false
+    if (match[2] === etag && (weak || match[1] === undefined)) found = true
+  }
+  return found
+}
+
+/**
+ * Applies If-Match, If-None-Match, If-Range and Range in this order (RFC 9110 §13.2.2). `HEAD` ignores Range.
+ * `If-Range` with a date never matches, as blobs have no `Last-Modified`: the whole blob is sent.
+ */
+export function blobAnswer(
+  method: 'GET' | 'HEAD',
+  conditions: BlobConditions,
+  etag: string,
+  sizeBytes: number
+): BlobAnswer {
+  const { ifMatch, ifNoneMatch, ifRange, range } = conditions
+  if (ifMatch !== undefined && !listed(ifMatch, etag, false)) return { status: 412 }
+  if (ifNoneMatch !== undefined && listed(ifNoneMatch, etag, true)) return { status: 304 }
+  if (method === 'HEAD' || range === undefined) return { status: 200 }
+  if (ifRange !== undefined && ifRange.trim() !== etag) return { status: 200 }
+  const verdict = parseRange(range, sizeBytes)
+  if (verdict.kind === 'whole') return { status: 200 }
+  if (verdict.kind === 'unsatisfiable') return { status: 416 }
+  return { status: 206, start: verdict.start, end: verdict.end }
+}

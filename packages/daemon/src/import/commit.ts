@@ -1,0 +1,55 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { mergeIndex, type ModelIndex } from '@svc/manifest'
+import type { RepoId, Sha256Digest } from '@svc/ref'
+import type { Documents } from '../documents.ts'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from '../state/artifacts.ts'
+import type { Repos, RepoState } from '../state/repos.ts'
+import { writeDocument, type SealedArtifact } from './seal.ts'
+import type { ImportSource } from './source.ts'
+
+export interface CommitContext {
+  readonly store: DiskBlobStore
+  readonly documents: Documents
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+}
+
+/**
+ * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns; blobs come first and the state last,
+ * so that a crash leaves at worst blobs that nothing names.
+ * @throws DaemonError `E_INVALID_INDEX` when the present index is corrupt or gone: the state stays as it is (API §4)
+ */
+export async function commitArtifacts(
+  repo: RepoId,
+  sealed: readonly SealedArtifact[],
+  source: Pick<ImportSource, 'origin' | 'restricted' | 'hints'>,
+  { store, documents, repos, artifacts }: CommitContext
+): Promise<Sha256Digest> {
+  const state = await repos.update(repo, async (current): Promise<RepoState> => {
+    const before = current === undefined ? undefined : await presentIndex(current.index, repo, documents)
+    const index = mergeIndex(before, sealed.map(({ member }) => member))
+    await writeDocument(store, index)
+    for (const { manifest, member } of sealed) {
+      await artifacts.record({
+        manifestDigest: manifest.digest,
+        record: member.distribution,
+        source: source.origin,
+        restricted: source.restricted,
+        hints: source.hints
+      })
+    }
+    if (current?.index === index.digest) return current
+    return { index: index.digest, tags: current?.tags ?? new Map() }
+  })
+  return state.index
+}
+
+async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, documents: Documents): Promise<ModelIndex> {
+  try {
+    return await documents.index(digest)
+  } catch (cause) {
+    if (!(cause instanceof DaemonError)) throw cause
+    throw new DaemonError('E_INVALID_INDEX', `nothing was merged into ${ns}/${name}, its present index cannot be used: ${cause.message}`, { cause })
+  }
+}

@@ -1,0 +1,115 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Job, JobKind } from '@svc/client/protocol'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import type { Documents } from '../documents.ts'
+import type { JobContext, JobOutcome, JobRegistry } from '../jobs/registry.ts'
+import type { LeafLayers } from '../leaf-layers.ts'
+import type { Log } from '../log.ts'
+import type { Offload } from '../offload.ts'
+import type { Artifacts } from '../state/artifacts.ts'
+import type { Repos } from '../state/repos.ts'
+import { classifyFiles, requireWeights } from './classify.ts'
+import { commitArtifacts } from './commit.ts'
+import { ingestFiles } from './ingest.ts'
+import { planImport, type PlannedImport } from './plan.ts'
+import { ImportProgress } from './progress.ts'
+import { sealArtifacts } from './seal.ts'
+import type { ImportSource } from './source.ts'
+
+export interface ImporterParts {
+  readonly store: DiskBlobStore
+  readonly documents: Documents
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+  readonly jobs: JobRegistry
+  readonly leafLayers: LeafLayers
+  readonly offload: Offload
+  readonly log: Log
+}
+
+export interface ImportRequest {
+  readonly kind: Extract<JobKind, 'import-local' | 'import-hf' | 'import-catalog'>
+  /** `ref` of the job (API §2.4). */
+  readonly ref: string
+  /** What the artifacts are stored under; not a reserved namespace. */
+  readonly repo: RepoId
+  readonly source: ImportSource
+}
+
+/** Runs the pipeline of API §1.1, the same for every source: plan → classify → ingest → seal → commit. */
+export class Importer {
+  readonly #parts: ImporterParts
+  readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
+
+  constructor(parts: ImporterParts) {
+    this.#parts = parts
+  }
+
+  /** Called with each artifact of a finished import. */
+  onImported(listener: (manifestDigest: Sha256Digest) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /**
+   * Accepts an import: the listing is checked now, everything else is the job's. The source is closed in every case.
+   * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
+   */
+  async start(request: ImportRequest): Promise<Job> {
+    const { kind, ref, repo, source } = request
+    try {
+      const plan = planImport(source)
+      const { bytesTotal } = plan
+      const start = { kind, ref, as: formatRepoId(repo), filesTotal: source.files.length, bytesTotal }
+      return this.#parts.jobs.start(start, context => this.#run(plan, repo, context), () => source.close())
+    } catch (error) {
+      await source.close()
+      throw error
+    }
+  }
+
+  /**
+   * The pipeline within a job of the caller's: for sources whose listing comes late. The source is closed in every case.
+   * @throws DaemonError as `planImport` and the stages
+   */
+  async run({ repo, source }: Pick<ImportRequest, 'repo' | 'source'>, context: JobContext): Promise<JobOutcome> {
+    try {
+      return await this.#run(planImport(source), repo, context)
+    } finally {
+      await source.close()
+    }
+  }
+
+  async #run(plan: PlannedImport, repo: RepoId, { signal, update }: JobContext): Promise<JobOutcome> {
+    const { store, leafLayers, offload } = this.#parts
+    const { source, recognition } = plan
+    requireWeights(plan)
+    const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update) })
+    const artifacts = await classifyFiles(plan, ingested, store, offload)
+    const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
+    signal.throwIfAborted()
+    const indexDigest = await commitArtifacts(repo, sealed, source, this.#parts)
+    const manifests = sealed.map(({ manifest }) => manifest.digest)
+    for (const digest of manifests) this.#tell(digest)
+    const warnings = [...source.warnings, ...artifacts.warnings.map(warning => warning.message)]
+    return {
+      manifest: manifests[0]!,
+      result: {
+        manifests,
+        indexDigest,
+        quants: sealed.map(({ member }) => member.quant),
+        ...(warnings.length > 0 && { warnings }),
+        skipped: recognition.skipped.length
+      }
+    }
+  }
+
+  #tell(digest: Sha256Digest): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(digest)
+      } catch (error) {
+        this.#parts.log.error({ err: error, manifest: digest }, 'an import is done, but what follows it failed')
+      }
+    }
+  }
+}

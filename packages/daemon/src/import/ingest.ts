@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import type { DiskBlobStore, IngestResult } from '@svc/cas'
+import { MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, writeTar, type Entry, type FileUse, type LicenceFact } from '@svc/classify'
+import { digestFromBytes } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import { LEAVES, type BlobTree, type LeafLayers } from '../leaf-layers.ts'
+import { forEachLimited } from './limited.ts'
+import type { PlannedImport } from './plan.ts'
+import type { ImportProgress } from './progress.ts'
+import type { OpenedFile, SourceFile } from './source.ts'
+import { acceptOf, fetchRemote, localBytes, partialBytes } from './staged.ts'
+
+/** Stage 3: what came into the store, and what was read on the side. */
+export interface Ingested {
+  /** By entry name. */
+  readonly blobs: ReadonlyMap<string, BlobTree>
+  /** Bytes of the root `config.json`; `tooLarge` when it was not read; absent when there is none. */
+  readonly config: Uint8Array | 'tooLarge' | undefined
+  readonly licences: readonly LicenceFact[]
+}
+
+export interface IngestContext {
+  readonly store: DiskBlobStore
+  readonly leafLayers: LeafLayers
+  readonly progress: ImportProgress
+  readonly signal: AbortSignal
+}
+
+/** Documents and leaf layers of an import, beyond its files. */
+const SPARE_BYTES = 1 << 20
+
+/**
+ * Brings every file of a plan into the store, each in one read: entries become blobs, members of tars, `config.json` and licence
+ * texts are read on the side. @throws DaemonError `E_NO_SPACE` before the first byte where the sizes do not fit; what the source and
+ * the store throw
+ */
+export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
+  const { source, recognition, files } = plan
+  await requireSpace(plan, context.store)
+  const work = new FileIngest(plan, context)
+  const largestFirst = [...recognition.uses]
+    .map(([name, use]) => ({ file: files.get(name)!, use }))
+    .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
+  await forEachLimited(largestFirst, source.concurrency, context.signal, ({ file, use }, signal) => work.take(file, use, signal))
+  const tars = recognition.entries.filter(entry => entry.content.from === 'tar')
+  await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
+  return { blobs: work.blobs, ...(await work.texts(context.signal)) }
+}
+
+/** What has to be written, without what the store is known to hold. */
+async function requireSpace({ recognition, files }: PlannedImport, store: DiskBlobStore): Promise<void> {
+  let needed = SPARE_BYTES
+  for (const entry of recognition.entries) {
+    const digest = entry.content.from === 'file' ? files.get(entry.content.name)!.digest : undefined
+    if (digest === undefined || (await store.stat(digest)) === undefined) needed += entry.sizeBytes
+  }
+  const free = await store.freeBytes()
+  if (needed <= free) return
+  throw new DaemonError('E_NO_SPACE', `the import needs ${needed} bytes and ${free} are free on the file system of the store; free ${needed - free} more`)
+}
+
+class FileIngest {
+  readonly blobs = new Map<string, BlobTree>()
+  readonly #plan: PlannedImport
+  readonly #context: IngestContext
+
+  constructor(plan: PlannedImport, context: IngestContext) {
+    this.#plan = plan
+    this.#context = context
+  }
+
+  /** Does with one upstream file what its use asks for; members and texts of local files are read later, in their place. */
+  async take(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
+    const { progress } = this.#context
+    const remote = this.#plan.source.kind !== 'local'
+    if (use.use === 'skip' && !this.#plan.source.fetchUnrecognised) return progress.pass(1)
+    if (use.use !== 'entry' && !remote) return
+    progress.start(file.name, file.sizeBytes)
+    if (use.use === 'entry') this.blobs.set(use.entry, await this.#blob(file, signal))
+    else await this.#stage(file, use.use === 'skip', signal)
+    progress.finish(file.name)
+  }
+
+  /** Writes a tar from its members' bytes. */
+  async tar(entry: Entry, signal: AbortSignal): Promise<void> {
+    const { store, leafLayers } = this.#context
+    if (entry.content.from !== 'tar') return
+    const members = entry.content.members.map(({ name, from, sizeBytes }) => ({
+      name,
+      sizeBytes,
+      open: () => this.#bytes(this.#plan.files.get(from)!, signal)
+    }))
+    const result = await store.ingest(writeTar(members), { sizeBytes: entry.sizeBytes, attachments: [LEAVES], signal })
+    this.blobs.set(entry.name, await leafLayers.keep(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!))
+  }
+
+  /** `config.json` and the licence texts. */
+  async texts(signal: AbortSignal): Promise<Pick<Ingested, 'config' | 'licences'>> {
+    const { recognition, files } = this.#plan
+    let config: Ingested['config']
+    if (recognition.config !== undefined) {
+      const { bytes } = await this.#text(files.get(recognition.config.name)!, MAX_CONFIG_BYTES, signal)
+      config = bytes ?? 'tooLarge'
+    }
+    const licences: LicenceFact[] = []
+    for (const { name } of recognition.licences) {
+      const { bytes, digest } = await this.#text(files.get(name)!, MAX_LICENCE_BYTES, signal)
+      licences.push({ name, digest, bytes })
+    }
+    return { config, licences }
+  }
+
+  async #text(file: SourceFile, maxBytes: number, signal: AbortSignal): Promise<Pick<LicenceFact, 'bytes' | 'digest'>> {
+    const hash = createHash('sha256')
+    const chunks: Uint8Array[] = []
+    for await (const chunk of this.#bytes(file, signal)) {
+      hash.update(chunk)
+      if (file.sizeBytes <= maxBytes) chunks.push(chunk)
+    }
+    const bytes = file.sizeBytes <= maxBytes ? new Uint8Array(Buffer.concat(chunks)) : undefined
+    return { digest: digestFromBytes(hash.digest()), bytes }
+  }
+
+  async #blob(file: SourceFile, signal: AbortSignal): Promise<BlobTree> {
+    const { store, leafLayers, progress } = this.#context
+    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
+    if (file.digest !== undefined) {
+      const present = await store.stat(file.digest)
+      if (present !== undefined && present.sizeBytes === file.sizeBytes) return leafLayers.treeOf(file.digest, signal)
+    }
+    const opened = await file.open(signal)
+    let result: IngestResult
+    try {
+      result =
+        opened.kind === 'file'
+          ? await this.#ingestLocal(file, opened, signal, onProgress)
+          : await fetchRemote(file, opened, { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait }, partial => partial.publish({ accept: acceptOf(file) }))
+    } finally {
+      await opened.close()
+    }
+    return leafLayers.keep(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
+  }
+
+  async #ingestLocal(
+    file: SourceFile,
+    opened: Extract<OpenedFile, { kind: 'file' }>,
+    signal: AbortSignal,
+    onProgress: (bytesDone: number) => void
+  ): Promise<IngestResult> {
+    try {
+      return await this.#context.store.ingest(
+        { fd: opened.fd },
+        {
+          sizeBytes: file.sizeBytes,
+          attachments: [LEAVES, ...(file.attachments ?? [])],
+          signal,
+          onProgress,
+          accept: async result => {
+            await opened.unchanged()
+            await file.accept?.(result)
+          },
+          ...(file.digest !== undefined && { digest: file.digest })
+        }
+      )
+    } catch (error) {
+      // a file that grew or shrank shows as another size: say what happened, not what it looks like
+      if (!signal.aborted) await opened.unchanged()
+      throw error
+    }
+  }
+
+  async #stage(file: SourceFile, drop: boolean, signal: AbortSignal): Promise<void> {
+    const { store, progress } = this.#context
+    const opened = await file.open(signal)
+    if (opened.kind === 'file') return opened.close()
+    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
+    try {
+      await fetchRemote(file, opened, { store, attachments: [], signal, onProgress, onWaiting: progress.wait }, async partial => {
+        await acceptOf(file)(await partial.verify())
+        await (drop ? partial.discard() : partial.release())
+      })
+    } finally {
+      await opened.close()
+    }
+  }
+
+  /** Whole bytes of a member or text; counts a local file, which was not read before. */
+  async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { store, progress } = this.#context
+    if (this.#plan.source.kind !== 'local') return yield* partialBytes(store, file, signal)
+    signal.throwIfAborted()
+    progress.start(file.name, file.sizeBytes)
+    const opened = await file.open(signal)
+    if (opened.kind !== 'file') throw new Error('a local source gives local files')
+    let done = 0
+    for await (const chunk of localBytes(file, opened)) {
+      signal.throwIfAborted()
+      yield chunk
+      done += chunk.length
+      progress.advance(file.name, done)
+    }
+    progress.finish(file.name)
+  }
+}

@@ -1,0 +1,122 @@
+import type { ArtifactPlan, Entry, ImportPlan } from '@svc/classify'
+import type { DiskBlobStore } from '@svc/cas'
+import {
+  CONFIG_NAME,
+  ManifestError,
+  pieceLayersOf,
+  sealManifest,
+  sealModelConfig,
+  sealRecord,
+  torrentOf,
+  type ArtifactTorrent,
+  type IndexMember,
+  type Manifest,
+  type ManifestFile,
+  type Sealed
+} from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { leafLayer } from '@svc/swarm/merkle'
+import { toHex } from '@svc/swarm/metainfo'
+import { DaemonError } from '../errors.ts'
+import type { BlobTree, LeafLayers } from '../leaf-layers.ts'
+import type { Ingested } from './ingest.ts'
+
+/** One sealed artifact; all its documents are in the store. */
+export interface SealedArtifact {
+  readonly member: IndexMember
+  readonly manifest: Sealed<Manifest>
+}
+
+export interface SealContext {
+  readonly store: DiskBlobStore
+  readonly leafLayers: LeafLayers
+  readonly signal: AbortSignal
+}
+
+/**
+ * Stage 4: manifest, piece layers and distribution record of each artifact, written as blobs. The same entries and annotations give
+ * the same bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
+ */
+export async function sealArtifacts(
+  plan: ImportPlan,
+  ingested: Ingested,
+  annotations: Readonly<Record<string, string>>,
+  context: SealContext
+): Promise<SealedArtifact[]> {
+  const sealed: SealedArtifact[] = []
+  for (const artifact of plan.artifacts) {
+    try {
+      sealed.push(await sealArtifact(artifact, ingested, annotations, context))
+    } catch (cause) {
+      if (!(cause instanceof ManifestError)) throw cause
+      throw new DaemonError('E_NOT_IMPORTABLE', `the artifact ${artifact.quant} cannot be sealed: ${cause.message}`, { cause })
+    }
+  }
+  return sealed
+}
+
+async function sealArtifact(
+  artifact: ArtifactPlan,
+  ingested: Ingested,
+  annotations: Readonly<Record<string, string>>,
+  context: SealContext
+): Promise<SealedArtifact> {
+  const { store, leafLayers, signal } = context
+  const config = sealModelConfig(artifact.modelConfig as Parameters<typeof sealModelConfig>[0])
+  await writeDocument(store, config, signal)
+  const configTree = await leafLayers.keep(config.digest, config.bytes.length, leafLayer(config.bytes))
+  const files: ManifestFile[] = [
+    { kind: 'config', name: CONFIG_NAME, ...blobFields(configTree) },
+    ...artifact.entries.map(entry => manifestFile(entry, ingested.blobs.get(entry.name)!))
+  ]
+  const manifest = sealManifest(files, { ...artifact.annotations, ...annotations })
+  const torrent = torrentOf(manifest)
+  const layers = await pieceLayers(torrent, manifest.digest, leafLayers, signal)
+  const pieceLayersBytes = pieceLayersOf(torrent, layers)
+  const { digest: pieceLayersDigest } = await store.ingest(one(pieceLayersBytes), { sizeBytes: pieceLayersBytes.length, signal })
+  const record = sealRecord({ manifest, pieceLayersDigest })
+  await writeDocument(store, manifest, signal)
+  await writeDocument(store, record, signal)
+  return { member: { quant: artifact.quant, manifest: manifest.digest, distribution: record.digest }, manifest }
+}
+
+/** Layers of the files that have one, by root; the manifest's own is made from its bytes. */
+async function pieceLayers(
+  torrent: ArtifactTorrent,
+  manifestDigest: Sha256Digest,
+  leafLayers: LeafLayers,
+  signal: AbortSignal
+): Promise<Map<string, Uint8Array>> {
+  const layers = new Map<string, Uint8Array>()
+  for (const { digest, length, piecesRoot } of torrent.files) {
+    if (digest === manifestDigest || piecesRoot === undefined || length <= torrent.pieceLength) continue
+    const root = toHex(piecesRoot)
+    if (layers.has(root)) continue
+    layers.set(root, await leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal))
+  }
+  return layers
+}
+
+const manifestFile = ({ kind, name, part, role, variant }: Entry, tree: BlobTree): ManifestFile => ({
+  kind,
+  name,
+  ...blobFields(tree),
+  ...(part !== undefined && { part }),
+  ...(role !== undefined && { role }),
+  ...(variant !== undefined && { variant })
+})
+
+const blobFields = ({ digest, sizeBytes, merkleRoot }: BlobTree): Pick<ManifestFile, 'digest' | 'size' | 'bt'> => ({
+  digest,
+  size: sizeBytes,
+  ...(merkleRoot !== undefined && { bt: { merkleRoot } })
+})
+
+async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** Writes a sealed document as a blob. */
+export async function writeDocument(store: DiskBlobStore, { bytes, digest }: Sealed<unknown>, signal?: AbortSignal): Promise<void> {
+  await store.ingest(one(bytes), { digest, sizeBytes: bytes.length, ...(signal !== undefined && { signal }) })
+}

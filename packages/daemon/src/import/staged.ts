@@ -1,0 +1,109 @@
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
+import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
+import { CasError, type DiskBlobStore } from '@svc/cas'
+import { DaemonError } from '../errors.ts'
+import type { OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
+
+const CHUNK_BYTES = 256 << 10
+const readAt = promisify(read)
+
+/** The bytes of an open local file, its `sizeBytes` exactly; checks that it did not change, and closes it. */
+export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): AsyncGenerator<Uint8Array> {
+  try {
+    for (let offset = 0; offset < file.sizeBytes; ) {
+      // a fresh buffer each time: the chunk goes to another thread
+      const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, file.sizeBytes - offset))
+      const { bytesRead } = await readAt(opened.fd, chunk, 0, chunk.length, offset)
+      if (bytesRead === 0) break
+      offset += bytesRead
+      yield chunk.subarray(0, bytesRead)
+    }
+    await opened.unchanged()
+  } finally {
+    await opened.close()
+  }
+}
+
+export const partialKeyOf = (file: SourceFile): PartialKey => {
+  const key = file.digest ?? file.partialKey
+  if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
+  return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
+}
+
+export interface FetchOptions {
+  readonly store: DiskBlobStore
+  readonly attachments: readonly HashAttachment[]
+  readonly signal: AbortSignal
+  readonly onProgress: (bytesDone: number) => void
+  readonly onWaiting: (message: string | undefined) => void
+}
+
+/**
+ * Fetches a remote file into its partial blob and hands it to `settle`, which verifies and publishes, keeps or discards it. Wrong
+ * bytes are fetched once more from zero; other failures keep what was verified for the next try.
+ * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; whatever the source throws
+ */
+export async function fetchRemote<T>(
+  file: SourceFile,
+  opened: OpenedRemoteFile,
+  { store, attachments, signal, onProgress, onWaiting }: FetchOptions,
+  settle: (partial: PartialBlob) => Promise<T>
+): Promise<T> {
+  for (let again = false; ; again = true) {
+    const partial = await store.partial(partialKeyOf(file), { attachments: [...attachments, ...(file.attachments ?? [])], signal })
+    let settled = false
+    try {
+      await opened.fetch(partial, { signal, onProgress, onWaiting })
+      settled = true
+      return await settle(partial)
+    } catch (error) {
+      if (!settled || !isWrongBytes(error)) {
+        await partial.release()
+        throw error
+      }
+      await partial.discard()
+      if (again) {
+        const cause = error instanceof WrongBytesError ? error.cause : error
+        throw new DaemonError('E_NOT_IMPORTABLE', `${JSON.stringify(file.name)} was fetched twice and its bytes were not those that the listing names`, { cause })
+      }
+      onProgress(0)
+    }
+  }
+}
+
+/** A source's own check refused the bytes. */
+export class WrongBytesError extends Error {
+  override readonly name = 'WrongBytesError'
+}
+
+const isWrongBytes = (error: unknown): boolean =>
+  error instanceof WrongBytesError || (error instanceof CasError && (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH'))
+
+/** The source's own check, its refusal marked as one. */
+export const acceptOf = (file: SourceFile): ((result: Parameters<NonNullable<SourceFile['accept']>>[0]) => Promise<void>) => async result => {
+  try {
+    await file.accept?.(result)
+  } catch (cause) {
+    throw new WrongBytesError(`${file.name}: refused by its source`, { cause })
+  }
+}
+
+/** The bytes of a partial that was fetched and checked before; it is discarded when they were read. */
+export async function* partialBytes(store: DiskBlobStore, file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const partial = await store.partial(partialKeyOf(file), { signal, attachments: file.attachments ?? [] })
+  let complete = false
+  try {
+    await acceptOf(file)(await partial.verify())
+    for (let offset = 0; offset < file.sizeBytes; ) {
+      const chunk = new Uint8Array(Math.min(CHUNK_BYTES, file.sizeBytes - offset))
+      const count = await partial.read(chunk, offset)
+      if (count === 0) break
+      offset += count
+      yield chunk.subarray(0, count)
+    }
+    complete = true
+  } finally {
+    await (complete ? partial.discard() : partial.release())
+  }
+}

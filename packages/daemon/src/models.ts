@@ -1,0 +1,52 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Inventory } from '@svc/client/protocol'
+import type { DiskBlobStore } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+import type { Documents } from './documents.ts'
+import { DaemonError } from './errors.ts'
+import type { Repos } from './state/repos.ts'
+import { stampOf } from './state/stamp.ts'
+
+export const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
+
+/** The walk yields to other requests after so much time on the loop. */
+const SLICE_MS = 2
+
+/** GET /v1/models (API §2.5), sorted by name. @throws CorruptStateError when a state file is unreadable. */
+export async function inventory(repos: Repos, documents: Documents, store: DiskBlobStore): Promise<Inventory> {
+  const namespaces: Inventory['namespaces'] = []
+  const tags: Inventory['tags'] = []
+  let sliceEnd = performance.now() + SLICE_MS
+  for (const ns of await repos.namespaces()) {
+    for (const name of await repos.names(ns)) {
+      const state = repos.cached(ns, name) ?? (await repos.read(ns, name))
+      if (state === undefined) continue
+      const { indexPresent, quants } = await membersOf(state.index, documents, store)
+      namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants })
+      for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) {
+        tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
+      }
+      if (performance.now() > sliceEnd) {
+        await nextTurn()
+        sliceEnd = performance.now() + SLICE_MS
+      }
+    }
+  }
+  return { skeleton: true, note: INVENTORY_NOTE, namespaces, tags }
+}
+
+async function membersOf(
+  digest: Sha256Digest,
+  documents: Documents,
+  store: DiskBlobStore
+): Promise<{ indexPresent: boolean; quants: string[] }> {
+  const cached = documents.cachedIndex(digest)
+  if (cached !== undefined) return { indexPresent: true, quants: cached.members.map(member => member.quant) }
+  try {
+    return { indexPresent: true, quants: (await documents.index(digest)).members.map(member => member.quant) }
+  } catch (error) {
+    if (!(error instanceof DaemonError)) throw error
+    // absent or invalid: the inventory says so by what it leaves out, resolve has the error
+    return { indexPresent: stampOf(store.blobPath(digest)) !== undefined, quants: [] }
+  }
+}

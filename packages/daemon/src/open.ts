@@ -1,0 +1,59 @@
+import type { OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
+import type { DiskBlobStore } from '@svc/cas'
+import type { Manifest, ManifestFile } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { Documents } from './documents.ts'
+import type { Resolver } from './resolve.ts'
+
+/** What is here of an artifact. */
+export interface Presence {
+  readonly manifest: Manifest | undefined
+  readonly present: readonly OpenFile[]
+  /** Digests that are absent, each once: index, manifest, then the manifest's files. */
+  readonly missing: readonly Sha256Digest[]
+}
+
+/** Looks up which blobs of an artifact are in the store; never fetches (API §4 open, decisions §2). */
+export async function presenceOf(
+  store: DiskBlobStore,
+  documents: Documents,
+  manifestDigest: Sha256Digest,
+  indexDigest?: Sha256Digest
+): Promise<Presence> {
+  const manifest = await documents.manifest(manifestDigest)
+  const wanted: { readonly digest: Sha256Digest; readonly file?: ManifestFile }[] = []
+  if (indexDigest !== undefined) wanted.push({ digest: indexDigest })
+  wanted.push({ digest: manifestDigest })
+  for (const file of manifest?.files ?? []) wanted.push({ digest: file.digest, file })
+
+  const present: OpenFile[] = []
+  const missing = new Set<Sha256Digest>()
+  for (const { digest, file } of wanted) {
+    const info = await store.stat(digest)
+    if (info === undefined) missing.add(digest)
+    else present.push({ digest, path: store.blobPath(digest), size: info.sizeBytes, ...(file !== undefined && metadata(file)) })
+  }
+  return { manifest, present, missing: [...missing] }
+}
+
+/** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
+export async function openRef(ref: string, resolver: Resolver, store: DiskBlobStore, documents: Documents): Promise<OpenResult> {
+  const resolved = await resolver.resolve(ref)
+  const { present, missing } = await presenceOf(store, documents, ...digestsOf(resolved))
+  return { ...resolved, files: [...present], ...(missing.length > 0 && { missing: [...missing] }) }
+}
+
+/** Manifest and index of a resolution, as `presenceOf` takes them. */
+export const digestsOf = (resolved: ResolveResult): [Sha256Digest, Sha256Digest?] => {
+  const { manifestDigest, indexDigest } = resolved as unknown as { manifestDigest: Sha256Digest; indexDigest?: Sha256Digest }
+  return indexDigest === undefined ? [manifestDigest] : [manifestDigest, indexDigest]
+}
+
+const metadata = ({ name, kind, role, variant, part, runtime }: ManifestFile): Partial<OpenFile> => ({
+  name,
+  kind,
+  ...(role !== undefined && { role }),
+  ...(variant !== undefined && { variant }),
+  ...(part !== undefined && { part }),
+  ...(runtime !== undefined && { runtime })
+})

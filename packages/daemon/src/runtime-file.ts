@@ -1,0 +1,25 @@
+import { readFile, unlink } from 'node:fs/promises'
+import { nodeFilePort, replaceFile } from '@svc/cas'
+import type { SwarmAddresses } from './parts.ts'
+
+/** `runtime.json` (0600) beside the socket (decisions §7): who listens, and on which ports. */
+export interface RuntimeFacts extends SwarmAddresses {
+  readonly pid: number
+  readonly version: string
+  readonly root: string
+  readonly socket: string
+  readonly startedAt: string
+}
+
+export const writeRuntimeFile = (path: string, facts: RuntimeFacts): Promise<void> =>
+  replaceFile(nodeFilePort, path, Buffer.from(`${JSON.stringify(facts, null, 2)}\n`))
+
+/** Removes the file if it is still this process's. */
+export async function removeRuntimeFile(path: string): Promise<void> {
+  try {
+    const { pid } = JSON.parse(await readFile(path, 'utf8')) as { pid?: unknown }
+    if (pid === process.pid) await unlink(path)
+  } catch {
+    // gone or somebody else's: nothing of ours is left
+  }
+}

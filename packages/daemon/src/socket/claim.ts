@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { link, lstat, mkdir, open, unlink } from 'node:fs/promises'
+import { createConnection, type Server } from 'node:net'
+import { basename, dirname, join, resolve } from 'node:path'
+import { StartError } from '../errors.ts'
+
+/** `sun_path` holds 108 bytes, the last one a NUL. */
+export const MAX_SOCKET_PATH_BYTES = 107
+
+export interface SocketChoice {
+  readonly path: string
+  /** True for a path that the user named: its folder is taken as it is. The default folder is checked (decisions §5). */
+  readonly explicit: boolean
+}
+
+/** How the listening socket of this process is known again: only that one is removed at the end. */
+export interface ClaimedSocket {
+  readonly path: string
+  /** Removes the socket file if it is still the one that this process made. Idempotent. */
+  release(): Promise<void>
+}
+
+/** The file descriptor that a service manager opened for us, or undefined (`sd_listen_fds(3)`). */
+export function activatedDescriptor(env: Readonly<Record<string, string | undefined>>): number | undefined {
+  const { LISTEN_PID: pid, LISTEN_FDS: count } = env
+  if (pid === undefined || count === undefined || Number(pid) !== process.pid) return undefined
+  if (Number(count) !== 1) throw new StartError(`LISTEN_FDS is ${count}; svcd takes exactly one socket`)
+  return 3
+}
+
+/**
+ * Listens on a Unix socket that has mode 0600 from birth (decisions §5).
+ *
+ * A socket that answers means that a daemon runs there; one that refuses is an orphan and is replaced; anything else at that
+ * path is left alone. The folder of a default path is made 0700 and must be the user's own, no symlink; that of an
+ * explicit path is made 0700 when it is absent.
+ * @throws StartError
+ */
+export async function claimSocket(server: Server, choice: SocketChoice): Promise<ClaimedSocket> {
+  await checkSocket(choice)
+  const path = resolve(choice.path)
+  // libuv removes the path that it bound when the server closes, whoever owns it by then. So it binds another name, and the
+  // real one is a hard link to the same socket, which only `release` removes.
+  const bound = join(dirname(path), temporaryName(path))
+  await listen(server, bound)
+  const { dev, ino } = await lstat(bound, { bigint: true })
+  try {
+    await link(bound, path)
+  } catch (cause) {
+    server.close()
+    throw new StartError(
+      codeOf(cause) === 'EEXIST' ? `already starting: ${path} was taken meanwhile` : `cannot make ${path} (${codeOf(cause)})`,
+      { cause }
+    )
+  }
+  await unlink(bound)
+  let released = false
+  return {
+    path,
+    async release() {
+      if (released) return
+      released = true
+      const now = await lstat(path, { bigint: true }).catch(() => undefined)
+      if (now !== undefined && now.dev === dev && now.ino === ino) await unlink(path).catch(() => undefined)
+    }
+  }
+}
+
+/**
+ * Everything that can be said about a socket path before listening: its folder is made and checked, an orphan is removed, and a
+ * path that is taken is refused. @throws StartError
+ */
+export async function checkSocket({ path: given, explicit }: SocketChoice): Promise<void> {
+  const path = resolve(given)
+  const length = Buffer.byteLength(path)
+  if (length > MAX_SOCKET_PATH_BYTES) {
+    throw new StartError(`the socket path has ${length} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible: ${path}; set SVC_SOCKET to a shorter one`)
+  }
+  if (path.includes('\0')) throw new StartError('the socket path holds a NUL character')
+  await prepareFolder(dirname(path), explicit)
+  await removeOrphan(path)
+}
+
+/** Takes a listening socket over from a service manager, which keeps the file. @throws StartError */
+export async function listenOnDescriptor(server: Server, fd: number): Promise<ClaimedSocket> {
+  await new Promise<void>((done, reject) => {
+    server.once('error', cause => reject(new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })))
+    server.listen({ fd }, done)
+  })
+  const address = server.address()
+  if (typeof address !== 'string') {
+    server.close()
+    throw new StartError(`the descriptor ${fd} that LISTEN_FDS names is no Unix socket; the API has no other listener`)
+  }
+  return { path: address, release: async () => undefined }
+}
+
+/** Not longer than the real name, so that a path at the limit still works. */
+const temporaryName = (path: string): string => {
+  const length = Math.max(4, Math.min(12, basename(path).length))
+  return `.${randomBytes(12).toString('hex').slice(0, length - 1)}`
+}
+
+async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new StartError(`cannot make the socket's folder ${folder} (${codeOf(cause)}); set SVC_SOCKET to another place`, { cause })
+  }
+  if (explicit) return
+  let handle
+  try {
+    handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (cause) {
+    throw new StartError(`the socket's folder ${folder} is not a plain folder (${codeOf(cause)}); remove it, or set SVC_SOCKET`, { cause })
+  }
+  try {
+    const stat = await handle.stat()
+    const user = process.geteuid?.()
+    if (user !== undefined && stat.uid !== user) {
+      throw new StartError(`the socket's folder ${folder} belongs to user ${stat.uid}, not to ${user}; remove it, or set SVC_SOCKET`)
+    }
+    if ((stat.mode & 0o077) !== 0) await handle.chmod(0o700)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function removeOrphan(path: string): Promise<void> {
+  const before = await lstat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new StartError(`cannot look at ${path} (${codeOf(error)})`, { cause: error })
+  })
+  if (before === undefined) return
+  if (!before.isSocket()) throw new StartError(`${path} exists and is no socket; it is left alone. Remove it, or set SVC_SOCKET`)
+  switch (await probe(path)) {
+    case 'answers':
+      throw new StartError(`already running: something answers on ${path}`)
+    case 'unknown':
+      throw new StartError(`${path} is a socket that can be neither reached nor replaced; remove it, or set SVC_SOCKET`)
+    case 'orphan': {
+      const now = await lstat(path, { bigint: true }).catch(() => undefined)
+      if (now === undefined) return
+      if (now.ino !== before.ino || now.dev !== before.dev) throw new StartError(`already starting: ${path} was replaced meanwhile`)
+      await unlink(path)
+    }
+  }
+}
+
+const probe = (path: string): Promise<'answers' | 'orphan' | 'unknown'> =>
+  new Promise(settle => {
+    const socket = createConnection({ path })
+    const done = (verdict: 'answers' | 'orphan' | 'unknown'): void => {
+      socket.destroy()
+      settle(verdict)
+    }
+    // a listener whose backlog is full answers with EAGAIN, or not at all: it is alive
+    socket.setTimeout(2000, () => done('answers'))
+    socket.once('connect', () => done('answers'))
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') done('orphan')
+      else done(error.code === 'EAGAIN' ? 'answers' : 'unknown')
+    })
+  })
+
+/** `bind` happens synchronously within `listen`, so the mask is in force for exactly that call. */
+const listen = (server: Server, path: string): Promise<void> =>
+  new Promise((done, reject) => {
+    const onError = (cause: NodeJS.ErrnoException): void => {
+      server.off('listening', onListening)
+      reject(
+        cause.code === 'EADDRINUSE'
+          ? new StartError(`already starting: ${path} was taken meanwhile`, { cause })
+          : new StartError(`cannot listen on ${path} (${codeOf(cause)})`, { cause })
+      )
+    }
+    const onListening = (): void => {
+      server.off('error', onError)
+      done()
+    }
+    server.once('error', onError)
+    server.once('listening', onListening)
+    const mask = process.umask(0o177)
+    try {
+      server.listen({ path, backlog: 511 })
+    } finally {
+      process.umask(mask)
+    }
+  })
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error'
+
+/** Where `runtime.json` of a socket lies: beside it. */
+export const runtimePathFor = (socketPath: string): string => join(dirname(socketPath), 'runtime.json')

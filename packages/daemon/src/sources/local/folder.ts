@@ -1,0 +1,118 @@
+import { constants, existsSync, type BigIntStats } from 'node:fs'
+import { lstat, open, readdir, type FileHandle } from 'node:fs/promises'
+import { DaemonError } from '../../errors.ts'
+
+/**
+ * Folders that are held open, so that names are looked up in the folder that was checked and not in whatever lies at its path
+ * by now. Node has no `openat`; Linux gives the same through `/proc/self/fd/<fd>/<name>`. Without /proc (other systems) names
+ * are looked up by path: links at the last component are still refused, a swap of a parent folder during the walk is not.
+ */
+const HAS_PROC_FD = existsSync('/proc/self/fd')
+
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+/** A FIFO must not hang the open, and a device must not be read: the type is checked on the descriptor. */
+const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+
+export class OpenFolder {
+  /** For messages. */
+  readonly path: string
+  readonly #handle: FileHandle
+
+  constructor(path: string, handle: FileHandle) {
+    this.path = path
+    this.#handle = handle
+  }
+
+  at(name: string): string {
+    return HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}/${name}` : `${this.path === '/' ? '' : this.path}/${name}`
+  }
+
+  lstat(name: string): Promise<BigIntStats> {
+    return lstat(this.at(name), { bigint: true })
+  }
+
+  /** Raw names: they need not be UTF-8. */
+  names(): Promise<Buffer[]> {
+    return readdir(HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}` : this.path, { encoding: 'buffer' })
+  }
+
+  /** @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link; other errors as they are. */
+  async folder(name: string): Promise<OpenFolder> {
+    const path = `${this.path === '/' ? '' : this.path}/${name}`
+    try {
+      return new OpenFolder(path, await open(this.at(name), FOLDER))
+    } catch (error) {
+      throw await this.#explained(name, path, error)
+    }
+  }
+
+  /** @throws DaemonError `E_SOURCE_NOT_REGULAR` unless it is a regular file; other errors as they are. */
+  async file(name: string): Promise<{ readonly handle: FileHandle; readonly stat: BigIntStats }> {
+    const path = `${this.path === '/' ? '' : this.path}/${name}`
+    let handle
+    try {
+      handle = await open(this.at(name), FILE)
+    } catch (error) {
+      throw await this.#explained(name, path, error)
+    }
+    try {
+      const stat = await handle.stat({ bigint: true })
+      if (!stat.isFile()) throw notRegular(path, stat)
+      return { handle, stat }
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close()
+  }
+
+  /** ELOOP, ENOTDIR and ENXIO (a socket) say that the kernel refused; a look says what it was. */
+  async #explained(name: string, path: string, error: unknown): Promise<unknown> {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP') return error
+    const stat = await this.lstat(name).catch(() => undefined)
+    if (stat !== undefined && !stat.isFile() && !stat.isDirectory()) return notRegular(path, stat)
+    return code === 'ELOOP' || code === 'EMLINK' ? notRegular(path, undefined) : error
+  }
+}
+
+/** The refusal of everything that is neither a regular file nor a folder (API §4 import/local rule 2). */
+export function notRegular(path: string, stat: BigIntStats | undefined): DaemonError {
+  const what =
+    stat === undefined || stat.isSymbolicLink()
+      ? 'a symbolic link'
+      : stat.isFIFO()
+        ? 'a FIFO'
+        : stat.isSocket()
+          ? 'a socket'
+          : stat.isDirectory()
+            ? 'a folder by now'
+            : 'a device'
+  return new DaemonError(
+    'E_SOURCE_NOT_REGULAR',
+    `${JSON.stringify(path)} is ${what}; only regular files are imported, and links are not followed: give the real path`
+  )
+}
+
+/**
+ * Opens the folder that holds the last component of an absolute path, no component of which may be a link, and calls `use` with
+ * it and that component (undefined for `/` itself).
+ */
+export async function withParent<T>(path: string, use: (parent: OpenFolder, last: string | undefined) => Promise<T>): Promise<T> {
+  const parts = path.split('/').filter(part => part !== '')
+  const last = parts.pop()
+  let folder = new OpenFolder('/', await open('/', FOLDER))
+  try {
+    for (const part of parts) {
+      const next = await folder.folder(part)
+      await folder.close()
+      folder = next
+    }
+    return await use(folder, last)
+  } finally {
+    await folder.close()
+  }
+}

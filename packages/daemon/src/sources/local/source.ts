@@ -1,0 +1,65 @@
+import { DaemonError } from '../../errors.ts'
+import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
+import { withParent } from './folder.ts'
+import { identityOf, sameIdentity, walk, type WalkedFile } from './walk.ts'
+
+/** Files and folders of this machine as an import source. Nothing is read before a file's `open`. @throws as `walk` */
+export async function localSource(paths: readonly string[]): Promise<ImportSource> {
+  const files = await walk(paths)
+  return {
+    kind: 'local',
+    files: files.map(localFile),
+    annotations: {},
+    fetchUnrecognised: false,
+    concurrency: 4,
+    restricted: false,
+    origin: { kind: 'local' },
+    hints: { trackers: [], webseeds: [], peers: [] },
+    warnings: [],
+    close: async () => undefined
+  }
+}
+
+const localFile = (file: WalkedFile): SourceFile => ({
+  name: file.name,
+  sizeBytes: Number(file.identity.size),
+  open: () => openLocal(file)
+})
+
+/**
+ * Walks to the file again, component by component, and takes it only if it is the one that was listed.
+ * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL` when it
+ *   cannot be read
+ */
+async function openLocal({ path, name, identity }: WalkedFile): Promise<OpenedLocalFile> {
+  let opened
+  try {
+    opened = await withParent(path, (parent, last) => parent.file(last!))
+  } catch (cause) {
+    if (cause instanceof DaemonError) throw cause
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw changed(name, 'it is gone', cause)
+    throw new DaemonError('E_INTERNAL', `${JSON.stringify(name)} cannot be read (${code ?? 'unknown error'})`, { cause })
+  }
+  const { handle, stat } = opened
+  if (!sameIdentity(identityOf(stat), identity)) {
+    await handle.close()
+    throw changed(name, 'it is not the file that was listed any more')
+  }
+  let closed = false
+  return {
+    kind: 'file',
+    fd: handle.fd,
+    async unchanged() {
+      if (!sameIdentity(identityOf(await handle.stat({ bigint: true })), identity)) throw changed(name, 'it was written to')
+    },
+    async close() {
+      if (closed) return
+      closed = true
+      await handle.close()
+    }
+  }
+}
+
+const changed = (name: string, how: string, cause?: unknown): DaemonError =>
+  new DaemonError('E_NOT_IMPORTABLE', `${JSON.stringify(name)} changed while it was imported: ${how}; import again when nothing writes to it`, { cause })

@@ -1,0 +1,52 @@
+import { isDigest, type Sha256Digest } from '@svc/ref'
+
+/** A file of the state folder is not what the daemon wrote. It is named, left alone and never rebuilt (decisions §5). */
+export class CorruptStateError extends Error {
+  override readonly name = 'CorruptStateError'
+  /** Relative to the root, as in `state/repos/ns/name.json`. */
+  readonly file: string
+
+  constructor(file: string, what: string, cause?: unknown) {
+    super(`${file}: ${what}; restore the file or move it away`, cause === undefined ? undefined : { cause })
+    this.file = file
+  }
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** State files are small; a larger one is not ours. */
+export const MAX_STATE_BYTES = 4 << 20
+
+/** UTF-8 JSON object. @throws CorruptStateError */
+export function parseStateText(bytes: Uint8Array, file: string): Fields {
+  if (bytes.length > MAX_STATE_BYTES) throw new CorruptStateError(file, `larger than ${MAX_STATE_BYTES} bytes`)
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch (cause) {
+    throw new CorruptStateError(file, 'not UTF-8 JSON', cause)
+  }
+  return fieldsOf(value, file, 'the file')
+}
+
+export function fieldsOf(value: unknown, file: string, what: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw new CorruptStateError(file, `${what} is not a JSON object`)
+}
+
+/** Refuses keys beyond `known`. */
+export function onlyKeys(fields: Fields, known: readonly string[], file: string): void {
+  for (const key of Object.keys(fields)) {
+    if (!known.includes(key)) throw new CorruptStateError(file, `unknown key ${JSON.stringify(key.slice(0, 80))}`)
+  }
+}
+
+export function digestField(value: unknown, file: string, what: string): Sha256Digest {
+  if (isDigest(value)) return value
+  throw new CorruptStateError(file, `${what} is not a digest`)
+}
+
+export function stringsField(value: unknown, file: string, what: string): readonly string[] {
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return value
+  throw new CorruptStateError(file, `${what} is not a list of strings`)
+}
