@@ -5,7 +5,8 @@ import type { Reporter, TestModule } from 'vitest/node'
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lines = modules.flatMap((module) => {
-      const tests = [...module.children.allTests('skipped')]
+      // In a file that failed, a hook may have kept tests from running: those did not skip.
+      const tests = [...module.children.allTests('skipped')].filter((test) => module.ok() || test.options.mode === 'skip')
       const path = relative(process.cwd(), module.moduleId)
       return tests.length === 0 ? [] : [`  ${path}: ${tests.length}`, ...tests.map((test) => `    - ${test.fullName}`)]
     })
