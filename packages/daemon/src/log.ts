@@ -11,7 +11,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export function createLog(level: LogLevel = 'info', destination?: DestinationStream): Log {
   return pino(
     {
-      name: 'svcd',
+      base: null,
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },

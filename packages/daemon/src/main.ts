@@ -29,13 +29,14 @@ async function serve(flags: Flags): Promise<void> {
   const log = createLog(flags.logLevel)
   const config = await loadConfig(flags)
   const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
-  let daemon: RunningDaemon | undefined
+  let started: Promise<RunningDaemon> | undefined
   let asked = 0
   const stop = (signal: string): void => {
     asked++
     log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
-    if (asked > 1 || daemon === undefined) setTimeout(() => process.exit(1), daemon === undefined ? 0 : QUICK_STOP_MS).unref()
-    daemon?.close({ quick: asked > 1 }).then(
+    if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
+    // during the start, the stop follows it: nothing is left half-made
+    started?.then(daemon => daemon.close({ quick: asked > 1 })).then(
       () => process.exit(process.exitCode ?? 0),
       (error: unknown) => {
         log.fatal({ err: error }, 'the stop failed')
@@ -45,12 +46,13 @@ async function serve(flags: Flags): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
   watchDefects(log, () => stop('defect'))
-  daemon = await startDaemon({
+  started = startDaemon({
     config,
     log,
     ...(flags.socket !== undefined && { socketPath: flags.socket }),
     ...(descriptor !== undefined && { socketDescriptor: descriptor })
   })
+  await started
 }
 
 /**
