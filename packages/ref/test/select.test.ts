@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseRef, selectMember, selectSnapshot, type SelectorRef } from '../src/index.ts'
+import { formatRepoId, parseRef, selectMember, selectSnapshot, type SelectorRef } from '../src/index.ts'
 import { errorOf, quant } from './arbitraries.ts'
 import { vectors } from './vectors.ts'
 
@@ -14,6 +14,21 @@ describe('vectors/ref.json', () => {
     } else {
       expect(errorOf(() => selectMember(members, selector))).toMatchObject(error)
     }
+  })
+})
+
+describe('vectors/ref.json', () => {
+  const repos = new Map(vectors.resolve.repos.map(({ repo, current, tags }) =>
+    [repo, { current, tags: new Map(Object.entries(tags)) }]))
+
+  test.each(vectors.resolve.rows)('resolve: $ref', ({ ref, quant: expected, error }) => {
+    const resolve = () => {
+      const parsed = parseRef(ref)
+      const quants = selectSnapshot(repos.get(formatRepoId(parsed)) ?? {}, parsed)
+      return selectMember(quants.map((each) => ({ quant: each })), parsed as SelectorRef).quant
+    }
+    if (error === undefined) expect(resolve()).toBe(expected)
+    else expect(errorOf(resolve)).toMatchObject(error)
   })
 })
 

@@ -30,6 +30,18 @@ interface RefVectors {
       readonly error?: { readonly code: RefErrorCode; readonly candidates: readonly string[] }
     })[]
   }
+  readonly resolve: {
+    readonly repos: readonly {
+      readonly repo: string
+      readonly current: readonly string[]
+      readonly tags: Readonly<Record<string, readonly string[]>>
+    }[]
+    readonly rows: readonly {
+      readonly ref: string
+      readonly quant?: string
+      readonly error?: { readonly code: RefErrorCode; readonly candidates: readonly string[] }
+    }[]
+  }
 }
 
 /** vectors/ref.json, which other implementations and the daemon's own tests read too. */
