@@ -1,7 +1,9 @@
-import type { BlobReader, BlobStore } from '@svc/cas'
+import type { BlobStore } from '@svc/cas'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import { type ForeignLayout, type ForeignStorage, type ForeignSwarm, type ForeignTorrent, parseForeignTorrent } from '@svc/swarm/foreign'
 import type { Log } from '../../log.ts'
+import { readSmallBlob } from '../../small-blob.ts'
+import { OpenBlobs } from '../../swarm/open-blobs.ts'
 
 /** What `state/artifacts` keeps of a foreign torrent, to go on seeding it from blobs after a restart. */
 export interface ForeignSeed {
@@ -37,19 +39,19 @@ const MAX_OPEN = 64
 const MAX_INFO_BYTES = 10_000_000
 
 /**
- * Serves foreign torrents from the blobs of the store: there is no second copy. Readers are opened when a peer asks and kept
- * for the next request, at most {@link MAX_OPEN} over all torrents, the least recently used closed first.
+ * Serves foreign torrents from the blobs of the store: there is no second copy.
  */
 export class ForeignSeeds {
   readonly #store: BlobStore
   readonly #swarm: ForeignSwarm
   readonly #log: Log
   readonly #torrents = new Map<string, ForeignTorrent>()
-  readonly #readers = new Map<Sha256Digest, Promise<BlobReader>>()
+  readonly #blobs: OpenBlobs
   #closed = false
 
   constructor(store: BlobStore, swarm: ForeignSwarm, log: Log) {
     this.#store = store
+    this.#blobs = new OpenBlobs(store, MAX_OPEN)
     this.#swarm = swarm
     this.#log = log
   }
@@ -92,22 +94,15 @@ export class ForeignSeeds {
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#torrents.values()].map((torrent) => torrent.leave()))
-    for (const reader of this.#readers.values()) await reader.then((open) => open.close()).catch(() => {})
-    this.#readers.clear()
+    await this.#blobs.close()
   }
 
   async #layoutOf(seed: ForeignSeed): Promise<ForeignLayout | undefined> {
     try {
       const info = await this.#store.stat(seed.info)
       if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
-      const bytes = new Uint8Array(info.sizeBytes)
-      const reader = await this.#store.open(seed.info)
-      try {
-        await reader.read(bytes, 0)
-      } finally {
-        await reader.close()
-      }
-      const layout = parseForeignTorrent(bytes, seed.infohash)
+      const bytes = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
+      const layout = parseForeignTorrent(bytes!, seed.infohash)
       if (layout.files.length !== seed.files.length) throw new Error('the list of files is another one')
       for (const [index, file] of layout.files.entries()) {
         const digest = seed.files[index]!
@@ -127,31 +122,11 @@ export class ForeignSeeds {
     return {
       has: () => true,
       read: async (file, offset, target) => {
-        const count = await this.#read(seed.files[file]!, offset, target)
+        const count = await this.#blobs.read(seed.files[file]!, offset, target)
         if (count !== target.length) throw new RangeError('a blob is shorter than it was')
       },
       // Every piece is there: a client that writes all the same has found a blob damaged, and verify is how to mend that.
       write: () => Promise.reject(new Error('blobs are not written to'))
     }
-  }
-
-  async #read(digest: Sha256Digest, offset: number, target: Uint8Array): Promise<number> {
-    let reader = this.#readers.get(digest)
-    this.#readers.delete(digest)
-    reader ??= this.#store.open(digest)
-    this.#readers.set(digest, reader)
-    if (this.#readers.size > MAX_OPEN) this.#evict()
-    try {
-      return await (await reader).read(target, offset)
-    } catch (error) {
-      if (this.#readers.get(digest) === reader) this.#readers.delete(digest)
-      throw error
-    }
-  }
-
-  #evict(): void {
-    const [digest, reader] = this.#readers.entries().next().value!
-    this.#readers.delete(digest)
-    void reader.then((open) => open.close()).catch(() => {})
   }
 }

@@ -1,0 +1,70 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { type ArtifactTorrent, parseManifest, parseRecord, type Sealed, type Manifest, torrentOf } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { parsePieceLayers, type PieceLayers } from '@svc/swarm/metainfo'
+import type { Documents } from '../documents.ts'
+import type { LeafLayers } from '../leaf-layers.ts'
+import { readSmallBlob } from '../small-blob.ts'
+import type { ArtifactState } from '../state/artifacts.ts'
+
+/** Piece layers: 32 bytes a piece, and at most 2 million pieces. */
+const MAX_LAYERS_BYTES = 80 << 20
+
+/** Manifests of the store as the torrents that they imply (decisions §4). */
+export class ArtifactTorrents {
+  readonly #store: DiskBlobStore
+  readonly #documents: Documents
+  readonly #leafLayers: LeafLayers
+
+  constructor(store: DiskBlobStore, documents: Documents, leafLayers: LeafLayers) {
+    this.#store = store
+    this.#documents = documents
+    this.#leafLayers = leafLayers
+  }
+
+  /** undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
+  async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
+    // through the documents, which hash what they read
+    if ((await this.#documents.manifest(manifestDigest)) === undefined) return undefined
+    const bytes = await readSmallBlob(this.#store, manifestDigest)
+    return bytes === undefined ? undefined : torrentOf(sealedManifest(manifestDigest, bytes))
+  }
+
+  /**
+   * The piece layers of a complete artifact, proven against their roots: from its record, else from the blobs' leaf layers.
+   * @throws DaemonError `E_CORRUPTION` when the blobs do not have the roots that the manifest says
+   */
+  async layersOf(torrent: ArtifactTorrent, artifact: ArtifactState | undefined, signal: AbortSignal): Promise<PieceLayers> {
+    const recorded = await this.#recorded(torrent, artifact)
+    if (recorded !== undefined) return recorded
+    const layers = new Map<string, Uint8Array>()
+    for (const { digest, length, piecesRoot } of torrent.files) {
+      if (piecesRoot === undefined || length <= torrent.pieceLength) continue
+      const root = Buffer.from(piecesRoot).toString('hex')
+      if (layers.has(root)) continue
+      layers.set(root, await this.#leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal))
+    }
+    return layers
+  }
+
+  /** What the distribution record names, if it is there, whole and proven. */
+  async #recorded(torrent: ArtifactTorrent, artifact: ArtifactState | undefined): Promise<PieceLayers | undefined> {
+    if (artifact?.record === undefined) return undefined
+    try {
+      const bytes = await readSmallBlob(this.#store, artifact.record)
+      if (bytes === undefined) return undefined
+      const record = parseRecord(bytes)
+      if (record.torrent.infohash !== torrent.infohashText) return undefined
+      const encoded = await readSmallBlob(this.#store, record.torrent.pieceLayersDigest, MAX_LAYERS_BYTES)
+      if (encoded === undefined) return undefined
+      const { layers, missing } = parsePieceLayers(encoded, torrent)
+      return missing.length === 0 ? layers : undefined
+    } catch {
+      // a damaged record or layers blob is made again from the leaf layers, which are checked
+      return undefined
+    }
+  }
+}
+
+/** A manifest's bytes with what they say. @throws ManifestError */
+export const sealedManifest = (digest: Sha256Digest, bytes: Uint8Array): Sealed<Manifest> => ({ digest, bytes, document: parseManifest(bytes) })
