@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+
+const scratch = mkdtempSync(join(tmpdir(), 'svc-summary-'))
+afterAll(() => rmSync(scratch, { recursive: true }))
+
+type File = [status: 'passed' | 'failed', ...tests: ('passed' | 'failed' | 'skipped' | 'pending')[]]
+const summary = (success: boolean, ...files: File[]): string => {
+  const report = join(scratch, 'report.json')
+  writeFileSync(report, JSON.stringify({
+    success,
+    testResults: files.map(([status, ...tests]) => ({ status, assertionResults: tests.map((each) => ({ status: each })) }))
+  }))
+  const script = fileURLToPath(new URL('../scripts/test-summary.ts', import.meta.url))
+  return execFileSync(process.execPath, [script, report], { encoding: 'utf8' }).trimEnd()
+}
+
+test('counts tests', () => {
+  expect(summary(true, ['passed', 'passed', 'skipped'], ['passed', 'passed'])).toBe('2 passed, 0 failed, 1 skipped')
+  expect(summary(false, ['failed', 'passed', 'failed'], ['passed', 'pending'])).toBe('1 passed, 1 failed, 1 skipped')
+})
+
+test('a file that fails without a failed test is a failure', () => {
+  expect(summary(false, ['failed'], ['passed', 'passed'])).toBe('1 passed, 1 failed, 0 skipped')
+  expect(summary(false, ['failed', 'skipped', 'passed'])).toBe('1 passed, 1 failed, 1 skipped')
+})
+
+test('a run that fails without a failed file is a failure', () => {
+  expect(summary(false, ['passed', 'passed'])).toBe('1 passed, 1 failed, 0 skipped')
+})
