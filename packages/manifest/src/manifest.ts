@@ -8,6 +8,7 @@ import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
 
 /** Largest total of a torrent's files that clients accept. */
 const MAX_TOTAL_BYTES = 2 ** 48 - 1
+const EMPTY_DIGEST = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 /** Checks one entry by itself. */
 function checkFile(read: FieldReader, value: unknown, field: string): ManifestFile {
@@ -18,7 +19,10 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   const kind = file['kind']
   if (!isFileKind(kind)) read.fail('kind', `${name}: unknown kind ${JSON.stringify(kind)}`, { name })
   const size = read.count(file['size'], `${field}.size`)
-  read.digest(file['digest'], `${field}.digest`)
+  const digest = read.digest(file['digest'], `${field}.digest`)
+  if ((size === 0) !== (digest === EMPTY_DIGEST)) {
+    read.fail('digest-conflict', `${name}: the digest of no bytes goes with size 0, and only with it`, { name })
+  }
   if (size > 0) {
     const root = file['bt'] === undefined ? undefined : read.object(file['bt'], `${field}.bt`)['merkleRoot']
     if (!isDigest(root)) read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })

@@ -46,7 +46,7 @@ describe('refused', () => {
     ['too-long', `magnet:?xt=urn:btmh:1220${V2}&dn=${'a'.repeat(65_536)}`],
     ['hint-too-long', `magnet:?xt=urn:btmh:1220${V2}&tr=${'a'.repeat(2_049)}`],
     ['too-many-hints', `magnet:?xt=urn:btmh:1220${V2}${Array.from({ length: 1_001 }, (_, i) => `&ws=${i}`).join('')}`]
-  ])('%s: %.80s', (reason, text) => {
+  ])('%s: %s', (reason, text) => {
     expect(errorOf(() => parseMagnet(text))).toBe(`E_MAGNET ${reason}`)
   })
 

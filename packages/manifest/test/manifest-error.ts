@@ -1,0 +1,12 @@
+import { ManifestError } from '../src/errors.ts'
+
+/** Runs `action` and gives `code reason` of the ManifestError it throws; any other outcome fails the test. */
+export function errorOf(action: () => unknown): string {
+  try {
+    action()
+  } catch (error) {
+    if (error instanceof ManifestError) return `${error.code} ${error.reason}`
+    throw error
+  }
+  return 'no error'
+}
