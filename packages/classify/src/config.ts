@@ -31,7 +31,7 @@ export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
     return { warnings: [warning('config-unreadable', 'config.json is not UTF-8 text: it was neither looked into nor kept')] }
   }
   const fits = encoder.encode(JSON.stringify(text)).length <= MAX_CONFIG_BYTES - OWN_FIELDS_BYTES
-  const warnings = fits ? [] : [warning('config-not-kept', 'config.json is too long to travel with the artifact; what it says was taken into account')]
+  const warnings = fits ? [] : [warning('config-not-kept', 'config.json is too long for its text to travel with the artifact')]
   const root = tryParseObject(text)
   if (typeof root === 'string') warnings.push(warning('config-unreadable', `config.json ${root}: quant, family and context length are taken from elsewhere`))
   return { ...(fits ? { upstream: text } : {}), ...(typeof root === 'string' ? {} : factsOf(root)), warnings }
