@@ -15,6 +15,10 @@ export interface MemberSelector {
   readonly digest?: Sha256Digest
 }
 
+/** For a message: the first few. The error's `candidates` are complete. */
+const some = (names: readonly string[]): string =>
+  names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '')
+
 const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
@@ -38,9 +42,9 @@ function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefi
   if (only !== undefined && matching.length === 1) return only
   const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort(byCodeUnit)
   throw only === undefined
-    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${candidates.join(', ') || 'none at all'}`,
+    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`,
       { candidates })
-    : new RefError('ambiguous-selector', `${quote(prefix)} matches ${candidates.join(', ')}; write one of them`,
+    : new RefError('ambiguous-selector', `${quote(prefix)} matches ${some(candidates)}; write one of them`,
       { candidates })
 }
 
@@ -65,6 +69,6 @@ export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {
   if (snapshot !== undefined) return snapshot
   const candidates = [...(repo.tags?.keys() ?? [])].sort(byCodeUnit)
   throw new RefError('unknown-tag', `${ref.ns}/${ref.name} has no tag ${quote(ref.tag)}; tags belong to one repository${
-    candidates.length === 0 ? ', and this one has none' : `, this one has ${candidates.join(', ')}`}`,
+    candidates.length === 0 ? ', and this one has none' : `, this one has ${some(candidates)}`}`,
   { candidates, repo: id })
 }
