@@ -54,7 +54,8 @@ function requirePlain(root: unknown, code: ManifestErrorCode): void {
 
 /**
  * The RFC 8785 (JCS) bytes of a plain value: keys sorted by UTF-16 code units, no white space, no newline.
- * @throws ManifestError with `code`: `value` (float, null, unsafe integer, undefined, lone surrogate, other classes), `depth`.
+ * @throws ManifestError with `code`: `value` (float, null, unsafe integer, undefined, lone surrogate, other classes),
+ * `depth`.
  */
 export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVALID'): Uint8Array {
   requirePlain(value, code)
@@ -73,7 +74,11 @@ export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVA
 export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMENT_BYTES): unknown {
   const corrupt = 'E_CORRUPTION'
   if (bytes.length > maxBytes) {
-    throw new ManifestError(corrupt, 'too-large', `the document has ${bytes.length} bytes, at most ${maxBytes} are read`)
+    throw new ManifestError(
+      corrupt,
+      'too-large',
+      `the document has ${bytes.length} bytes, at most ${maxBytes} are read`
+    )
   }
   let text: string
   try {

@@ -98,7 +98,8 @@ export function checkNames(read: FieldReader, names: readonly string[]): void {
     const segments = name.split('/')
     for (let i = 1; i < segments.length; i++) {
       const folder = segments.slice(0, i).join('/')
-      if (seen.has(folder)) read.fail('name-conflict', `${folder}: the name is a file and a folder at once`, { name: folder })
+      if (seen.has(folder))
+        read.fail('name-conflict', `${folder}: the name is a file and a folder at once`, { name: folder })
     }
   }
 }

@@ -24,12 +24,4 @@ export {
   torrentName,
   torrentOf
 } from './torrent.ts'
-export type {
-  DistributionRecord,
-  FileKind,
-  IndexMember,
-  Manifest,
-  ManifestFile,
-  ModelIndex,
-  Sealed
-} from './types.ts'
+export type { DistributionRecord, FileKind, IndexMember, Manifest, ManifestFile, ModelIndex, Sealed } from './types.ts'

@@ -25,7 +25,8 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   }
   if (size > 0) {
     const root = file['bt'] === undefined ? undefined : read.object(file['bt'], `${field}.bt`)['merkleRoot']
-    if (!isDigest(root)) read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })
+    if (!isDigest(root))
+      read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })
     if (/^sha256:0+$/.test(root)) read.fail('merkle-root', `${name}: bt.merkleRoot is all zero`, { name })
   } else if (file['bt'] !== undefined) {
     read.fail('merkle-root', `${name}: an empty file has no bt.merkleRoot`, { name })
@@ -46,22 +47,30 @@ function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   read.constant(document['artifactType'], 'artifactType', 'model')
   const files = read.array(document['files'], 'files').map((file, i) => checkFile(read, file, `files[${i}]`))
   for (const [key, annotation] of Object.entries(read.object(document['annotations'], 'annotations'))) {
-    if (typeof annotation !== 'string') read.fail('field', 'annotations must be strings', { field: `annotations.${key}` })
+    if (typeof annotation !== 'string')
+      read.fail('field', 'annotations must be strings', { field: `annotations.${key}` })
   }
   const countOf = (kind: FileKind): number => files.filter((file) => file.kind === kind).length
   if (countOf('config') !== 1) read.fail('config-count', 'a manifest has exactly one config entry')
   if (countOf('tokenizer') > 1) read.fail('tokenizer-count', 'a manifest has at most one tokenizer entry')
   if (countOf('chat-template') > 1) read.fail('chat-template-count', 'a manifest has at most one chat-template entry')
-  checkNames(read, files.map((file) => file.name))
+  checkNames(
+    read,
+    files.map((file) => file.name)
+  )
   const byDigest = new Map<string, ManifestFile>()
   let totalBytes = 0
   for (const [i, file] of files.entries()) {
     if (i > 0 && compareFiles(files[i - 1]!, file) >= 0) {
-      read.fail('file-order', `${file.name}: entries are sorted by kind, then by the bytes of their names`, { name: file.name })
+      read.fail('file-order', `${file.name}: entries are sorted by kind, then by the bytes of their names`, {
+        name: file.name
+      })
     }
     const twin = byDigest.get(file.digest)
     if (twin !== undefined && (twin.size !== file.size || twin.bt?.merkleRoot !== file.bt?.merkleRoot)) {
-      read.fail('digest-conflict', `${file.name}: same digest as ${twin.name}, other size or merkle root`, { name: file.name })
+      read.fail('digest-conflict', `${file.name}: same digest as ${twin.name}, other size or merkle root`, {
+        name: file.name
+      })
     }
     byDigest.set(file.digest, file)
     totalBytes += file.size
@@ -111,7 +120,10 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   return checkManifest(parseCanonical(bytes), 'E_CORRUPTION')
 }
 
-/** As {@link parseManifest}, with the bytes and their digest: what `torrentOf` takes. @throws ManifestError `E_CORRUPTION`. */
+/**
+ * As {@link parseManifest}, with the bytes and their digest: what `torrentOf` takes.
+ * @throws ManifestError `E_CORRUPTION`.
+ */
 export function parseSealedManifest(bytes: Uint8Array): Sealed<Manifest> {
   return { document: parseManifest(bytes), bytes, digest: digestFromBytes(sha256(bytes)) }
 }

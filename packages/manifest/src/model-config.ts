@@ -33,8 +33,13 @@ function checkModelConfig(value: unknown, code: ManifestErrorCode): ModelConfig 
   return value as ModelConfig
 }
 
-/** Seals a model config; undefined facts are left out. @throws ManifestError `E_INVALID`: `field`, `value`, `too-large` (> 1 MiB). */
-export function sealModelConfig(facts: { readonly [K in keyof ModelConfig]: ModelConfig[K] | undefined }): Sealed<ModelConfig> {
+/**
+ * Seals a model config; undefined facts are left out.
+ * @throws ManifestError `E_INVALID`: `field`, `value`, `too-large` (> 1 MiB).
+ */
+export function sealModelConfig(facts: {
+  readonly [K in keyof ModelConfig]: ModelConfig[K] | undefined
+}): Sealed<ModelConfig> {
   const { family, weightsFormat, quantization, contextLength, upstream } = facts
   const document = {
     ...(family === undefined ? {} : { family }),

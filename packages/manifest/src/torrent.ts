@@ -34,7 +34,8 @@ export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
 }
 
 /** `svc-sha256-<first 12 hex of the manifest digest>` */
-export const torrentName = (manifestDigest: Sha256Digest): string => `svc-sha256-${digestHex(manifestDigest).slice(0, 12)}`
+export const torrentName = (manifestDigest: Sha256Digest): string =>
+  `svc-sha256-${digestHex(manifestDigest).slice(0, 12)}`
 
 /** `manifest/sha256-<hex>`: where an artifact's torrent holds the manifest. */
 export const manifestPath = (manifestDigest: Sha256Digest): string => `manifest/sha256-${digestHex(manifestDigest)}`
@@ -93,8 +94,8 @@ export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
 }
 
 /**
- * The piece layers blob of a torrent: the bencoded dictionary root → layer, with the manifest's own layer where it needs
- * one. `layers` holds those of the other files larger than a piece, by root in hex; further entries are ignored.
+ * The piece layers blob of a torrent: the bencoded dictionary root → layer, with the manifest's own layer where it
+ * needs one. `layers` holds those of the other files larger than a piece, by root in hex; further entries are ignored.
  * @throws ManifestError `E_INVALID` `torrent` for an absent layer or one that does not fold to its root.
  */
 export function pieceLayersOf(torrent: ArtifactTorrent, layers: PieceLayers): Uint8Array {

@@ -67,7 +67,11 @@ const plain = fc.letrec<{ value: unknown }>((tie) => ({
     fc.maxSafeInteger(),
     fc.boolean(),
     fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(fc.string({ unit: fc.constantFrom('a', 'é', '1', '10', '9', '\ufb33', '😀', '\r'), maxLength: 3 }), tie('value'), { maxKeys: 5 })
+    fc.dictionary(
+      fc.string({ unit: fc.constantFrom('a', 'é', '1', '10', '9', '\ufb33', '😀', '\r'), maxLength: 3 }),
+      tie('value'),
+      { maxKeys: 5 }
+    )
   )
 })).value
 
@@ -76,7 +80,11 @@ test('property: written bytes are read back; the order in which keys were set do
     Array.isArray(value)
       ? value.map(turned)
       : typeof value === 'object' && value !== null
-        ? Object.fromEntries(Object.entries(value).reverse().map(([key, child]) => [key, turned(child)]))
+        ? Object.fromEntries(
+            Object.entries(value)
+              .reverse()
+              .map(([key, child]) => [key, turned(child)])
+          )
         : value
   fc.assert(
     fc.property(plain, (value) => {
@@ -88,7 +96,11 @@ test('property: written bytes are read back; the order in which keys were set do
 })
 
 test('property: any bytes are read or refused with a code, and what is read is canonical', () => {
-  const texts = fc.oneof(fc.json(), fc.string({ unit: 'binary' }), fc.constantFrom(...vectors.manifests.map(({ bytes }) => bytes)))
+  const texts = fc.oneof(
+    fc.json(),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom(...vectors.manifests.map(({ bytes }) => bytes))
+  )
   fc.assert(
     fc.property(texts, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 2 }), (text, changes) => {
       const bytes = toBytes(text)

@@ -47,8 +47,14 @@ describe('refused when sealed, and when read', () => {
     ['file-name', [entry({ kind: 'config', name: 'config.json' }), weights]],
     ['file-name', [config, entry({ kind: 'tokenizer', name: 'tok.tar' })]],
     ['file-name', [config, entry({ kind: 'adapter', name: 'lora/adapter.zip' })]],
-    ['tokenizer-count', [config, entry({ kind: 'tokenizer', name: 'tokenizer.tar' }), entry({ kind: 'tokenizer', name: 'tokenizer.tar' })]],
-    ['chat-template-count', [config, entry({ kind: 'chat-template', name: 'a' }), entry({ kind: 'chat-template', name: 'b' })]],
+    [
+      'tokenizer-count',
+      [config, entry({ kind: 'tokenizer', name: 'tokenizer.tar' }), entry({ kind: 'tokenizer', name: 'tokenizer.tar' })]
+    ],
+    [
+      'chat-template-count',
+      [config, entry({ kind: 'chat-template', name: 'a' }), entry({ kind: 'chat-template', name: 'b' })]
+    ],
     ['role', [config, entry({ kind: 'weights.aux', name: 'a' })]],
     ['role', [config, entry({ kind: 'weights.aux', name: 'a', role: 'model' })]],
     ['role', [config, entry({ kind: 'code', name: 'a.py', role: 'imatrix' })]],
@@ -78,12 +84,29 @@ describe('refused when sealed, and when read', () => {
     ['field', [config, { ...weights, variant: '' }]],
     ['field', [config, { ...weights, runtime: 1 }]],
     ['field', [config, weights], { a: 1 }],
-    ...['/a', 'a/', 'a//b', '.', '..', 'a/../b', './a', 'a\\b', 'a\0', 'a\n', 'a\u007f', 'manifest', 'manifest/x', 'a'.repeat(256), 'ab/'.repeat(32) + 'a', `${'a'.repeat(200)}/`.repeat(6) + 'a'].map(
-      (name): [string, unknown[]] => ['path', [config, entry({ name })]]
-    )
+    ...[
+      '/a',
+      'a/',
+      'a//b',
+      '.',
+      '..',
+      'a/../b',
+      './a',
+      'a\\b',
+      'a\0',
+      'a\n',
+      'a\u007f',
+      'manifest',
+      'manifest/x',
+      'a'.repeat(256),
+      'ab/'.repeat(32) + 'a',
+      `${'a'.repeat(200)}/`.repeat(6) + 'a'
+    ].map((name): [string, unknown[]] => ['path', [config, entry({ name })]])
   ]
   test.each(cases)('%s: %j', (reason, files, annotations = {}) => {
-    expect(errorOf(() => sealManifest(files as ManifestFile[], annotations as Record<string, string>))).toBe(`E_INVALID ${reason}`)
+    expect(errorOf(() => sealManifest(files as ManifestFile[], annotations as Record<string, string>))).toBe(
+      `E_INVALID ${reason}`
+    )
     const bytes = canonicalBytes({ schemaVersion: 1, artifactType: 'model', files, annotations })
     expect(errorOf(() => parseManifest(bytes))).toBe(`E_CORRUPTION ${reason}`)
   })
@@ -92,7 +115,9 @@ describe('refused when sealed, and when read', () => {
     expect(errorOf(() => sealManifest([config, { ...weights, size: 1.5 }]))).toBe('E_INVALID field')
     expect(errorOf(() => sealManifest([config, entry({ name: '\ud800' })]))).toBe('E_INVALID path')
     expect(errorOf(() => sealManifest([config, weights], { a: '\ud800' }))).toBe('E_INVALID value')
-    expect(errorOf(() => sealManifest([config, weights], { a: 'x'.repeat(MAX_DOCUMENT_BYTES) }))).toBe('E_INVALID too-large')
+    expect(errorOf(() => sealManifest([config, weights], { a: 'x'.repeat(MAX_DOCUMENT_BYTES) }))).toBe(
+      'E_INVALID too-large'
+    )
   })
 })
 
@@ -102,24 +127,37 @@ test('names that are fine', () => {
 })
 
 describe('reading', () => {
-  const { document } = sealManifest([config, weights, entry({ name: 'a.gguf' }), entry({ name: 'b', kind: 'weights.safetensors' })])
+  const { document } = sealManifest([
+    config,
+    weights,
+    entry({ name: 'a.gguf' }),
+    entry({ name: 'b', kind: 'weights.safetensors' })
+  ])
   const read = (change: object): string => errorOf(() => parseManifest(canonicalBytes({ ...document, ...change })))
 
   test('another order of files is invalid', () => {
     expect(document.files.map((file) => file.name)).toEqual(['modelconfig.json', 'a.gguf', 'b', 'x-q4_0.gguf'])
     expect(read({ files: [...document.files].reverse() })).toBe('E_CORRUPTION file-order')
-    expect(read({ files: [document.files[0], document.files[2], document.files[1], document.files[3]] })).toBe('E_CORRUPTION file-order')
+    expect(read({ files: [document.files[0], document.files[2], document.files[1], document.files[3]] })).toBe(
+      'E_CORRUPTION file-order'
+    )
   })
 
-  test.each([{ schemaVersion: 2 }, { artifactType: 'model-index' }, { files: {} }, { files: [1] }, { files: [[]] }, { annotations: [] }, { annotations: 'x' }])(
-    'refuses %j',
-    (change) => {
-      expect(read(change)).toBe('E_CORRUPTION field')
-    }
-  )
+  test.each([
+    { schemaVersion: 2 },
+    { artifactType: 'model-index' },
+    { files: {} },
+    { files: [1] },
+    { files: [[]] },
+    { annotations: [] },
+    { annotations: 'x' }
+  ])('refuses %j', (change) => {
+    expect(read(change)).toBe('E_CORRUPTION field')
+  })
 
   test('a document that is no object', () => {
-    for (const text of ['[]', '1', '"x"', 'true']) expect(errorOf(() => parseManifest(toBytes(text)))).toBe('E_CORRUPTION field')
+    for (const text of ['[]', '1', '"x"', 'true'])
+      expect(errorOf(() => parseManifest(toBytes(text)))).toBe('E_CORRUPTION field')
   })
 
   test('unknown fields are kept, wherever they stand', () => {
@@ -148,7 +186,9 @@ test('property: a flipped bit never gives the same document, and never another e
       try {
         expect(canonicalBytes(parseManifest(bad))).toEqual(bad)
       } catch (error) {
-        outcome = errorOf(() => { throw error })
+        outcome = errorOf(() => {
+          throw error
+        })
       }
       expect(outcome).toMatch(/^(E_CORRUPTION .*)?$/)
     }),

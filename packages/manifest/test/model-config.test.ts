@@ -5,7 +5,14 @@ import { errorOf } from './manifest-error.ts'
 import { toBytes, toText, vectors } from './vectors.ts'
 
 test.each(vectors.modelConfigs)('vector: $name', ({ facts, bytes, digest }) => {
-  const sealed = sealModelConfig({ family: undefined, weightsFormat: undefined, quantization: undefined, contextLength: undefined, upstream: undefined, ...facts })
+  const sealed = sealModelConfig({
+    family: undefined,
+    weightsFormat: undefined,
+    quantization: undefined,
+    contextLength: undefined,
+    upstream: undefined,
+    ...facts
+  })
   expect([toText(sealed.bytes), sealed.digest]).toEqual([bytes, digest])
   expect(parseModelConfig(toBytes(bytes))).toEqual(facts)
 })
@@ -15,7 +22,13 @@ test('the upstream text comes back character by character', () => {
   expect(parseModelConfig(sealModelConfig({ ...none, upstream }).bytes).upstream).toBe(upstream)
 })
 
-const none = { family: undefined, weightsFormat: undefined, quantization: undefined, contextLength: undefined, upstream: undefined }
+const none = {
+  family: undefined,
+  weightsFormat: undefined,
+  quantization: undefined,
+  contextLength: undefined,
+  upstream: undefined
+}
 
 test('at most 1 MiB, sealed and read', () => {
   const fits = 'x'.repeat(MAX_MODEL_CONFIG_BYTES - '{"upstream":""}'.length)

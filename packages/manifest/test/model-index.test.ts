@@ -8,7 +8,11 @@ import { errorOf } from './manifest-error.ts'
 import { toBytes, toText, vectors } from './vectors.ts'
 
 const digest = (byte: number): Sha256Digest => `sha256:${byte.toString(16).padStart(2, '0').repeat(32)}` as Sha256Digest
-const member = (quant: string, byte = 1): IndexMember => ({ quant, manifest: digest(byte), distribution: digest(byte + 1) })
+const member = (quant: string, byte = 1): IndexMember => ({
+  quant,
+  manifest: digest(byte),
+  distribution: digest(byte + 1)
+})
 
 test.each(vectors.indexes)('vector: $name', ({ members, bytes, digest: expected }) => {
   const sealed = sealIndex(members)
@@ -21,7 +25,10 @@ test.each(vectors.merges)('vector: $name', ({ previous, members, bytes, digest: 
   expect([toText(sealed.bytes), sealed.digest]).toEqual([bytes, expected])
 })
 
-const quants = fc.uniqueArray(fc.constantFrom('raw', 'bf16', 'f16', 'q2_k', 'q4_0', 'q4_k_m', 'q8_0', 'ud-q4_k_m', 'gptq'), { minLength: 1 })
+const quants = fc.uniqueArray(
+  fc.constantFrom('raw', 'bf16', 'f16', 'q2_k', 'q4_0', 'q4_k_m', 'q8_0', 'ud-q4_k_m', 'gptq'),
+  { minLength: 1 }
+)
 
 test('property: any order of members and of imports gives the same index', () => {
   fc.assert(
@@ -31,14 +38,20 @@ test('property: any order of members and of imports gives the same index', () =>
       expect(sealIndex([...members].reverse())).toEqual(sealed)
       const at = cut % (names.length + 1)
       const first = at === 0 ? undefined : sealIndex(members.slice(0, at)).document
-      expect(at === names.length ? mergeIndex(first, [members[0]!]) : mergeIndex(first, members.slice(at))).toEqual(sealed)
+      expect(at === names.length ? mergeIndex(first, [members[0]!]) : mergeIndex(first, members.slice(at))).toEqual(
+        sealed
+      )
     })
   )
 })
 
 test('a merge replaces members of the same quant and keeps the rest, unknown fields included', () => {
   const previous = parseIndex(
-    canonicalBytes({ ...sealIndex([member('raw')]).document, members: [{ ...member('q4_0'), note: 'kept' }, member('raw')], more: 1 })
+    canonicalBytes({
+      ...sealIndex([member('raw')]).document,
+      members: [{ ...member('q4_0'), note: 'kept' }, member('raw')],
+      more: 1
+    })
   )
   expect(mergeIndex(previous, [member('raw', 9), member('bf16')]).document).toEqual({
     schemaVersion: 1,
@@ -62,7 +75,9 @@ describe('refused', () => {
     expect(errorOf(() => sealIndex(members as IndexMember[]))).toBe(`E_INVALID ${reason}`)
     const document = { schemaVersion: 1, artifactType: 'model-index', members }
     expect(errorOf(() => parseIndex(canonicalBytes(document)))).toBe(`E_CORRUPTION ${reason}`)
-    expect(errorOf(() => mergeIndex({ ...document, members: [] } as unknown as ModelIndex, members as IndexMember[]))).toBe(`E_INVALID ${reason}`)
+    expect(
+      errorOf(() => mergeIndex({ ...document, members: [] } as unknown as ModelIndex, members as IndexMember[]))
+    ).toBe(`E_INVALID ${reason}`)
   })
 
   test('when read', () => {

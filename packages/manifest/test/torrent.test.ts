@@ -29,7 +29,11 @@ for line in sys.stdin:
         [files.file_path(i), files.file_size(i), str(files.root(i))]
         for i in range(info.num_files()) if not files.file_flags(i) & pad]})
 print(json.dumps(out))`
-  const run = spawnSync(PYTHON, ['-c', script], { input: torrents.map((bytes) => `${toHex(bytes)}\n`).join(''), encoding: 'utf8', maxBuffer: 2 ** 28 })
+  const run = spawnSync(PYTHON, ['-c', script], {
+    input: torrents.map((bytes) => `${toHex(bytes)}\n`).join(''),
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28
+  })
   if (run.status !== 0) throw new Error(`libtorrent helper failed: ${run.stderr}`, { cause: run.error })
   return JSON.parse(run.stdout)
 }
@@ -99,7 +103,9 @@ describe('an artifact of real bytes', () => {
     expect(checked.missing).toEqual([])
     expect(checked.layers.size).toBe(2)
     const own = torrent.files.find(({ path }) => path === manifestPath(sealed.digest))!
-    expect(checked.layers.get(toHex(own.piecesRoot!))).toEqual(pieceLayer(leafLayer(sealed.bytes), own.length, torrent.pieceLength))
+    expect(checked.layers.get(toHex(own.piecesRoot!))).toEqual(
+      pieceLayer(leafLayer(sealed.bytes), own.length, torrent.pieceLength)
+    )
   })
 
   test('an absent or a false layer is refused', () => {
@@ -125,7 +131,11 @@ describe('an artifact of real bytes', () => {
     for (const [i, own] of [torrent, ...golden].entries()) {
       expect(`btmh:1220${read[i]!.infohash}`).toBe(own.infohashText)
       expect(read[i]!.files).toEqual(
-        own.files.map((file) => [`${own.name}/${file.path}`, file.length, file.piecesRoot ? toHex(file.piecesRoot) : '0'.repeat(64)])
+        own.files.map((file) => [
+          `${own.name}/${file.path}`,
+          file.length,
+          file.piecesRoot ? toHex(file.piecesRoot) : '0'.repeat(64)
+        ])
       )
     }
     for (const [i, { torrent: expected }] of vectors.manifests.entries()) {

@@ -15,12 +15,22 @@ export interface ManifestVectors {
     readonly annotations: Readonly<Record<string, string>>
     readonly bytes: string
     readonly digest: Sha256Digest
-    readonly torrent: { readonly name: string; readonly infohash: string; readonly pieceLength: number; readonly paths: readonly string[] }
+    readonly torrent: {
+      readonly name: string
+      readonly infohash: string
+      readonly pieceLength: number
+      readonly paths: readonly string[]
+    }
     readonly pieceLayersDigest: Sha256Digest
     readonly record: string
     readonly recordDigest: Sha256Digest
   }[]
-  readonly indexes: readonly { readonly name: string; readonly members: readonly IndexMember[]; readonly bytes: string; readonly digest: string }[]
+  readonly indexes: readonly {
+    readonly name: string
+    readonly members: readonly IndexMember[]
+    readonly bytes: string
+    readonly digest: string
+  }[]
   readonly merges: readonly {
     readonly name: string
     readonly previous: readonly IndexMember[]
@@ -28,8 +38,17 @@ export interface ManifestVectors {
     readonly bytes: string
     readonly digest: string
   }[]
-  readonly modelConfigs: readonly { readonly name: string; readonly facts: ModelConfig; readonly bytes: string; readonly digest: string }[]
-  readonly pieceLengths: readonly { readonly name: string; readonly sizes: readonly number[]; readonly pieceLength: number }[]
+  readonly modelConfigs: readonly {
+    readonly name: string
+    readonly facts: ModelConfig
+    readonly bytes: string
+    readonly digest: string
+  }[]
+  readonly pieceLengths: readonly {
+    readonly name: string
+    readonly sizes: readonly number[]
+    readonly pieceLength: number
+  }[]
 }
 
 export const vectors = JSON.parse(

@@ -1,11 +1,8 @@
+import { BencodeDictionary, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
 import { SwarmError } from './errors.ts'
 
-/**
- * A decoded value. Byte strings are views into the input. Integers are numbers where they are safe, bigints up to 64 bits
- * (−2^63 … 2^64−1) beyond that.
- */
-export type BencodeValue = number | bigint | Uint8Array | BencodeList | BencodeDictionary
-export type BencodeList = readonly BencodeValue[]
+export { BencodeDictionary, type BencodeList, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
+export { type Encodable, encodeBencode, RawBencode } from './bencode-encoder.ts'
 
 /** Why {@link decodeBencode} refused its input. */
 export type BencodeReason =
@@ -36,79 +33,6 @@ export interface DecodeOptions {
    * Default false.
    */
   readonly allowTrailing?: boolean
-}
-
-/** Byte-wise comparison, as bencoding sorts keys: negative, zero or positive. */
-export function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) {
-    const difference = a[i]! - b[i]!
-    if (difference !== 0) return difference
-  }
-  return a.length - b.length
-}
-
-const encoder = new TextEncoder()
-const toKey = (key: string | Uint8Array): Uint8Array => (typeof key === 'string' ? encoder.encode(key) : key)
-
-/** A decoded dictionary: raw byte keys in sorted order, with the span that each value was read from. */
-export class BencodeDictionary {
-  readonly #source: Uint8Array
-  readonly #keys: Uint8Array[] = []
-  readonly #values: BencodeValue[] = []
-  readonly #spans: number[] = []
-
-  constructor(source: Uint8Array) {
-    this.#source = source
-  }
-
-  get size(): number {
-    return this.#keys.length
-  }
-
-  /** Keys in their (sorted) order. */
-  keys(): readonly Uint8Array[] {
-    return this.#keys
-  }
-
-  *entries(): IterableIterator<[key: Uint8Array, value: BencodeValue]> {
-    for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
-  }
-
-  has(key: string | Uint8Array): boolean {
-    return this.#find(key) >= 0
-  }
-
-  get(key: string | Uint8Array): BencodeValue | undefined {
-    return this.#values[this.#find(key)]
-  }
-
-  /** The value's bytes exactly as received, e.g. the `info` dictionary to be hashed (BEP 3, BEP 52). */
-  span(key: string | Uint8Array): Uint8Array | undefined {
-    const index = this.#find(key)
-    return index < 0 ? undefined : this.#source.subarray(this.#spans[2 * index], this.#spans[2 * index + 1])
-  }
-
-  #find(key: string | Uint8Array): number {
-    const wanted = toKey(key)
-    let low = 0
-    let high = this.#keys.length - 1
-    while (low <= high) {
-      const middle = (low + high) >>> 1
-      const order = compareBytes(this.#keys[middle]!, wanted)
-      if (order === 0) return middle
-      if (order < 0) low = middle + 1
-      else high = middle - 1
-    }
-    return -1
-  }
-
-  /** For the decoder: keys come sorted and unique. @internal */
-  append(key: Uint8Array, value: BencodeValue, start: number, end: number): void {
-    this.#keys.push(key)
-    this.#values.push(value)
-    this.#spans.push(start, end)
-  }
 }
 
 const DIGIT_0 = 0x30
@@ -142,7 +66,8 @@ class Decoder {
 
   constructor(bytes: Uint8Array, options: DecodeOptions) {
     const maxBytes = options.maxBytes ?? 10_000_000
-    if (bytes.length > maxBytes) throw fail('too-large', maxBytes, `${bytes.length} bytes, at most ${maxBytes} are accepted`)
+    if (bytes.length > maxBytes)
+      throw fail('too-large', maxBytes, `${bytes.length} bytes, at most ${maxBytes} are accepted`)
     this.#bytes = bytes
     this.#maxDepth = options.maxDepth ?? 100
     this.#maxTokens = options.maxTokens ?? 2_000_000
@@ -287,104 +212,4 @@ export function decodeBencodePrefix(
   const decoder = new Decoder(bytes, options)
   const value = decoder.root()
   return { value, endOffset: decoder.at }
-}
-
-/** Bytes that are bencoded already, to be embedded as they are. */
-export class RawBencode {
-  readonly bytes: Uint8Array
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes
-  }
-}
-
-/** What can be encoded. Strings become UTF-8; entries of plain objects whose value is undefined are left out. */
-export type Encodable =
-  | number
-  | bigint
-  | string
-  | Uint8Array
-  | RawBencode
-  | BencodeDictionary
-  | readonly Encodable[]
-  | ReadonlyMap<string | Uint8Array, Encodable>
-  | { readonly [key: string]: Encodable | undefined }
-
-const notEncodable = (message: string): SwarmError => new SwarmError('E_BENCODE', 'not-encodable', message)
-
-function sortedEntries(value: object): readonly (readonly [Uint8Array, Encodable])[] {
-  const entries: [Uint8Array, Encodable][] = []
-  if (value instanceof BencodeDictionary) for (const entry of value.entries()) entries.push(entry)
-  else if (value instanceof Map) for (const [key, item] of value) entries.push([toKey(key), item])
-  else {
-    for (const [key, item] of Object.entries(value as Record<string, Encodable | undefined>)) {
-      if (item !== undefined) entries.push([toKey(key), item])
-    }
-  }
-  entries.sort(([a], [b]) => compareBytes(a, b))
-  for (let i = 1; i < entries.length; i++) {
-    if (compareBytes(entries[i - 1]![0], entries[i]![0]) === 0) throw notEncodable('a dictionary key occurs twice')
-  }
-  return entries
-}
-
-/**
- * Canonical bencoding (BEP 3): keys sorted by their bytes.
- * @throws SwarmError `E_BENCODE`, reason `not-encodable`: unsafe or fractional numbers, lone surrogates, equal keys.
- */
-export function encodeBencode(value: Encodable): Uint8Array {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  const put = (chunk: Uint8Array): void => {
-    chunks.push(chunk)
-    length += chunk.length
-  }
-  const putText = (text: string): void => put(encoder.encode(text))
-  const putBytes = (bytes: Uint8Array): void => {
-    putText(`${bytes.length}:`)
-    put(bytes)
-  }
-  const stack: ({ readonly next: () => boolean })[] = []
-  const putValue = (item: Encodable): void => {
-    if (typeof item === 'string') {
-      if (!item.isWellFormed()) throw notEncodable('a string holds a lone surrogate')
-      putBytes(encoder.encode(item))
-    } else if (typeof item === 'number') {
-      if (!Number.isSafeInteger(item)) throw notEncodable(`${item} is not a safe integer`)
-      putText(`i${item}e`) // -0 prints as 0
-    } else if (typeof item === 'bigint') putText(`i${item}e`)
-    else if (item instanceof Uint8Array) putBytes(item)
-    else if (item instanceof RawBencode) put(item.bytes)
-    else if (Array.isArray(item)) {
-      putText('l')
-      const items = item as readonly Encodable[]
-      let i = 0
-      stack.push({ next: () => i < items.length && (putValue(items[i++]!), true) })
-    } else if (typeof item === 'object' && item !== null) {
-      putText('d')
-      const entries = sortedEntries(item)
-      let i = 0
-      stack.push({
-        next: () => {
-          const entry = entries[i++]
-          if (entry === undefined) return false
-          putBytes(entry[0])
-          putValue(entry[1])
-          return true
-        }
-      })
-    } else throw notEncodable(`a ${typeof item} has no bencoding`)
-  }
-  putValue(value)
-  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-    if (top.next()) continue
-    putText('e')
-    stack.pop()
-  }
-  const out = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    out.set(chunk, offset)
-    offset += chunk.length
-  }
-  return out
 }

@@ -15,8 +15,8 @@ import {
   pieceLevel
 } from './merkle.ts'
 
-// Messages 21 to 23 of BEP 52. A reply is `length` hashes of the base layer, then the uncles that lead from the node over
-// them upwards: max(0, proofLayers − log2(length) + 1) hashes (none for proofLayers 0), the lowest first.
+// Messages 21 to 23 of BEP 52. A reply is `length` hashes of the base layer, then the uncles that lead from the node
+// over them upwards: max(0, proofLayers − log2(length) + 1) hashes (none for proofLayers 0), the lowest first.
 
 /** The body of `hash request`, without the pieces root. */
 export interface HashRequest {
@@ -73,7 +73,10 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   if (2 ** levels !== length && index + length !== real) return 'the length is no power of two'
   if (index % 2 ** levels !== 0) return 'the index is no multiple of the length'
   if (index >= real || index + length > 2 ** (height - baseLayer)) return 'the range lies outside the layer'
-  if (needsLeaves(request, shape) && length * 2 ** baseLayer > Math.max(MAX_REQUEST_HASHES, shape.pieceLengthBytes / BLOCK_BYTES)) {
+  if (
+    needsLeaves(request, shape) &&
+    length * 2 ** baseLayer > Math.max(MAX_REQUEST_HASHES, shape.pieceLengthBytes / BLOCK_BYTES)
+  ) {
     return 'the range covers too many blocks'
   }
   if (proofLayers > 0 && proofLayers >= height - baseLayer) return 'the proof reaches beyond the root'
@@ -97,7 +100,10 @@ export function leavesForRequest(
   const perPiece = shape.pieceLengthBytes / BLOCK_BYTES
   const first = request.index * 2 ** request.baseLayer
   const last = Math.min(blocks, (request.index + request.length) * 2 ** request.baseLayer)
-  return { start: Math.floor(first / perPiece) * perPiece, end: Math.min(blocks, Math.ceil(last / perPiece) * perPiece) }
+  return {
+    start: Math.floor(first / perPiece) * perPiece,
+    end: Math.min(blocks, Math.ceil(last / perPiece) * perPiece)
+  }
 }
 
 /** The tree of one file above its piece layer, for answering hash requests. Keeps two hashes per piece in memory. */
@@ -187,7 +193,10 @@ export function nodeOfReply(request: HashRequest, shape: TreeShape, reply: Uint8
   const defect = defectOfHashRequest(request, shape)
   if (defect !== undefined) throw fail('request', `not a request that can be answered: ${defect}`)
   if (reply.length !== replyLength(request)) {
-    throw fail('reply-length', `a reply to this request has ${replyLength(request)} bytes of hashes, not ${reply.length}`)
+    throw fail(
+      'reply-length',
+      `a reply to this request has ${replyLength(request)} bytes of hashes, not ${reply.length}`
+    )
   }
   const levels = rangeLevels(request)
   let level = request.baseLayer + levels

@@ -1,4 +1,11 @@
-import { BencodeDictionary, type BencodeValue, compareBytes, decodeBencode, type Encodable, encodeBencode } from './bencode.ts'
+import {
+  BencodeDictionary,
+  type BencodeValue,
+  compareBytes,
+  decodeBencode,
+  type Encodable,
+  encodeBencode
+} from './bencode.ts'
 import type { SwarmError } from './errors.ts'
 import { checkHybrid } from './hybrid.ts'
 import { isPieceLength, pieceCount } from './merkle.ts'
@@ -11,7 +18,8 @@ const UNSAFE = /[\u0000-\u001f\u007f/\\]/
 
 /** A file or folder name that is safe as it stands: refused, never repaired. @throws SwarmError `E_METAINFO`. */
 export function decodeSegment(bytes: Uint8Array, reason: 'name' | 'path-segment'): string {
-  const bad = (why: string): SwarmError => metainfoError(reason, `unsafe ${reason === 'name' ? 'name' : 'path segment'}: ${why}`)
+  const bad = (why: string): SwarmError =>
+    metainfoError(reason, `unsafe ${reason === 'name' ? 'name' : 'path segment'}: ${why}`)
   if (bytes.length === 0) throw bad('empty')
   if (bytes.length > METAINFO_BOUNDS.segmentBytes) throw bad(`more than ${METAINFO_BOUNDS.segmentBytes} bytes`)
   let text: string
@@ -49,7 +57,9 @@ function parseFile(entry: BencodeValue, path: string): { length: number; piecesR
     return { length, piecesRoot: undefined }
   }
   if (!(root instanceof Uint8Array) || root.length !== 32 || root.every((byte) => byte === 0)) {
-    throw metainfoError('pieces-root', 'a file with content has a pieces root of 32 bytes that are not all zero', { path })
+    throw metainfoError('pieces-root', 'a file with content has a pieces root of 32 bytes that are not all zero', {
+      path
+    })
   }
   return { length, piecesRoot: root }
 }
@@ -67,7 +77,8 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
     if (firstPiece > METAINFO_BOUNDS.pieces) {
       throw metainfoError('too-many-pieces', `more than ${METAINFO_BOUNDS.pieces} pieces`)
     }
-    if (totalBytes > METAINFO_BOUNDS.lengthBytes) throw metainfoError('total-length', 'the files are too large together')
+    if (totalBytes > METAINFO_BOUNDS.lengthBytes)
+      throw metainfoError('total-length', 'the files are too large together')
   }
   const walk = (folder: BencodeValue | undefined, prefix: string, depth: number): void => {
     if (!(folder instanceof BencodeDictionary)) {
@@ -115,12 +126,17 @@ export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
   if (!(nameBytes instanceof Uint8Array)) throw metainfoError('name', 'the torrent has no name')
   const name = decodeSegment(nameBytes, 'name')
   const pieceLength = info.get('piece length')
-  if (typeof pieceLength !== 'number' || !isPieceLength(pieceLength) || pieceLength > METAINFO_BOUNDS.pieceLengthBytes) {
+  if (
+    typeof pieceLength !== 'number' ||
+    !isPieceLength(pieceLength) ||
+    pieceLength > METAINFO_BOUNDS.pieceLengthBytes
+  ) {
     throw metainfoError('piece-length', 'the piece length is a power of two from 16 KiB to 512 MiB')
   }
   const files = parseTree(info.get('file tree'), pieceLength)
   const isPrivate = info.get('private')
-  if (isPrivate !== undefined && typeof isPrivate !== 'number') throw metainfoError('private', '"private" is not an integer')
+  if (isPrivate !== undefined && typeof isPrivate !== 'number')
+    throw metainfoError('private', '"private" is not an integer')
   const hybrid = checkHybrid(info, name, pieceLength, files)
   const last = files.at(-1)!
   return {
@@ -156,7 +172,8 @@ type TreeNode = Map<string, Encodable>
 /**
  * Builds a v2-only info dictionary: a pure function, the same spec in any order of files gives the same bytes.
  * A tree of one file at the root named as the torrent is a single-file torrent.
- * @throws SwarmError `E_METAINFO` as {@link parseInfo} does; `file-tree` for a path that is a file and a folder at once.
+ * @throws SwarmError `E_METAINFO` as {@link parseInfo} does; `file-tree` for a path that is a file and a folder at
+ * once.
  */
 export function buildInfo(spec: InfoSpec): TorrentInfo {
   const tree: TreeNode = new Map()

@@ -34,7 +34,11 @@ export function tryParseInfohash(text: string): Uint8Array | undefined {
 export function parseInfohash(text: string): Uint8Array {
   const infohash = tryParseInfohash(text)
   if (infohash !== undefined) return infohash
-  throw new SwarmError('E_METAINFO', 'infohash', 'a v2 infohash is "btmh:1220" followed by 64 lower-case hex characters')
+  throw new SwarmError(
+    'E_METAINFO',
+    'infohash',
+    'a v2 infohash is "btmh:1220" followed by 64 lower-case hex characters'
+  )
 }
 
 /** The 20 bytes that stand for a v2 infohash in handshakes, trackers, DHT and peer exchange (BEP 52). */

@@ -13,8 +13,8 @@ export interface LeafHasher {
 }
 
 /**
- * One block is hashed at a time, straight out of the chunk; only a block that spans chunks is copied. `sizeBytes`, where
- * known, sizes the result (up to 16 MiB at first, that is 8 GiB of data); it is a hint, not a check.
+ * One block is hashed at a time, straight out of the chunk; only a block that spans chunks is copied. `sizeBytes`,
+ * where known, sizes the result (up to 16 MiB at first, that is 8 GiB of data); it is a hint, not a check.
  */
 export default function createLeafHasher(_options?: unknown, sizeBytes?: number): LeafHasher {
   const expected = sizeBytes === undefined ? 0 : blockCount(sizeBytes) * HASH_BYTES

@@ -83,7 +83,8 @@ function parseV1Topic(value: string): Uint8Array {
  * @throws SwarmError `E_MAGNET` with a {@link MagnetReason}.
  */
 export function parseMagnetTopics(text: string): MagnetTopics {
-  if (text.length > MAX_MAGNET_CHARACTERS) throw fail('too-long', `a magnet link has at most ${MAX_MAGNET_CHARACTERS} characters`)
+  if (text.length > MAX_MAGNET_CHARACTERS)
+    throw fail('too-long', `a magnet link has at most ${MAX_MAGNET_CHARACTERS} characters`)
   if (!/^magnet:\?/i.test(text)) throw fail('scheme', 'a magnet link begins with "magnet:?"')
   let infohash: Uint8Array | undefined
   let infohashV1: Uint8Array | undefined
@@ -93,7 +94,10 @@ export function parseMagnetTopics(text: string): MagnetTopics {
   for (const parameter of text.slice(8).split('&')) {
     const equals = parameter.indexOf('=')
     if (equals < 0) continue
-    const key = parameter.slice(0, equals).toLowerCase().replace(/\.\d{1,4}$/, '')
+    const key = parameter
+      .slice(0, equals)
+      .toLowerCase()
+      .replace(/\.\d{1,4}$/, '')
     if (key !== 'xt' && key !== 'dn' && key !== 'tr' && key !== 'ws' && key !== 'x.pe') continue
     let value: string
     try {
@@ -115,7 +119,8 @@ export function parseMagnetTopics(text: string): MagnetTopics {
       else infohashV1 = hash
     } else if (value !== '') {
       if (++hintCount > MAX_HINTS) throw fail('too-many-hints', `a magnet link has at most ${MAX_HINTS} hints`)
-      if (value.length > MAX_HINT_CHARACTERS) throw fail('hint-too-long', `a hint has at most ${MAX_HINT_CHARACTERS} characters`)
+      if (value.length > MAX_HINT_CHARACTERS)
+        throw fail('hint-too-long', `a hint has at most ${MAX_HINT_CHARACTERS} characters`)
       hints[key].add(value)
     }
   }

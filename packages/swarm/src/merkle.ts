@@ -28,7 +28,7 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return sha256(pair)
 }
 
-/** The hash that stands for missing nodes at `level`: 32 zero bytes at level 0, the hash of two pads below otherwise. */
+/** The hash that stands for missing nodes at `level`: 32 zero bytes at level 0, else the hash of two pads below. */
 export function padHash(level: number): Uint8Array {
   for (let i = padHashes.length; i <= level; i++) padHashes.push(hashPair(padHashes[i - 1]!, padHashes[i - 1]!))
   return padHashes[level]!
@@ -40,7 +40,9 @@ const requireSize = (sizeBytes: number): void => {
 
 /** True for the piece lengths of BEP 52: powers of two, at least 16 KiB. */
 export const isPieceLength = (pieceLengthBytes: number): boolean =>
-  Number.isSafeInteger(pieceLengthBytes) && pieceLengthBytes >= BLOCK_BYTES && Number.isInteger(Math.log2(pieceLengthBytes))
+  Number.isSafeInteger(pieceLengthBytes) &&
+  pieceLengthBytes >= BLOCK_BYTES &&
+  Number.isInteger(Math.log2(pieceLengthBytes))
 
 const requirePieceLength = (pieceLengthBytes: number): void => {
   if (!isPieceLength(pieceLengthBytes)) {

@@ -5,7 +5,14 @@ import { METAINFO_BOUNDS, metainfoError, type TorrentInfo } from './torrent-info
 
 export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
 export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryFromHex, tryParseInfohash } from './infohash.ts'
-export { formatMagnet, type Magnet, type MagnetReason, type MagnetTopics, parseMagnet, parseMagnetTopics } from './magnet.ts'
+export {
+  formatMagnet,
+  type Magnet,
+  type MagnetReason,
+  type MagnetTopics,
+  parseMagnet,
+  parseMagnetTopics
+} from './magnet.ts'
 export {
   type CheckedPieceLayers,
   checkPieceLayers,
@@ -68,7 +75,7 @@ function trackersOf(root: BencodeDictionary): string[][] {
 }
 
 /**
- * Reads the bytes of a foreign `.torrent` file, v2 or hybrid, strictly; newlines after the root dictionary are tolerated.
+ * Reads the bytes of a foreign `.torrent` file, v2 or hybrid, strictly; newlines after the root are tolerated.
  * Piece layers that are there are proven against their roots; absent ones are listed in `pieceLayers.missing`.
  * At most 10,000,000 bytes; hashes two nodes per piece. Byte arrays are views into `bytes`.
  * @throws SwarmError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.

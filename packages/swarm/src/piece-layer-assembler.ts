@@ -6,8 +6,8 @@ const CHUNK_HASHES = 512
 
 /**
  * What {@link PieceLayerAssembler.accept} made of a reply. `refused`: the reply contradicts the root, its sender lied.
- * `conflict`: the chunks held without proof do not fold to the root; all of them are missing again, any of their senders
- * may be at fault.
+ * `conflict`: the chunks held without proof do not fold to the root; all of them are missing again, any of their
+ * senders may be at fault.
  */
 export type ReplyVerdict = 'proven' | 'held' | 'refused' | 'conflict'
 

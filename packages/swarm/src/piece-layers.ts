@@ -42,7 +42,8 @@ export function checkPieceLayers(
   const files = filesWithLayers(info)
   const layers = new Map<string, Uint8Array>()
   for (const [key, layer] of value.entries()) {
-    if (key.length !== HASH_BYTES) throw metainfoError('piece-layer-key', 'a key of "piece layers" is not 32 bytes long')
+    if (key.length !== HASH_BYTES)
+      throw metainfoError('piece-layer-key', 'a key of "piece layers" is not 32 bytes long')
     const root = toHex(key)
     const file = files.get(root)
     if (!(layer instanceof Uint8Array)) throw metainfoError('piece-layers', 'a piece layer is not a string', { root })
@@ -70,7 +71,7 @@ export function parsePieceLayers(
 }
 
 /**
- * The bencoded dictionary root → layer, with the entries that `info` needs and no others: a pure function of the torrent.
+ * The bencoded dictionary root → layer, with the entries that `info` needs and no others: a pure function.
  * @throws SwarmError `E_METAINFO`: `piece-layer-missing`, `piece-layer-length`, `piece-layer-root`.
  */
 export function encodePieceLayers(layers: PieceLayers, info: Pick<TorrentInfo, 'files' | 'pieceLength'>): Uint8Array {
@@ -78,14 +79,23 @@ export function encodePieceLayers(layers: PieceLayers, info: Pick<TorrentInfo, '
   for (const [root, file] of filesWithLayers(info)) {
     const layer = layers.get(root)
     if (layer === undefined) {
-      throw metainfoError('piece-layer-missing', 'a file larger than a piece has no piece layer', { path: file.path, root })
+      throw metainfoError('piece-layer-missing', 'a file larger than a piece has no piece layer', {
+        path: file.path,
+        root
+      })
     }
     if (layer.length !== file.pieceCount * HASH_BYTES) {
-      throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', { path: file.path, root })
+      throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', {
+        path: file.path,
+        root
+      })
     }
     const key = tryFromHex(root)!
     if (!verifyPieceLayer(layer, key, file.length, info.pieceLength)) {
-      throw metainfoError('piece-layer-root', 'a piece layer does not fold to its pieces root', { path: file.path, root })
+      throw metainfoError('piece-layer-root', 'a piece layer does not fold to its pieces root', {
+        path: file.path,
+        root
+      })
     }
     entries.set(key, layer)
   }

@@ -128,10 +128,16 @@ test('nesting costs no call stack', () => {
 
 describe('encoding', () => {
   test('keys are sorted by bytes, however they were given', () => {
-    const map = new Map<string | Uint8Array, Encodable>([[new Uint8Array([255]), 1], ['b', -2], [new Uint8Array(0), '']])
+    const map = new Map<string | Uint8Array, Encodable>([
+      [new Uint8Array([255]), 1],
+      ['b', -2],
+      [new Uint8Array(0), '']
+    ])
     expect(text(encodeBencode(map))).toBe('d0:0:1:bi-2e1:\xffi1ee')
     expect(text(encodeBencode({ 10: 1, 9: 2, ü: 3, gone: undefined }))).toBe('d2:10i1e1:9i2e2:\xc3\xbci3ee')
-    expect(text(encodeBencode([new RawBencode(bytes('d1:xle')), 2n ** 64n - 1n, -0]))).toBe('ld1:xlei18446744073709551615ei0ee')
+    expect(text(encodeBencode([new RawBencode(bytes('d1:xle')), 2n ** 64n - 1n, -0]))).toBe(
+      'ld1:xlei18446744073709551615ei0ee'
+    )
   })
 
   test.each<[string, Encodable]>([
@@ -139,7 +145,13 @@ describe('encoding', () => {
     ['an unsafe number', 2 ** 53],
     ['NaN', Number.NaN],
     ['a lone surrogate', '\ud800'],
-    ['equal keys', new Map<string | Uint8Array, Encodable>([['a', 1], [bytes('a'), 2]])],
+    [
+      'equal keys',
+      new Map<string | Uint8Array, Encodable>([
+        ['a', 1],
+        [bytes('a'), 2]
+      ])
+    ],
     ['null', null as unknown as Encodable],
     ['a function', (() => 1) as unknown as Encodable]
   ])('refuses %s', (_name, value) => {
@@ -173,11 +185,13 @@ test('property: what is encoded decodes, and encodes to the same bytes again', (
 })
 
 test('property: whatever is accepted is canonical; everything else is a SwarmError', () => {
-  const mutated = fc.tuple(values, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 })).map(([value, changes]) => {
-    const encoded = encodeBencode(value)
-    for (const [at, byte] of changes) encoded[at % encoded.length] = byte
-    return encoded
-  })
+  const mutated = fc
+    .tuple(values, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }))
+    .map(([value, changes]) => {
+      const encoded = encodeBencode(value)
+      for (const [at, byte] of changes) encoded[at % encoded.length] = byte
+      return encoded
+    })
   fc.assert(
     fc.property(fc.oneof(mutated, fc.uint8Array({ maxLength: 40 })), (input) => {
       let value: BencodeValue

@@ -45,7 +45,10 @@ const requests = fc
     const length = 2 ** Math.min(levels, height - base)
     const real = Math.ceil(blocks / 2 ** base)
     const index = Math.floor((position % real) / length) * length
-    return { file: fileOf(blocks, perPiece), request: { baseLayer: base, index, length, proofLayers: Math.min(proof, height - base - 1) } }
+    return {
+      file: fileOf(blocks, perPiece),
+      request: { baseLayer: base, index, length, proofLayers: Math.min(proof, height - base - 1) }
+    }
   })
 
 describe('property: any valid request', () => {
@@ -75,8 +78,13 @@ describe('property: any valid request', () => {
         const node = nodeOfReply(request, file.shape, file.answer(request))
         const blocks = file.leaves.length / HASH_BYTES
         if (node.index * 2 ** node.level >= blocks) return
-        const under = file.leaves.subarray(node.index * 2 ** node.level * HASH_BYTES, (node.index + 1) * 2 ** node.level * HASH_BYTES)
-        expect(node.hash).toEqual(pieceLayer(under, (under.length / HASH_BYTES) * BLOCK_BYTES, 2 ** node.level * BLOCK_BYTES))
+        const under = file.leaves.subarray(
+          node.index * 2 ** node.level * HASH_BYTES,
+          (node.index + 1) * 2 ** node.level * HASH_BYTES
+        )
+        expect(node.hash).toEqual(
+          pieceLayer(under, (under.length / HASH_BYTES) * BLOCK_BYTES, 2 ** node.level * BLOCK_BYTES)
+        )
       }),
       { numRuns: 200 }
     )
@@ -110,7 +118,10 @@ test('positions past the end are the pads of their layer', () => {
 test('leaves are asked for by whole pieces, and not at all where the piece layer suffices', () => {
   const { shape } = fileOf(33, 4)
   expect(leavesForRequest({ baseLayer: 0, index: 6, length: 2, proofLayers: 0 }, shape)).toEqual({ start: 4, end: 8 })
-  expect(leavesForRequest({ baseLayer: 1, index: 16, length: 2, proofLayers: 0 }, shape)).toEqual({ start: 32, end: 33 })
+  expect(leavesForRequest({ baseLayer: 1, index: 16, length: 2, proofLayers: 0 }, shape)).toEqual({
+    start: 32,
+    end: 33
+  })
   expect(leavesForRequest({ baseLayer: 2, index: 0, length: 16, proofLayers: 0 }, shape)).toBeUndefined()
 })
 

@@ -76,14 +76,20 @@ test('property: parse inverts format', () => {
 })
 
 test('property: any text is parsed or refused with a code', () => {
-  const part = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('&', '=', 'xt', 'urn:btmh:1220', V2, V1, 'urn:btih:', '%', 'tr.1', 'x.pe'))
+  const part = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('&', '=', 'xt', 'urn:btmh:1220', V2, V1, 'urn:btih:', '%', 'tr.1', 'x.pe')
+  )
   fc.assert(
-    fc.property(fc.array(part).map((parts) => `magnet:?${parts.join('')}`), (text) => {
-      try {
-        parseMagnetTopics(text)
-      } catch (error) {
-        expect(error).toBeInstanceOf(SwarmError)
+    fc.property(
+      fc.array(part).map((parts) => `magnet:?${parts.join('')}`),
+      (text) => {
+        try {
+          parseMagnetTopics(text)
+        } catch (error) {
+          expect(error).toBeInstanceOf(SwarmError)
+        }
       }
-    })
+    )
   )
 })

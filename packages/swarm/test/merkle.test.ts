@@ -37,10 +37,13 @@ test('pads: zero bytes at the leaves, pairs of pads above', () => {
   expect(hex(sha256(new Uint8Array(0)))).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
 })
 
-test.each([1, 16_383, 16_384, 16_385, 32_768, 32_769, 49_152, 65_537, 16_384 * 17 + 3])('the root of %i bytes', (size) => {
-  const data = seededBytes(size)
-  expect(hex(piecesRoot(leafLayer(data), size))).toBe(hex(slowRoot(data)))
-})
+test.each([1, 16_383, 16_384, 16_385, 32_768, 32_769, 49_152, 65_537, 16_384 * 17 + 3])(
+  'the root of %i bytes',
+  (size) => {
+    const data = seededBytes(size)
+    expect(hex(piecesRoot(leafLayer(data), size))).toBe(hex(slowRoot(data)))
+  }
+)
 
 test('an empty file has leaves of no bytes and no root', () => {
   expect(leafLayer(new Uint8Array(0))).toHaveLength(0)
@@ -76,7 +79,8 @@ describe('property: files of any size at any piece length', () => {
         const perPiece = (pieceLengthBytes / BLOCK_BYTES) * HASH_BYTES
         for (let piece = 0; piece * perPiece < leaves.length; piece++) {
           const own = pieceHash(leaves.subarray(piece * perPiece, (piece + 1) * perPiece), sizeBytes, pieceLengthBytes)
-          const expected = sizeBytes > pieceLengthBytes ? layer.subarray(piece * HASH_BYTES, (piece + 1) * HASH_BYTES) : root
+          const expected =
+            sizeBytes > pieceLengthBytes ? layer.subarray(piece * HASH_BYTES, (piece + 1) * HASH_BYTES) : root
           expect(hex(own)).toBe(hex(expected))
         }
         if (sizeBytes <= pieceLengthBytes) {

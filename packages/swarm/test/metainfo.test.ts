@@ -30,9 +30,12 @@ const spec = (change: Partial<InfoSpec> = {}): InfoSpec => ({
 const root = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
 
 describe('malformed torrents, one defect each', () => {
-  test.each(TORRENT_CASES.map(({ name, bytes, expected }) => [name, expected, bytes] as const))('%s: %s', (_name, expected, bytes) => {
-    expect(errorOf(() => parseTorrent(bytes)).replace('no error', 'loads')).toBe(expected)
-  })
+  test.each(TORRENT_CASES.map(({ name, bytes, expected }) => [name, expected, bytes] as const))(
+    '%s: %s',
+    (_name, expected, bytes) => {
+      expect(errorOf(() => parseTorrent(bytes)).replace('no error', 'loads')).toBe(expected)
+    }
+  )
 
   test('absent layers are named', () => {
     const { bytes } = TORRENT_CASES.find(({ name }) => name === 'incomplete piece layers')!
@@ -42,7 +45,10 @@ describe('malformed torrents, one defect each', () => {
   test('a hybrid has both infohashes', () => {
     const { info } = parseTorrent(TORRENT_CASES.find(({ name }) => name === 'hybrid')!.bytes)
     expect(toHex(info.infohashV1!)).toBe(createHash('sha1').update(info.infoBytes).digest('hex'))
-    expect(info.files.map(({ path, firstPiece, pieceCount }) => [path, firstPiece, pieceCount])).toEqual([['a', 0, 2], ['b', 2, 1]])
+    expect(info.files.map(({ path, firstPiece, pieceCount }) => [path, firstPiece, pieceCount])).toEqual([
+      ['a', 0, 2],
+      ['b', 2, 1]
+    ])
   })
 })
 
@@ -64,15 +70,45 @@ describe('building', () => {
       ['a-b', 1, 2],
       ['b', 3, 1]
     ])
-    expect([info.pieceCount, info.totalBytes, info.singleFile, info.private, info.infohashV1]).toEqual([4, 131_074, false, false, undefined])
+    expect([info.pieceCount, info.totalBytes, info.singleFile, info.private, info.infohashV1]).toEqual([
+      4,
+      131_074,
+      false,
+      false,
+      undefined
+    ])
     expect(toHex(info.infohash)).toBe(createHash('sha256').update(info.infoBytes).digest('hex'))
   })
 
   test.each<[string, Partial<InfoSpec>]>([
     ['E_METAINFO file-tree', { files: [] }],
-    ['E_METAINFO file-tree', { files: [{ path: 'a', length: 0 }, { path: 'a', length: 0 }] }],
-    ['E_METAINFO file-tree', { files: [{ path: 'a', length: 0 }, { path: 'a/b', length: 0 }] }],
-    ['E_METAINFO file-tree', { files: [{ path: 'a/b', length: 0 }, { path: 'a', length: 0 }] }],
+    [
+      'E_METAINFO file-tree',
+      {
+        files: [
+          { path: 'a', length: 0 },
+          { path: 'a', length: 0 }
+        ]
+      }
+    ],
+    [
+      'E_METAINFO file-tree',
+      {
+        files: [
+          { path: 'a', length: 0 },
+          { path: 'a/b', length: 0 }
+        ]
+      }
+    ],
+    [
+      'E_METAINFO file-tree',
+      {
+        files: [
+          { path: 'a/b', length: 0 },
+          { path: 'a', length: 0 }
+        ]
+      }
+    ],
     ['E_METAINFO path-segment', { files: [{ path: '', length: 0 }] }],
     ['E_METAINFO path-segment', { files: [{ path: '/a', length: 0 }] }],
     ['E_METAINFO path-segment', { files: [{ path: 'a/../b', length: 0 }] }],
@@ -91,7 +127,11 @@ describe('building', () => {
   })
 
   test('property: any order of files gives the same bytes, and reading them gives the files back', () => {
-    const segment = fc.string({ unit: fc.constantFrom('a', 'b', '-', '.x', 'é', '模', '😀', ' '), minLength: 1, maxLength: 3 })
+    const segment = fc.string({
+      unit: fc.constantFrom('a', 'b', '-', '.x', 'é', '模', '😀', ' '),
+      minLength: 1,
+      maxLength: 3
+    })
     const files = fc.uniqueArray(fc.tuple(fc.array(segment, { minLength: 1, maxLength: 3 }), fc.nat(200_000)), {
       maxLength: 8,
       minLength: 1,
@@ -152,12 +192,22 @@ describe('.torrent files', () => {
     const webseeds = ['http://127.0.0.1:8080/', 'ftp://127.0.0.1/', 'nonsense']
     const torrent = parseTorrent(encodeTorrent(info, layers, { trackers, webseeds, createdBy: 'test' }))
     expect(torrent).toEqual({ info, pieceLayers: { layers, missing: [] }, trackers, webseeds: webseeds.slice(0, 1) })
-    expect(parseTorrent(encodeTorrent(info, layers, { trackers: [['http://127.0.0.1/']] })).trackers).toEqual([['http://127.0.0.1/']])
+    expect(parseTorrent(encodeTorrent(info, layers, { trackers: [['http://127.0.0.1/']] })).trackers).toEqual([
+      ['http://127.0.0.1/']
+    ])
     expect(parseTorrent(encodeTorrent(info, layers)).trackers).toEqual([])
   })
 
   test('the infohash is over the bytes as received, unknown keys included', () => {
-    const more = encodeBencode({ info: { 'file tree': { a: { '': { length: 0 } } }, 'meta version': 2, name: 'a', 'piece length': 16_384, zz: [1, {}] } })
+    const more = encodeBencode({
+      info: {
+        'file tree': { a: { '': { length: 0 } } },
+        'meta version': 2,
+        name: 'a',
+        'piece length': 16_384,
+        zz: [1, {}]
+      }
+    })
     const parsed = parseTorrent(more).info
     expect(toHex(parsed.infohash)).toBe(createHash('sha256').update(more.subarray(7, -1)).digest('hex'))
     expect(parsed.singleFile).toBe(true)
@@ -170,7 +220,14 @@ describe('.torrent files', () => {
 
   test('property: a mutated torrent loads or is refused with a code', () => {
     const originals = TORRENT_CASES.map(({ bytes }) => bytes)
-    const edit = fc.record({ at: fc.nat(), remove: fc.nat(5), insert: fc.oneof(fc.uint8Array({ maxLength: 4 }), fc.constantFrom('e', 'le', 'de', 'i-1e', '0:', 'd', 'l', '9999:').map((text) => new TextEncoder().encode(text))) })
+    const edit = fc.record({
+      at: fc.nat(),
+      remove: fc.nat(5),
+      insert: fc.oneof(
+        fc.uint8Array({ maxLength: 4 }),
+        fc.constantFrom('e', 'le', 'de', 'i-1e', '0:', 'd', 'l', '9999:').map((text) => new TextEncoder().encode(text))
+      )
+    })
     fc.assert(
       fc.property(fc.constantFrom(...originals), fc.array(edit, { minLength: 1, maxLength: 4 }), (original, edits) => {
         let bytes = original
@@ -197,7 +254,14 @@ test('infohash texts', () => {
   expect(text).toBe('btmh:1220000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f')
   expect(parseInfohash(text)).toEqual(hash)
   expect(truncateInfohash(hash)).toEqual(hash.subarray(0, 20))
-  for (const bad of ['', text.toUpperCase(), `${text}0`, text.slice(0, -1), `urn:${text}`, text.replace('1220', '1114')]) {
+  for (const bad of [
+    '',
+    text.toUpperCase(),
+    `${text}0`,
+    text.slice(0, -1),
+    `urn:${text}`,
+    text.replace('1220', '1114')
+  ]) {
     expect(tryParseInfohash(bad)).toBeUndefined()
     expect(errorOf(() => parseInfohash(bad))).toBe('E_METAINFO infohash')
   }

@@ -15,7 +15,10 @@ function fileOf(pieces: number) {
 }
 
 test('property: chunks in any order, with or without proofs, give the layer', () => {
-  const pieceCounts = fc.oneof(fc.integer({ min: 2, max: 2_100 }), fc.constantFrom(2, 511, 512, 513, 1_024, 1_025, 2_049))
+  const pieceCounts = fc.oneof(
+    fc.integer({ min: 2, max: 2_100 }),
+    fc.constantFrom(2, 511, 512, 513, 1_024, 1_025, 2_049)
+  )
   fc.assert(
     fc.property(pieceCounts, fc.boolean(), fc.boolean(), (pieces, proofs, reversed) => {
       const file = fileOf(pieces)
@@ -71,5 +74,7 @@ test('foreign replies and files without a layer', () => {
   const foreign = { baseLayer: 0, index: 0, length: 2, proofLayers: 0 }
   expect(errorOf(() => assembler.accept(foreign, file.answer(foreign)))).toBe('E_MERKLE request')
   expect(errorOf(() => assembler.accept({ ...foreign, index: 4_096 }, new Uint8Array(64)))).toBe('E_MERKLE request')
-  expect(errorOf(() => new PieceLayerAssembler(file.root, { sizeBytes: 5, pieceLengthBytes: BLOCK_BYTES }))).toBe('E_MERKLE size')
+  expect(errorOf(() => new PieceLayerAssembler(file.root, { sizeBytes: 5, pieceLengthBytes: BLOCK_BYTES }))).toBe(
+    'E_MERKLE size'
+  )
 })

@@ -7,9 +7,13 @@ test('the example under "Trees, metainfo and magnets" prints what its comments s
   const code = /## Trees, metainfo and magnets[\s\S]*?```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((match) => match[1])
   expect(expected).toHaveLength(4)
-  const output = execFileSync(process.execPath, ['--conditions=svc-source', '--input-type=module-typescript', '-e', code], {
-    cwd: new URL('..', import.meta.url),
-    encoding: 'utf8'
-  })
+  const output = execFileSync(
+    process.execPath,
+    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
+    {
+      cwd: new URL('..', import.meta.url),
+      encoding: 'utf8'
+    }
+  )
   expect(output.trimEnd().split('\n')).toEqual(expected)
 })

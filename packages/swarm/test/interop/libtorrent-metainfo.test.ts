@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { leafLayer, pieceLayer, piecesRoot } from '../../src/merkle.ts'
-import { buildInfo, encodeTorrent, filesWithLayers, formatMagnet, parseMagnet, parseTorrent, toHex } from '../../src/metainfo.ts'
+import {
+  buildInfo,
+  encodeTorrent,
+  filesWithLayers,
+  formatMagnet,
+  parseMagnet,
+  parseTorrent,
+  toHex
+} from '../../src/metainfo.ts'
 import { TORRENT_CASES } from '../malformed-torrents.ts'
 import { seededBytes } from '../seeded-bytes.ts'
 import { askLibtorrent, skipLibtorrent } from './libtorrent-metainfo.ts'
@@ -26,17 +34,30 @@ const FOLDERS: readonly { readonly name: string; readonly pieceLength: number; r
   {
     name: 'piece-counts',
     pieceLength: KIB16,
-    files: Object.fromEntries([511, 512, 513, 1_024, 1_025].map((count) => [`${count}`, seededBytes(count * KIB16 - 5, count)]))
+    files: Object.fromEntries(
+      [511, 512, 513, 1_024, 1_025].map((count) => [`${count}`, seededBytes(count * KIB16 - 5, count)])
+    )
   },
   {
     name: 'twins',
     pieceLength: KIB16,
-    files: { a: seededBytes(50_000), 'b/a': seededBytes(50_000), 'b/c': new Uint8Array(50_000), z: new Uint8Array(32_768) }
+    files: {
+      a: seededBytes(50_000),
+      'b/a': seededBytes(50_000),
+      'b/c': new Uint8Array(50_000),
+      z: new Uint8Array(32_768)
+    }
   },
   {
     name: 'ünïcode-模型',
     pieceLength: KIB16,
-    files: { 'ß/モデル.gguf': seededBytes(40_000), 'a-b': seededBytes(9), 'a/b': seededBytes(10), 'a b/+&=#%.txt': seededBytes(11), '😀': seededBytes(3) }
+    files: {
+      'ß/モデル.gguf': seededBytes(40_000),
+      'a-b': seededBytes(9),
+      'a/b': seededBytes(10),
+      'a b/+&=#%.txt': seededBytes(11),
+      '😀': seededBytes(3)
+    }
   },
   { name: 'deep', pieceLength: KIB16, files: { [`${'d/'.repeat(31)}file`]: seededBytes(20_000), top: seededBytes(1) } }
 ]
@@ -77,7 +98,9 @@ describe.skipIf(skipLibtorrent)('against libtorrent', () => {
         const created = answers[i]!
         expect(created.infoHex, name).toBe(toHex(info.infoBytes))
         expect(created.infohash, name).toBe(toHex(info.infohash))
-        const roots = Object.fromEntries(info.files.map((file) => [file.path, file.piecesRoot ? toHex(file.piecesRoot) : null]))
+        const roots = Object.fromEntries(
+          info.files.map((file) => [file.path, file.piecesRoot ? toHex(file.piecesRoot) : null])
+        )
         expect(created.roots, name).toEqual(roots)
         const needed = [...filesWithLayers(info).keys()].map((key) => [key, toHex(layers.get(key)!)])
         expect(created.layers, name).toEqual(Object.fromEntries(needed))
@@ -85,7 +108,11 @@ describe.skipIf(skipLibtorrent)('against libtorrent', () => {
         expect(loaded.infohash, name).toBe(toHex(info.infohash))
         const none = '0'.repeat(64)
         expect(loaded.files, name).toEqual(
-          info.files.map((file) => [`${name}/${file.path}`, file.length, file.piecesRoot ? toHex(file.piecesRoot) : none])
+          info.files.map((file) => [
+            `${name}/${file.path}`,
+            file.length,
+            file.piecesRoot ? toHex(file.piecesRoot) : none
+          ])
         )
       }
     } finally {

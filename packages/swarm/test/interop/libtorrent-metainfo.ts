@@ -9,9 +9,7 @@ const installed = spawnSync(PYTHON, ['-c', 'import libtorrent']).status === 0
 export const skipLibtorrent: boolean = !installed && process.env['SVC_REQUIRE_INTEROP'] !== '1'
 
 export type LibtorrentRequest =
-  | { readonly create: string; readonly pieceLength: number }
-  | { readonly load: string }
-  | { readonly magnet: string }
+  { readonly create: string; readonly pieceLength: number } | { readonly load: string } | { readonly magnet: string }
 
 export interface LibtorrentAnswer {
   readonly error?: string
@@ -34,5 +32,8 @@ export function askLibtorrent(requests: readonly LibtorrentRequest[]): Libtorren
     maxBuffer: 2 ** 28
   })
   if (run.status !== 0) throw new Error(`libtorrent helper failed: ${run.stderr}`, { cause: run.error })
-  return run.stdout.trim().split('\n').map((line) => JSON.parse(line) as LibtorrentAnswer)
+  return run.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as LibtorrentAnswer)
 }
