@@ -1,6 +1,6 @@
 /**
- * Reduces the licence texts of an SPDX package to `src/licence-texts.ts`: a dictionary of words, and per text its words as
- * base64 of LEB128 indexes into it. Run with `node --conditions=svc-source scripts/licence-texts.ts`.
+ * Reduces the licence texts of an SPDX package to `src/licence-texts.ts`: a dictionary of words, and per text its words
+ * as base64 of LEB128 indexes into it. Run with `node --conditions=svc-source scripts/licence-texts.ts`.
  */
 import { writeFileSync } from 'node:fs'
 import licences from 'spdx-license-list/full.js'
@@ -8,12 +8,52 @@ import { licenceWords } from '../src/licence-words.ts'
 
 /** Licences that model repositories really carry. With all of SPDX the matcher names look-alikes. */
 const IDS = [
-  '0BSD', 'AFL-3.0', 'AGPL-3.0-only', 'Apache-2.0', 'Artistic-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BSL-1.0', 'CC-BY-3.0',
-  'CC-BY-4.0', 'CC-BY-NC-4.0', 'CC-BY-NC-ND-4.0', 'CC-BY-NC-SA-4.0', 'CC-BY-ND-4.0', 'CC-BY-SA-3.0', 'CC-BY-SA-4.0',
-  'CC0-1.0', 'CDLA-Permissive-1.0', 'CDLA-Permissive-2.0', 'CDLA-Sharing-1.0', 'ECL-2.0', 'EPL-1.0', 'EPL-2.0', 'EUPL-1.1',
-  'EUPL-1.2', 'GFDL-1.3-only', 'GPL-2.0-only', 'GPL-3.0-only', 'ISC', 'LGPL-2.1-only', 'LGPL-3.0-only', 'LPPL-1.3c', 'MIT',
-  'MIT-0', 'MPL-2.0', 'MS-PL', 'NCSA', 'ODC-By-1.0', 'ODbL-1.0', 'OFL-1.1', 'OSL-3.0', 'PDDL-1.0', 'PostgreSQL', 'Unlicense',
-  'WTFPL', 'Zlib'
+  '0BSD',
+  'AFL-3.0',
+  'AGPL-3.0-only',
+  'Apache-2.0',
+  'Artistic-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BSL-1.0',
+  'CC-BY-3.0',
+  'CC-BY-4.0',
+  'CC-BY-NC-4.0',
+  'CC-BY-NC-ND-4.0',
+  'CC-BY-NC-SA-4.0',
+  'CC-BY-ND-4.0',
+  'CC-BY-SA-3.0',
+  'CC-BY-SA-4.0',
+  'CC0-1.0',
+  'CDLA-Permissive-1.0',
+  'CDLA-Permissive-2.0',
+  'CDLA-Sharing-1.0',
+  'ECL-2.0',
+  'EPL-1.0',
+  'EPL-2.0',
+  'EUPL-1.1',
+  'EUPL-1.2',
+  'GFDL-1.3-only',
+  'GPL-2.0-only',
+  'GPL-3.0-only',
+  'ISC',
+  'LGPL-2.1-only',
+  'LGPL-3.0-only',
+  'LPPL-1.3c',
+  'MIT',
+  'MIT-0',
+  'MPL-2.0',
+  'MS-PL',
+  'NCSA',
+  'ODC-By-1.0',
+  'ODbL-1.0',
+  'OFL-1.1',
+  'OSL-3.0',
+  'PDDL-1.0',
+  'PostgreSQL',
+  'Unlicense',
+  'WTFPL',
+  'Zlib'
 ]
 
 /** Texts that are in use besides the one that SPDX holds. */

@@ -8,32 +8,53 @@ export const MAX_CONFIG_DEPTH = 32
 const OWN_FIELDS_BYTES = 4096
 const MAX_FAMILY_CHARS = 128
 
-const CONTEXT_KEYS = ['max_position_embeddings', 'n_positions', 'n_ctx', 'max_seq_len', 'max_sequence_length', 'seq_length']
+const CONTEXT_KEYS = [
+  'max_position_embeddings',
+  'n_positions',
+  'n_ctx',
+  'max_seq_len',
+  'max_sequence_length',
+  'seq_length'
+]
 /** Where multimodal models keep the configuration of their language model. */
 const TEXT_CONFIG_KEYS = ['text_config', 'llm_config', 'language_config']
 
 const encoder = new TextEncoder()
 
 /**
- * Reads the root `config.json`: the quant word, the family and the context length. Its text is kept verbatim, whatever it says,
- * as long as it is UTF-8 and fits into the model config. Never throws on content:
+ * Reads the root `config.json`: the quant word, the family and the context length. Its text is kept verbatim, whatever
+ * it says, as long as it is UTF-8 and fits into the model config. Never throws on content:
  * - not UTF-8, or longer than 1 MiB (pass `undefined`): no facts and not kept, with a warning;
  * - not a JSON object, or deeper than {@link MAX_CONFIG_DEPTH}: kept, no facts, with a warning. The bare words `NaN` and
  *   `Infinity`, which Python's writer emits, are tolerated as values.
  */
 export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
   if (!bytes || bytes.length > MAX_CONFIG_BYTES)
-    return { warnings: [warning('config-unreadable', `config.json has more than ${MAX_CONFIG_BYTES} bytes: it was neither looked into nor kept`)] }
+    return {
+      warnings: [
+        warning(
+          'config-unreadable',
+          `config.json has more than ${MAX_CONFIG_BYTES} bytes: it was neither looked into nor kept`
+        )
+      ]
+    }
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    return { warnings: [warning('config-unreadable', 'config.json is not UTF-8 text: it was neither looked into nor kept')] }
+    return {
+      warnings: [warning('config-unreadable', 'config.json is not UTF-8 text: it was neither looked into nor kept')]
+    }
   }
   const fits = encoder.encode(JSON.stringify(text)).length <= MAX_CONFIG_BYTES - OWN_FIELDS_BYTES
-  const warnings = fits ? [] : [warning('config-not-kept', 'config.json is too long for its text to travel with the artifact')]
+  const warnings = fits
+    ? []
+    : [warning('config-not-kept', 'config.json is too long for its text to travel with the artifact')]
   const root = tryParseObject(text)
-  if (typeof root === 'string') warnings.push(warning('config-unreadable', `config.json ${root}: quant, family and context length are taken from elsewhere`))
+  if (typeof root === 'string')
+    warnings.push(
+      warning('config-unreadable', `config.json ${root}: quant, family and context length are taken from elsewhere`)
+    )
   return { ...(fits ? { upstream: text } : {}), ...(typeof root === 'string' ? {} : factsOf(root)), warnings }
 }
 
@@ -57,9 +78,13 @@ function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'qu
   const quantization = getObject(root, 'quantization_config')
   const quant = quantization && configQuant(getText(quantization, 'quant_method'), getText(quantization, 'format'))
   const architectures = get(root, 'architectures')
-  const family = [get(root, 'model_type'), ...(Array.isArray(architectures) ? architectures.slice(0, 1) : [])].find(isFamily)
+  const family = [get(root, 'model_type'), ...(Array.isArray(architectures) ? architectures.slice(0, 1) : [])].find(
+    isFamily
+  )
   const nested = TEXT_CONFIG_KEYS.map((key) => getObject(root, key)).filter((object) => object !== undefined)
-  const contextLength = [root, ...nested].flatMap((object) => CONTEXT_KEYS.map((key) => get(object, key))).find(isContextLength)
+  const contextLength = [root, ...nested]
+    .flatMap((object) => CONTEXT_KEYS.map((key) => get(object, key)))
+    .find(isContextLength)
   return {
     ...(quant === undefined ? {} : { quant }),
     ...(family === undefined ? {} : { family }),

@@ -18,7 +18,9 @@ const ARRAY = 9
 const BEYOND = Symbol('beyond')
 class Malformed extends Error {}
 
-/** Walks key/values and keeps nothing of what it skips. Every step consumes bytes, so hostile counts end with the bytes. */
+/**
+ * Walks key/values and keeps nothing of what it skips. Every step consumes bytes, so hostile counts end with the bytes.
+ */
 class Walker {
   offset = 4
   private readonly view: DataView
@@ -35,7 +37,8 @@ class Walker {
 
   /** Moves on and gives the place that was left. */
   take(lengthBytes: number): number {
-    if (lengthBytes > this.sizeBytes - this.offset) throw new Malformed(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
+    if (lengthBytes > this.sizeBytes - this.offset)
+      throw new Malformed(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
     if (lengthBytes > this.bytes.length - this.offset) throw BEYOND
     const at = this.offset
     this.offset += lengthBytes
@@ -88,7 +91,8 @@ class Walker {
   }
 
   private skipArray(depth: number): undefined {
-    if (depth > MAX_ARRAY_DEPTH) throw new Malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
+    if (depth > MAX_ARRAY_DEPTH)
+      throw new Malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
     const type = this.u32()
     const count = this.count()
     if (type === STRING) for (let i = 0; i < count; i++) this.take(this.count())
@@ -104,14 +108,23 @@ function fixedBytes(type: number, offset: number): number {
 }
 
 /**
- * Reads the general key/values at the beginning of a GGUF (version 1 to 3, either byte order). `head` is the beginning of the
- * file, at most a megabyte is of use; what lies beyond is unknown (`complete: false`), not an error.
+ * Reads the general key/values at the beginning of a GGUF (version 1 to 3, either byte order). `head` is the beginning
+ * of the file, at most a megabyte is of use; what lies beyond is unknown (`complete: false`), not an error.
  */
 export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary | HeaderProblem {
-  const problem = (text: string): HeaderProblem => ({ format: 'unreadable', problem: text, looksLike: looksLike(head, sizeBytes) })
-  if (head.length < 4 || head[0] !== 0x47 || head[1] !== 0x47 || head[2] !== 0x55 || head[3] !== 0x46) return problem('the magic "GGUF" is missing')
+  const problem = (text: string): HeaderProblem => ({
+    format: 'unreadable',
+    problem: text,
+    looksLike: looksLike(head, sizeBytes)
+  })
+  if (head.length < 4 || head[0] !== 0x47 || head[1] !== 0x47 || head[2] !== 0x55 || head[3] !== 0x46)
+    return problem('the magic "GGUF" is missing')
   const walker = new Walker(head, sizeBytes)
-  const cut = (text: string): HeaderProblem => ({ format: 'unreadable', problem: text, looksLike: 'a damaged or truncated GGUF file' })
+  const cut = (text: string): HeaderProblem => ({
+    format: 'unreadable',
+    problem: text,
+    looksLike: 'a damaged or truncated GGUF file'
+  })
   const found = new Map<string, string | number>()
   let complete = false
   try {
@@ -126,7 +139,8 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
       const key = walker.key()
       const value = walker.value(walker.u32())
       if (key === undefined || value === undefined || found.has(key)) continue
-      if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS)) found.set(key, value)
+      if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS))
+        found.set(key, value)
     }
     complete = true
   } catch (error) {

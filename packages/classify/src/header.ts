@@ -6,5 +6,8 @@ import type { HeaderSummary, ReadAt, RequiredRead } from './types.ts'
  * The header of one weights file, as `facts.headers` wants it. What cannot be read is a value (`format: 'unreadable'`).
  * @throws only what `readAt` throws.
  */
-export const readHeader = (read: RequiredRead<'gguf-head' | 'safetensors-header'>, readAt: ReadAt): Promise<HeaderSummary> =>
+export const readHeader = (
+  read: RequiredRead<'gguf-head' | 'safetensors-header'>,
+  readAt: ReadAt
+): Promise<HeaderSummary> =>
   read.what === 'gguf-head' ? readGgufHead(readAt, read.sizeBytes) : readSafetensorsHeader(readAt, read.sizeBytes)

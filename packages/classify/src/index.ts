@@ -27,7 +27,15 @@ export {
   SPEC_VERSION,
   TABLE
 } from './table.ts'
-export { type PlannedTarFile, planTar, type TarFile, type TarPlan, tarSizeBytes, type TarSource, writeTar } from './tar.ts'
+export {
+  type PlannedTarFile,
+  planTar,
+  type TarFile,
+  type TarPlan,
+  tarSizeBytes,
+  type TarSource,
+  writeTar
+} from './tar.ts'
 export type {
   ArtifactPlan,
   ConfigFacts,

@@ -49,8 +49,8 @@ const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * A strict incremental JSON reader (RFC 8259): accepts what `JSON.parse` accepts of well-formed UTF-8 within the depth, in any
- * chunking, and builds nothing. For texts of which only a sum is wanted: a safetensors header may have 100 MB.
+ * A strict incremental JSON reader (RFC 8259): accepts what `JSON.parse` accepts of well-formed UTF-8 within the depth,
+ * in any chunking, and builds nothing. For texts of which only a sum is wanted: a safetensors header may have 100 MB.
  */
 export class JsonScanner {
   private state = VALUE
@@ -75,7 +75,10 @@ export class JsonScanner {
     this.token = new Uint8Array(options.maxTextBytes)
   }
 
-  /** @throws ClassifyError `E_BAD_JSON`, `details.reason` `syntax`, `utf-8` or `depth`; the scanner is of no use afterwards. */
+  /**
+   * @throws ClassifyError `E_BAD_JSON`, `details.reason` `syntax`, `utf-8` or `depth`; the scanner is of no use
+   * afterwards.
+   */
   push(chunk: Uint8Array): void {
     this.checkUtf8(chunk, true)
     let i = 0
@@ -144,7 +147,8 @@ export class JsonScanner {
         return i + 1
       case HEX:
         this.keep(byte)
-        if (!isDigit(byte) && !((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)) this.fail(i, 'has a malformed \\u escape')
+        if (!isDigit(byte) && !((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66))
+          this.fail(i, 'has a malformed \\u escape')
         if (--this.hexLeft === 0) this.state = STRING
         return i + 1
       case WORD:
@@ -218,7 +222,9 @@ export class JsonScanner {
 
   private open(object: boolean): void {
     if (this.stack.length >= this.options.maxDepth)
-      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${this.options.maxDepth}`, { reason: 'depth' })
+      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${this.options.maxDepth}`, {
+        reason: 'depth'
+      })
     this.stack.push(object)
     this.state = object ? KEY_OR_END : VALUE_OR_END
     if (object) this.events.startObject()
@@ -273,13 +279,45 @@ export class JsonScanner {
     const digit = isDigit(byte)
     const exponent = byte === 0x65 || byte === 0x45
     const next =
-      this.state === MINUS ? (byte === 0x30 ? ZERO : digit ? INTEGER : undefined)
-      : this.state === ZERO ? (byte === 0x2e ? POINT : exponent ? EXPONENT : undefined)
-      : this.state === INTEGER ? (digit ? INTEGER : byte === 0x2e ? POINT : exponent ? EXPONENT : undefined)
-      : this.state === POINT ? (digit ? FRACTION : undefined)
-      : this.state === FRACTION ? (digit ? FRACTION : exponent ? EXPONENT : undefined)
-      : this.state === EXPONENT ? (digit ? EXPONENT_DIGITS : byte === 0x2b || byte === 0x2d ? EXPONENT_SIGN : undefined)
-      : digit ? EXPONENT_DIGITS : undefined
+      this.state === MINUS
+        ? byte === 0x30
+          ? ZERO
+          : digit
+            ? INTEGER
+            : undefined
+        : this.state === ZERO
+          ? byte === 0x2e
+            ? POINT
+            : exponent
+              ? EXPONENT
+              : undefined
+          : this.state === INTEGER
+            ? digit
+              ? INTEGER
+              : byte === 0x2e
+                ? POINT
+                : exponent
+                  ? EXPONENT
+                  : undefined
+            : this.state === POINT
+              ? digit
+                ? FRACTION
+                : undefined
+              : this.state === FRACTION
+                ? digit
+                  ? FRACTION
+                  : exponent
+                    ? EXPONENT
+                    : undefined
+                : this.state === EXPONENT
+                  ? digit
+                    ? EXPONENT_DIGITS
+                    : byte === 0x2b || byte === 0x2d
+                      ? EXPONENT_SIGN
+                      : undefined
+                  : digit
+                    ? EXPONENT_DIGITS
+                    : undefined
     if (next === undefined) return false
     this.state = next
     return true

@@ -43,8 +43,8 @@ function knownTexts(): readonly Known[] {
 export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareNames)
 
 /**
- * The SPDX id of a licence text, or undefined when it is none of the curated ones or not clearly one of them: Dice similarity of
- * word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (decisions §3).
+ * The SPDX id of a licence text, or undefined when it is none of the curated ones or not clearly one of them: Dice
+ * similarity of word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (decisions §3).
  */
 export function detectLicence(text: string): string | undefined {
   const words = bigramsOf(licenceWords(text))
@@ -52,7 +52,8 @@ export function detectLicence(text: string): string | undefined {
   let second = 0
   for (const candidate of knownTexts()) {
     // The score that lengths alone allow: most candidates need no comparison.
-    if ((2 * Math.min(words.total, candidate.total)) / (words.total + candidate.total) < MIN_SIMILARITY - MIN_LEAD) continue
+    if ((2 * Math.min(words.total, candidate.total)) / (words.total + candidate.total) < MIN_SIMILARITY - MIN_LEAD)
+      continue
     const score = dice(words, candidate)
     if (candidate.id === best.id) best = { id: best.id, score: Math.max(best.score, score) }
     else if (score > best.score) [best, second] = [{ id: candidate.id, score }, best.score]
@@ -73,10 +74,11 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The annotations `svc.license` (an SPDX expression: sorted ids joined with ` AND `) and `svc.license.file.<path>` (the texts).
+ * The annotations `svc.license` (an SPDX expression: sorted ids joined with ` AND `) and `svc.license.file.<path>` (the
+ * texts).
  *
- * A text that is larger than 256 KiB or not UTF-8 is named by its `LicenseRef` and not kept; texts beyond
- * {@link MAX_TEXTS_BYTES} in all, counted in path order, are named and not kept; each with a warning. Empty files name nothing.
+ * A text that is larger than 256 KiB or not UTF-8 is named by its `LicenseRef` and not kept; texts beyond {@link
+ * MAX_TEXTS_BYTES} in all, counted in path order, are named and not kept; each with a warning. Empty files name nothing.
  * @throws ClassifyError `E_MISSING_FACT` when a licence file of the recognition was not supplied.
  */
 export function licenceAnnotations(recognition: Recognition, facts: readonly LicenceFact[]): LicenceAnnotations {
@@ -87,21 +89,38 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
   let budget = MAX_TEXTS_BYTES
   for (const { name, sizeBytes, detect } of sortedByName(recognition.licences)) {
     const fact = byName.get(name)
-    if (!fact) throw new ClassifyError('E_MISSING_FACT', `the licence file ${name} was not read; requiredReads lists what is needed`, { name })
+    if (!fact)
+      throw new ClassifyError(
+        'E_MISSING_FACT',
+        `the licence file ${name} was not read; requiredReads lists what is needed`,
+        { name }
+      )
     if (sizeBytes === 0) continue
     const text = fact.bytes && tryDecode(fact.bytes)
     if (detect) ids.add((text !== undefined && detectLicence(text)) || licenceRef(fact.digest))
     if (text === undefined) {
       const why = fact.bytes ? 'is not UTF-8 text' : `has ${sizeBytes} bytes`
-      warnings.push({ code: 'licence-unreadable', names: [name], message: `${name} ${why}: its text does not travel with the artifact, only its checksum does` })
+      warnings.push({
+        code: 'licence-unreadable',
+        names: [name],
+        message: `${name} ${why}: its text does not travel with the artifact, only its checksum does`
+      })
       continue
     }
     budget -= encoder.encode(JSON.stringify(text)).length
     if (budget >= 0) texts.push([`svc.license.file.${name}`, text])
-    else warnings.push({ code: 'licence-not-kept', names: [name], message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in all: that of ${name} does not travel with the artifact` })
+    else
+      warnings.push({
+        code: 'licence-not-kept',
+        names: [name],
+        message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in all: ${name} does not travel with the artifact`
+      })
   }
   const expression = [...ids].sort(compareNames).join(' AND ')
-  return { annotations: Object.fromEntries([...(expression ? [['svc.license', expression] as const] : []), ...texts]), warnings }
+  return {
+    annotations: Object.fromEntries([...(expression ? [['svc.license', expression] as const] : []), ...texts]),
+    warnings
+  }
 }
 
 function tryDecode(bytes: Uint8Array): string | undefined {

@@ -17,7 +17,9 @@ const MAGICS: readonly (readonly [string, string])[] = [
   ['version https://hawser.github.com/spec/', 'a Git LFS pointer: the real file was not downloaded']
 ]
 
-/** For people: what a file that is not what its name says looks like, or undefined. `head` is the beginning of its bytes. */
+/**
+ * For people: what a file that is not what its name says looks like, or undefined. `head` is the beginning of its bytes.
+ */
 export function looksLike(head: Uint8Array, sizeBytes: number): string | undefined {
   if (sizeBytes === 0) return 'an empty file'
   const bytes = head.subarray(0, LOOK_BYTES)

@@ -59,16 +59,18 @@ export function nameProblem(name: string): NameProblem | undefined {
 }
 
 const refuse = (name: string, reason: NameProblem): never => {
+  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
   throw new ClassifyError(
     'E_BAD_NAME',
-    `the file name ${JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name)} ${WORDS[reason]}; rename it at its source`,
+    `the file name ${JSON.stringify(shown)} ${WORDS[reason]}; rename it at its source`,
     { name, reason }
   )
 }
 
 /**
  * Checks a whole listing: each path by itself, then that no two are equal after NFC and that no file is also a folder
- * (both compared in NFC). The listing is refused whole (decisions §3); which name is reported does not depend on its order.
+ * (both compared in NFC). The listing is refused whole (decisions §3); which name is reported does not depend on its
+ * order.
  * @throws ClassifyError `E_BAD_NAME` with `details.name` and `details.reason` (a {@link NameProblem}).
  */
 export function checkNames(names: Iterable<string>): void {
@@ -100,10 +102,15 @@ export function checkEntryName(name: string): void {
   if (segments.some((segment) => encoder.encode(segment).length > MAX_SEGMENT_BYTES)) refuse(name, 'segment-too-long')
 }
 
-/** First segments and folders that the artifact's own documents occupy (decisions §4); nothing upstream may sit below them. */
+/**
+ * First segments and folders that the artifact's own documents occupy (decisions §4); nothing upstream may sit below
+ * them.
+ */
 const RESERVED = /^(?:manifest|modelconfig\.json|tokenizer\.tar)(?:\/|$)|(?:^|\/)adapter\.tar\//
 
-/** True when an entry of this name would collide with the torrent's `manifest` folder or with a file that sealing makes. */
+/**
+ * True when an entry of this name would collide with the torrent's `manifest` folder or with a file that sealing makes.
+ */
 export const isReservedName = (name: string): boolean => RESERVED.test(name)
 
 /** The folder of a path with its trailing slash, or the empty string at the root. */

@@ -17,17 +17,22 @@ function tokenAtEnd(stem: string): string | undefined {
 }
 
 /**
- * Step 1 of the quant derivation (API §1.1): the longest dash-separated suffix run of a GGUF's base name, without shard suffix
- * and ending, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a token.
+ * Step 1 of the quant derivation (API §1.1): the longest dash-separated suffix run of a GGUF's base name, without shard
+ * suffix and ending, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a token.
  */
 export function ggufQuant(name: string): string {
   const base = baseOf(name).replace(/\.gguf$/, '')
   return tokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
 }
 
-/** The variant of a vision projector: the same rule on the lower-cased base name, or undefined (`mmproj-F16.gguf` is `f16`). */
+/**
+ * The variant of a vision projector: the same rule on the lower-cased base name, or undefined (`mmproj-F16.gguf` is
+ * `f16`).
+ */
 export function projectorVariant(name: string): string | undefined {
-  const base = baseOf(name).replace(/\.[^.]*$/, '').toLowerCase()
+  const base = baseOf(name)
+    .replace(/\.[^.]*$/, '')
+    .toLowerCase()
   return tokenAtEnd(parseShardName(base)?.base ?? base)
 }
 
@@ -48,8 +53,8 @@ const DTYPE_QUANTS = [
 ] as const
 
 /**
- * Step 3: the dtype with the most bytes. `bf16`, `f16` and `f32` win ties in this order, also against others; any other dtype
- * with the most bytes gives `raw`, and so does a weights set without a byte.
+ * Step 3: the dtype with the most bytes. `bf16`, `f16` and `f32` win ties in this order, also against others; any other
+ * dtype with the most bytes gives `raw`, and so does a weights set without a byte.
  */
 export function dtypeQuant(bytesByDtype: ReadonlyMap<string, number>): string {
   let most = 0

@@ -17,15 +17,22 @@ const LIMITS: Record<ReadKind, number> = {
 }
 
 /**
- * The files whose bytes decide what is sealed, besides their digests, and how much of each is looked at. Sorted by kind, then by
- * name. A `config` or `licence` with `sizeBytes > maxBytes` is not read at all.
+ * The files whose bytes decide what is sealed, besides their digests, and how much of each is looked at. Sorted by kind,
+ * then by name. A `config` or `licence` with `sizeBytes > maxBytes` is not read at all.
  */
 export function requiredReads(recognition: Recognition): RequiredRead[] {
-  const read = (what: ReadKind, { name, sizeBytes }: ListedFile): RequiredRead => ({ what, name, sizeBytes, maxBytes: LIMITS[what] })
+  const read = (what: ReadKind, { name, sizeBytes }: ListedFile): RequiredRead => ({
+    what,
+    name,
+    sizeBytes,
+    maxBytes: LIMITS[what]
+  })
   return [
     ...(recognition.config ? [read('config', recognition.config)] : []),
     ...recognition.entries.filter(({ kind }) => kind === 'weights.gguf').map((file) => read('gguf-head', file)),
     ...recognition.licences.map((file) => read('licence', file)),
-    ...recognition.entries.filter(({ kind }) => kind === 'weights.safetensors').map((file) => read('safetensors-header', file))
+    ...recognition.entries
+      .filter(({ kind }) => kind === 'weights.safetensors')
+      .map((file) => read('safetensors-header', file))
   ]
 }

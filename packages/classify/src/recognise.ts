@@ -10,19 +10,23 @@ import type { Entry, EntryKind, FileUse, ListedFile, Recognition, TarMember, War
 type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outcome: Extract<Outcome, { is: K }> }
 
 /**
- * Recognises a listing by names alone (API §1.1, decisions §3): what becomes which manifest entry, what is staged, what is
- * skipped and why. Pure and independent of the listing's order.
+ * Recognises a listing by names alone (API §1.1, decisions §3): what becomes which manifest entry, what is staged, what
+ * is skipped and why. Pure and independent of the listing's order.
  *
  * Files that would land below a name that sealing occupies (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
- * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is no integer ≥ 0), `E_TAR_LIMIT` when a tokenizer
- *   or adapter file does not fit into its tar.
+ * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is no integer ≥ 0), `E_TAR_LIMIT` when a
+ *   tokenizer or adapter file does not fit into its tar.
  */
 export function recognise(listing: Iterable<ListedFile>): Recognition {
   const files = sortedByName(listing)
   checkNames(files.map((file) => file.name))
   for (const { name, sizeBytes } of files) {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
-      throw new ClassifyError('E_BAD_NAME', `the size of ${JSON.stringify(name)} is not a count of bytes: ${sizeBytes}`, { name, reason: 'size' })
+      throw new ClassifyError(
+        'E_BAD_NAME',
+        `the size of ${JSON.stringify(name)} is not a count of bytes: ${sizeBytes}`,
+        { name, reason: 'size' }
+      )
   }
   const work = new Recogniser()
   for (const file of files) work.match(file)
@@ -44,14 +48,23 @@ class Recogniser {
     const outcome = outcomeOf(file.name)
     if (outcome.is !== 'skip' && outcome.is !== 'licence' && isReservedName(file.name)) {
       this.skip(file.name, 'reserved-name')
-      this.warn('reserved-name', [file.name], `${file.name} was skipped: an artifact keeps its own documents under that name; rename the folder at its source`)
+      this.warn(
+        'reserved-name',
+        [file.name],
+        `${file.name} was skipped: an artifact keeps its own documents under that name; rename the folder at its source`
+      )
       return
     }
     switch (outcome.is) {
       case 'skip':
         this.skip(file.name, outcome.reason)
         if (outcome.reason === 'non-lora-trainables')
-          this.warn('non-lora-trainables', [file.name], `${file.name} was skipped: it holds trained weights that are no adapter tensors, and no artifact can carry it; the adapter beside it may be incomplete`)
+          this.warn(
+            'non-lora-trainables',
+            [file.name],
+            `${file.name} was skipped: it holds trained weights that are no adapter tensors, and no artifact can carry ` +
+              `it; the adapter beside it may be incomplete`
+          )
         return
       case 'adapter': {
         const folder = folderOf(file.name)
@@ -89,7 +102,9 @@ class Recogniser {
     return {
       entries: this.entries.sort(byManifestOrder),
       uses: new Map([...this.uses].sort(([a], [b]) => compareNames(a, b))),
-      skipped: [...this.uses].flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : [])).sort((a, b) => compareNames(a.name, b.name)),
+      skipped: [...this.uses]
+        .flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : []))
+        .sort((a, b) => compareNames(a.name, b.name)),
       warnings: this.warnings,
       config: this.config,
       licences: this.licences
@@ -120,7 +135,11 @@ class Recogniser {
     const shard = shardOf(file.name)
     if (shard) this.shards.push(shard)
     else if (parseShardName(file.name.replace(/\.[^.]*$/, '')))
-      this.warn('shard-numbering', [file.name], `${file.name} is numbered like a part of a set, but not from 1 to the total; it is kept as a file of its own`)
+      this.warn(
+        'shard-numbering',
+        [file.name],
+        `${file.name} is numbered like a part of a set, but not from 1 to the total; it is kept as a file of its own`
+      )
     this.add({
       ...fileEntry(`weights.${format}`, file),
       ...(shard ? { part: shard.part, group: shard.group } : {}),
@@ -130,8 +149,15 @@ class Recogniser {
 
   private warnBrokenSets(): void {
     for (const { group, names, missing, repeated } of brokenSets(this.shards)) {
-      const what = [missing && `parts ${missing} are missing`, repeated.length > 0 && `parts ${repeated.slice(0, 20).join(', ')} are there twice`]
-      this.warn('incomplete-shards', names, `the weights ${group.replace(/\*(\d+)(\.\w+)$/, ' (of $1)$2')} are not whole: ${what.filter(Boolean).join('; ')}`)
+      const what = [
+        missing && `parts ${missing} are missing`,
+        repeated.length > 0 && `parts ${repeated.slice(0, 20).join(', ')} are there twice`
+      ]
+      this.warn(
+        'incomplete-shards',
+        names,
+        `the weights ${group.replace(/\*(\d+)(\.\w+)$/, ' (of $1)$2')} are not whole: ${what.filter(Boolean).join('; ')}`
+      )
     }
   }
 
@@ -141,9 +167,15 @@ class Recogniser {
     const weights = this.entries.filter((entry) => entry.kind === 'weights.safetensors')
     const isNamed = (entry: Entry, base: string): boolean => (parseShardName(stem(entry))?.base ?? stem(entry)) === base
     const models = new Set(weights.filter((entry) => isNamed(entry, 'model')).map((entry) => folderOf(entry.name)))
-    const names = weights.filter((entry) => isNamed(entry, 'consolidated') && models.has(folderOf(entry.name))).map((entry) => entry.name)
+    const names = weights
+      .filter((entry) => isNamed(entry, 'consolidated') && models.has(folderOf(entry.name)))
+      .map((entry) => entry.name)
     if (names.length > 0)
-      this.warn('same-model-twice', names, `${names[0]} lies beside model*.safetensors: the artifact probably holds the same model twice`)
+      this.warn(
+        'same-model-twice',
+        names,
+        `${names[0]} lies beside model*.safetensors: the artifact probably holds the same model twice`
+      )
   }
 
   private addTokenizer(): void {
@@ -153,12 +185,18 @@ class Recogniser {
   /** `.jinja` before `.json` before the bare name; then the one nearest to the root. */
   private addChatTemplate(): void {
     const depth = (match: Match<'chat-template'>): number => match.file.name.split('/').length
-    const [winner, ...others] = this.templates.sort((a, b) => a.outcome.rank - b.outcome.rank || depth(a) - depth(b) || compareNames(a.file.name, b.file.name))
+    const [winner, ...others] = this.templates.sort(
+      (a, b) => a.outcome.rank - b.outcome.rank || depth(a) - depth(b) || compareNames(a.file.name, b.file.name)
+    )
     if (!winner) return
     this.add(fileEntry('chat-template', winner.file))
     for (const file of sortedByName(others.map((other) => other.file))) {
       this.skip(file.name, 'chat-template-superseded')
-      this.warn('chat-template-superseded', [file.name], `${file.name} was skipped: an artifact has one chat template, and ${winner.file.name} takes precedence`)
+      this.warn(
+        'chat-template-superseded',
+        [file.name],
+        `${file.name} was skipped: an artifact has one chat template, and ${winner.file.name} takes precedence`
+      )
     }
   }
 
@@ -172,7 +210,11 @@ class Recogniser {
       const [{ file, outcome }] = halves as [Match<'adapter'>]
       const other = outcome.half === 'weights' ? 'adapter_config.json' : 'adapter_model.safetensors'
       this.skip(file.name, 'incomplete-adapter')
-      this.warn('incomplete-adapter', [file.name], `${file.name} was skipped: an adapter needs ${other} in the same folder`)
+      this.warn(
+        'incomplete-adapter',
+        [file.name],
+        `${file.name} was skipped: an adapter needs ${other} in the same folder`
+      )
     }
   }
 }
@@ -184,9 +226,21 @@ const fileEntry = (kind: EntryKind, file: ListedFile): Entry => ({
   content: { from: 'file', name: file.name }
 })
 
-function tarEntry(kind: EntryKind, name: string, files: readonly ListedFile[], rename: (name: string) => string): Entry {
-  const plan = planTar(files.map((file): TarMember => ({ name: rename(file.name), from: file.name, sizeBytes: file.sizeBytes })))
-  return { kind, name, sizeBytes: plan.sizeBytes, content: { from: 'tar', members: plan.members.map(({ file }) => file) } }
+function tarEntry(
+  kind: EntryKind,
+  name: string,
+  files: readonly ListedFile[],
+  rename: (name: string) => string
+): Entry {
+  const plan = planTar(
+    files.map((file): TarMember => ({ name: rename(file.name), from: file.name, sizeBytes: file.sizeBytes }))
+  )
+  return {
+    kind,
+    name,
+    sizeBytes: plan.sizeBytes,
+    content: { from: 'tar', members: plan.members.map(({ file }) => file) }
+  }
 }
 
 /** Kinds in manifest order; both weights formats sort together by name. */
@@ -204,7 +258,9 @@ const byManifestOrder = (a: Entry, b: Entry): number => RANK[a.kind] - RANK[b.ki
 
 /** True when there is something to make an artifact of: weights, or adapters. */
 export const isImportable = (recognition: Recognition): boolean =>
-  recognition.entries.some(({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'adapter')
+  recognition.entries.some(
+    ({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'adapter'
+  )
 
 /**
  * The eligibility gate (API §1.1 rule 2), before anything is read.
@@ -212,5 +268,9 @@ export const isImportable = (recognition: Recognition): boolean =>
  */
 export function requireImportable(recognition: Recognition): void {
   if (isImportable(recognition)) return
-  throw new ClassifyError('E_NOT_IMPORTABLE', 'no file is recognised as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with adapter_config.json')
+  throw new ClassifyError(
+    'E_NOT_IMPORTABLE',
+    'no file is recognised as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with ' +
+      'adapter_config.json'
+  )
 }

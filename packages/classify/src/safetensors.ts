@@ -8,7 +8,9 @@ import type { HeaderProblem, ReadAt, SafetensorsSummary } from './types.ts'
 const BITS: ReadonlyMap<string, number> = new Map([
   ['F4', 4],
   ...['F6_E2M3', 'F6_E3M2'].map((dtype) => [dtype, 6] as const),
-  ...['BOOL', 'U8', 'I8', 'F8_E4M3', 'F8_E5M2', 'F8_E8M0', 'F8_E4M3FNUZ', 'F8_E5M2FNUZ'].map((dtype) => [dtype, 8] as const),
+  ...['BOOL', 'U8', 'I8', 'F8_E4M3', 'F8_E5M2', 'F8_E8M0', 'F8_E4M3FNUZ', 'F8_E5M2FNUZ'].map(
+    (dtype) => [dtype, 8] as const
+  ),
   ...['I16', 'U16', 'F16', 'BF16'].map((dtype) => [dtype, 16] as const),
   ...['I32', 'U32', 'F32'].map((dtype) => [dtype, 32] as const),
   ...['C64', 'F64', 'I64', 'U64'].map((dtype) => [dtype, 64] as const)
@@ -23,8 +25,9 @@ const CHUNK_BYTES = 64 * 1024
 class Malformed extends Error {}
 
 /**
- * Takes the JSON text of a safetensors header in chunks and sums the bytes per dtype. Of the text it keeps two numbers per
- * tensor, for the proof that the offsets cover the data without gap or overlap: 16 bytes for at least 45 of the header.
+ * Takes the JSON text of a safetensors header in chunks and sums the bytes per dtype. Of the text it keeps two numbers
+ * per tensor, for the proof that the offsets cover the data without gap or overlap: 16 bytes for at least 45 of the
+ * header.
  */
 export class SafetensorsHeader {
   private readonly scanner: JsonScanner
@@ -41,14 +44,16 @@ export class SafetensorsHeader {
 
   /** @throws an error whose message is the problem; {@link readSafetensorsHeader} turns it into a value. */
   push(chunk: Uint8Array): void {
-    if (this.seen === 0 && chunk.length > 0 && chunk[0] !== 0x7b) throw new Malformed('the header does not begin with "{"')
+    if (this.seen === 0 && chunk.length > 0 && chunk[0] !== 0x7b)
+      throw new Malformed('the header does not begin with "{"')
     this.seen += chunk.length
     this.scanner.push(chunk)
   }
 
   /** @throws as {@link push}. */
   end(): SafetensorsSummary {
-    if (this.seen !== this.headerBytes) throw new Malformed(`the header has ${this.seen} bytes, not ${this.headerBytes}`)
+    if (this.seen !== this.headerBytes)
+      throw new Malformed(`the header has ${this.seen} bytes, not ${this.headerBytes}`)
     this.scanner.end()
     this.tensors.proveCover()
     const bytesByDtype = new Map([...this.tensors.bytesByDtype].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -133,22 +138,27 @@ class TensorEvents implements JsonEvents {
   /** A value at depth 2 that is not the one its key wants. Unknown keys of a tensor may hold anything. */
   private otherValue(): void {
     if (this.isMetadata) throw new Malformed('__metadata__ holds something else than strings')
-    if (this.field === 'dtype' || this.field === 'shape' || this.field === 'data_offsets') throw new Malformed(`a ${this.field} is of the wrong type`)
+    if (this.field === 'dtype' || this.field === 'shape' || this.field === 'data_offsets')
+      throw new Malformed(`a ${this.field} is of the wrong type`)
   }
 
   /** A value deeper than 2 that is no number. */
   private insideField(): void {
-    if (this.field === 'shape' || this.field === 'data_offsets') throw new Malformed(`a ${this.field} holds something else than numbers`)
+    if (this.field === 'shape' || this.field === 'data_offsets')
+      throw new Malformed(`a ${this.field} holds something else than numbers`)
   }
 
   private endTensor(): void {
     const { dtype, elements, offsets } = this
-    if (dtype === undefined || elements === undefined || offsets?.length !== 2) throw new Malformed('a tensor lacks dtype, shape or data_offsets')
+    if (dtype === undefined || elements === undefined || offsets?.length !== 2)
+      throw new Malformed('a tensor lacks dtype, shape or data_offsets')
     const [start, end] = offsets as [number, number]
-    if (start > end || end > this.dataBytes) throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.dataBytes} bytes of data`)
+    if (start > end || end > this.dataBytes)
+      throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.dataBytes} bytes of data`)
     const bits = BITS.get(dtype)
     // A product beyond 2^53 is inexact, and never equal to a span that is within the file.
-    if (bits !== undefined && (elements * bits) / 8 !== end - start) throw new Malformed(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
+    if (bits !== undefined && (elements * bits) / 8 !== end - start)
+      throw new Malformed(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
     this.bytesByDtype.set(dtype, (this.bytesByDtype.get(dtype) ?? 0) + (end - start))
     if (this.bytesByDtype.size > MAX_DTYPES) throw new Malformed(`there are more than ${MAX_DTYPES} dtypes`)
     if (this.count === this.starts.length) [this.starts, this.ends] = [doubled(this.starts), doubled(this.ends)]
@@ -157,18 +167,22 @@ class TensorEvents implements JsonEvents {
   }
 
   /**
-   * Sorted starts and sorted ends must chain from 0 to the end of the data: then exactly one tensor covers every byte. (An
-   * empty tensor may lie anywhere; it covers none.)
+   * Sorted starts and sorted ends must chain from 0 to the end of the data: then exactly one tensor covers every byte.
+   * (An empty tensor may lie anywhere; it covers none.)
    */
   proveCover(): void {
     const starts = this.starts.subarray(0, this.count).sort()
     const ends = this.ends.subarray(0, this.count).sort()
     let covered = 0
     for (let i = 0; i < this.count; i++) {
-      if (starts[i] !== covered) throw new Malformed(`tensor data ${starts[i]! > covered ? 'leave a gap' : 'overlap'} at byte ${Math.min(starts[i]!, covered)}`)
+      if (starts[i] !== covered)
+        throw new Malformed(
+          `tensor data ${starts[i]! > covered ? 'leave a gap' : 'overlap'} at byte ${Math.min(starts[i]!, covered)}`
+        )
       covered = ends[i]!
     }
-    if (covered !== this.dataBytes) throw new Malformed(`the tensors end at byte ${covered} of ${this.dataBytes} bytes of data`)
+    if (covered !== this.dataBytes)
+      throw new Malformed(`the tensors end at byte ${covered} of ${this.dataBytes} bytes of data`)
   }
 }
 
@@ -179,21 +193,33 @@ function doubled(array: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
 }
 
 /**
- * Reads the header of a safetensors file, in pieces of 64 KiB: 8 bytes of length N ≤ 100,000,000 with 8 + N ≤ size, and the
- * JSON object. Checked: dtypes, shapes, and that the offsets cover the rest of the file without gap. Only 8 + N bytes are read
- * and the heap stays bounded; what is wrong is a value, not an error.
+ * Reads the header of a safetensors file, in pieces of 64 KiB: 8 bytes of length N ≤ 100,000,000 with 8 + N ≤ size, and
+ * the JSON object. Checked: dtypes, shapes, and that the offsets cover the rest of the file without gap. Only 8 + N
+ * bytes are read and the heap stays bounded; what is wrong is a value, not an error.
  * @throws only what `readAt` throws.
  */
-export async function readSafetensorsHeader(readAt: ReadAt, sizeBytes: number): Promise<SafetensorsSummary | HeaderProblem> {
+export async function readSafetensorsHeader(
+  readAt: ReadAt,
+  sizeBytes: number
+): Promise<SafetensorsSummary | HeaderProblem> {
   const head = await readAt(0, Math.min(sizeBytes, LOOK_BYTES))
-  const headerBytes = head.length < 8 ? Number.NaN : Number(new DataView(head.buffer, head.byteOffset).getBigUint64(0, true))
-  const problem = (text: string, looks = looksLike(head, sizeBytes)): HeaderProblem => ({ format: 'unreadable', problem: text, looksLike: looks })
+  const headerBytes =
+    head.length < 8 ? Number.NaN : Number(new DataView(head.buffer, head.byteOffset).getBigUint64(0, true))
+  const problem = (text: string, looks = looksLike(head, sizeBytes)): HeaderProblem => ({
+    format: 'unreadable',
+    problem: text,
+    looksLike: looks
+  })
   if (Number.isNaN(headerBytes)) return problem(`the file has only ${sizeBytes} bytes`)
   if (headerBytes > MAX_SAFETENSORS_HEADER_BYTES) return problem('it states a header of more than 100 MB')
   const damaged = 'a damaged or truncated safetensors file'
-  if (8 + headerBytes > sizeBytes) return problem(`it states a header of ${headerBytes} bytes and has ${sizeBytes} in all`, head[8] === 0x7b ? damaged : undefined)
+  if (8 + headerBytes > sizeBytes)
+    return problem(
+      `it states a header of ${headerBytes} bytes and has ${sizeBytes} in all`,
+      head[8] === 0x7b ? damaged : undefined
+    )
   const header = new SafetensorsHeader(headerBytes, sizeBytes - 8 - headerBytes)
-  for (let offset = 8; offset < 8 + headerBytes; ) {
+  for (let offset = 8; offset < 8 + headerBytes;) {
     const chunk = await readAt(offset, Math.min(CHUNK_BYTES, 8 + headerBytes - offset))
     if (chunk.length === 0) return problem('the file became shorter while it was read')
     try {

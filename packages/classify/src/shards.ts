@@ -58,7 +58,12 @@ export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
     const parts = [...new Set(sorted)]
     const repeated = [...new Set(sorted.filter((part, i) => part === sorted[i - 1]))]
     if (parts.length === set[0]!.total && repeated.length === 0) continue
-    broken.push({ group, names: set.map((shard) => shard.name).sort(compareNames), missing: missingRuns(parts, set[0]!.total), repeated })
+    broken.push({
+      group,
+      names: set.map((shard) => shard.name).sort(compareNames),
+      missing: missingRuns(parts, set[0]!.total),
+      repeated
+    })
   }
   return broken.sort((a, b) => compareNames(a.group, b.group))
 }

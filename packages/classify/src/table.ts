@@ -40,7 +40,11 @@ export interface Row {
   readonly becomes: Outcome
 }
 
-const LICENCE_TAIL = String.raw`(?:[-_ ][a-z0-9_ -]*(?:\.\d[a-z0-9-]*)*)?(?:\.(?:md|markdown|txt|text|rst|html?|pdf|lesser|lib|mit|bsd|isc|gpl|lgpl|agpl|mpl|apache)(?:[-.v]?\d[\d.]*)?)*`
+const LICENCE_ENDINGS = 'md|markdown|txt|text|rst|html?|pdf|lesser|lib|mit|bsd|isc|gpl|lgpl|agpl|mpl|apache'
+/** What may follow `LICENSE`: a qualifier (`-MODEL`, `-APACHE-2.0`) and endings (`.txt`, `.Apache-2.0`). */
+const LICENCE_TAIL = String.raw`(?:[-_ ][a-z0-9_ -]*(?:\.\d[a-z0-9-]*)*)?(?:\.(?:${LICENCE_ENDINGS})(?:[-.v]?\d[\d.]*)?)*`
+const TOKENIZER_CONFIGS =
+  'tokenizer|tokenizer_config|special_tokens_map|added_tokens|preprocessor_config|processor_config'
 
 export const TABLE: readonly Row[] = [
   // Adapters win over the folder skips: the adapter of a training checkpoint is worth keeping.
@@ -63,7 +67,12 @@ export const TABLE: readonly Row[] = [
   // Before the general safetensors row: optimizer state is saved under that ending, too.
   {
     id: 'training-state',
-    match: /(?:^|\/)(?:rng_state[^/]*\.pth|(?:optimizer|scheduler)(?:_\d+)?\.(?:pt|pth|bin|safetensors)|trainer_state\.json|training_args\.bin)$/,
+    match: /(?:^|\/)(?:rng_state[^/]*\.pth|trainer_state\.json|training_args\.bin)$/,
+    becomes: { is: 'skip', reason: 'training' }
+  },
+  {
+    id: 'optimizer-state',
+    match: /(?:^|\/)(?:optimizer|scheduler)(?:_\d+)?\.(?:pt|pth|bin|safetensors)$/,
     becomes: { is: 'skip', reason: 'training' }
   },
 
@@ -79,7 +88,7 @@ export const TABLE: readonly Row[] = [
 
   {
     id: 'tokenizer',
-    match: /(?:^|\/)(?:(?:tokenizer|tokenizer_config|special_tokens_map|added_tokens|preprocessor_config|processor_config)\.json|(?:vocab|merges)\.[^/]+)$/,
+    match: new RegExp(String.raw`(?:^|/)(?:(?:${TOKENIZER_CONFIGS})\.json|(?:vocab|merges)\.[^/]+)$`),
     becomes: { is: 'tokenizer' }
   },
   {
@@ -111,7 +120,10 @@ export const TABLE: readonly Row[] = [
   },
   {
     id: 'licence',
-    match: new RegExp(String.raw`(?:^|/)(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`, 'i'),
+    match: new RegExp(
+      String.raw`(?:^|/)(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`,
+      'i'
+    ),
     becomes: { is: 'licence', detect: true }
   },
 

@@ -30,10 +30,10 @@ export interface TarPlan<T extends TarFile = TarFile> {
 }
 
 /**
- * Lays out the deterministic tar of regular files (decisions §4): POSIX ustar, byte for byte what GNU tar writes of byte-sorted
- * names with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
- * @throws ClassifyError `E_TAR_LIMIT` for a name or size that a ustar header cannot hold, `E_BAD_NAME` for a name that is
- *   forbidden or given twice.
+ * Lays out the deterministic tar of regular files (decisions §4): POSIX ustar, byte for byte what GNU tar writes of
+ * byte-sorted names with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
+ * @throws ClassifyError `E_TAR_LIMIT` for a name or size that a ustar header cannot hold, `E_BAD_NAME` for a name that
+ *   is forbidden or given twice.
  */
 export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
   const members: PlannedTarFile<T>[] = []
@@ -41,7 +41,12 @@ export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
   let previous: string | undefined
   for (const file of [...files].sort((a, b) => compareNames(a.name, b.name))) {
     const reason = file.name === previous ? 'duplicate' : nameProblem(file.name)
-    if (reason) throw new ClassifyError('E_BAD_NAME', `the tar member name ${JSON.stringify(file.name)} is not allowed (${reason})`, { name: file.name, reason })
+    if (reason)
+      throw new ClassifyError(
+        'E_BAD_NAME',
+        `the tar member name ${JSON.stringify(file.name)} is not allowed (${reason})`,
+        { name: file.name, reason }
+      )
     members.push({ file, header: ustarHeader(file), headerOffset: offset, dataOffset: offset + BLOCK })
     offset += BLOCK + Math.ceil(file.sizeBytes / BLOCK) * BLOCK
     previous = file.name
@@ -59,8 +64,8 @@ export interface TarSource extends TarFile {
 
 /**
  * Streams the tar of {@link planTar}; members are opened one after the other and their chunks passed on as they are.
- * @throws as {@link planTar} before the first byte; ClassifyError `E_TAR_CONTENT` when a member's bytes are more or fewer than
- *   announced (what was written until then is no tar); whatever `open` throws.
+ * @throws as {@link planTar} before the first byte; ClassifyError `E_TAR_CONTENT` when a member's bytes are more or
+ *   fewer than announced (what was written until then is no tar); whatever `open` throws.
  */
 export async function* writeTar(files: Iterable<TarSource>): AsyncGenerator<Uint8Array, void, void> {
   for (const { file, header } of planTar(files).members) {
@@ -79,12 +84,20 @@ export async function* writeTar(files: Iterable<TarSource>): AsyncGenerator<Uint
 }
 
 const wrongLength = (file: TarFile, which: string): ClassifyError =>
-  new ClassifyError('E_TAR_CONTENT', `${JSON.stringify(file.name)} has ${which} bytes than the ${file.sizeBytes} announced; it changed while it was read`, { name: file.name })
+  new ClassifyError(
+    'E_TAR_CONTENT',
+    `${JSON.stringify(file.name)} has ${which} bytes than the ${file.sizeBytes} announced; it changed meanwhile`,
+    { name: file.name }
+  )
 
 /** The fields that are not constant stand at their POSIX.1-1988 offsets. */
 function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > MAX_SIZE_BYTES)
-    throw new ClassifyError('E_TAR_LIMIT', `${JSON.stringify(name)} has ${sizeBytes} bytes; a tar member has at most ${MAX_SIZE_BYTES}`, { name, reason: 'size' })
+    throw new ClassifyError(
+      'E_TAR_LIMIT',
+      `${JSON.stringify(name)} has ${sizeBytes} bytes; a tar member has at most ${MAX_SIZE_BYTES}`,
+      { name, reason: 'size' }
+    )
   const header = new Uint8Array(BLOCK)
   const put = (offset: number, text: string): void => void encoder.encodeInto(text, header.subarray(offset))
   const path = splitName(name)
@@ -111,6 +124,11 @@ function splitName(name: string): { readonly prefix: Uint8Array; readonly name: 
   if (bytes.length <= NAME_BYTES) return { prefix: new Uint8Array(0), name: bytes }
   const slash = bytes.lastIndexOf(0x2f, PREFIX_BYTES)
   if (slash <= 0 || bytes.length - slash - 1 > NAME_BYTES)
-    throw new ClassifyError('E_TAR_LIMIT', `the path ${JSON.stringify(name)} does not fit into a tar header: ${PREFIX_BYTES} bytes of folders and ${NAME_BYTES} of name; shorten it at its source`, { name, reason: 'name' })
+    throw new ClassifyError(
+      'E_TAR_LIMIT',
+      `the path ${JSON.stringify(name)} does not fit into a tar header: ${PREFIX_BYTES} bytes of folders and ` +
+        `${NAME_BYTES} of name; shorten it at its source`,
+      { name, reason: 'name' }
+    )
   return { prefix: bytes.subarray(0, slash), name: bytes.subarray(slash + 1) }
 }

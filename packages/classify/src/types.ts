@@ -10,13 +10,7 @@ export interface ListedFile {
 
 /** The manifest's kinds but `config`, in their order within a manifest (decisions §4). */
 export type EntryKind =
-  | 'weights.gguf'
-  | 'weights.safetensors'
-  | 'weights.aux'
-  | 'tokenizer'
-  | 'chat-template'
-  | 'adapter'
-  | 'code'
+  'weights.gguf' | 'weights.safetensors' | 'weights.aux' | 'tokenizer' | 'chat-template' | 'adapter' | 'code'
 
 export interface TarMember {
   /** The name inside the tar. */
@@ -26,10 +20,12 @@ export interface TarMember {
   readonly sizeBytes: number
 }
 
-/** Where an entry's bytes come from: one upstream file as it is, or a deterministic tar of several (members in tar order). */
+/**
+ * Where an entry's bytes come from: one upstream file as it is, or a deterministic tar of several (members in tar
+ * order).
+ */
 export type EntryContent =
-  | { readonly from: 'file'; readonly name: string }
-  | { readonly from: 'tar'; readonly members: readonly TarMember[] }
+  { readonly from: 'file'; readonly name: string } | { readonly from: 'tar'; readonly members: readonly TarMember[] }
 
 /** A manifest entry to be. */
 export interface Entry {
@@ -101,14 +97,17 @@ export interface Recognition {
 
 /** What `requiredReads` wants of one file. */
 export type ReadKind = 'safetensors-header' | 'gguf-head' | 'config' | 'licence'
-export interface RequiredRead<K extends ReadKind = ReadKind> extends ListedFile {
-  readonly what: K
-  /**
-   * No byte at or beyond this offset is looked at. Of a safetensors it is the upper bound of a header: only 8 bytes
-   * plus the length that they state are read.
-   */
-  readonly maxBytes: number
-}
+/** Narrows by `what`. */
+export type RequiredRead<K extends ReadKind = ReadKind> = K extends ReadKind
+  ? ListedFile & {
+      readonly what: K
+      /**
+       * No byte at or beyond this offset is looked at. Of a safetensors it is the upper bound of a header: only 8 bytes
+       * plus the length that they state are read.
+       */
+      readonly maxBytes: number
+    }
+  : never
 
 /** Bytes `[offset, offset + lengthBytes)` of a file; fewer only where the file ends. */
 export type ReadAt = (offset: number, lengthBytes: number) => Promise<Uint8Array>
@@ -118,7 +117,9 @@ export interface HeaderProblem {
   readonly format: 'unreadable'
   /** What is wrong, e.g. `tensor offsets leave a gap at byte 12`. */
   readonly problem: string
-  /** What the bytes look like instead, e.g. `a Git LFS pointer`; undefined when they look like nothing in particular. */
+  /**
+   * What the bytes look like instead, e.g. `a Git LFS pointer`; undefined when they look like nothing in particular.
+   */
   readonly looksLike: string | undefined
 }
 

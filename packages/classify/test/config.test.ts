@@ -7,10 +7,16 @@ const codes = (text: string): string[] => read(text).warnings.map(({ code }) => 
 
 describe('facts', () => {
   test.each([
-    ['{"model_type":"llama","architectures":["LlamaForCausalLM"],"max_position_embeddings":8192}', { family: 'llama', contextLength: 8192 }],
+    [
+      '{"model_type":"llama","architectures":["LlamaForCausalLM"],"max_position_embeddings":8192}',
+      { family: 'llama', contextLength: 8192 }
+    ],
     ['{"architectures":["LlamaForCausalLM","B"]}', { family: 'LlamaForCausalLM' }],
     ['{"n_positions":1024,"n_ctx":512}', { contextLength: 1024 }],
-    ['{"model_type":"llava","text_config":{"max_position_embeddings":4096,"model_type":"llama"}}', { family: 'llava', contextLength: 4096 }],
+    [
+      '{"model_type":"llava","text_config":{"max_position_embeddings":4096,"model_type":"llama"}}',
+      { family: 'llava', contextLength: 4096 }
+    ],
     ['{"max_position_embeddings":2048,"text_config":{"max_position_embeddings":4096}}', { contextLength: 2048 }],
     ['{"max_position_embeddings":1.5,"n_ctx":7}', { contextLength: 7 }],
     ['{"max_position_embeddings":"8192"}', {}],
@@ -19,14 +25,29 @@ describe('facts', () => {
     ['{"model_type":"\\ud800"}', {}],
     [`{"model_type":"${'x'.repeat(129)}"}`, {}],
     ['{"__proto__":{"model_type":"evil","max_position_embeddings":1},"constructor":{}}', {}],
-    ['{"time_step_limit":[0.0,Infinity],"x":-Infinity,"y":NaN,"s":"NaN \\" Infinity","model_type":"mamba2"}', { family: 'mamba2' }],
+    [
+      '{"time_step_limit":[0.0,Infinity],"x":-Infinity,"y":NaN,"s":"NaN \\" Infinity","model_type":"mamba2"}',
+      { family: 'mamba2' }
+    ],
     ['\ufeff{"model_type":"llama"}', { family: 'llama' }]
   ])('%s', (text, facts) => {
     expect(read(text)).toEqual({ upstream: text, ...facts, warnings: [] })
   })
 })
 
-test.each(['', 'hello', '[]', '"x"', 'null', '{', '{"a":1,}', '{"a":nan}', '{"a":InfinityNaN}', '<!doctype html>', '\ufeff'])('%j is kept, without facts', (text) => {
+test.each([
+  '',
+  'hello',
+  '[]',
+  '"x"',
+  'null',
+  '{',
+  '{"a":1,}',
+  '{"a":nan}',
+  '{"a":InfinityNaN}',
+  '<!doctype html>',
+  '\ufeff'
+])('%j is kept, without facts', (text) => {
   const { upstream, family, warnings } = read(text)
   expect({ upstream, family }).toEqual({ upstream: text })
   expect(warnings.map(({ code }) => code)).toEqual(['config-unreadable'])
@@ -60,9 +81,15 @@ test('unterminated strings take linear time', () => {
 
 test('whatever the bytes, the text is kept as it is or not at all', () => {
   fc.assert(
-    fc.property(fc.oneof(fc.json().map((text) => new TextEncoder().encode(text)), fc.uint8Array()), (bytes) => {
-      const { upstream } = readConfig(bytes)
-      if (upstream !== undefined) expect(new TextEncoder().encode(upstream)).toEqual(bytes)
-    })
+    fc.property(
+      fc.oneof(
+        fc.json().map((text) => new TextEncoder().encode(text)),
+        fc.uint8Array()
+      ),
+      (bytes) => {
+        const { upstream } = readConfig(bytes)
+        if (upstream !== undefined) expect(new TextEncoder().encode(upstream)).toEqual(bytes)
+      }
+    )
   )
 })

@@ -9,7 +9,9 @@ interface Case {
   readonly sizeBytes: number
   readonly expect: 'unreadable' | object
 }
-const { gguf, looks } = readVectors<{ gguf: Case[]; looks: (Omit<Case, 'expect'> & { looksLike: string | null })[] }>('headers')
+const { gguf, looks } = readVectors<{ gguf: Case[]; looks: (Omit<Case, 'expect'> & { looksLike: string | null })[] }>(
+  'headers'
+)
 const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 
 test.each(gguf)('$title', ({ hex, sizeBytes, expect: expected }) => {
@@ -24,12 +26,19 @@ test.each(looks)('looks like: $title', ({ hex, sizeBytes, looksLike: expected })
 
 test('any change of a byte, any cut and any claimed size give a value, never an error', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...gguf), fc.nat(), fc.nat(255), fc.nat(2000), fc.nat(2000), ({ hex }, place, byte, cut, more) => {
-      const bytes = bytesOf(hex)
-      if (bytes.length > 0) bytes[place % bytes.length] = byte
-      const head = bytes.subarray(0, cut)
-      expect(['gguf', 'unreadable']).toContain(parseGgufHead(head, head.length + more).format)
-    }),
+    fc.property(
+      fc.constantFrom(...gguf),
+      fc.nat(),
+      fc.nat(255),
+      fc.nat(2000),
+      fc.nat(2000),
+      ({ hex }, place, byte, cut, more) => {
+        const bytes = bytesOf(hex)
+        if (bytes.length > 0) bytes[place % bytes.length] = byte
+        const head = bytes.subarray(0, cut)
+        expect(['gguf', 'unreadable']).toContain(parseGgufHead(head, head.length + more).format)
+      }
+    ),
     { numRuns: 2000 }
   )
 })
@@ -40,7 +49,8 @@ test('a cut anywhere in a larger file keeps what came before, and never invents'
   for (let cut = 24; cut < whole.length; cut++) {
     const summary = parseGgufHead(whole.subarray(0, cut), whole.length)
     expect(summary).toMatchObject({ format: 'gguf', complete: false })
-    for (const [key, value] of Object.entries(summary)) if (!['format', 'complete'].includes(key)) expect(value).toEqual(full[key])
+    for (const [key, value] of Object.entries(summary))
+      if (!['format', 'complete'].includes(key)) expect(value).toEqual(full[key])
   }
 })
 

@@ -73,10 +73,52 @@ function reference(bytes: Uint8Array): unknown {
 }
 
 const cuts = fc.array(fc.nat(200), { maxLength: 12 })
-const spaced = fc.json({ maxDepth: 5 }).chain((text) => fc.constantFrom(text, JSON.stringify(JSON.parse(text), null, 2), ` \n${text}\t\r`))
+const spaced = fc
+  .json({ maxDepth: 5 })
+  .chain((text) => fc.constantFrom(text, JSON.stringify(JSON.parse(text), null, 2), ` \n${text}\t\r`))
 /** Tokens in any order: mostly malformed, and near the border. */
 const soup = fc
-  .array(fc.constantFrom('{', '}', '[', ']', ':', ',', '"a"', '"', '\\', '\\u00e9', '\\ud83d', '\\x', '0', '-', '1', '01', '.', '5', 'e', 'E+', '-0', '1e5', '1.', 'true', 'false', 'null', 'nul', 'NaN', ' ', '\n', '\u0001', '\ufeff', 'é', '😀', '{"a":', '[1,'), { maxLength: 12 })
+  .array(
+    fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ':',
+      ',',
+      '"a"',
+      '"',
+      '\\',
+      '\\u00e9',
+      '\\ud83d',
+      '\\x',
+      '0',
+      '-',
+      '1',
+      '01',
+      '.',
+      '5',
+      'e',
+      'E+',
+      '-0',
+      '1e5',
+      '1.',
+      'true',
+      'false',
+      'null',
+      'nul',
+      'NaN',
+      ' ',
+      '\n',
+      '\u0001',
+      '\ufeff',
+      'é',
+      '😀',
+      '{"a":',
+      '[1,'
+    ),
+    { maxLength: 12 }
+  )
   .map((tokens) => tokens.join(''))
 
 describe('agrees with JSON.parse', () => {
@@ -102,17 +144,57 @@ describe('agrees with JSON.parse', () => {
 
   test('on JSON with one byte changed, put in or taken out', () => {
     fc.assert(
-      fc.property(spaced, fc.nat(), fc.nat(255), fc.constantFrom(0, 1), fc.constantFrom(0, 1), cuts, (text, place, byte, taken, put, at) => {
-        const bytes = encoder.encode(text)
-        const i = place % (bytes.length + 1)
-        const changed = Uint8Array.of(...bytes.subarray(0, i), ...(put ? [byte] : []), ...bytes.subarray(i + taken))
-        expect(scan(changed, at)).toStrictEqual(reference(changed))
-      }),
+      fc.property(
+        spaced,
+        fc.nat(),
+        fc.nat(255),
+        fc.constantFrom(0, 1),
+        fc.constantFrom(0, 1),
+        cuts,
+        (text, place, byte, taken, put, at) => {
+          const bytes = encoder.encode(text)
+          const i = place % (bytes.length + 1)
+          const changed = Uint8Array.of(...bytes.subarray(0, i), ...(put ? [byte] : []), ...bytes.subarray(i + taken))
+          expect(scan(changed, at)).toStrictEqual(reference(changed))
+        }
+      ),
       { numRuns: 1000 }
     )
   })
 
-  test.each(['', ' ', '0', '-0', '-', '1.5e-7', '1e', '00', '"\\u12"', '"\\ud800"', '"\\""', '[]', '[,]', '[1,]', '{"a":1,}', '{"a"}', '{a:1}', '{"__proto__":1}', '{"a":1,"a":2}', '[1 2]', '1 2', 'true', 'truex', 'tru', '"\u007f"', '\ufeff1', '[}', '{]', ']', '1]', '1.0]'])('on %s', (text) => {
+  test.each([
+    '',
+    ' ',
+    '0',
+    '-0',
+    '-',
+    '1.5e-7',
+    '1e',
+    '00',
+    '"\\u12"',
+    '"\\ud800"',
+    '"\\""',
+    '[]',
+    '[,]',
+    '[1,]',
+    '{"a":1,}',
+    '{"a"}',
+    '{a:1}',
+    '{"__proto__":1}',
+    '{"a":1,"a":2}',
+    '[1 2]',
+    '1 2',
+    'true',
+    'truex',
+    'tru',
+    '"\u007f"',
+    '\ufeff1',
+    '[}',
+    '{]',
+    ']',
+    '1]',
+    '1.0]'
+  ])('on %s', (text) => {
     expect(scan(encoder.encode(text))).toStrictEqual(reference(encoder.encode(text)))
   })
 })
@@ -124,7 +206,19 @@ test('depth and texts are bounded', () => {
   const seen: unknown[] = []
   const note = (text: unknown): number => seen.push(text)
   const none = (): void => undefined
-  const scanner = new JsonScanner({ startObject: none, endObject: none, startArray: none, endArray: none, key: note, string: note, number: note, literal: note }, { maxDepth: 2, maxTextBytes: 3 })
+  const scanner = new JsonScanner(
+    {
+      startObject: none,
+      endObject: none,
+      startArray: none,
+      endArray: none,
+      key: note,
+      string: note,
+      number: note,
+      literal: note
+    },
+    { maxDepth: 2, maxTextBytes: 3 }
+  )
   scanner.push(encoder.encode('{"abc":"abcd","ab":1234,"é":123}'))
   scanner.end()
   expect(seen).toEqual(['abc', undefined, 'ab', undefined, 'é', '123'])

@@ -27,7 +27,15 @@ test('the curated list', () => {
 describe('each text is recognised', () => {
   test.each(vectors.ids)('%s', (id) => {
     const text = spdxText(id)
-    const styles = [text, `\uFEFF${text.replaceAll('\n', '\r\n')}`, wrapped(text), text.toUpperCase(), `Copyright (c) 2024 Some Lab, Inc.\n\n${text}`, text.replace(/^/gm, '  '), text.replace(/^(?=\S)/gm, '> ')]
+    const styles = [
+      text,
+      `\uFEFF${text.replaceAll('\n', '\r\n')}`,
+      wrapped(text),
+      text.toUpperCase(),
+      `Copyright (c) 2024 Some Lab, Inc.\n\n${text}`,
+      text.replace(/^/gm, '  '),
+      text.replace(/^(?=\S)/gm, '> ')
+    ]
     expect(styles.map((style) => detectLicence(style))).toEqual(styles.map(() => id))
   })
 })
@@ -41,14 +49,23 @@ test('two licences in one file are neither', () => {
 })
 
 test('a text with a clause added is not the licence', () => {
-  const clause = 'Commercial use of the model and of its outputs is prohibited without a separate written agreement with the licensor.'
+  const clause =
+    'Commercial use of the model and of its outputs is prohibited without a separate written agreement with the licensor.'
   for (const id of ['MIT', 'BSD-3-Clause', 'ISC']) expect(detectLicence(`${spdxText(id)}\n${clause}`)).toBeUndefined()
 })
 
 test.skipIf(!existsSync('/usr/share/common-licenses/GPL-3'))('the files that a distribution ships', () => {
-  const detect = (name: string): string | undefined => detectLicence(readFileSync(`/usr/share/common-licenses/${name}`, 'utf8'))
+  const detect = (name: string): string | undefined =>
+    detectLicence(readFileSync(`/usr/share/common-licenses/${name}`, 'utf8'))
   expect(['Apache-2.0', 'GPL-2', 'GPL-3', 'LGPL-2.1', 'LGPL-3', 'MPL-2.0', 'GFDL-1.3', 'CC0-1.0'].map(detect)).toEqual([
-    'Apache-2.0', 'GPL-2.0-only', 'GPL-3.0-only', 'LGPL-2.1-only', 'LGPL-3.0-only', 'MPL-2.0', 'GFDL-1.3-only', 'CC0-1.0'
+    'Apache-2.0',
+    'GPL-2.0-only',
+    'GPL-3.0-only',
+    'LGPL-2.1-only',
+    'LGPL-3.0-only',
+    'MPL-2.0',
+    'GFDL-1.3-only',
+    'CC0-1.0'
   ])
 })
 
@@ -62,15 +79,25 @@ test('similarity', () => {
 
 test('hostile texts take linear time', () => {
   const started = performance.now()
-  for (const piece of ['<', '<a', '&', 'http://', 'copyright ', '1. ', '#', ' ', '(c', 'a ']) detectLicence(piece.repeat((256 * 1024) / piece.length))
+  for (const piece of ['<', '<a', '&', 'http://', 'copyright ', '1. ', '#', ' ', '(c', 'a '])
+    detectLicence(piece.repeat((256 * 1024) / piece.length))
   // Quadratic time would be minutes.
   expect(performance.now() - started).toBeLessThan(10_000)
 })
 
 describe('annotations', () => {
   const fact = (name: string, content: string | Uint8Array | number): LicenceFact => {
-    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : typeof content === 'number' ? new Uint8Array(content) : content
-    return { name, digest: digestFromBytes(createHash('sha256').update(bytes).digest()), bytes: bytes.length > 256 * 1024 ? undefined : bytes }
+    const bytes =
+      typeof content === 'string'
+        ? new TextEncoder().encode(content)
+        : typeof content === 'number'
+          ? new Uint8Array(content)
+          : content
+    return {
+      name,
+      digest: digestFromBytes(createHash('sha256').update(bytes).digest()),
+      bytes: bytes.length > 256 * 1024 ? undefined : bytes
+    }
   }
   const annotate = (...facts: LicenceFact[]) => {
     const recognition = recognise(facts.map(({ name, bytes }) => ({ name, sizeBytes: bytes?.length ?? 1_000_000 })))
@@ -81,7 +108,13 @@ describe('annotations', () => {
   test('several files are joined, sorted and unique', () => {
     const mit = spdxText('MIT')
     const own = 'The Model Licence: ask us.'
-    const facts = [fact('LICENSE-MODEL', own), fact('LICENSE', mit), fact('vae/LICENSE', mit), fact('COPYING', spdxText('Apache-2.0')), fact('NOTICE', 'thanks')]
+    const facts = [
+      fact('LICENSE-MODEL', own),
+      fact('LICENSE', mit),
+      fact('vae/LICENSE', mit),
+      fact('COPYING', spdxText('Apache-2.0')),
+      fact('NOTICE', 'thanks')
+    ]
     const expected = {
       annotations: {
         'svc.license': `Apache-2.0 AND ${licenceRef(facts[0]!.digest)} AND MIT`,
@@ -99,14 +132,22 @@ describe('annotations', () => {
   })
 
   test('a notice alone names no licence, an empty file nothing', () => {
-    expect(annotate(fact('NOTICE', spdxText('MIT')), fact('LICENSE', ''))).toEqual({ annotations: { 'svc.license.file.NOTICE': spdxText('MIT') }, warnings: [] })
+    expect(annotate(fact('NOTICE', spdxText('MIT')), fact('LICENSE', ''))).toEqual({
+      annotations: { 'svc.license.file.NOTICE': spdxText('MIT') },
+      warnings: []
+    })
   })
 
   test('large and foreign texts are named and not kept', () => {
     const large = fact('LICENSE', 300_000)
     const foreign = fact('LICENSE.pdf', Uint8Array.of(0x25, 0x50, 0xff))
     expect(annotate(large, foreign)).toEqual({
-      annotations: { 'svc.license': [large, foreign].map(({ digest }) => licenceRef(digest)).sort().join(' AND ') },
+      annotations: {
+        'svc.license': [large, foreign]
+          .map(({ digest }) => licenceRef(digest))
+          .sort()
+          .join(' AND ')
+      },
       warnings: ['licence-unreadable', 'licence-unreadable']
     })
   })
@@ -114,7 +155,9 @@ describe('annotations', () => {
   test('all texts together stay below the limit of a manifest', () => {
     const facts = Array.from({ length: 9 }, (_, i) => fact(`${i}/LICENSE`, String(i).repeat(200 * 1024)))
     const { annotations, warnings } = annotate(...facts)
-    expect(Object.keys(annotations).filter((key) => key.startsWith('svc.license.file.'))).toEqual([0, 1, 2, 3, 4].map((i) => `svc.license.file.${i}/LICENSE`))
+    expect(Object.keys(annotations).filter((key) => key.startsWith('svc.license.file.'))).toEqual(
+      [0, 1, 2, 3, 4].map((i) => `svc.license.file.${i}/LICENSE`)
+    )
     expect(warnings).toEqual(Array(4).fill('licence-not-kept'))
     expect(JSON.stringify(annotations).length).toBeLessThan(MAX_TEXTS_BYTES + 4096)
     expect(annotations['svc.license']!.split(' AND ')).toHaveLength(9)
@@ -125,6 +168,8 @@ describe('annotations', () => {
   })
 
   test('a file that was not read is a defect of the caller', () => {
-    expect(() => licenceAnnotations(recognise([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(expect.objectContaining({ code: 'E_MISSING_FACT' }))
+    expect(() => licenceAnnotations(recognise([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(
+      expect.objectContaining({ code: 'E_MISSING_FACT' })
+    )
   })
 })

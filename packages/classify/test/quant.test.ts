@@ -25,13 +25,30 @@ test.each(vectors.dtypes)('dtypes $bytes', ({ bytes, quant }) => {
 })
 
 test('a GGUF quant is the longest run that ends the name', () => {
-  const word = fc.constantFrom('q4_0', 'ud', 'q4_k_m', '2bit', 'f16', 'nvfp4', 'model', '7b', 'Q8_0', '', 'a.b', 'q4_xxxxxxxxxxxxxxxxxxxxxxxxx')
+  const word = fc.constantFrom(
+    'q4_0',
+    'ud',
+    'q4_k_m',
+    '2bit',
+    'f16',
+    'nvfp4',
+    'model',
+    '7b',
+    'Q8_0',
+    '',
+    'a.b',
+    'q4_xxxxxxxxxxxxxxxxxxxxxxxxx'
+  )
   fc.assert(
-    fc.property(fc.array(word, { minLength: 1, maxLength: 6 }), fc.constantFrom('', '-00001-of-00002', '_00001_of_00002'), (words, shard) => {
-      const runs = words.map((_, i) => words.slice(i).join('-'))
-      const quant = ggufQuant(`sub-q8_0/${words.join('-')}${shard}.gguf`)
-      expect(quant).toBe(runs.find(isQuantToken) ?? 'raw')
-      expect(isQuant(quant)).toBe(true)
-    })
+    fc.property(
+      fc.array(word, { minLength: 1, maxLength: 6 }),
+      fc.constantFrom('', '-00001-of-00002', '_00001_of_00002'),
+      (words, shard) => {
+        const runs = words.map((_, i) => words.slice(i).join('-'))
+        const quant = ggufQuant(`sub-q8_0/${words.join('-')}${shard}.gguf`)
+        expect(quant).toBe(runs.find(isQuantToken) ?? 'raw')
+        expect(isQuant(quant)).toBe(true)
+      }
+    )
   )
 })

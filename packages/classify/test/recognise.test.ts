@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ClassifyError, type Entry, isImportable, recognise, type Recognition, requireImportable, TABLE } from '../src/index.ts'
+import {
+  ClassifyError,
+  type Entry,
+  isImportable,
+  recognise,
+  type Recognition,
+  requireImportable,
+  TABLE
+} from '../src/index.ts'
 import { readVectors } from './vectors.ts'
 
 interface NameRow {
@@ -16,7 +24,13 @@ interface NameRow {
 }
 interface Vectors {
   readonly names: readonly NameRow[]
-  readonly listings: readonly { title: string; files: string[]; entries: string[]; skipped: string[]; warnings: string[] }[]
+  readonly listings: readonly {
+    title: string
+    files: string[]
+    entries: string[]
+    skipped: string[]
+    warnings: string[]
+  }[]
   readonly refused: readonly { files: string[]; name: string; reason: string }[]
   readonly accepted: readonly string[]
 }
@@ -33,7 +47,9 @@ describe('one file by its name', () => {
       expect(entries).toEqual([])
     } else if (row.is === 'member') {
       expect(use).toEqual({ use: 'member', entry: row.entry })
-      expect(entries.map((entry) => entry.content)).toEqual([{ from: 'tar', members: [{ name: row.name, from: row.name, sizeBytes: 10 }] }])
+      expect(entries.map((entry) => entry.content)).toEqual([
+        { from: 'tar', members: [{ name: row.name, from: row.name, sizeBytes: 10 }] }
+      ])
     } else if (row.is === 'config') {
       expect(use).toEqual({ use: 'config' })
       expect(config).toEqual({ name: row.name, sizeBytes: 10 })
@@ -45,7 +61,13 @@ describe('one file by its name', () => {
       expect(entries).toHaveLength(1)
       const { kind, name, sizeBytes, quant, part, role, variant } = entries[0]!
       expect({ kind, name, sizeBytes, quant, part, role, variant }).toEqual({
-        kind: row.is, name: row.name, sizeBytes: 10, quant: row.quant, part: row.part, role: row.role, variant: row.variant
+        kind: row.is,
+        name: row.name,
+        sizeBytes: 10,
+        quant: row.quant,
+        part: row.part,
+        role: row.role,
+        variant: row.variant
       })
     }
   })
@@ -80,7 +102,8 @@ describe('a listing', () => {
   })
 
   test('refuses sizes that are none', () => {
-    for (const sizeBytes of [-1, 1.5, Number.NaN, 2 ** 53]) expect(caught(() => recognise([{ name: 'x.gguf', sizeBytes }])).details.reason).toBe('size')
+    for (const sizeBytes of [-1, 1.5, Number.NaN, 2 ** 53])
+      expect(caught(() => recognise([{ name: 'x.gguf', sizeBytes }])).details.reason).toBe('size')
   })
 
   test('refuses a tokenizer that does not fit into a tar', () => {
@@ -107,15 +130,26 @@ describe('a listing', () => {
 const names = [...new Set([...vectors.names.map((row) => row.name), ...vectors.listings.flatMap((row) => row.files)])]
 const anySegment = fc.string({ minLength: 1, maxLength: 8, unit: 'grapheme' })
 const anyListing = fc
-  .uniqueArray(fc.oneof(fc.constantFrom(...names), fc.array(anySegment, { minLength: 1, maxLength: 3 }).map((path) => `${path.join('/')}.gguf`)), { maxLength: 40 })
+  .uniqueArray(
+    fc.oneof(
+      fc.constantFrom(...names),
+      fc.array(anySegment, { minLength: 1, maxLength: 3 }).map((path) => `${path.join('/')}.gguf`)
+    ),
+    { maxLength: 40 }
+  )
   .map(listed)
 
 describe('properties', () => {
   test('the order of the listing does not matter', () => {
     fc.assert(
-      fc.property(anyListing.chain((files) => fc.tuple(fc.constant(files), fc.shuffledSubarray(files, { minLength: files.length }))), ([files, shuffled]) => {
-        expect(outcome(shuffled)).toEqual(outcome(files))
-      })
+      fc.property(
+        anyListing.chain((files) =>
+          fc.tuple(fc.constant(files), fc.shuffledSubarray(files, { minLength: files.length }))
+        ),
+        ([files, shuffled]) => {
+          expect(outcome(shuffled)).toEqual(outcome(files))
+        }
+      )
     )
   })
 
@@ -125,8 +159,12 @@ describe('properties', () => {
         const result = outcome(files)
         if (result instanceof ClassifyError) return
         expect([...result.uses.keys()].sort()).toEqual(files.map(({ name }) => name).sort())
-        const used = result.entries.flatMap(({ content }) => (content.from === 'file' ? [content.name] : content.members.map((member) => member.from)))
-        const inEntries = [...result.uses].filter(([, use]) => use.use === 'entry' || use.use === 'member').map(([name]) => name)
+        const used = result.entries.flatMap(({ content }) =>
+          content.from === 'file' ? [content.name] : content.members.map((member) => member.from)
+        )
+        const inEntries = [...result.uses]
+          .filter(([, use]) => use.use === 'entry' || use.use === 'member')
+          .map(([name]) => name)
         expect(used.sort()).toEqual(inEntries.sort())
         expect(new Set(result.entries.map(({ name }) => name)).size).toBe(result.entries.length)
         for (const { name } of result.entries) expect(name.split('/')[0]).not.toBe('manifest')

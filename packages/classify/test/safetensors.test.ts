@@ -19,21 +19,40 @@ function fileOf({ header, headerBytes, dataBytes }: Pick<Case, 'header' | 'heade
   return file
 }
 
-const readerOf = (file: Uint8Array, most = Number.POSITIVE_INFINITY): ReadAt => async (offset, length) => file.slice(offset, offset + Math.min(length, most))
-const read = (file: Uint8Array): Promise<SafetensorsSummary | HeaderProblem> => readSafetensorsHeader(readerOf(file), file.length)
+const readerOf =
+  (file: Uint8Array, most = Number.POSITIVE_INFINITY): ReadAt =>
+  async (offset, length) =>
+    file.slice(offset, offset + Math.min(length, most))
+const read = (file: Uint8Array): Promise<SafetensorsSummary | HeaderProblem> =>
+  readSafetensorsHeader(readerOf(file), file.length)
 
 test.each(readVectors<{ safetensors: Case[] }>('headers').safetensors)('$title', async (row) => {
   const summary = await read(fileOf(row))
   if (row.expect === 'unreadable') return expect(summary.format).toBe('unreadable')
   const { tensorCount, bytesByDtype } = row.expect
   const dtypes = new Map(Array.isArray(bytesByDtype) ? bytesByDtype : Object.entries(bytesByDtype))
-  expect(summary).toEqual({ format: 'safetensors', headerBytes: new TextEncoder().encode(row.header).length, tensorCount, bytesByDtype: dtypes })
+  expect(summary).toEqual({
+    format: 'safetensors',
+    headerBytes: new TextEncoder().encode(row.header).length,
+    tensorCount,
+    bytesByDtype: dtypes
+  })
 })
 
-const anyTensors = fc.array(fc.tuple(fc.constantFrom(['BF16', 2], ['F32', 4], ['U8', 1], ['F64', 8], ['X1', 3]) as fc.Arbitrary<[string, number]>, fc.nat(20), fc.string()), { maxLength: 30 })
+const anyTensors = fc.array(
+  fc.tuple(
+    fc.constantFrom(['BF16', 2], ['F32', 4], ['U8', 1], ['F64', 8], ['X1', 3]) as fc.Arbitrary<[string, number]>,
+    fc.nat(20),
+    fc.string()
+  ),
+  { maxLength: 30 }
+)
 
 /** A file of these tensors, listed in the given order, and the sums that it must give. */
-function make(tensors: readonly [[string, number], number, string][], order: readonly number[]): { file: Uint8Array; sums: Map<string, number>; dataBytes: number } {
+function make(
+  tensors: readonly [[string, number], number, string][],
+  order: readonly number[]
+): { file: Uint8Array; sums: Map<string, number>; dataBytes: number } {
   let offset = 0
   const sums = new Map<string, number>()
   const listed = tensors.map(([[dtype, bytes], count, name], i) => {
@@ -50,13 +69,19 @@ describe('properties', () => {
   test('the bytes per dtype are those of the tensors, in any order and any chunking', async () => {
     await fc.assert(
       fc.asyncProperty(
-        anyTensors.chain((tensors) => fc.tuple(fc.constant(tensors), fc.shuffledSubarray([...tensors.keys()], { minLength: tensors.length }))),
+        anyTensors.chain((tensors) =>
+          fc.tuple(fc.constant(tensors), fc.shuffledSubarray([...tensors.keys()], { minLength: tensors.length }))
+        ),
         fc.integer({ min: 1, max: 100 }),
         async ([tensors, order], most) => {
           const { file, sums } = make(tensors, order)
           // The length itself is read whole: a reader gives fewer bytes only at the end of the file.
           const reader: ReadAt = (offset, length) => readerOf(file, offset === 0 ? length : most)(offset, length)
-          expect(await readSafetensorsHeader(reader, file.length)).toMatchObject({ format: 'safetensors', tensorCount: tensors.length, bytesByDtype: sums })
+          expect(await readSafetensorsHeader(reader, file.length)).toMatchObject({
+            format: 'safetensors',
+            tensorCount: tensors.length,
+            bytesByDtype: sums
+          })
         }
       )
     )
@@ -70,7 +95,10 @@ describe('properties', () => {
         if (dataBytes > 0) expect((await read(file.subarray(0, -1))).format).toBe('unreadable')
         const largest = tensors.findIndex(([, count]) => count > 0)
         if (largest >= 0) {
-          const fewer = make(tensors, [...tensors.keys()].filter((i) => i !== largest))
+          const fewer = make(
+            tensors,
+            [...tensors.keys()].filter((i) => i !== largest)
+          )
           expect((await read(fewer.file)).format).toBe('unreadable')
         }
       })
@@ -88,7 +116,10 @@ describe('properties', () => {
 })
 
 test('only the header is read', async () => {
-  const file = fileOf({ header: JSON.stringify({ a: { dtype: 'U8', shape: [5000], data_offsets: [0, 5000] } }), dataBytes: 5000 })
+  const file = fileOf({
+    header: JSON.stringify({ a: { dtype: 'U8', shape: [5000], data_offsets: [0, 5000] } }),
+    dataBytes: 5000
+  })
   let furthest = 0
   await readSafetensorsHeader(async (offset, length) => {
     furthest = Math.max(furthest, offset + length)
@@ -98,8 +129,13 @@ test('only the header is read', async () => {
 })
 
 test('what it looks like', async () => {
-  expect(await read(new TextEncoder().encode('version https://git-lfs.github.com/spec/v1\noid sha256:'))).toMatchObject({ looksLike: expect.stringMatching(/LFS/) })
-  const whole = fileOf({ header: JSON.stringify({ a: { dtype: 'U8', shape: [50], data_offsets: [0, 50] } }), dataBytes: 50 })
+  expect(await read(new TextEncoder().encode('version https://git-lfs.github.com/spec/v1\noid sha256:'))).toMatchObject(
+    { looksLike: expect.stringMatching(/LFS/) }
+  )
+  const whole = fileOf({
+    header: JSON.stringify({ a: { dtype: 'U8', shape: [50], data_offsets: [0, 50] } }),
+    dataBytes: 50
+  })
   expect(await read(whole.subarray(0, 60))).toMatchObject({ looksLike: expect.stringMatching(/truncated/) })
   expect(await read(new Uint8Array(0))).toMatchObject({ looksLike: expect.stringMatching(/empty/) })
 })
@@ -111,5 +147,7 @@ test('an error of the reader comes through', async () => {
 
 test('a file that became shorter', async () => {
   const file = fileOf({ header: ' '.repeat(1000), dataBytes: 0 })
-  expect(await readSafetensorsHeader(readerOf(file.subarray(0, 8)), file.length)).toMatchObject({ format: 'unreadable' })
+  expect(await readSafetensorsHeader(readerOf(file.subarray(0, 8)), file.length)).toMatchObject({
+    format: 'unreadable'
+  })
 })

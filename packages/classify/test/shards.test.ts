@@ -6,7 +6,12 @@ const shards = (...names: string[]): Shard[] => names.map((name) => shardOf(name
 
 test('the missing parts are named as runs, whatever total a name claims', () => {
   expect(brokenSets(shards('m-00005-of-999999.gguf', 'm-00003-of-999999.gguf'))).toEqual([
-    { group: 'm*999999.gguf', names: ['m-00003-of-999999.gguf', 'm-00005-of-999999.gguf'], missing: '1-2, 4, 6-999999', repeated: [] }
+    {
+      group: 'm*999999.gguf',
+      names: ['m-00003-of-999999.gguf', 'm-00005-of-999999.gguf'],
+      missing: '1-2, 4, 6-999999',
+      repeated: []
+    }
   ])
 })
 
@@ -17,18 +22,29 @@ test('many gaps are cut short', () => {
 })
 
 test('a part that two names claim', () => {
-  expect(brokenSets(shards('m-00001-of-00001.gguf', 'm_00001_of_00001.gguf'))).toMatchObject([{ missing: '', repeated: [1] }])
+  expect(brokenSets(shards('m-00001-of-00001.gguf', 'm_00001_of_00001.gguf'))).toMatchObject([
+    { missing: '', repeated: [1] }
+  ])
 })
 
 test('folder, base, ending and total tell sets apart', () => {
-  const names = ['a/m-00001-of-00001.gguf', 'b/m-00001-of-00001.gguf', 'a/n-00001-of-00001.gguf', 'a/m-00001-of-00001.safetensors', 'a/m-00001-of-00002.gguf']
+  const names = [
+    'a/m-00001-of-00001.gguf',
+    'b/m-00001-of-00001.gguf',
+    'a/n-00001-of-00001.gguf',
+    'a/m-00001-of-00001.safetensors',
+    'a/m-00001-of-00002.gguf'
+  ]
   expect(new Set(shards(...names).map(({ group }) => group)).size).toBe(5)
 })
 
 test('a set is broken exactly when a number of 1..total is missing', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 30 }), (total, left) => {
-      const all = Array.from({ length: total }, (_, i) => `m-${String(i + 1).padStart(5, '0')}-of-${String(total).padStart(5, '0')}.gguf`)
+      const all = Array.from(
+        { length: total },
+        (_, i) => `m-${String(i + 1).padStart(5, '0')}-of-${String(total).padStart(5, '0')}.gguf`
+      )
       const some = all.filter((_, i) => i + 1 !== left)
       const expected = left > total || some.length === 0 ? [] : [{ missing: String(left) }]
       expect(brokenSets(shards(...some))).toMatchObject(expected)
@@ -38,6 +54,14 @@ test('a set is broken exactly when a number of 1..total is missing', () => {
 })
 
 test('what is no shard suffix', () => {
-  for (const stem of ['m-0001-of-0003', 'm-0000001-of-0000003', 'm.00001-of-00003', 'm-00001-of-00003x', 'm-00001of00003', 'm-00001-OF-00003']) expect(parseShardName(stem)).toBeUndefined()
+  for (const stem of [
+    'm-0001-of-0003',
+    'm-0000001-of-0000003',
+    'm.00001-of-00003',
+    'm-00001-of-00003x',
+    'm-00001of00003',
+    'm-00001-OF-00003'
+  ])
+    expect(parseShardName(stem)).toBeUndefined()
   expect(parseShardName('-00001-of-00003')).toEqual({ base: '', part: 1, total: 3 })
 })

@@ -35,8 +35,29 @@ function gnuTar(tree: Tree): Buffer | undefined {
   }
   try {
     const names = [...tree.keys()].sort(compareNames)
-    const options = ['--format=ustar', '--mtime=@0', '--owner=:0', '--group=:0', '--numeric-owner', '--mode=0644', '-b1', '--no-recursion', '--verbatim-files-from', '--null', '-T', '-', '-cf', '-']
-    return execFileSync('tar', options, { cwd: folder, env: { ...process.env, LC_ALL: 'C' }, input: `${names.join('\0')}\0`, stdio: ['pipe', 'pipe', 'ignore'], maxBuffer: 1 << 28 })
+    const options = [
+      '--format=ustar',
+      '--mtime=@0',
+      '--owner=:0',
+      '--group=:0',
+      '--numeric-owner',
+      '--mode=0644',
+      '-b1',
+      '--no-recursion',
+      '--verbatim-files-from',
+      '--null',
+      '-T',
+      '-',
+      '-cf',
+      '-'
+    ]
+    return execFileSync('tar', options, {
+      cwd: folder,
+      env: { ...process.env, LC_ALL: 'C' },
+      input: `${names.join('\0')}\0`,
+      stdio: ['pipe', 'pipe', 'ignore'],
+      maxBuffer: 1 << 28
+    })
   } catch (error) {
     if ((error as { status?: number }).status === 2) return undefined
     throw error
@@ -66,15 +87,22 @@ async function ourTar(tree: Tree, cut?: number): Promise<Buffer | undefined> {
 const letter = fc.constantFrom('a', 'b', 'Z', '0', '_', '.x', ' ', 'é', '日', '😀', '-')
 /** Segments up to 255 bytes, of which long ones are likely. */
 const segment = fc
-  .tuple(fc.array(letter, { minLength: 1, maxLength: 12 }).map((letters) => `n${letters.join('')}`), fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 254 })))
+  .tuple(
+    fc.array(letter, { minLength: 1, maxLength: 12 }).map((letters) => `n${letters.join('')}`),
+    fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 254 }))
+  )
   .map(([start, fill]) => start.padEnd(Math.min(fill, 255 - (Buffer.byteLength(start) - start.length)), 'f'))
 const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => segments.join('/'))
-const content = fc.oneof(fc.constantFrom(0, 1, 511, 512, 513, 1024), fc.integer({ min: 0, max: 3000 })).chain((size) => fc.integer({ min: 0, max: 255 }).map((byte) => new Uint8Array(size).fill(byte)))
+const content = fc
+  .oneof(fc.constantFrom(0, 1, 511, 512, 513, 1024), fc.integer({ min: 0, max: 3000 }))
+  .chain((size) => fc.integer({ min: 0, max: 255 }).map((byte) => new Uint8Array(size).fill(byte)))
 /** No name is a folder of another. */
-const tree = fc.uniqueArray(fc.tuple(path, content), { minLength: 1, maxLength: 6, selector: ([name]) => name }).map((files): Tree => {
-  const names = files.map(([name]) => name)
-  return new Map(files.filter(([name]) => !names.some((other) => other.startsWith(`${name}/`))))
-})
+const tree = fc
+  .uniqueArray(fc.tuple(path, content), { minLength: 1, maxLength: 6, selector: ([name]) => name })
+  .map((files): Tree => {
+    const names = files.map(([name]) => name)
+    return new Map(files.filter(([name]) => !names.some((other) => other.startsWith(`${name}/`))))
+  })
 
 describe.skipIf(!hasGnuTar && !mustHaveGnuTar)('against GNU tar', () => {
   test('the same bytes for any tree, and refused where GNU tar refuses', async () => {
@@ -89,18 +117,30 @@ describe.skipIf(!hasGnuTar && !mustHaveGnuTar)('against GNU tar', () => {
   })
 
   test('names of every length from 1 to 255 bytes, flat and in folders', async () => {
-    for (const make of [(n: number) => 'x'.repeat(n), (n: number) => `${'d'.repeat(Math.ceil(n / 2))}/${'x'.repeat(Math.floor(n / 2))}`]) {
-      const names = Array.from({ length: 255 }, (_, i) => make(i + 1)).filter((name) => !name.endsWith('/') && !name.startsWith('/'))
+    for (const make of [
+      (n: number) => 'x'.repeat(n),
+      (n: number) => `${'d'.repeat(Math.ceil(n / 2))}/${'x'.repeat(Math.floor(n / 2))}`
+    ]) {
+      const names = Array.from({ length: 255 }, (_, i) => make(i + 1)).filter(
+        (name) => !name.endsWith('/') && !name.startsWith('/')
+      )
       const fitting = new Map(names.filter((name) => fits(name)).map((name) => [name, new Uint8Array(3)]))
       expect(fitting.size).toBeGreaterThanOrEqual(100)
       expect((await ourTar(fitting))!.equals(gnuTar(fitting)!)).toBe(true)
       const refused = names.filter((name) => !fits(name))
-      for (const name of [refused[0]!, refused.at(-1)!]) expect(gnuTar(new Map([[name, new Uint8Array(0)]]))).toBeUndefined()
+      for (const name of [refused[0]!, refused.at(-1)!])
+        expect(gnuTar(new Map([[name, new Uint8Array(0)]]))).toBeUndefined()
     }
   })
 
   test('the split at the last possible slash', async () => {
-    for (const name of [`${'a'.repeat(155)}/${'b'.repeat(100)}`, `${'a'.repeat(154)}/b/${'c'.repeat(98)}`, `${'a'.repeat(50)}/${'b'.repeat(104)}/${'c'.repeat(60)}`, 'a/'.repeat(60) + 'b', `${'é'.repeat(77)}/${'日'.repeat(33)}`]) {
+    for (const name of [
+      `${'a'.repeat(155)}/${'b'.repeat(100)}`,
+      `${'a'.repeat(154)}/b/${'c'.repeat(98)}`,
+      `${'a'.repeat(50)}/${'b'.repeat(104)}/${'c'.repeat(60)}`,
+      'a/'.repeat(60) + 'b',
+      `${'é'.repeat(77)}/${'日'.repeat(33)}`
+    ]) {
       const files = new Map([[name, new TextEncoder().encode(name)]])
       expect((await ourTar(files))!.equals(gnuTar(files)!)).toBe(true)
     }
@@ -115,10 +155,23 @@ test('tar-stream reads back what was written', async () => {
       const read: [string, string][] = []
       for await (const entry of Readable.from([ours]).pipe(extract())) {
         const bytes = Buffer.concat(await collect(entry as AsyncIterable<Uint8Array>))
-        expect(entry.header).toMatchObject({ type: 'file', mode: 0o644, uid: 0, gid: 0, uname: '', gname: '', mtime: new Date(0), size: bytes.length })
+        expect(entry.header).toMatchObject({
+          type: 'file',
+          mode: 0o644,
+          uid: 0,
+          gid: 0,
+          uname: '',
+          gname: '',
+          mtime: new Date(0),
+          size: bytes.length
+        })
         read.push([entry.header.name, bytes.toString('hex')])
       }
-      expect(read).toEqual([...files].sort(([a], [b]) => compareNames(a, b)).map(([name, bytes]) => [name, Buffer.from(bytes).toString('hex')]))
+      expect(read).toEqual(
+        [...files]
+          .sort(([a], [b]) => compareNames(a, b))
+          .map(([name, bytes]) => [name, Buffer.from(bytes).toString('hex')])
+      )
     }),
     { numRuns: 30 }
   )
@@ -141,12 +194,19 @@ test('the planned size and offsets are those of the stream', async () => {
 })
 
 test('the order of the members does not matter', async () => {
-  const files: Tree = new Map([['b', new Uint8Array(3)], ['a/c', new Uint8Array(600)], ['a.b', new Uint8Array(0)]])
+  const files: Tree = new Map([
+    ['b', new Uint8Array(3)],
+    ['a/c', new Uint8Array(600)],
+    ['a.b', new Uint8Array(0)]
+  ])
   const reversed = new Map([...files].reverse())
   expect((await ourTar(files))!.equals((await ourTar(reversed))!)).toBe(true)
 })
 
-test.each(readVectors<{ cases: { members: { name: string; text: string }[]; sizeBytes: number; sha256: string }[] }>('tar').cases)('vector $sha256', async ({ members, sizeBytes, sha256 }) => {
+test.each(
+  readVectors<{ cases: { members: { name: string; text: string }[]; sizeBytes: number; sha256: string }[] }>('tar')
+    .cases
+)('vector $sha256', async ({ members, sizeBytes, sha256 }) => {
   const bytes = (await ourTar(new Map(members.map(({ name, text }) => [name, new TextEncoder().encode(text)]))))!
   expect(bytes.length).toBe(sizeBytes)
   expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256)
@@ -165,7 +225,9 @@ describe('refusals', () => {
     ['x/', 0, 'E_BAD_NAME'],
     ['', 0, 'E_BAD_NAME']
   ])('%s of %d bytes', (name, sizeBytes, code) => {
-    expect(() => planTar([{ name, sizeBytes }])).toThrow(expect.objectContaining({ code, details: expect.objectContaining({ name }) }))
+    expect(() => planTar([{ name, sizeBytes }])).toThrow(
+      expect.objectContaining({ code, details: expect.objectContaining({ name }) })
+    )
   })
 
   test('8 GiB less one byte is the largest member', () => {
@@ -173,7 +235,12 @@ describe('refusals', () => {
   })
 
   test('a member twice', () => {
-    expect(() => planTar([{ name: 'x', sizeBytes: 1 }, { name: 'x', sizeBytes: 2 }])).toThrow(expect.objectContaining({ code: 'E_BAD_NAME' }))
+    expect(() =>
+      planTar([
+        { name: 'x', sizeBytes: 1 },
+        { name: 'x', sizeBytes: 2 }
+      ])
+    ).toThrow(expect.objectContaining({ code: 'E_BAD_NAME' }))
   })
 
   test.each([[3], [5]])('a member of 4 bytes that has %d', async (length) => {
