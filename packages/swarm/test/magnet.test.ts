@@ -11,7 +11,8 @@ const hex = (bytes: Uint8Array | undefined): string | undefined => bytes && Buff
 test('a link with everything, numbered and repeated', () => {
   const magnet = parseMagnet(
     `magnet:?xt.1=urn:btmh:1220${V2.toUpperCase()}&xt.2=urn%3Abtih%3A${V1}&dn=a+b%20c&dn=second` +
-      '&tr=http%3A%2F%2F127.0.0.1%2Fa%3Fx%3D1%26y%3D2&tr.2=udp://127.0.0.1:1&tr=udp://127.0.0.1:1&ws=http://127.0.0.1/' +
+      '&tr=http%3A%2F%2F127.0.0.1%2Fa%3Fx%3D1%26y%3D2&tr.2=udp://127.0.0.1:1&tr=udp://127.0.0.1:1' +
+      '&ws=http://127.0.0.1/' +
       '&x.pe=127.0.0.1:6881&x.pe=[::1]:1&so=0-2&xt=urn:sha1:xyz&novalue&tr='
   )
   expect([hex(magnet.infohash), hex(magnet.infohashV1)]).toEqual([V2, V1])
