@@ -1,0 +1,135 @@
+import { type BlobInfo, type BlobRead, type BlobSlice, openBlobRead, rangeHeader } from './blob-read.ts'
+import { ClientError } from './errors.ts'
+import type {
+  EnsureBody,
+  ImportBtBody,
+  ImportCatalogBody,
+  ImportHfBody,
+  ImportLocalBody,
+  VerifyBody
+} from './protocol/bodies.ts'
+import type { Inventory } from './protocol/inventory.ts'
+import type { Job, JobList } from './protocol/job.ts'
+import { PATHS, type RouteId } from './protocol/paths.ts'
+import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
+import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
+import { defaultSocketPath } from './protocol/socket-path.ts'
+import type { ShareResult, Status } from './protocol/status.ts'
+import { Transport } from './transport.ts'
+import { watchJob, type WatchOptions } from './watch.ts'
+
+export interface ClientOptions {
+  /** Default: the rule of {@link defaultSocketPath} on this process's environment. */
+  readonly socketPath?: string | undefined
+  /** Ends every call of this client. */
+  readonly signal?: AbortSignal | undefined
+  /** Longest wait for the head of an answer. Default 60 s; imports, which may list a repository first, wait ten times as long. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * The daemon's management API (API §4), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
+ * `E_UNREACHABLE`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References are canonical
+ * (`svc:///ns/name:quant`); short ones are for people, see `parseShortRef` of `@svc/ref`.
+ */
+export interface Client {
+  readonly socketPath: string
+  resolve(ref: string, options?: CallOptions): Promise<ResolveResult>
+  open(ref: string, options?: CallOptions): Promise<OpenResult>
+  /** The first snapshot of the job, which may be terminal already; a failed job does not reject. */
+  ensure(body: EnsureBody, options?: CallOptions): Promise<Job>
+  importLocal(body: ImportLocalBody, options?: CallOptions): Promise<Job>
+  importHf(body: ImportHfBody, options?: CallOptions): Promise<Job>
+  /** What {@link importHf} would do; fetches no weights. */
+  planHf(body: ImportHfBody, options?: CallOptions): Promise<ImportPlan>
+  importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
+  importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
+  searchCatalog(terms: string, options?: CallOptions): Promise<CatalogSearch>
+  verify(body: VerifyBody, options?: CallOptions): Promise<Job>
+  models(options?: CallOptions): Promise<Inventory>
+  status(options?: CallOptions): Promise<Status>
+  share(ref: string, options?: CallOptions): Promise<ShareResult>
+  job(id: string, options?: CallOptions): Promise<Job>
+  /** Newest first. */
+  jobs(options?: CallOptions): Promise<readonly Job[]>
+  /** Snapshots until the job is terminal, the terminal one last. Leaving the loop leaves the job alone. */
+  watchJob(job: Job | string, options?: WatchOptions): AsyncGenerator<Job, void, undefined>
+  /** The terminal snapshot. A failed job is returned, not thrown. */
+  waitJob(job: Job | string, options?: WatchOptions): Promise<Job>
+  /** `digest` is `sha256:<hex>` or bare hex. */
+  headBlob(digest: string, options?: CallOptions): Promise<BlobInfo>
+  /** Opens a blob or `[start, end)` of it; `end` beyond the blob is clamped. `start` beyond it: `E_RANGE_INVALID`. */
+  readBlob(digest: string, options?: BlobSlice & CallOptions): Promise<BlobRead>
+  /** Closes kept connections. The client can be used again afterwards. */
+  close(): void
+}
+
+/** Makes a client; nothing is opened before the first call. */
+export function createClient(options: ClientOptions = {}): Client {
+  const socketPath = options.socketPath ?? defaultSocketPath(process.env, process.getuid?.() ?? 0)
+  const timeoutMs = options.timeoutMs ?? 60_000
+  const transport = new Transport(socketPath)
+
+  const signalOf = (call: CallOptions | undefined): AbortSignal | undefined => {
+    const signals = [options.signal, call?.signal].filter((signal) => signal !== undefined)
+    return signals.length > 1 ? AbortSignal.any(signals) : signals[0]
+  }
+  const exchange = (route: RouteId, call: CallOptions | undefined, suffix = '') => ({
+    method: PATHS[route].method,
+    path: PATHS[route].path.replace(/\{[a-z]+\}$/, '') + suffix,
+    signal: signalOf(call),
+    timeoutMs
+  })
+  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string): Promise<T> =>
+    transport.json<T>(exchange(route, call, suffix))
+  const post = <T>(route: RouteId, body: object, call: CallOptions | undefined, slow = false): Promise<T> =>
+    transport.json<T>({ ...exchange(route, call), body, timeoutMs: slow ? timeoutMs * 10 : timeoutMs })
+  const query = (name: string, value: string): string => `?${name}=${encodeURIComponent(value)}`
+  const poll = (id: string, signal?: AbortSignal): Promise<Job> => get('job', { signal }, encodeURIComponent(id))
+
+  return {
+    socketPath,
+    resolve: (ref, call) => get('resolve', call, query('ref', ref)),
+    open: (ref, call) => get('open', call, query('ref', ref)),
+    ensure: (body, call) => post('ensure', body, call),
+    importLocal: (body, call) => post('importLocal', body, call, true),
+    importHf: (body, call) => post('importHf', body, call, true),
+    planHf: (body, call) => post('importHfPlan', body, call, true),
+    importBt: (body, call) => post('importBt', body, call, true),
+    importCatalog: (body, call) => post('importCatalog', body, call, true),
+    searchCatalog: (terms, call) => get('catalogSearch', call, query('q', terms)),
+    verify: (body, call) => post('verify', body, call),
+    models: (call) => get('models', call),
+    status: (call) => get('status', call),
+    share: (ref, call) => get('share', call, query('ref', ref)),
+    job: (id, call) => get('job', call, encodeURIComponent(id)),
+    jobs: async (call) => (await get<JobList>('jobs', call)).jobs,
+    watchJob: (job, watch) => watchJob(job, poll, { ...watch, signal: signalOf(watch) }),
+    waitJob: async (job, watch) => {
+      let last: Job | undefined
+      for await (const snapshot of watchJob(job, poll, { ...watch, signal: signalOf(watch) })) last = snapshot
+      return last!
+    },
+    headBlob: async (digest, call) => {
+      const response = await transport.send(exchange('blobHead', call, encodeURIComponent(digest)))
+      response.resume()
+      const sizeBytes = Number(response.headers['content-length'] ?? Number.NaN)
+      if (Number.isSafeInteger(sizeBytes)) return { sizeBytes }
+      throw new ClientError('E_BAD_RESPONSE', 'the daemon does not tell the length of the blob')
+    },
+    readBlob: async (digest, call = {}) => {
+      const range = rangeHeader(call)
+      const signal = signalOf(call)
+      const response = await transport.send({
+        ...exchange('blob', call, encodeURIComponent(digest)),
+        ...(range !== undefined && { headers: { range } })
+      })
+      return openBlobRead(response, call, signal)
+    },
+    close: () => transport.close()
+  }
+}

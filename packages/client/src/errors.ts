@@ -1,0 +1,38 @@
+import type { ErrorCode } from './protocol/error-codes.ts'
+
+/** Failures that the client finds itself, beside the daemon's own codes. */
+export type ClientOnlyCode =
+  /** No daemon answers at the socket, or it went away. */
+  | 'E_UNREACHABLE'
+  /** The answer is not what the contract says: another program behind the socket, or a defect. */
+  | 'E_BAD_RESPONSE'
+  /** A blob's body ended early. */
+  | 'E_SHORT_BODY'
+  /** The daemon did not answer within `timeoutMs`. */
+  | 'E_NO_ANSWER'
+
+/** Codes of a newer daemon arrive as they are. */
+export type ClientErrorCode = ErrorCode | ClientOnlyCode | (string & {})
+
+export interface ClientErrorDetails {
+  /** HTTP status, where there was a response. */
+  readonly status?: number | undefined
+  /** Known alternatives that the daemon named (API §2.6). */
+  readonly candidates?: readonly string[] | undefined
+  readonly cause?: unknown
+}
+
+/** The one error class of this package, but for aborts: these reject with the signal's own reason. */
+export class ClientError extends Error {
+  override readonly name = 'ClientError'
+  readonly code: ClientErrorCode
+  readonly status: number | undefined
+  readonly candidates: readonly string[]
+
+  constructor(code: ClientErrorCode, message: string, details: ClientErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.status = details.status
+    this.candidates = details.candidates ?? []
+  }
+}

@@ -1,0 +1,166 @@
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http'
+import { ClientError } from './errors.ts'
+
+/** A JSON answer is never larger; the longest one is the plan of a hub repository with 100,000 files. */
+const MAX_JSON_BYTES = 64 * 1024 * 1024
+
+export interface Exchange {
+  readonly method: 'GET' | 'HEAD' | 'POST'
+  /** Path with query, already encoded. */
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: OutgoingHttpHeaders
+  readonly signal?: AbortSignal | undefined
+  /** Longest wait for the head of the answer; 0 waits for ever. */
+  readonly timeoutMs: number
+}
+
+/**
+ * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept connections and are repeated once when the daemon closed
+ * an idle one just then; POST takes a connection of its own and is never repeated.
+ *
+ * @throws ClientError `E_UNREACHABLE`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's envelope; the
+ * signal's reason on abort.
+ */
+export class Transport {
+  readonly socketPath: string
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 })
+
+  constructor(socketPath: string) {
+    this.socketPath = socketPath
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  /** Sends, and gives the response once its head is there; a status of 400 or more is thrown as its envelope says. */
+  async send(exchange: Exchange): Promise<IncomingMessage> {
+    const response = await this.#sendOnce(exchange, true)
+    const status = response.statusCode ?? 0
+    if (status >= 200 && status < 300) return response
+    throw await this.#refusal(response, status, exchange)
+  }
+
+  /** Sends, and parses the JSON object of a good answer. */
+  async json<T>(exchange: Exchange): Promise<T> {
+    const response = await this.send(exchange)
+    return this.#guard(exchange, async () => parseObject(await readText(response), response.statusCode ?? 0) as T)
+  }
+
+  #sendOnce(exchange: Exchange, mayRepeat: boolean): Promise<IncomingMessage> {
+    const { method, path, body, signal, timeoutMs } = exchange
+    if (signal?.aborted === true) return Promise.reject(signal.reason)
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({
+        socketPath: this.socketPath,
+        method,
+        path,
+        agent: method === 'POST' ? false : this.#agent,
+        headers: {
+          ...exchange.headers,
+          host: 'svc',
+          ...(payload !== undefined && { 'content-type': 'application/json', 'content-length': payload.length })
+        },
+        ...(signal !== undefined && { signal })
+      })
+      let answered = false
+      request.on('response', (response) => {
+        answered = true
+        // From here on silence may be the reader's own doing.
+        request.setTimeout(0)
+        resolve(response)
+      })
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        if (signal?.aborted === true) reject(signal.reason)
+        else if (mayRepeat && !answered && method !== 'POST' && request.reusedSocket && error.code === 'ECONNRESET') {
+          this.#sendOnce(exchange, false).then(resolve, reject)
+        } else reject(error instanceof ClientError ? error : this.#unreachable(error))
+      })
+      if (timeoutMs > 0) {
+        request.setTimeout(timeoutMs, () => {
+          const waited = `the daemon did not answer within ${Math.ceil(timeoutMs / 1000)} s`
+          request.destroy(new ClientError('E_NO_ANSWER', waited))
+        })
+      }
+      request.end(payload)
+    })
+  }
+
+  async #refusal(response: IncomingMessage, status: number, exchange: Exchange): Promise<Error> {
+    if (exchange.method === 'HEAD') {
+      response.resume()
+      const code = status === 404 ? 'E_NOT_FOUND' : status === 400 ? 'E_BAD_REQUEST' : 'E_BAD_RESPONSE'
+      return new ClientError(code, `the daemon answers ${status} to HEAD ${exchange.path}`, { status })
+    }
+    return this.#guard(exchange, async () => {
+      const envelope = parseObject(await readText(response), status)
+      const { error } = envelope as { error?: { code?: unknown; message?: unknown; candidates?: unknown } }
+      if (typeof error?.code !== 'string' || typeof error.message !== 'string') return badResponse(status)
+      const candidates = Array.isArray(error.candidates)
+        ? error.candidates.filter((text): text is string => typeof text === 'string')
+        : undefined
+      return new ClientError(error.code, error.message, { status, candidates })
+    })
+  }
+
+  /** Errors while a body is read: the abort's reason, ours, or a connection that was cut. */
+  async #guard<T>(exchange: Exchange, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read()
+    } catch (error) {
+      if (exchange.signal?.aborted === true) throw exchange.signal.reason
+      throw error instanceof ClientError ? error : this.#unreachable(error as NodeJS.ErrnoException)
+    }
+  }
+
+  #unreachable(cause: NodeJS.ErrnoException): ClientError {
+    return new ClientError('E_UNREACHABLE', unreachableMessage(cause.code, this.socketPath), { cause })
+  }
+}
+
+function unreachableMessage(code: string | undefined, socketPath: string): string {
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+    case 'ECONNREFUSED':
+      return `no daemon answers at ${socketPath}; start it with "svcd", or set SVC_SOCKET to where it listens`
+    case 'EACCES':
+    case 'EPERM':
+      return `no permission to open ${socketPath}; the daemon's socket belongs to the user who runs it`
+    case 'EINVAL':
+    case 'ENAMETOOLONG':
+      return `${socketPath} is too long for a socket path (107 bytes at most); set SVC_SOCKET to a shorter one`
+    default:
+      return `the connection to the daemon at ${socketPath} broke (${code ?? 'unknown error'}); is it still running?`
+  }
+}
+
+const badResponse = (status: number, cause?: unknown): ClientError =>
+  new ClientError('E_BAD_RESPONSE', `the answer (status ${status}) is not one of the daemon's`, { status, cause })
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length
+    if (sizeBytes > MAX_JSON_BYTES) {
+      response.destroy()
+      throw new ClientError('E_BAD_RESPONSE', `the daemon's answer is over ${MAX_JSON_BYTES} bytes`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parseObject(text: string, status: number): object {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw badResponse(status, cause)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badResponse(status)
+  return value
+}
