@@ -10,6 +10,7 @@ import type { LeafLayers } from './leaf-layers.ts'
 import type { Log } from './log.ts'
 import type { Offload } from './offload.ts'
 import type { Resolver } from './resolve.ts'
+import { createHubPart } from './sources/hub/part.ts'
 import type { Artifacts } from './state/artifacts.ts'
 import type { Repos } from './state/repos.ts'
 
@@ -77,4 +78,6 @@ export interface PartFactories {
 }
 
 /** The parts that this build has. Each is registered here with one line. */
-export const PARTS: PartFactories = {}
+export const PARTS: PartFactories = {
+  hub: context => createHubPart(context)
+}

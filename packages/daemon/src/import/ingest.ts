@@ -8,7 +8,7 @@ import { forEachLimited } from './limited.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { OpenedFile, SourceFile } from './source.ts'
-import { acceptOf, fetchRemote, localBytes, partialBytes } from './staged.ts'
+import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
 /** Stage 3: what came into the store, and what was read on the side. */
 export interface Ingested {
@@ -124,21 +124,22 @@ class FileIngest {
   async #blob(file: SourceFile, signal: AbortSignal): Promise<BlobTree> {
     const { store, leafLayers, progress } = this.#context
     const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
-    if (file.digest !== undefined) {
-      const present = await store.stat(file.digest)
-      if (present !== undefined && present.sizeBytes === file.sizeBytes) return leafLayers.treeOf(file.digest, signal)
+    const present = async (): Promise<BlobTree | undefined> => {
+      if (file.digest === undefined) return undefined
+      const found = await store.stat(file.digest)
+      return found?.sizeBytes === file.sizeBytes ? leafLayers.treeOf(file.digest, signal) : undefined
     }
+    const keep = ({ digest, sizeBytes, attachments }: IngestResult): Promise<BlobTree> => leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
+    const already = await present()
+    if (already !== undefined) return already
     const opened = await file.open(signal)
-    let result: IngestResult
     try {
-      result =
-        opened.kind === 'file'
-          ? await this.#ingestLocal(file, opened, signal, onProgress)
-          : await fetchRemote(file, opened, { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait }, partial => partial.publish({ accept: acceptOf(file) }))
+      if (opened.kind === 'file') return await keep(await this.#ingestLocal(file, opened, signal, onProgress))
+      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present }
+      return await fetchRemote(file, opened, options, async partial => keep(await partial.publish({ accept: acceptOf(file) })))
     } finally {
       await opened.close()
     }
-    return leafLayers.keep(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
   }
 
   async #ingestLocal(
@@ -187,7 +188,7 @@ class FileIngest {
   /** Whole bytes of a member or text; counts a local file, which was not read before. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { store, progress } = this.#context
-    if (this.#plan.source.kind !== 'local') return yield* partialBytes(store, file, signal)
+    if (this.#plan.source.kind !== 'local') return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait })
     signal.throwIfAborted()
     progress.start(file.name, file.sizeBytes)
     const opened = await file.open(signal)

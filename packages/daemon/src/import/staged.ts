@@ -31,12 +31,14 @@ export const partialKeyOf = (file: SourceFile): PartialKey => {
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
 }
 
-export interface FetchOptions {
+export interface FetchOptions<T> {
   readonly store: DiskBlobStore
   readonly attachments: readonly HashAttachment[]
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number) => void
   readonly onWaiting: (message: string | undefined) => void
+  /** Asked once the partial is ours: what another import has brought in meanwhile is not fetched a second time. */
+  readonly present?: () => Promise<T | undefined>
 }
 
 /**
@@ -47,13 +49,18 @@ export interface FetchOptions {
 export async function fetchRemote<T>(
   file: SourceFile,
   opened: OpenedRemoteFile,
-  { store, attachments, signal, onProgress, onWaiting }: FetchOptions,
+  { store, attachments, signal, onProgress, onWaiting, present }: FetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
     const partial = await store.partial(partialKeyOf(file), { attachments: [...attachments, ...(file.attachments ?? [])], signal })
     let settled = false
     try {
+      const already = await present?.()
+      if (already !== undefined) {
+        await partial.discard()
+        return already
+      }
       await opened.fetch(partial, { signal, onProgress, onWaiting })
       settled = true
       return await settle(partial)
@@ -89,12 +96,24 @@ export const acceptOf = (file: SourceFile): ((result: Parameters<NonNullable<Sou
   }
 }
 
-/** The bytes of a partial that was fetched and checked before; it is discarded when they were read. */
-export async function* partialBytes(store: DiskBlobStore, file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const partial = await store.partial(partialKeyOf(file), { signal, attachments: file.attachments ?? [] })
+/**
+ * The bytes of a remote file that was staged before; its partial is discarded when they were read. Staged bytes have one reader:
+ * where another file or import of the same content was faster, they are fetched again.
+ */
+export async function* stagedBytes(file: SourceFile, options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting'>): AsyncGenerator<Uint8Array> {
+  const opened = await file.open(options.signal)
+  if (opened.kind !== 'remote') throw new Error('only remote files are staged')
+  let partial: PartialBlob
+  try {
+    partial = await fetchRemote(file, opened, { ...options, attachments: [], onProgress: () => undefined }, async fetched => {
+      await acceptOf(file)(await fetched.verify())
+      return fetched
+    })
+  } finally {
+    await opened.close()
+  }
   let complete = false
   try {
-    await acceptOf(file)(await partial.verify())
     for (let offset = 0; offset < file.sizeBytes; ) {
       const chunk = new Uint8Array(Math.min(CHUNK_BYTES, file.sizeBytes - offset))
       const count = await partial.read(chunk, offset)

@@ -1,0 +1,11 @@
+import { HubError } from '@svc/hub'
+import { DaemonError } from '../../errors.ts'
+
+/**
+ * A hub's failure as the API reports it: 502 where it is found before a job exists, a job error afterwards (decisions §2). Other
+ * errors (of the store, of an abort) pass unchanged.
+ */
+export function hubFailure(error: unknown): unknown {
+  if (!(error instanceof HubError)) return error
+  return new DaemonError(error.code, error.message, { cause: error, ...(error.code === 'E_INTERNAL' ? {} : { status: 502 }) })
+}

@@ -1,0 +1,88 @@
+import type { ImportHfBody, Job } from '@svc/client/protocol'
+import { createHub, type Hub, HubError, type HubFile, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
+import { formatRepoId } from '@svc/ref'
+import { StartError } from '../../errors.ts'
+import type { DaemonContext, HubPart } from '../../parts.ts'
+import { hubFailure } from './errors.ts'
+import { planHub } from './plan.ts'
+import { hubSource } from './source.ts'
+import { hubTarget } from './target.ts'
+
+/**
+ * Longest wait for the hub's rate limit while the client waits for its response; once there is a job, five minutes. A limit that
+ * asks for more is reported at once.
+ */
+const MAX_LISTING_WAIT_MS = 60_000
+
+/**
+ * The hub source: one hub object for all jobs, so that their requests are bounded together.
+ * @param more limits and timings of the hub client, where they are not the defaults
+ * @throws StartError when the endpoint or the token cannot be used
+ */
+export function createHubPart(context: DaemonContext, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubPart {
+  const { config, importer, log, version } = context
+  const { endpoint, token, skipUnrecognized } = config.hub
+  const hub = openHub({
+    ...(endpoint !== undefined && { endpoint }),
+    ...(token !== undefined && { token }),
+    userAgent: `svcd/${version}`,
+    ...more
+  })
+
+  const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
+    try {
+      const listing = await hub.listing(repo, revision, { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting: waiting => tell(waiting, repo) })
+      const probed = cheapestWitness(listing)
+      if (probed !== undefined) await hub.probe(probed)
+      return listing
+    } catch (error) {
+      throw hubFailure(error)
+    }
+  }
+  const tell = ({ reason, waitMs, message }: Waiting, subject: string): void =>
+    log.info({ reason, waitMs, subject }, `hub: ${message}`)
+
+  const sourceOf = (asked: string, listing: HubListing) =>
+    hubSource(hub, listing, {
+      fetchUnrecognised: !skipUnrecognized,
+      warnings: renameWarning(asked, listing),
+      onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
+    })
+
+  return {
+    async importHf(body): Promise<Job> {
+      const repo = hubTarget(body)
+      const listing = await list(body)
+      return importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source: sourceOf(body.repo, listing) })
+    },
+    async plan(body) {
+      const repo = hubTarget(body)
+      const listing = await list(body)
+      try {
+        return await planHub(hub, listing, sourceOf(body.repo, listing), formatRepoId(repo), context.store)
+      } catch (error) {
+        throw hubFailure(error)
+      }
+    },
+    close: () => hub.close()
+  }
+}
+
+function openHub(options: HubOptions): Hub {
+  try {
+    return createHub(options)
+  } catch (cause) {
+    if (!(cause instanceof HubError)) throw cause
+    throw new StartError(`the hub client cannot start: ${cause.message} ([hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN)`, { cause })
+  }
+}
+
+/** Where gating shows: a file in large-file storage if there is one. One byte of it is asked for. */
+function cheapestWitness({ files }: HubListing): HubFile | undefined {
+  return files.find(file => file.sha256 !== undefined && file.sizeBytes > 0) ?? files.find(file => file.sizeBytes > 0)
+}
+
+function renameWarning(asked: string, { repoId }: HubListing): string[] {
+  if (asked.toLowerCase() === repoId.toLowerCase()) return []
+  return [`the hub knows ${asked} as ${repoId}, which the documents name; it was imported under the name that was asked for`]
+}

@@ -1,0 +1,90 @@
+import type { HashAttachment } from '@svc/cas'
+import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type Waiting } from '@svc/hub'
+import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import { hubFailure } from './errors.ts'
+
+/** Git's name of the bytes, taken in the store's own pass over them. */
+const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
+
+/** Files in flight; how many requests they make together is bounded by the hub object, for all jobs. */
+const CONCURRENCY = 8
+
+export interface HubSourceOptions {
+  readonly fetchUnrecognised: boolean
+  readonly warnings: readonly string[]
+  /** Told of every pause, for the log. */
+  readonly onWaiting: (waiting: Waiting, path: string) => void
+}
+
+/** A pinned listing of the hub as an import source. The hub object is not closed with it. */
+export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
+  const { repoId, commit, restricted } = listing
+  return {
+    kind: 'hf',
+    files: listing.files.map(file => hubFile(hub, file, options)),
+    annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
+    fetchUnrecognised: options.fetchUnrecognised,
+    concurrency: CONCURRENCY,
+    restricted,
+    origin: { kind: 'hf', repo: repoId, revision: commit },
+    hints: { trackers: [], webseeds: [], peers: [] },
+    warnings: options.warnings,
+    close: async () => undefined
+  }
+}
+
+function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions): SourceFile {
+  const { path: name, sizeBytes, sha256, gitBlobSha1 } = file
+  return {
+    name,
+    sizeBytes,
+    ...(sha256 !== undefined ? { digest: sha256 } : byGitName(name, gitBlobSha1!)),
+    open: async () => ({
+      kind: 'remote',
+      fetch: (into, context) => fetchFile(hub, file, into, context, options),
+      close: async () => undefined
+    })
+  }
+}
+
+/** Small files kept in git itself have no SHA-256 in the listing. */
+const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
+  partialKey: `git-blob-sha1:${gitBlobSha1}`,
+  attachments: [GIT_NAME],
+  accept: ({ attachments }) => {
+    const found = Buffer.from(attachments[GIT_NAME.name]!).toString('hex')
+    if (found !== gitBlobSha1) throw new Error(`${name}: its git blob name is ${found}, the listing says ${gitBlobSha1}`)
+  }
+})
+
+async function fetchFile(
+  hub: Hub,
+  file: HubFile,
+  into: Parameters<Hub['download']>[1],
+  { signal, onProgress, onWaiting }: FetchContext,
+  options: HubSourceOptions
+): Promise<void> {
+  let waits = false
+  const goesOn = (): void => {
+    if (waits) onWaiting?.(undefined)
+    waits = false
+  }
+  try {
+    await hub.download(file, into, {
+      signal,
+      onProgress: bytesDone => {
+        goesOn()
+        onProgress(bytesDone)
+      },
+      onWaiting: waiting => {
+        waits = true
+        options.onWaiting(waiting, file.path)
+        onWaiting?.(`${waiting.message} (${JSON.stringify(file.path)})`)
+      }
+    })
+  } catch (error) {
+    throw hubFailure(error)
+  } finally {
+    goesOn()
+  }
+}

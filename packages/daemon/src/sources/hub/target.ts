@@ -1,0 +1,28 @@
+import type { ImportHfBody } from '@svc/client/protocol'
+import { isRepoId, isRevision } from '@svc/hub'
+import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+
+/**
+ * The name that an import of `repo` gets: the lower-cased id that was asked for (API §4), also when the hub follows a rename,
+ * because an answer of the hub must not choose what is changed here.
+ * @throws DaemonError `E_BAD_REQUEST` naming the field
+ */
+export function hubTarget({ repo, revision }: ImportHfBody): RepoId {
+  if (!isRepoId(repo)) {
+    throw new DaemonError('E_BAD_REQUEST', `the field "repo": ${shown(repo)} is not org/name as the hub spells it, e.g. some-org/some-model`)
+  }
+  const target = tryParseRepoId(repo.toLowerCase())
+  if (target === undefined) {
+    throw new DaemonError('E_BAD_REQUEST', `the field "repo": ${shown(repo)} cannot be a name here; both parts begin with a letter or digit, and have at most 64 and 128 characters`)
+  }
+  if (isReservedNamespace(target.ns)) {
+    throw new DaemonError('E_BAD_REQUEST', `the field "repo": the namespace "${target.ns}" is reserved, nothing can be imported into it`)
+  }
+  if (revision !== undefined && !isRevision(revision)) {
+    throw new DaemonError('E_BAD_REQUEST', `the field "revision": ${shown(revision)} is no branch, tag or commit`)
+  }
+  return target
+}
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, 200))

@@ -1,0 +1,31 @@
+import type { ReadAt } from '@svc/classify'
+import type { Hub, HubFile } from '@svc/hub'
+
+/** Fetched at once: most headers fit, and a header costs one request. */
+const STEP_BYTES = 512 * 1024
+/** Fetched of one file at most. */
+const MAX_BYTES = 8 * 2 ** 20
+
+/** The header of a file is larger than a plan fetches. */
+export class HeaderTooLarge extends Error {
+  override readonly name = 'HeaderTooLarge'
+}
+
+/** Random access to the beginning of a remote file, fetched in steps. @throws HeaderTooLarge */
+export function windowOf(hub: Hub, file: HubFile, signal: AbortSignal): ReadAt {
+  let start = 0
+  let held: Uint8Array = new Uint8Array(0)
+  let fetched = 0
+  return async (offset, lengthBytes) => {
+    const end = Math.min(file.sizeBytes, offset + lengthBytes)
+    if (offset >= end) return new Uint8Array(0)
+    if (offset < start || end > start + held.length) {
+      const to = Math.min(file.sizeBytes, offset + Math.max(lengthBytes, STEP_BYTES))
+      fetched += to - offset
+      if (fetched > MAX_BYTES) throw new HeaderTooLarge(file.path)
+      held = await hub.read(file, { start: offset, end: to }, { signal })
+      start = offset
+    }
+    return held.subarray(offset - start, end - start)
+  }
+}
