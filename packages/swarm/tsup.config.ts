@@ -6,5 +6,6 @@ export default library({
   metainfo: 'src/metainfo.ts',
   bencode: 'src/bencode.ts',
   'leaf-hasher': 'src/leaf-hasher.ts',
+  'verify-worker': 'src/verify-worker.ts',
   foreign: 'src/foreign.ts'
 })

@@ -29,3 +29,16 @@ export { leafHasherUrl } from './leaf-hasher-url.ts'
 export * from './merkle.ts'
 export * from './metainfo.ts'
 export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
+export { createFileStorage, type FileStorageOptions } from './file-storage.ts'
+export type { LayoutFile, TorrentLayout } from './layout.ts'
+export { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from './net/address.ts'
+export type { ByteRanges, FileState, FileWriter, TorrentStorage } from './storage.ts'
+export { createSwarm, type Swarm, type SwarmOptions } from './swarm.ts'
+export type {
+  Torrent as SwarmTorrent,
+  TorrentEvents,
+  TorrentOptions as SwarmTorrentOptions,
+  TorrentProgress,
+  TorrentState,
+  TorrentWarning
+} from './torrent/torrent.ts'

@@ -1,0 +1,84 @@
+import { formatAddress, isPublicAddress, type PeerAddress } from '../net/address.ts'
+import { protocolError, type Peer } from '../peer/peer.ts'
+import { formatPex, MAX_PEX_PEERS, parsePex } from '../wire/extensions.ts'
+
+const INTERVAL_MS = 60_000
+/** Messages of one peer that come faster than this are not read; too many of them end the connection. */
+const MIN_INTERVAL_MS = 10_000
+const MAX_IGNORED = 20
+
+interface State {
+  readonly told: Map<string, PeerAddress>
+  sentAt: number
+  receivedAt: number
+  ignored: number
+}
+
+/** Where others can reach a peer: the address we dialled, or its host with the port it names. */
+export function listenAddressOf(peer: Peer): PeerAddress | undefined {
+  if (!peer.incoming) return peer.address
+  const port = peer.extended?.listenPort
+  return port === undefined || port === 0 ? undefined : { host: peer.address.host, port }
+}
+
+/**
+ * Peer exchange (BEP 11) of one torrent: tells each peer about the others once a minute, at most 50 at a time, and takes
+ * theirs. Private addresses are told to peers on private addresses only.
+ */
+export class PeerExchange {
+  readonly #states = new Map<number, State>()
+  readonly #found: (address: PeerAddress, allowPrivate: boolean) => void
+
+  constructor(found: (address: PeerAddress, allowPrivate: boolean) => void) {
+    this.#found = found
+  }
+
+  /** The peer knows the extension: it hears of the others at once. */
+  joined(peer: Peer, peers: Iterable<Peer>, nowMs: number): void {
+    if (!peer.extended?.ids.get('ut_pex') || this.#states.has(peer.id)) return
+    const state: State = { told: new Map(), sentAt: -Infinity, receivedAt: -Infinity, ignored: 0 }
+    this.#states.set(peer.id, state)
+    this.#tell(peer, state, peers, nowMs)
+  }
+
+  #tell(peer: Peer, state: State, peers: Iterable<Peer>, nowMs: number): void {
+    const current = new Map<string, PeerAddress>()
+    const toPrivate = !isPublicAddress(peer.address.host)
+    for (const other of peers) {
+      const address = other === peer ? undefined : listenAddressOf(other)
+      if (address !== undefined && (toPrivate || isPublicAddress(address.host))) current.set(formatAddress(address), address)
+    }
+    const added = [...current].filter(([key]) => !state.told.has(key)).slice(0, MAX_PEX_PEERS)
+    const dropped = [...state.told].filter(([key]) => !current.has(key)).slice(0, MAX_PEX_PEERS)
+    if (added.length === 0 && dropped.length === 0) return
+    for (const [key, address] of added) state.told.set(key, address)
+    for (const [key] of dropped) state.told.delete(key)
+    state.sentAt = nowMs
+    peer.sendExtension('ut_pex', formatPex(added.map(([, address]) => address), dropped.map(([, address]) => address)))
+  }
+
+  message(peer: Peer, payload: Uint8Array, nowMs: number): void {
+    const state = this.#states.get(peer.id)
+    if (state === undefined) return
+    if (nowMs - state.receivedAt < MIN_INTERVAL_MS) {
+      state.ignored += 1
+      if (state.ignored > MAX_IGNORED) throw protocolError('flood', 'too many peer exchange messages')
+      return
+    }
+    state.receivedAt = nowMs
+    const allowPrivate = !isPublicAddress(peer.address.host)
+    for (const address of parsePex(payload)) this.#found(address, allowPrivate)
+  }
+
+  gone(peer: Peer): void {
+    this.#states.delete(peer.id)
+  }
+
+  tick(peers: Iterable<Peer>, nowMs: number): void {
+    const all = [...peers]
+    for (const peer of all) {
+      const state = this.#states.get(peer.id)
+      if (state !== undefined && nowMs - state.sentAt >= INTERVAL_MS) this.#tell(peer, state, all, nowMs)
+    }
+  }
+}

@@ -1,0 +1,319 @@
+import type { Bitfield } from '../bitfield.ts'
+import { SwarmError } from '../errors.ts'
+import type { TorrentLayout } from '../layout.ts'
+import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '../merkle.ts'
+import type { FileWriter } from '../storage.ts'
+import { NOBODY, PieceBuffer, type BlockRun } from './piece-buffer.ts'
+import type { PieceHashes } from './piece-hashes.ts'
+import type { PiecePicker } from './picker.ts'
+import type { SlotPool } from './slot-pool.ts'
+import type { Verifier, VerifyReply } from './verifier.ts'
+
+/** Somebody who can be asked for blocks: a peer or a webseed. */
+export interface BlockSource {
+  /** Positive, unique in the engine. */
+  readonly id: number
+  /** Undefined: has every piece. */
+  readonly bits: Bitfield | undefined
+}
+
+export interface DownloaderHooks {
+  /** The writer of a file; opened on first use. */
+  readonly writer: (fileIndex: number) => Promise<FileWriter>
+  /** A piece is verified and written. */
+  readonly pieceDone: (piece: number) => void
+  /** The sender delivered bytes that are proven wrong. */
+  readonly guilty: (sender: number, piece: number) => void
+  /** The proven leaves of a piece, from whoever can give them; undefined when nobody does. */
+  readonly leaves: (piece: number) => Promise<Uint8Array | undefined>
+  /** Blocks became free, or memory came back: sources may be asked again. */
+  readonly moreWork: () => void
+  /** Writing failed: the torrent cannot go on. */
+  readonly failed: (error: Error) => void
+  /** An answer to a request that is not needed any more: tell the other sources. */
+  readonly cancel: (buffer: PieceBuffer, run: BlockRun, except: number) => void
+}
+
+/** Blocks to ask a source for. */
+export interface BlockOrder {
+  readonly buffer: PieceBuffer
+  readonly run: BlockRun
+}
+
+/**
+ * The pieces under way: hands out blocks, takes them in, has complete pieces verified, finds the sender of wrong ones.
+ * Invariants: every buffer in `#active` owns one slot until the piece is done or abandoned; a piece is closed in the picker
+ * exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
+ */
+export class Downloader {
+  readonly #layout: TorrentLayout
+  readonly #picker: PiecePicker
+  readonly #pool: SlotPool
+  readonly #verifier: Verifier
+  readonly #hashes: PieceHashes
+  readonly #hooks: DownloaderHooks
+  readonly #active = new Map<number, PieceBuffer>()
+  /** Active buffers with free blocks that anybody may take. */
+  readonly #loose = new Set<PieceBuffer>()
+  /** The buffer that each source works on. */
+  readonly #current = new Map<number, PieceBuffer>()
+  #verifying = 0
+  #closed = false
+  readonly #notify = (): void => this.#hooks.moreWork()
+
+  constructor(parts: {
+    readonly layout: TorrentLayout
+    readonly picker: PiecePicker
+    readonly pool: SlotPool
+    readonly verifier: Verifier
+    readonly hashes: PieceHashes
+    readonly hooks: DownloaderHooks
+  }) {
+    this.#layout = parts.layout
+    this.#picker = parts.picker
+    this.#pool = parts.pool
+    this.#verifier = parts.verifier
+    this.#hashes = parts.hashes
+    this.#hooks = parts.hooks
+  }
+
+  get activePieces(): number {
+    return this.#active.size
+  }
+
+  /** Blocks for a source to be asked for, at most `maxBlocks` consecutive ones; undefined: nothing for it now. */
+  take(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
+    if (this.#closed) return undefined
+    const current = this.#current.get(source.id)
+    if (current !== undefined) {
+      const order = this.#from(current, source, maxBlocks)
+      if (order !== undefined) return order
+      this.#current.delete(source.id)
+    }
+    for (const buffer of this.#loose) {
+      if (!has(source, buffer.piece)) continue
+      const order = this.#from(buffer, source, maxBlocks)
+      if (order !== undefined) return order
+    }
+    const fresh = this.#start(source)
+    if (fresh !== undefined) return this.#from(fresh, source, maxBlocks)
+    return this.#steal(source, maxBlocks) ?? this.#endGame(source, maxBlocks)
+  }
+
+  #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
+    if (buffer.sealed || (buffer.exclusive !== NOBODY && buffer.exclusive !== source.id)) return undefined
+    const run = buffer.take(maxBlocks, source.id)
+    if (buffer.freeBlocks === 0) this.#loose.delete(buffer)
+    if (run === undefined) return undefined
+    if (buffer.freeBlocks > 0) this.#current.set(source.id, buffer)
+    if (buffer.parole) buffer.exclusive = source.id
+    return { buffer, run }
+  }
+
+  #start(source: BlockSource): PieceBuffer | undefined {
+    const piece = this.#picker.pick(source.bits)
+    if (piece === undefined) return undefined
+    const buffer = this.#open(piece)
+    if (buffer !== undefined && buffer.blockCount > 1) buffer.exclusive = source.id
+    return buffer
+  }
+
+  #open(piece: number): PieceBuffer | undefined {
+    const size = this.#layout.span(piece).lengthBytes
+    let slot = this.#pool.take(size)
+    if (slot === undefined && this.#evict()) slot = this.#pool.take(size)
+    if (slot === undefined) {
+      this.#pool.wait(this.#notify)
+      return undefined
+    }
+    const buffer = new PieceBuffer(piece, slot)
+    this.#active.set(piece, buffer)
+    this.#picker.close(piece)
+    return buffer
+  }
+
+  /** Gives up the emptiest piece that nobody is working on: its sources went. */
+  #evict(): boolean {
+    let victim: PieceBuffer | undefined
+    for (const buffer of this.#loose) {
+      if (buffer.sealed || buffer.requestedBlocks > 0 || this.#picker.availability(buffer.piece) > 0) continue
+      if (victim === undefined || buffer.receivedBlocks < victim.receivedBlocks) victim = buffer
+    }
+    if (victim === undefined) return false
+    this.#abandon(victim)
+    return true
+  }
+
+  /** The piece can be started afresh; its slot goes back. */
+  #abandon(buffer: PieceBuffer): void {
+    this.#dispose(buffer)
+    this.#picker.reopen(buffer.piece)
+  }
+
+  #dispose(buffer: PieceBuffer): void {
+    buffer.sealed = true
+    this.#active.delete(buffer.piece)
+    this.#loose.delete(buffer)
+    for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
+    this.#pool.give(buffer.slot)
+  }
+
+  /** No new piece to be had: free blocks of pieces that others have for themselves. */
+  #steal(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
+    for (const buffer of this.#active.values()) {
+      if (buffer.sealed || buffer.parole || buffer.freeBlocks === 0 || !has(source, buffer.piece)) continue
+      buffer.exclusive = NOBODY
+      this.#loose.add(buffer)
+      return this.#from(buffer, source, maxBlocks)
+    }
+    return undefined
+  }
+
+  #endGame(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
+    if (this.#picker.openCount > 0) return undefined
+    for (const buffer of this.#active.values()) {
+      if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
+      const run = buffer.takeAgain(maxBlocks, source.id)
+      if (run !== undefined) return { buffer, run }
+    }
+    return undefined
+  }
+
+  /** Whole consecutive pieces of one file, each with all its blocks taken: what a webseed fetches in one range. */
+  takePieces(source: BlockSource, firstPiece: number, endPiece: number, maxBytes: number): readonly PieceBuffer[] {
+    const max = Math.max(1, Math.floor(maxBytes / this.#layout.pieceLengthBytes))
+    const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max)
+    const buffers: PieceBuffer[] = []
+    for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {
+      const buffer = this.#open(piece)
+      if (buffer === undefined) break
+      buffer.exclusive = source.id
+      buffer.take(buffer.blockCount, source.id)
+      buffers.push(buffer)
+    }
+    return buffers
+  }
+
+  /** A request was refused, timed out or lost with its source. */
+  release(buffer: PieceBuffer, run: BlockRun, source: number): void {
+    if (buffer.sealed) return
+    buffer.release(run, source)
+    if (buffer.exclusive === source) {
+      if (buffer.parole) for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
+      buffer.exclusive = NOBODY
+    }
+    if (buffer.freeBlocks > 0 && buffer.exclusive === NOBODY) this.#loose.add(buffer)
+  }
+
+  /** The source is gone; its requests were released before. */
+  sourceGone(source: number): void {
+    this.#current.delete(source)
+    for (const buffer of this.#active.values()) {
+      if (buffer.exclusive !== source) continue
+      buffer.exclusive = NOBODY
+      if (!buffer.sealed && buffer.freeBlocks > 0) this.#loose.add(buffer)
+    }
+  }
+
+  /** The source is slow: others may take what it has for itself. */
+  share(source: number): void {
+    this.sourceGone(source)
+  }
+
+  /** Blocks of a run arrived. */
+  arrived(buffer: PieceBuffer, run: BlockRun, source: number): void {
+    if (buffer.sealed) return
+    if (this.#picker.openCount === 0) this.#hooks.cancel(buffer, run, source)
+    if (buffer.complete) void this.#verify(buffer)
+  }
+
+  async #verify(buffer: PieceBuffer): Promise<void> {
+    buffer.sealed = true
+    this.#loose.delete(buffer)
+    this.#verifying += 1
+    try {
+      const span = this.#layout.span(buffer.piece)
+      const expected = this.#hashes.expected(buffer.piece)!
+      const writer = await this.#hooks.writer(span.file.index)
+      const reply = await this.#verifier.submit({
+        buffer: buffer.slot.bytes.buffer as SharedArrayBuffer, sizeBytes: buffer.sizeBytes,
+        expected: expected.hash, levels: expected.levels, fd: writer.fd, position: span.offset
+      })
+      if (this.#closed) return
+      if (reply.outcome === 'failed') throw reply.error!
+      if (reply.outcome === 'wrong') return await this.#blame(buffer, reply)
+      if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
+      writer.markWritten(span.offset, span.offset + span.lengthBytes)
+      this.#dispose(buffer)
+      this.#hooks.pieceDone(buffer.piece)
+    } catch (error) {
+      if (!this.#closed) {
+        this.#abandon(buffer)
+        this.#hooks.failed(error instanceof SwarmError ? error : new SwarmError('E_STORAGE', 'write',
+          `writing piece ${buffer.piece} failed`, { cause: error, details: { piece: buffer.piece } }))
+      }
+    } finally {
+      this.#verifying -= 1
+      if (this.#closed && this.#active.has(buffer.piece)) this.#dispose(buffer)
+    }
+  }
+
+  /** The piece is wrong: drop the senders of the wrong blocks only, keep the good ones. */
+  async #blame(buffer: PieceBuffer, reply: VerifyReply): Promise<void> {
+    const senders = buffer.senders()
+    const guilty = new Set<number>()
+    if (senders.size === 1) for (const sender of senders) guilty.add(sender)
+    const leaves = senders.size === 1 ? undefined : await this.#hooks.leaves(buffer.piece)
+    if (this.#closed) return
+    for (let block = 0; block < buffer.blockCount; block += 1) {
+      const at = block * HASH_BYTES
+      if (leaves !== undefined && equalBytes(leaves.subarray(at, at + HASH_BYTES), reply.leaves.subarray(at, at + HASH_BYTES))) continue
+      if (leaves !== undefined) guilty.add(buffer.senderOf(block))
+      buffer.forget(block)
+    }
+    // Nobody could tell which blocks were wrong: the next try has one sender.
+    buffer.parole = leaves === undefined && senders.size > 1
+    buffer.exclusive = NOBODY
+    buffer.sealed = false
+    this.#loose.add(buffer)
+    for (const sender of guilty) this.#hooks.guilty(sender, buffer.piece)
+    this.#hooks.moreWork()
+  }
+
+  /** Verified pieces that turned out wrong after all, or new priorities: sources are asked again by the owner. */
+  reopen(piece: number): void {
+    if (!this.#active.has(piece)) this.#picker.reopen(piece)
+  }
+
+  /** Lets go of all slots; those at a worker follow when it is done. */
+  close(): void {
+    this.#closed = true
+    this.#pool.leave(this.#notify)
+    for (const buffer of [...this.#active.values()]) if (!buffer.sealed) this.#dispose(buffer)
+  }
+
+  get idle(): boolean {
+    return this.#verifying === 0
+  }
+
+  checkInvariants(): void {
+    for (const buffer of this.#active.values()) {
+      buffer.checkInvariants()
+      if (this.#picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
+      if (!buffer.sealed && buffer.freeBlocks > 0 && buffer.exclusive === NOBODY && !this.#loose.has(buffer)) {
+        throw new Error(`free blocks of piece ${buffer.piece} are out of reach`)
+      }
+    }
+    for (const buffer of this.#loose) {
+      if (this.#active.get(buffer.piece) !== buffer) throw new Error('a loose buffer is not active')
+      if (buffer.freeBlocks === 0) throw new Error('a loose buffer has no free blocks')
+    }
+  }
+}
+
+const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)
+
+/** Bytes of a run within its piece, as a request names them. */
+export const runRange = (order: BlockOrder): { readonly begin: number; readonly length: number } => ({
+  begin: order.run.first * BLOCK_BYTES, length: order.buffer.runBytes(order.run)
+})

@@ -1,0 +1,203 @@
+import { BLOCK_BYTES } from '../merkle.ts'
+import type { Slot } from './slot-pool.ts'
+
+/** Nobody, as a sender. Senders are positive numbers. */
+export const NOBODY = 0
+const FREE = 0
+const REQUESTED = 1
+const RECEIVED = 2
+
+/** Consecutive blocks. */
+export interface BlockRun {
+  readonly first: number
+  readonly count: number
+}
+
+/**
+ * One piece under way: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received (from
+ * whom). Pure state.
+ * Invariants: a received block's bytes came from one sender and never change again; `free + requested + received = blocks`.
+ */
+export class PieceBuffer {
+  readonly piece: number
+  readonly slot: Slot
+  readonly blockCount: number
+  /** Whoever has the piece for itself while it is fast enough; NOBODY: everybody may take blocks. */
+  exclusive = NOBODY
+  /** The piece failed before: from one sender only, so that a second failure has a name. */
+  parole = false
+  /** Handed to the verifier; nothing may touch the slot. */
+  sealed = false
+  readonly #state: Uint8Array
+  /** Who was asked for a block: first, and in the end game another. */
+  readonly #asked: Uint32Array
+  readonly #askedToo: Uint32Array
+  readonly #sender: Uint32Array
+  /** Who is writing a block's bytes into the slot at the moment. */
+  readonly #claims = new Map<number, number>()
+  #free: number
+  #received = 0
+  #firstFree = 0
+
+  constructor(piece: number, slot: Slot) {
+    this.piece = piece
+    this.slot = slot
+    this.blockCount = Math.ceil(slot.bytes.length / BLOCK_BYTES)
+    this.#state = new Uint8Array(this.blockCount)
+    this.#asked = new Uint32Array(this.blockCount)
+    this.#askedToo = new Uint32Array(this.blockCount)
+    this.#sender = new Uint32Array(this.blockCount)
+    this.#free = this.blockCount
+  }
+
+  get sizeBytes(): number {
+    return this.slot.bytes.length
+  }
+
+  get freeBlocks(): number {
+    return this.#free
+  }
+
+  get receivedBlocks(): number {
+    return this.#received
+  }
+
+  get complete(): boolean {
+    return this.#received === this.blockCount
+  }
+
+  /** Blocks asked for and not here. */
+  get requestedBlocks(): number {
+    return this.blockCount - this.#free - this.#received
+  }
+
+  isReceived(block: number): boolean {
+    return this.#state[block] === RECEIVED
+  }
+
+  /** Bytes of a run of blocks; the last block may be short. */
+  runBytes(run: BlockRun): number {
+    return Math.min((run.first + run.count) * BLOCK_BYTES, this.sizeBytes) - run.first * BLOCK_BYTES
+  }
+
+  /** Takes up to `max` consecutive free blocks as requested from `source`. */
+  take(max: number, source: number): BlockRun | undefined {
+    if (this.#free === 0) return undefined
+    while (this.#state[this.#firstFree] !== FREE) this.#firstFree += 1
+    const first = this.#firstFree
+    let count = 0
+    while (count < max && first + count < this.blockCount && this.#state[first + count] === FREE) {
+      this.#state[first + count] = REQUESTED
+      this.#asked[first + count] = source
+      count += 1
+    }
+    this.#free -= count
+    return { first, count }
+  }
+
+  /** End game: up to `max` consecutive blocks that one other source was asked for. */
+  takeAgain(max: number, source: number): BlockRun | undefined {
+    for (let first = 0; first < this.blockCount; first += 1) {
+      let count = 0
+      while (count < max && first + count < this.blockCount && this.#doubles(first + count, source)) {
+        this.#askedToo[first + count] = source
+        count += 1
+      }
+      if (count > 0) return { first, count }
+    }
+    return undefined
+  }
+
+  #doubles(block: number, source: number): boolean {
+    return this.#state[block] === REQUESTED && this.#askedToo[block] === NOBODY && this.#asked[block] !== source
+  }
+
+  /** A source's request is void (choked, rejected, timed out, gone): its blocks are free again unless another was asked too. */
+  release(run: BlockRun, source: number): void {
+    for (let block = run.first; block < run.first + run.count; block += 1) {
+      if (this.#state[block] !== REQUESTED) continue
+      if (this.#asked[block] === source) {
+        this.#asked[block] = this.#askedToo[block]!
+        this.#askedToo[block] = NOBODY
+      } else if (this.#askedToo[block] === source) this.#askedToo[block] = NOBODY
+      if (this.#asked[block] !== NOBODY) continue
+      this.#state[block] = FREE
+      this.#free += 1
+      if (block < this.#firstFree) this.#firstFree = block
+    }
+  }
+
+  /** Where `sender` may write the block's bytes now; undefined when it is here already or another is writing it. */
+  claim(block: number, sender: number): boolean {
+    if (this.sealed || this.#state[block] === RECEIVED) return false
+    const owner = this.#claims.get(block)
+    if (owner !== undefined && owner !== sender) return false
+    this.#claims.set(block, sender)
+    return true
+  }
+
+  holdsClaim(block: number, sender: number): boolean {
+    return this.#claims.get(block) === sender
+  }
+
+  unclaim(block: number, sender: number): void {
+    if (this.#claims.get(block) === sender) this.#claims.delete(block)
+  }
+
+  /** All bytes of the block are in the slot. False when it was here before. */
+  receive(block: number, sender: number): boolean {
+    if (this.sealed || this.#state[block] === RECEIVED) return false
+    if (this.#state[block] === FREE) this.#free -= 1
+    this.#state[block] = RECEIVED
+    this.#asked[block] = NOBODY
+    this.#askedToo[block] = NOBODY
+    this.#sender[block] = sender
+    this.#claims.delete(block)
+    this.#received += 1
+    return true
+  }
+
+  /** Another sender's complete copy, for a block whose claimant is slow. False when it was here before. */
+  receiveCopy(block: number, sender: number, bytes: Uint8Array): boolean {
+    if (this.sealed || this.#state[block] === RECEIVED) return false
+    this.slot.bytes.set(bytes, block * BLOCK_BYTES)
+    return this.receive(block, sender)
+  }
+
+  senderOf(block: number): number {
+    return this.#sender[block]!
+  }
+
+  senders(): ReadonlySet<number> {
+    const senders = new Set<number>()
+    for (let block = 0; block < this.blockCount; block += 1) {
+      if (this.#state[block] === RECEIVED) senders.add(this.#sender[block]!)
+    }
+    return senders
+  }
+
+  /** Throws received blocks away: they were wrong. */
+  forget(block: number): void {
+    if (this.#state[block] !== RECEIVED) return
+    this.#state[block] = FREE
+    this.#sender[block] = NOBODY
+    this.#received -= 1
+    this.#free += 1
+    if (block < this.#firstFree) this.#firstFree = block
+  }
+
+  checkInvariants(): void {
+    let free = 0
+    let received = 0
+    for (let block = 0; block < this.blockCount; block += 1) {
+      if (this.#state[block] === FREE) {
+        free += 1
+        if (block < this.#firstFree) throw new Error('a free block lies before the first free one')
+      }
+      if (this.#state[block] === RECEIVED) received += 1
+      if ((this.#state[block] === REQUESTED) !== (this.#asked[block] !== NOBODY)) throw new Error('a requested block that nobody was asked for')
+      if (this.#state[block] === RECEIVED && this.#sender[block] === NOBODY) throw new Error('a block without a sender')
+    }
+    if (free !== this.#free || received !== this.#received) throw new Error('blocks are miscounted')
+  }
+}

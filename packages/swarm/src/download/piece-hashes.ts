@@ -1,0 +1,63 @@
+import type { LayoutFile, TorrentLayout } from '../layout.ts'
+import { blockCount, HASH_BYTES, heightOf, pieceLevel } from '../merkle.ts'
+import { toHex } from '../infohash.ts'
+
+/** What the leaves of a piece must fold to. */
+export interface ExpectedHash {
+  readonly hash: Uint8Array
+  /** Levels from the leaves to it. */
+  readonly levels: number
+}
+
+/**
+ * Proven piece layers of one torrent, by root; files no larger than a piece need none.
+ * Invariant: every layer here was checked against its root by whoever called `set`.
+ */
+export class PieceHashes {
+  readonly #layout: TorrentLayout
+  readonly #layers = new Map<string, Uint8Array>()
+  readonly #roots: readonly (string | undefined)[]
+
+  constructor(layout: TorrentLayout) {
+    this.#layout = layout
+    this.#roots = layout.files.map((file) => (file.pieceCount > 1 ? toHex(file.piecesRoot!) : undefined))
+  }
+
+  /** Undefined: the file has no layer (one piece or none), or it is not known. */
+  layer(file: LayoutFile): Uint8Array | undefined {
+    const root = this.#roots[file.index]
+    return root === undefined ? undefined : this.#layers.get(root)
+  }
+
+  /** True when every piece of the file can be verified. */
+  known(file: LayoutFile): boolean {
+    return file.pieceCount <= 1 || this.layer(file) !== undefined
+  }
+
+  /** Takes a proven layer; returns the files whose pieces it makes verifiable now. */
+  set(rootHex: string, layer: Uint8Array): readonly LayoutFile[] {
+    if (this.#layers.has(rootHex)) return []
+    this.#layers.set(rootHex, layer)
+    return this.#layout.files.filter((file) => this.#roots[file.index] === rootHex)
+  }
+
+  /** Files whose layer is missing, one for each root. */
+  missing(): readonly LayoutFile[] {
+    const seen = new Set<string>()
+    return this.#layout.files.filter((file) => {
+      const root = this.#roots[file.index]
+      if (root === undefined || this.#layers.has(root) || seen.has(root)) return false
+      seen.add(root)
+      return true
+    })
+  }
+
+  expected(piece: number): ExpectedHash | undefined {
+    const file = this.#layout.fileOf(piece)
+    if (file.pieceCount === 1) return { hash: file.piecesRoot!, levels: heightOf(blockCount(file.lengthBytes)) }
+    const layer = this.layer(file)
+    if (layer === undefined) return undefined
+    const at = (piece - file.firstPiece) * HASH_BYTES
+    return { hash: layer.subarray(at, at + HASH_BYTES), levels: pieceLevel(this.#layout.pieceLengthBytes) }
+  }
+}

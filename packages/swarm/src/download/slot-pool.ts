@@ -1,0 +1,82 @@
+/** Shared memory that one piece is received into and verified from. */
+export interface Slot {
+  /** A view of exactly the size asked for. */
+  readonly bytes: Uint8Array
+  /** Capacity: a power of two, at least 16 KiB. */
+  readonly capacity: number
+}
+
+/**
+ * Receive memory of the whole engine. No slot, no request: TCP then holds the senders back.
+ * Invariant: bytes handed out plus bytes kept for reuse ≤ budget, but the first slot is always granted.
+ */
+export class SlotPool {
+  readonly budgetBytes: number
+  readonly #free = new Map<number, SharedArrayBuffer[]>()
+  /** In the order of asking: who gets told when memory comes back. */
+  readonly #waiting = new Set<() => void>()
+  #usedBytes = 0
+  #keptBytes = 0
+
+  constructor(budgetBytes: number) {
+    this.budgetBytes = budgetBytes
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes
+  }
+
+  /** Undefined: the budget is used up; see `wait`. */
+  take(sizeBytes: number): Slot | undefined {
+    const capacity = Math.max(16_384, 2 ** Math.ceil(Math.log2(sizeBytes)))
+    if (this.#usedBytes > 0 && this.#usedBytes + capacity > this.budgetBytes) return undefined
+    this.#usedBytes += capacity
+    const buffer = this.#free.get(capacity)?.pop()
+    if (buffer !== undefined) {
+      this.#keptBytes -= capacity
+      return { bytes: new Uint8Array(buffer, 0, sizeBytes), capacity }
+    }
+    if (this.#usedBytes + this.#keptBytes > this.budgetBytes) {
+      this.#free.clear()
+      this.#keptBytes = 0
+    }
+    return { bytes: new Uint8Array(new SharedArrayBuffer(capacity), 0, sizeBytes), capacity }
+  }
+
+  /** The slot must not be touched afterwards, by anyone. */
+  give(slot: Slot): void {
+    this.#usedBytes -= slot.capacity
+    if (this.#usedBytes + this.#keptBytes + slot.capacity <= this.budgetBytes) {
+      const kept = this.#free.get(slot.capacity) ?? []
+      kept.push(slot.bytes.buffer as SharedArrayBuffer)
+      this.#free.set(slot.capacity, kept)
+      this.#keptBytes += slot.capacity
+    }
+    const next = this.#waiting.values().next().value
+    if (next === undefined) return
+    this.#waiting.delete(next)
+    next()
+  }
+
+  /** Calls once when memory came back; first come, first served. Waiting twice is waiting once. */
+  wait(notify: () => void): void {
+    this.#waiting.add(notify)
+  }
+
+  leave(notify: () => void): void {
+    this.#waiting.delete(notify)
+  }
+
+  /** Lets go of everything kept for reuse. */
+  trim(): void {
+    this.#free.clear()
+    this.#keptBytes = 0
+  }
+
+  checkInvariants(): void {
+    let kept = 0
+    for (const [capacity, buffers] of this.#free) kept += capacity * buffers.length
+    if (kept !== this.#keptBytes) throw new Error('kept bytes are miscounted')
+    if (this.#usedBytes < 0) throw new Error('a slot was given back twice')
+  }
+}

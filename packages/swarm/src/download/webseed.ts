@@ -1,0 +1,223 @@
+import type { Readable } from 'node:stream'
+import { SwarmError } from '../errors.ts'
+import type { LayoutFile, TorrentLayout } from '../layout.ts'
+import type { HttpPools } from '../net/http.ts'
+import { BlockReceiver } from '../peer/block-receiver.ts'
+import type { PendingRequest } from '../peer/requests.ts'
+import { RateMeter } from '../rate-meter.ts'
+import type { BlockSource, Downloader } from './downloader.ts'
+import type { PieceBuffer } from './piece-buffer.ts'
+import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
+
+export interface WebseedOptions {
+  readonly id: number
+  readonly url: string
+  readonly layout: TorrentLayout
+  readonly downloader: Downloader
+  readonly pools: HttpPools
+  /** Origins that the user gave: only these, and public ones, are followed to. */
+  readonly userOrigins: ReadonlySet<string>
+  readonly maxRangeBytes: number
+  readonly received: (bytes: number) => void
+  readonly warn: (reason: string, file: LayoutFile | undefined) => void
+}
+
+const MIN_RANGE_BYTES = 1_048_576
+const MAX_REDIRECTS = 3
+const IDLE_MS = 15_000
+/** Below this rate for four expectations, an answer is given up. */
+const RATE_FLOOR = 16_384
+const USER_AGENT = 'svc-swarm'
+
+/**
+ * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. What it sends wrongly is
+ * found by the pieces' hashes; it is then out for that file, and only that.
+ * Invariant: every piece taken is either arrived or released when its range is over.
+ */
+export class Webseed {
+  readonly id: number
+  readonly url: string
+  readonly down: RateMeter
+  readonly #options: WebseedOptions
+  readonly #source: BlockSource
+  readonly #out = new Set<number>()
+  readonly #aborts = new Set<AbortController>()
+  #running = 0
+  #failures = 0
+  #pausedUntil = 0
+  #closed = false
+  #rangeBytes = 2 * MIN_RANGE_BYTES
+  #nextFile = 0
+
+  /** @throws SwarmError `E_ADDRESS`. */
+  constructor(options: WebseedOptions) {
+    this.id = options.id
+    this.url = options.url
+    this.#options = options
+    this.#source = { id: options.id, bits: undefined }
+    this.down = new RateMeter(performance.now())
+    parseWebseedUrl(options.url)
+  }
+
+  get active(): boolean {
+    return this.#running > 0
+  }
+
+  /** It sent wrong bytes of the file: nothing of that file is taken from it again. */
+  banFile(file: LayoutFile): void {
+    this.#out.add(file.index)
+  }
+
+  /** Starts ranges when there is something to fetch. */
+  pump(): void {
+    while (!this.#closed && this.#running < 2 && performance.now() >= this.#pausedUntil) {
+      const order = this.#take()
+      if (order === undefined) return
+      this.#running += 1
+      void this.#fetch(order.file, order.buffers).finally(() => {
+        this.#running -= 1
+        this.pump()
+      })
+    }
+  }
+
+  #take(): { readonly file: LayoutFile; readonly buffers: readonly PieceBuffer[] } | undefined {
+    const { layout, downloader, maxRangeBytes } = this.#options
+    const files = layout.files
+    for (let step = 0; step < files.length; step += 1) {
+      const file = files[(this.#nextFile + step) % files.length]!
+      if (file.pieceCount === 0 || this.#out.has(file.index)) continue
+      const bytes = Math.min(this.#rangeBytes, maxRangeBytes)
+      const buffers = downloader.takePieces(this.#source, file.firstPiece, file.firstPiece + file.pieceCount, bytes)
+      if (buffers.length > 0) {
+        this.#nextFile = file.index
+        return { file, buffers }
+      }
+    }
+    // Nothing to start: what others have begun and not finished.
+    const order = downloader.take({ id: this.id, bits: undefined }, 4096)
+    if (order === undefined) return undefined
+    const file = layout.fileOf(order.buffer.piece)
+    if (this.#out.has(file.index)) {
+      downloader.release(order.buffer, order.run, this.id)
+      return undefined
+    }
+    return { file, buffers: [order.buffer] }
+  }
+
+  async #fetch(file: LayoutFile, buffers: readonly PieceBuffer[]): Promise<void> {
+    const { layout, downloader } = this.#options
+    const begun = performance.now()
+    const first = layout.span(buffers[0]!.piece)
+    const last = layout.span(buffers.at(-1)!.piece)
+    const start = first.offset
+    const end = last.offset + last.lengthBytes
+    const abort = new AbortController()
+    this.#aborts.add(abort)
+    const timer = setTimeout(() => abort.abort(new Error('too slow')), Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR))
+    const pending = buffers.map((buffer): PendingRequest => ({
+      piece: buffer.piece, begin: 0, length: buffer.sizeBytes, run: { first: 0, count: buffer.blockCount }, buffer,
+      sentAt: begun, aheadBytes: 0, void: false
+    }))
+    let at = 0
+    try {
+      const body = await this.#open(file, start, end, abort.signal)
+      if (body === undefined) return
+      const receiver = new BlockReceiver(this.id)
+      let skip = body.skipBytes
+      let inPiece = 0
+      try {
+        for await (const chunk of body.stream as AsyncIterable<Uint8Array>) {
+          this.down.add(chunk.length)
+          let taken = Math.min(skip, chunk.length)
+          skip -= taken
+          while (taken < chunk.length && at < pending.length) {
+            const request = pending[at]!
+            if (inPiece === 0) receiver.start(request)
+            const take = Math.min(chunk.length - taken, request.length - inPiece)
+            receiver.data(chunk.subarray(taken, taken + take))
+            taken += take
+            inPiece += take
+            if (inPiece < request.length) continue
+            receiver.end()
+            inPiece = 0
+            at += 1
+            this.#options.received(request.length)
+            downloader.arrived(request.buffer, request.run, this.id)
+          }
+          if (at === pending.length) break
+        }
+      } finally {
+        receiver.abandon()
+        // Nothing is read beyond what was asked for, however long the body is.
+        body.stream.destroy()
+      }
+      if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
+      this.#failures = 0
+      this.#adapt(end - start, performance.now() - begun)
+    } catch (error) {
+      if (!this.#closed) this.#failed(file, error as Error)
+    } finally {
+      clearTimeout(timer)
+      this.#aborts.delete(abort)
+      for (const request of pending.slice(at)) downloader.release(request.buffer, request.run, this.id)
+    }
+  }
+
+  /** Ranges take about two seconds. */
+  #adapt(bytes: number, tookMs: number): void {
+    const wanted = (bytes / Math.max(1, tookMs)) * 2000
+    this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, this.#options.maxRangeBytes))
+  }
+
+  async #open(file: LayoutFile, start: number, end: number, signal: AbortSignal): Promise<{ stream: Readable; skipBytes: number } | undefined> {
+    const { layout, pools, userOrigins } = this.#options
+    let url = new URL(webseedUrl(this.url, layout, file))
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const dispatcher = pools.for(url, userOrigins.has(url.origin))
+      const answer = await dispatcher.request({
+        origin: url.origin, path: `${url.pathname}${url.search}`, method: 'GET', signal,
+        headers: { range: `bytes=${start}-${end - 1}`, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }
+      })
+      const stream = answer.body
+      stream.on('error', () => undefined)
+      const verdict = judgeRange({ status: answer.statusCode, headers: answer.headers }, start, end, file.lengthBytes)
+      if (verdict.kind === 'body') return { stream, skipBytes: verdict.skipBytes }
+      stream.destroy()
+      if (verdict.kind === 'no-file') {
+        this.#out.add(file.index)
+        this.#options.warn(verdict.reason, file)
+        return undefined
+      }
+      if (verdict.kind === 'later') {
+        this.#pause(verdict.retryAfterMs)
+        this.#options.warn(verdict.reason, file)
+        return undefined
+      }
+      url = parseWebseedUrl(new URL(verdict.location, url).href)
+    }
+    throw new SwarmError('E_WEBSEED', 'redirects', `more than ${MAX_REDIRECTS} redirects`)
+  }
+
+  #failed(file: LayoutFile, error: Error): void {
+    if (error instanceof SwarmError && error.code === 'E_ADDRESS') {
+      this.#out.add(file.index)
+      this.#options.warn(error.message, file)
+      return
+    }
+    this.#options.warn(error.message, file)
+    this.#pause(undefined)
+    this.#rangeBytes = MIN_RANGE_BYTES
+  }
+
+  #pause(askedMs: number | undefined): void {
+    this.#failures += 1
+    this.#pausedUntil = performance.now() + (askedMs ?? Math.min(60_000, 500 * 2 ** Math.min(this.#failures, 10)))
+  }
+
+  /** Everything under way is given up; its pieces are released. */
+  close(): void {
+    this.#closed = true
+    for (const abort of this.#aborts) abort.abort(new Error('closed'))
+  }
+}

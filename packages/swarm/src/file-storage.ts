@@ -1,0 +1,167 @@
+import { constants } from 'node:fs'
+import { mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import { SwarmError } from './errors.ts'
+import type { LayoutFile, TorrentLayout } from './layout.ts'
+import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
+
+export interface FileStorageOptions {
+  /** Give every existing file of the right size to the engine as complete, without hashing it again. Default false. */
+  readonly trusted?: boolean
+  /** Descriptors kept open at once; default 64. */
+  readonly maxOpenFiles?: number
+}
+
+interface OpenFile {
+  readonly handle: Promise<FileHandle>
+  users: number
+}
+
+/**
+ * A torrent as plain files under `folder/<torrent name>/<path>` (a torrent of one file named like the torrent: directly).
+ * Files under construction carry `.part`; they are synced and renamed when complete. After a crash a `.part` file is
+ * re-hashed as a whole.
+ */
+export function createFileStorage(folder: string, options: FileStorageOptions = {}): TorrentStorage {
+  return new FileStorage(folder, options)
+}
+
+class FileStorage implements TorrentStorage {
+  readonly #folder: string
+  readonly #options: FileStorageOptions
+  readonly #open = new Map<number, OpenFile>()
+  readonly #parts = new Map<number, FileHandle>()
+  #layout: TorrentLayout | undefined
+
+  constructor(folder: string, options: FileStorageOptions) {
+    this.#folder = folder
+    this.#options = options
+  }
+
+  async open(layout: TorrentLayout): Promise<void> {
+    this.#layout = layout
+  }
+
+  #path(index: number): string {
+    const layout = this.#layout!
+    const file = layout.files[index]!
+    const segments = layout.singleFile ? [file.path] : [layout.name, ...file.path.split('/')]
+    return path.join(this.#folder, ...segments)
+  }
+
+  async state(file: LayoutFile): Promise<FileState> {
+    const size = await sizeOf(this.#path(file.index))
+    if (size === file.lengthBytes) {
+      if (this.#options.trusted === true) return { kind: 'complete' }
+      return { kind: 'partial', ranges: [[0, size]] }
+    }
+    const part = await sizeOf(`${this.#path(file.index)}.part`)
+    if (part === undefined || part === 0) return { kind: 'partial', ranges: [] }
+    return { kind: 'partial', ranges: [[0, Math.min(part, file.lengthBytes)]] }
+  }
+
+  async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
+    const part = this.#parts.get(fileIndex)
+    if (part !== undefined) return (await part.read(target, 0, target.length, offset)).bytesRead
+    const file = this.#acquire(fileIndex)
+    try {
+      return (await (await file.handle).read(target, 0, target.length, offset)).bytesRead
+    } finally {
+      file.users -= 1
+    }
+  }
+
+  #acquire(fileIndex: number): OpenFile {
+    const held = this.#open.get(fileIndex)
+    if (held !== undefined) {
+      held.users += 1
+      // Least recently used first.
+      this.#open.delete(fileIndex)
+      this.#open.set(fileIndex, held)
+      return held
+    }
+    const opened: OpenFile = { handle: openWhole(this.#path(fileIndex)), users: 1 }
+    opened.handle.catch(() => this.#open.delete(fileIndex))
+    this.#open.set(fileIndex, opened)
+    if (this.#open.size > (this.#options.maxOpenFiles ?? 64)) {
+      for (const [index, file] of this.#open) {
+        if (file.users > 0) continue
+        this.#open.delete(index)
+        file.handle.then((handle) => handle.close(), () => undefined)
+        break
+      }
+    }
+    return opened
+  }
+
+  async writer(fileIndex: number): Promise<FileWriter> {
+    const target = this.#path(fileIndex)
+    await mkdir(path.dirname(target), { recursive: true })
+    // An existing whole file is repaired under its part name.
+    if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
+      await this.#forget(fileIndex)
+      await rename(target, `${target}.part`)
+    }
+    const handle = this.#parts.get(fileIndex) ??
+      (await open(`${target}.part`, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644))
+    this.#parts.set(fileIndex, handle)
+    return {
+      fd: handle.fd,
+      write: async (offset, bytes) => {
+        await handle.write(bytes, 0, bytes.length, offset)
+      },
+      markWritten: () => undefined,
+      unmark: () => undefined
+    }
+  }
+
+  async fileComplete(fileIndex: number): Promise<'ok' | 'wrong'> {
+    const target = this.#path(fileIndex)
+    const file = this.#layout!.files[fileIndex]!
+    const handle = this.#parts.get(fileIndex)
+    if (handle === undefined) {
+      // Complete as it lay there, or empty: nothing was written.
+      if (file.lengthBytes === 0 && (await sizeOf(target)) === undefined) {
+        await mkdir(path.dirname(target), { recursive: true })
+        await (await open(target, 'wx')).close()
+      } else if ((await sizeOf(target)) === undefined) await rename(`${target}.part`, target)
+      return 'ok'
+    }
+    if ((await handle.stat()).size > file.lengthBytes) await handle.truncate(file.lengthBytes)
+    await handle.datasync()
+    await rename(`${target}.part`, target)
+    this.#parts.delete(fileIndex)
+    // Reads under way hold the handle: it serves on until the storage is closed or others push it out.
+    this.#open.set(fileIndex, { handle: Promise.resolve(handle), users: 0 })
+    return 'ok'
+  }
+
+  async #forget(fileIndex: number): Promise<void> {
+    const file = this.#open.get(fileIndex)
+    this.#open.delete(fileIndex)
+    if (file !== undefined) await file.handle.then((handle) => handle.close(), () => undefined)
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#open.keys()]
+    await Promise.all(open.map((index) => this.#forget(index)))
+    await Promise.all([...this.#parts.values()].map((handle) => handle.close()))
+    this.#parts.clear()
+  }
+}
+
+async function sizeOf(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new SwarmError('E_STORAGE', 'stat', `cannot look at ${file}`, { cause: error })
+  }
+}
+
+function openWhole(file: string): Promise<FileHandle> {
+  return open(file, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return open(`${file}.part`, constants.O_RDONLY | constants.O_NOFOLLOW)
+    throw error
+  })
+}

@@ -1,0 +1,45 @@
+import { lookup as systemLookup, type LookupAddress } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { Agent } from 'undici'
+import { SwarmError } from '../errors.ts'
+import { isPublicAddress } from './address.ts'
+
+const refused = (host: string): SwarmError => new SwarmError('E_ADDRESS', 'private',
+  `${host} is a loopback, private or reserved address, and nobody but a stranger named it`, { details: { host } })
+
+/** Resolves names and refuses those that lead to non-public addresses: checked where the connection is made. */
+const publicLookup: LookupFunction = (hostname, options, callback) => {
+  systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return callback(error, '', 0)
+    const allowed = (addresses as LookupAddress[]).filter((entry) => isPublicAddress(entry.address))
+    const first = allowed[0]
+    if (first === undefined) return callback(refused(hostname) as NodeJS.ErrnoException, '', 0)
+    if (options.all === true) (callback as unknown as (e: null, a: LookupAddress[]) => void)(null, allowed)
+    else callback(null, first.address, first.family)
+  })
+}
+
+/** Two connection pools: one for URLs of the user, one that never connects to non-public addresses. */
+export class HttpPools {
+  readonly #user: Agent
+  readonly #strangers: Agent
+  constructor() {
+    const common = {
+      connections: 8, pipelining: 1, headersTimeout: 15_000, bodyTimeout: 15_000, keepAliveTimeout: 10_000, maxHeaderSize: 16_384
+    }
+    this.#user = new Agent({ ...common, connect: { timeout: 10_000 } })
+    this.#strangers = new Agent({ ...common, connect: { timeout: 10_000, lookup: publicLookup } })
+  }
+
+  /** @throws SwarmError `E_ADDRESS`: a literal address that must not be contacted. */
+  for(url: URL, byUser: boolean): Agent {
+    if (byUser) return this.#user
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0 && !isPublicAddress(host)) throw refused(host)
+    return this.#strangers
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#user.destroy(), this.#strangers.destroy()])
+  }
+}

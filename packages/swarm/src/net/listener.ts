@@ -1,0 +1,68 @@
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { createServer, type Server, type Socket } from 'node:net'
+import { resetFor } from './utp-reset.ts'
+
+/** Answers to uTP requests per second: an unsolicited flood is not worth more. */
+const MAX_RESETS_PER_SECOND = 200
+
+/**
+ * The one TCP listener of an engine, and beside it, on the same port where that is free, the UDP socket that sends uTP
+ * requests back to TCP.
+ */
+export class Listener {
+  readonly #server: Server
+  readonly #udp: UdpSocket | undefined
+  readonly port: number
+
+  private constructor(server: Server, udp: UdpSocket | undefined, port: number) {
+    this.#server = server
+    this.#udp = udp
+    this.port = port
+  }
+
+  /** @throws the system's error when the port is taken. */
+  static async open(options: { readonly host: string; readonly port: number; readonly accept: (socket: Socket) => void }): Promise<Listener> {
+    const server = createServer({ noDelay: true }, options.accept)
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(options.port, options.host, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+    // Errors of single connections (EMFILE and the like) must not end the process.
+    server.on('error', () => undefined)
+    const { port } = server.address() as { port: number }
+    return new Listener(server, await openUdp(options.host, port), port)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([
+      new Promise<void>((resolve) => this.#server.close(() => resolve())),
+      new Promise<void>((resolve) => (this.#udp === undefined ? resolve() : this.#udp.close(() => resolve())))
+    ])
+  }
+}
+
+/** Undefined when the UDP port is taken by somebody else: peers are slower to come then, that is all. */
+function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
+  return new Promise((resolve) => {
+    const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+    let sent = 0
+    let second = 0
+    udp.on('message', (packet, from) => {
+      const reset = resetFor(packet)
+      if (reset === undefined) return
+      const now = Math.floor(performance.now() / 1000)
+      if (now !== second) sent = 0
+      second = now
+      sent += 1
+      if (sent <= MAX_RESETS_PER_SECOND) udp.send(reset, from.port, from.address)
+    })
+    udp.once('error', () => resolve(undefined))
+    udp.bind(port, host, () => {
+      udp.on('error', () => undefined)
+      resolve(udp)
+    })
+  })
+}

@@ -1,0 +1,121 @@
+import type { Socket } from 'node:net'
+import type { Rc4 } from '../wire/rc4.ts'
+
+/** What a transport tells. Data views are valid during the call only. */
+export interface TransportSink {
+  data(bytes: Uint8Array): void
+  /** Once, however the connection ended. */
+  closed(error: Error | undefined): void
+}
+
+/**
+ * A TCP connection as peers use it: messages of one turn of the event loop leave in one writev; optional RC4 on both ways.
+ * Invariant: after `closed` nothing is delivered and nothing is sent.
+ */
+export class Transport {
+  readonly socket: Socket
+  #sink: TransportSink
+  #encrypt: Rc4 | undefined
+  #decrypt: Rc4 | undefined
+  #out: Uint8Array[] = []
+  #scheduled = false
+  #closed = false
+  #error: Error | undefined
+
+  constructor(socket: Socket, sink: TransportSink) {
+    this.socket = socket
+    this.#sink = sink
+    socket.setNoDelay(true)
+    socket.on('error', (error) => {
+      this.#error = error
+    })
+    socket.on('end', () => socket.destroy())
+    socket.on('close', () => {
+      if (this.#closed) return
+      this.#closed = true
+      this.#sink.closed(this.#error)
+    })
+  }
+
+  /** Hands the stream to its next reader (handshake → peer). */
+  setSink(sink: TransportSink): void {
+    this.#sink = sink
+  }
+
+  setCiphers(encrypt: Rc4 | undefined, decrypt: Rc4 | undefined): void {
+    this.flush()
+    this.#encrypt = encrypt
+    this.#decrypt = decrypt
+  }
+
+  get encrypted(): boolean {
+    return this.#encrypt !== undefined
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Bytes that the kernel has not taken. */
+  get bufferedBytes(): number {
+    return this.socket.writableLength
+  }
+
+  /** For whoever reads from the socket (data event or onread callback); may decrypt in place. */
+  receive(bytes: Uint8Array): void {
+    if (this.#closed) return
+    this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes))
+  }
+
+  /** Sends with whatever else is sent in this turn. */
+  send(bytes: Uint8Array): void {
+    if (this.#closed) return
+    this.#out.push(bytes)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    process.nextTick(() => {
+      this.#scheduled = false
+      this.flush()
+    })
+  }
+
+  /** Sends everything queued and then `blocks`, as one write; `done` is called when the kernel has all of it, or never will. */
+  sendAll(blocks: readonly Uint8Array[], done: () => void): void {
+    if (this.#closed) {
+      done()
+      return
+    }
+    this.#takeSmall()
+    const cipher = this.#encrypt
+    this.socket.cork()
+    const last = blocks.length - 1
+    for (let at = 0; at <= last; at += 1) {
+      const bytes = cipher === undefined ? blocks[at]! : cipher.apply(blocks[at]!.slice())
+      if (at === last) this.socket.write(bytes, () => done())
+      else this.socket.write(bytes)
+    }
+    this.socket.uncork()
+  }
+
+  flush(): void {
+    if (this.#out.length === 0 || this.#closed) return
+    this.#takeSmall()
+  }
+
+  #takeSmall(): void {
+    if (this.#out.length === 0) return
+    const out = this.#out
+    this.#out = []
+    const bytes = out.length === 1 && this.#encrypt === undefined ? out[0]! : Buffer.concat(out)
+    this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(bytes))
+  }
+
+  /** Ends at once; queued messages get a last chance to leave. */
+  close(): void {
+    if (this.#closed) return
+    this.flush()
+    this.#closed = true
+    this.socket.destroy()
+    this.#sink.closed(undefined)
+  }
+}

@@ -1,0 +1,94 @@
+import { BLOCK_BYTES } from '../merkle.ts'
+import type { PendingRequest } from './requests.ts'
+
+const DROP = 0
+const SLOT = 1
+const COPY = 2
+
+/**
+ * Puts the bytes of one answer where they belong while they arrive: straight into the piece's slot, into a copy of its own
+ * while another peer is writing the same block, or nowhere when the block is here already.
+ * Invariant: a block in a slot is written by its claimant only.
+ */
+export class BlockReceiver {
+  readonly #sender: number
+  #request: PendingRequest | undefined
+  #at = 0
+  #mode = DROP
+  #copy: Uint8Array | undefined
+  /** Bytes of this answer that were of use. */
+  usefulBytes = 0
+
+  constructor(sender: number) {
+    this.#sender = sender
+  }
+
+  get active(): boolean {
+    return this.#request !== undefined
+  }
+
+  start(request: PendingRequest): void {
+    this.#request = request
+    this.#at = 0
+    this.usefulBytes = 0
+  }
+
+  data(fragment: Uint8Array): void {
+    const request = this.#request!
+    const buffer = request.buffer
+    let taken = 0
+    while (taken < fragment.length) {
+      const position = request.begin + this.#at
+      const block = Math.floor(position / BLOCK_BYTES)
+      const inBlock = position - block * BLOCK_BYTES
+      if (inBlock === 0) this.#enter(block)
+      const blockBytes = Math.min(BLOCK_BYTES, request.length - (this.#at - inBlock))
+      const take = Math.min(fragment.length - taken, blockBytes - inBlock)
+      if (this.#mode !== DROP) {
+        const part = take === fragment.length ? fragment : fragment.subarray(taken, taken + take)
+        if (this.#mode === COPY) this.#copy!.set(part, inBlock)
+        else if (buffer.holdsClaim(block, this.#sender)) buffer.slot.bytes.set(part, position)
+        else this.#mode = DROP
+      }
+      taken += take
+      this.#at += take
+      if (inBlock + take === blockBytes) this.#leave(block, blockBytes)
+    }
+  }
+
+  #enter(block: number): void {
+    const buffer = this.#request!.buffer
+    if (buffer.claim(block, this.#sender)) this.#mode = SLOT
+    else if (buffer.sealed || buffer.isReceived(block)) this.#mode = DROP
+    else {
+      this.#mode = COPY
+      this.#copy ??= new Uint8Array(BLOCK_BYTES)
+    }
+  }
+
+  #leave(block: number, blockBytes: number): void {
+    const buffer = this.#request!.buffer
+    if (this.#mode === SLOT && buffer.holdsClaim(block, this.#sender)) {
+      if (buffer.receive(block, this.#sender)) this.usefulBytes += blockBytes
+    } else if (this.#mode === COPY) {
+      if (buffer.receiveCopy(block, this.#sender, this.#copy!.subarray(0, blockBytes))) this.usefulBytes += blockBytes
+    }
+    this.#mode = DROP
+  }
+
+  /** The answer is complete; returns its request. */
+  end(): PendingRequest {
+    const request = this.#request!
+    this.#request = undefined
+    return request
+  }
+
+  /** The connection ended in mid-block: lets go of the block it was writing. */
+  abandon(): void {
+    const request = this.#request
+    if (request === undefined) return
+    const block = Math.floor((request.begin + this.#at) / BLOCK_BYTES)
+    request.buffer.unclaim(block, this.#sender)
+    this.#request = undefined
+  }
+}

@@ -1,0 +1,49 @@
+import { replyLength } from '../hash-request.ts'
+import { equalBytes } from '../merkle.ts'
+import type { HashRange } from '../wire/messages.ts'
+
+interface Entry {
+  readonly range: HashRange
+  readonly sentAt: number
+  /** Given to another peer; a late answer is still taken, it is proven anyway. */
+  late: boolean
+}
+
+const sameRange = (a: HashRange, b: HashRange): boolean =>
+  a.baseLayer === b.baseLayer && a.index === b.index && a.length === b.length && a.proofLayers === b.proofLayers &&
+  equalBytes(a.root, b.root)
+
+/** Hash requests of ours that a peer has not answered. Few: compared one by one. */
+export class PendingHashes {
+  readonly #entries: Entry[] = []
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  add(range: HashRange, nowMs: number): void {
+    this.#entries.push({ range, sentAt: nowMs, late: false })
+  }
+
+  /** True when an answer of exactly so many bytes is outstanding. */
+  awaits(hashBytes: number): boolean {
+    return this.#entries.some((entry) => replyLength(entry.range) === hashBytes)
+  }
+
+  /** The request that an answer or a reject is for; it is not outstanding any more. */
+  take(range: HashRange): HashRange | undefined {
+    const at = this.#entries.findIndex((entry) => sameRange(entry.range, range))
+    return at < 0 ? undefined : this.#entries.splice(at, 1)[0]!.range
+  }
+
+  /** Those that were sent before `sinceMs` and are late for the first time. */
+  expired(sinceMs: number): readonly HashRange[] {
+    const late = this.#entries.filter((entry) => !entry.late && entry.sentAt < sinceMs)
+    for (const entry of late) entry.late = true
+    return late.map((entry) => entry.range)
+  }
+
+  clear(): readonly HashRange[] {
+    return this.#entries.splice(0).filter((entry) => !entry.late).map((entry) => entry.range)
+  }
+}

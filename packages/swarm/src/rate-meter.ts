@@ -1,0 +1,37 @@
+/** Bytes per second over the last few seconds. Pure: `tick` is called about once a second by the owner. */
+export class RateMeter {
+  #window = 0
+  #rate = 0
+  #at: number
+  #total = 0
+
+  constructor(nowMs: number) {
+    this.#at = nowMs
+  }
+
+  get totalBytes(): number {
+    return this.#total
+  }
+
+  /** Smoothed over about three seconds. */
+  get bytesPerSecond(): number {
+    return this.#rate
+  }
+
+  add(bytes: number): void {
+    this.#window += bytes
+    this.#total += bytes
+  }
+
+  tick(nowMs: number): void {
+    const elapsed = nowMs - this.#at
+    if (elapsed < 100) return
+    const now = (this.#window * 1000) / elapsed
+    const weight = Math.min(1, elapsed / 3000)
+    // A fresh meter believes its first second.
+    this.#rate = this.#rate === 0 ? now : this.#rate + (now - this.#rate) * Math.max(0.33, weight)
+    if (this.#rate < 1) this.#rate = 0
+    this.#window = 0
+    this.#at = nowMs
+  }
+}

@@ -1,0 +1,54 @@
+import type { Peer } from '../peer/peer.ts'
+import { chooseOptimistic, chooseUnchoked, type ChokeCandidate } from '../upload/choker.ts'
+
+const ROUND_MS = 10_000
+const OPTIMISTIC_MS = 30_000
+const QUOTA_BYTES = 64 * 1024 * 1024
+
+const candidate = (peer: Peer): ChokeCandidate => ({
+  id: peer.id, interested: peer.peerInterested, unchoked: !peer.amChoking, downloadRate: peer.down.bytesPerSecond,
+  sentThisTurn: peer.sentThisTurn, turnSince: peer.turnSince
+})
+
+/** Carries out what the choker decides: every ten seconds, and at once while slots are free. */
+export class Choking {
+  readonly #slots: number
+  readonly #set: (peer: Peer, choke: boolean, nowMs: number) => void
+  #optimistic: number | undefined
+  #optimisticAt = -Infinity
+  #roundAt = -Infinity
+
+  constructor(slots: number, set: (peer: Peer, choke: boolean, nowMs: number) => void) {
+    this.#slots = slots
+    this.#set = set
+  }
+
+  slotsFree(peers: readonly Peer[]): boolean {
+    let used = 0
+    for (const peer of peers) if (!peer.amChoking) used += 1
+    return used < this.#slots
+  }
+
+  interest(peer: Peer, peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    if (!peer.peerInterested) this.#set(peer, true, nowMs)
+    if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
+  }
+
+  run(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    const candidates = peers.map(candidate)
+    if (nowMs - this.#optimisticAt >= OPTIMISTIC_MS) {
+      this.#optimistic = chooseOptimistic(candidates)
+      this.#optimisticAt = nowMs
+    }
+    const chosen = chooseUnchoked(candidates, {
+      slots: this.#slots, fetching, quotaBytes: QUOTA_BYTES, optimistic: this.#optimistic
+    })
+    for (const peer of peers) this.#set(peer, !chosen.has(peer.id), nowMs)
+  }
+
+  tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    if (nowMs - this.#roundAt < ROUND_MS) return
+    this.#roundAt = nowMs
+    this.run(peers, fetching, nowMs)
+  }
+}

@@ -1,0 +1,147 @@
+import { Bitfield } from '../bitfield.ts'
+import { SwarmError } from '../errors.ts'
+import type { LayoutFile, TorrentLayout } from '../layout.ts'
+import type { FileWriter, TorrentStorage } from '../storage.ts'
+
+/** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */
+const MAX_REFUSALS = 2
+
+export interface FileProgressHooks {
+  readonly fileDone: (file: LayoutFile) => void
+  /** The storage refused the file: its pieces are to be fetched again. */
+  readonly fileRefused: (file: LayoutFile) => void
+  readonly failed: (error: Error) => void
+}
+
+/**
+ * Which pieces are verified, file by file, and the storage's writers.
+ * Invariants: `#left[file]` is the count of its pieces that `have` lacks; a file is handed to the storage once, when it is 0.
+ */
+export class FileProgress {
+  readonly have: Bitfield
+  readonly #layout: TorrentLayout
+  readonly #storage: TorrentStorage
+  readonly #hooks: FileProgressHooks
+  readonly #left: number[]
+  readonly #done: boolean[]
+  readonly #refusals = new Map<number, number>()
+  readonly #writers = new Map<number, Promise<FileWriter>>()
+  #filesLeft: number
+  #verifiedBytes = 0
+  #closed = false
+
+  constructor(layout: TorrentLayout, storage: TorrentStorage, hooks: FileProgressHooks) {
+    this.#layout = layout
+    this.#storage = storage
+    this.#hooks = hooks
+    this.have = new Bitfield(layout.pieceCount)
+    this.#left = layout.files.map((file) => file.pieceCount)
+    this.#done = layout.files.map(() => false)
+    this.#filesLeft = layout.files.length
+  }
+
+  get filesLeft(): number {
+    return this.#filesLeft
+  }
+
+  get verifiedBytes(): number {
+    return this.#verifiedBytes
+  }
+
+  isDone(file: LayoutFile): boolean {
+    return this.#done[file.index]!
+  }
+
+  /** The storage vouches for the file. */
+  trust(file: LayoutFile): void {
+    for (let at = 0; at < file.pieceCount; at += 1) this.have.set(file.firstPiece + at)
+    this.#left[file.index] = 0
+    this.#done[file.index] = true
+    this.#filesLeft -= 1
+    this.#verifiedBytes += file.lengthBytes
+  }
+
+  writer(fileIndex: number): Promise<FileWriter> {
+    let writer = this.#writers.get(fileIndex)
+    if (writer === undefined) {
+      writer = this.#storage.writer(fileIndex)
+      this.#writers.set(fileIndex, writer)
+    }
+    return writer
+  }
+
+  /** A piece is verified and in the storage. False when it was before. */
+  piece(piece: number): boolean {
+    if (!this.have.set(piece)) return false
+    const { file, lengthBytes } = this.#layout.span(piece)
+    this.#verifiedBytes += lengthBytes
+    this.#left[file.index]! -= 1
+    if (this.#left[file.index] === 0) void this.finish(file)
+    return true
+  }
+
+  /** Every piece is there, or there are none: the storage has the last word. */
+  async finish(file: LayoutFile): Promise<void> {
+    try {
+      const verdict = await this.#storage.fileComplete(file.index)
+      if (this.#closed) return
+      if (verdict === 'ok') {
+        this.#done[file.index] = true
+        this.#filesLeft -= 1
+        this.#writers.delete(file.index)
+        this.#hooks.fileDone(file)
+        return
+      }
+      await this.#refuse(file)
+    } catch (error) {
+      if (this.#closed) return
+      this.#hooks.failed(new SwarmError('E_STORAGE', 'complete', `storing ${file.path} failed`, { cause: error }))
+    }
+  }
+
+  async #refuse(file: LayoutFile): Promise<void> {
+    const refusals = (this.#refusals.get(file.index) ?? 0) + 1
+    this.#refusals.set(file.index, refusals)
+    if (refusals >= MAX_REFUSALS) {
+      this.#hooks.failed(new SwarmError('E_STORAGE', 'refused', `the storage refused ${file.path}, whose pieces are all right: ` +
+        'the torrent does not hold what was expected', { details: { path: file.path } }))
+      return
+    }
+    this.#writers.delete(file.index)
+    const writer = await this.writer(file.index)
+    writer.unmark(0, file.lengthBytes)
+    this.lose(file)
+    this.#hooks.fileRefused(file)
+  }
+
+  /** None of the file's pieces counts any more. */
+  lose(file: LayoutFile): void {
+    for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
+      if (!this.have.clear(piece)) continue
+      this.#verifiedBytes -= this.#layout.span(piece).lengthBytes
+    }
+    this.#left[file.index] = file.pieceCount
+    if (this.#done[file.index]) {
+      this.#done[file.index] = false
+      this.#filesLeft += 1
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  checkInvariants(): void {
+    let bytes = 0
+    for (const file of this.#layout.files) {
+      let left = 0
+      for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
+        if (this.have.has(piece)) bytes += this.#layout.span(piece).lengthBytes
+        else left += 1
+      }
+      if (left !== this.#left[file.index]) throw new Error(`${file.path}: ${left} pieces left, ${this.#left[file.index]} counted`)
+    }
+    if (bytes !== this.#verifiedBytes) throw new Error('verified bytes are miscounted')
+    if (this.#done.filter((done) => !done).length !== this.#filesLeft) throw new Error('files are miscounted')
+  }
+}

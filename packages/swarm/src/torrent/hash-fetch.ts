@@ -1,0 +1,210 @@
+import { toHex } from '../infohash.ts'
+import type { LayoutFile, TorrentLayout } from '../layout.ts'
+import { blockCount, equalBytes, foldLayer, HASH_BYTES, heightOf } from '../merkle.ts'
+import type { TreeShape } from '../hash-request.ts'
+import { PieceLayerAssembler } from '../piece-layer-assembler.ts'
+import type { ExpectedHash } from '../download/piece-hashes.ts'
+import type { Peer } from '../peer/peer.ts'
+import type { HashRange } from '../wire/messages.ts'
+
+const PER_PEER = 16
+const TIMEOUT_MS = 10_000
+
+interface LayerJob {
+  readonly file: LayoutFile
+  readonly rootHex: string
+  readonly assembler: PieceLayerAssembler
+  /** Ranges at peers, by index. */
+  readonly asked: Map<number, number>
+  /** Peers that rejected even requests without proofs. */
+  readonly refusedBy: Set<number>
+  proofs: boolean
+}
+
+interface LeafJob {
+  readonly piece: number
+  readonly file: LayoutFile
+  readonly expected: ExpectedHash
+  readonly ranges: readonly HashRange[]
+  readonly parts: (Uint8Array | undefined)[]
+  readonly triedPeers: Set<number>
+  readonly resolve: (leaves: Uint8Array | undefined) => void
+  readonly deadline: number
+  peer: number | undefined
+}
+
+/**
+ * Fetches hashes from peers (BEP 52): piece layers that the torrent came without, and the leaves of a piece that failed.
+ * Everything is proven before it is used. Requests carry proofs; peers of some clients reject these, then the whole layer
+ * is asked for without and checked at the end.
+ * Invariant: a range is outstanding at one peer at most.
+ */
+export class HashFetch {
+  readonly #layout: TorrentLayout
+  readonly #jobs = new Map<string, LayerJob>()
+  readonly #leafJobs = new Set<LeafJob>()
+  readonly #layerDone: (rootHex: string, layer: Uint8Array) => void
+  readonly #guilty: (peer: Peer) => void
+
+  constructor(layout: TorrentLayout, hooks: {
+    readonly layerDone: (rootHex: string, layer: Uint8Array) => void
+    readonly guilty: (peer: Peer) => void
+  }) {
+    this.#layout = layout
+    this.#layerDone = hooks.layerDone
+    this.#guilty = hooks.guilty
+  }
+
+  get idle(): boolean {
+    return this.#jobs.size === 0 && this.#leafJobs.size === 0
+  }
+
+  #shape(file: LayoutFile): TreeShape {
+    return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
+  }
+
+  /** A file's piece layer is wanted. */
+  want(file: LayoutFile): void {
+    const rootHex = toHex(file.piecesRoot!)
+    if (this.#jobs.has(rootHex)) return
+    const assembler = new PieceLayerAssembler(file.piecesRoot!, this.#shape(file))
+    this.#jobs.set(rootHex, { file, rootHex, assembler, asked: new Map(), refusedBy: new Set(), proofs: true })
+  }
+
+  /** The layer came from elsewhere. */
+  unwant(rootHex: string): void {
+    this.#jobs.delete(rootHex)
+  }
+
+  /** Asks peers for what is missing. */
+  pump(peers: Iterable<Peer>): void {
+    if (this.idle) return
+    const able = [...peers].filter((peer) => !peer.closed && peer.handshake.v2)
+    for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
+    for (const job of this.#jobs.values()) {
+      for (const request of job.assembler.missing()) {
+        if (job.asked.has(request.index)) continue
+        const peer = leastBusy(able, (candidate) => !job.refusedBy.has(candidate.id) && candidate.hashes.size < PER_PEER)
+        if (peer === undefined) break
+        job.asked.set(request.index, peer.id)
+        peer.requestHashes({ root: job.file.piecesRoot!, ...request }, performance.now())
+      }
+    }
+  }
+
+  /** An answer to a request of ours, or (undefined) its reject. */
+  answer(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
+    if (range.baseLayer === 0 && this.#leafAnswer(peer, range, hashes)) return
+    const job = this.#jobs.get(toHex(range.root))
+    if (job === undefined) return
+    job.asked.delete(range.index)
+    if (hashes === undefined) {
+      if (range.proofLayers > 0) {
+        if (job.proofs) job.assembler.dropProofs()
+        job.proofs = false
+      } else job.refusedBy.add(peer.id)
+      return
+    }
+    if (job.assembler.accept(range, hashes) === 'refused') {
+      job.refusedBy.add(peer.id)
+      this.#guilty(peer)
+      return
+    }
+    const layer = job.assembler.layer()
+    if (layer === undefined) return
+    this.#jobs.delete(job.rootHex)
+    this.#layerDone(job.rootHex, layer)
+  }
+
+  /** The proven leaves of a piece (without padding); undefined when nobody gives them within `timeoutMs`. */
+  leaves(piece: number, expected: ExpectedHash, timeoutMs: number): Promise<Uint8Array | undefined> {
+    const { file, offset, lengthBytes } = this.#layout.span(piece)
+    const width = 2 ** expected.levels
+    const real = blockCount(lengthBytes)
+    const first = offset / 16_384
+    const step = Math.min(512, Math.max(2, width))
+    const ranges: HashRange[] = []
+    for (let at = 0; at < real; at += step) {
+      // At the end of the file a whole power of two may reach beyond the tree's real leaves: those are padding.
+      ranges.push({ root: file.piecesRoot!, baseLayer: 0, index: first + at, length: Math.min(step, 2 ** heightOf(width)), proofLayers: 0 })
+    }
+    if (width < 2) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      this.#leafJobs.add({
+        piece, file, expected, ranges, parts: ranges.map(() => undefined), triedPeers: new Set(), resolve,
+        deadline: performance.now() + timeoutMs, peer: undefined
+      })
+    })
+  }
+
+  #askLeaves(job: LeafJob, peers: readonly Peer[]): void {
+    const peer = leastBusy(peers, (candidate) => !job.triedPeers.has(candidate.id) && candidate.has(job.piece))
+    if (peer === undefined) return
+    job.peer = peer.id
+    job.triedPeers.add(peer.id)
+    job.parts.fill(undefined)
+    for (const range of job.ranges) peer.requestHashes(range, performance.now())
+  }
+
+  #leafAnswer(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): boolean {
+    for (const job of this.#leafJobs) {
+      const at = job.ranges.findIndex((own) => own.index === range.index && own.length === range.length && equalBytes(own.root, range.root))
+      if (at < 0) continue
+      if (job.peer !== peer.id) return true
+      if (hashes === undefined) {
+        job.peer = undefined
+        return true
+      }
+      job.parts[at] = hashes.slice(0, range.length * HASH_BYTES)
+      if (job.parts.includes(undefined)) return true
+      const all = Buffer.concat(job.parts as Uint8Array[])
+      if (!equalBytes(foldLayer(all, 0, job.expected.levels), job.expected.hash)) {
+        job.peer = undefined
+        this.#guilty(peer)
+        return true
+      }
+      this.#leafJobs.delete(job)
+      job.resolve(new Uint8Array(all))
+      return true
+    }
+    return false
+  }
+
+  /** The peer is gone: what it was asked for goes to others. */
+  gone(peer: Peer): void {
+    for (const job of this.#jobs.values()) {
+      for (const [index, id] of job.asked) if (id === peer.id) job.asked.delete(index)
+    }
+    for (const job of this.#leafJobs) if (job.peer === peer.id) job.peer = undefined
+  }
+
+  tick(peers: readonly Peer[], nowMs: number): void {
+    for (const peer of peers) {
+      for (const range of peer.hashes.expired(nowMs - TIMEOUT_MS)) {
+        const job = this.#jobs.get(toHex(range.root))
+        if (job?.asked.get(range.index) === peer.id) job.asked.delete(range.index)
+        job?.refusedBy.add(peer.id)
+      }
+    }
+    for (const job of this.#leafJobs) {
+      if (job.deadline > nowMs) continue
+      this.#leafJobs.delete(job)
+      job.resolve(undefined)
+    }
+    // Everybody refused: perhaps they have the hashes by now.
+    for (const job of this.#jobs.values()) if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
+    this.pump(peers)
+  }
+
+  close(): void {
+    this.#jobs.clear()
+    for (const job of this.#leafJobs) job.resolve(undefined)
+    this.#leafJobs.clear()
+  }
+}
+
+function leastBusy(peers: readonly Peer[], fits: (peer: Peer) => boolean): Peer | undefined {
+  let best: Peer | undefined
+  for (const peer of peers) if (fits(peer) && (best === undefined || peer.hashes.size < best.hashes.size)) best = peer
+  return best
+}

@@ -1,0 +1,132 @@
+import { isIP } from 'node:net'
+import { formatAddress, isPublicAddress, type PeerAddress } from '../net/address.ts'
+
+export type AddressSource = 'user' | 'tracker' | 'dht' | 'pex' | 'incoming'
+
+interface Entry {
+  readonly address: PeerAddress
+  readonly source: AddressSource
+  failures: number
+  nextDialAt: number
+  /** Dialling or connected. */
+  busy: boolean
+  /** The next attempt begins with the encryption handshake. */
+  encrypted: boolean
+}
+
+/** Addresses remembered per torrent; whatever strangers name beyond that is forgotten. */
+const MAX_ADDRESSES = 2_000
+const MAX_FAILURES = 6
+
+/**
+ * Which addresses are known, whom to dial next, who is banned. Addresses that strangers name are taken only when public,
+ * unless private ones are allowed; those of the user always.
+ * Invariants: at most 2,000 entries; a banned address is never given out.
+ */
+export class PeerBook {
+  readonly #entries = new Map<string, Entry>()
+  readonly #banned = new Set<string>()
+  /** Addresses that lead to this engine itself. */
+  readonly #self = new Set<string>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** True when the address is new and was taken. `allowPrivate`: the one who names it is on such an address itself. */
+  add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): boolean {
+    if (address.port < 1 || address.port > 65_535) return false
+    if (source !== 'user' && (isIP(address.host) === 0 || (!allowPrivate && !isPublicAddress(address.host)))) return false
+    const key = formatAddress(address)
+    if (this.isBanned(address) || this.#self.has(key)) return false
+    const known = this.#entries.get(key)
+    if (known !== undefined) {
+      if (source !== 'user' || known.busy) return false
+      known.failures = 0
+      known.nextDialAt = 0
+      return true
+    }
+    if (this.#entries.size >= MAX_ADDRESSES && !this.#makeRoom()) return false
+    this.#entries.set(key, { address, source, failures: 0, nextDialAt: 0, busy: false, encrypted: false })
+    return true
+  }
+
+  #makeRoom(): boolean {
+    let worst: string | undefined
+    let failures = -1
+    for (const [key, entry] of this.#entries) {
+      if (entry.busy || entry.source === 'user' || entry.failures <= failures) continue
+      worst = key
+      failures = entry.failures
+    }
+    return worst !== undefined && this.#entries.delete(worst)
+  }
+
+  /** The next address to dial, marked busy. */
+  next(nowMs: number): { readonly address: PeerAddress; readonly encrypted: boolean } | undefined {
+    let best: Entry | undefined
+    for (const entry of this.#entries.values()) {
+      if (entry.busy || entry.nextDialAt > nowMs) continue
+      if (best === undefined || rank(entry) < rank(best)) best = entry
+    }
+    if (best === undefined) return undefined
+    best.busy = true
+    return { address: best.address, encrypted: best.encrypted }
+  }
+
+  /** Milliseconds until somebody can be dialled; undefined: nobody is known. */
+  nextInMs(nowMs: number): number | undefined {
+    let next: number | undefined
+    for (const entry of this.#entries.values()) {
+      if (!entry.busy && (next === undefined || entry.nextDialAt < next)) next = entry.nextDialAt
+    }
+    return next === undefined ? undefined : Math.max(0, next - nowMs)
+  }
+
+  /** The connection that `next` led to is over. `tryEncrypted`: it was closed before any answer to a plain handshake. */
+  over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early', nowMs: number): void {
+    const key = formatAddress(address)
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    entry.busy = false
+    if (outcome === 'worked') {
+      entry.failures = Math.min(entry.failures + 1, 2)
+      entry.nextDialAt = nowMs + 5_000 * entry.failures
+      return
+    }
+    if (outcome === 'closed-early' && !entry.encrypted) {
+      entry.encrypted = true
+      entry.nextDialAt = nowMs
+      return
+    }
+    entry.encrypted = false
+    entry.failures += 1
+    // Addresses of the user are never given up: that peer may come back.
+    if (entry.failures > MAX_FAILURES && entry.source !== 'user') this.#entries.delete(key)
+    entry.nextDialAt = nowMs + Math.min(300_000, 2_000 * 2 ** Math.min(entry.failures - 1, 8))
+  }
+
+  isSelf(address: PeerAddress): void {
+    const key = formatAddress(address)
+    this.#self.add(key)
+    this.#entries.delete(key)
+  }
+
+  /** A public address is banned with all its ports; behind a private one several peers may live. */
+  ban(address: PeerAddress): void {
+    this.#banned.add(banKey(address))
+    for (const [key, entry] of this.#entries) if (this.isBanned(entry.address)) this.#entries.delete(key)
+  }
+
+  isBanned(address: PeerAddress): boolean {
+    return this.#banned.has(banKey(address))
+  }
+
+  checkInvariants(): void {
+    if (this.#entries.size > MAX_ADDRESSES) throw new Error('too many addresses')
+    for (const entry of this.#entries.values()) if (this.isBanned(entry.address)) throw new Error('a banned address is known')
+  }
+}
+
+const banKey = (address: PeerAddress): string => (isPublicAddress(address.host) ? address.host : formatAddress(address))
+const rank = (entry: Entry): number => entry.failures * 10 + (entry.source === 'user' ? 0 : 1)

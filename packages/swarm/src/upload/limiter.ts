@@ -1,0 +1,86 @@
+import { TokenBucket } from './token-bucket.ts'
+
+/** One who wants to send: called when it may send one block; returns false when it has nothing to send any more. */
+export interface LimitedSender {
+  /** Outermost first: global, torrent, peer. */
+  readonly buckets: readonly TokenBucket[]
+  sendOne(): boolean
+}
+
+/**
+ * Lets senders go one block at a time, first come first served, as the buckets allow: equal shares among those who wait.
+ * Invariant: a sender waits at most once; a timer runs only while someone waits.
+ */
+export class UploadLimiter {
+  readonly #waiting = new Set<LimitedSender>()
+  #timer: NodeJS.Timeout | undefined
+
+  static ready(sender: LimitedSender, nowMs: number): boolean {
+    for (const bucket of sender.buckets) if (!bucket.ready(nowMs)) return false
+    return true
+  }
+
+  static limited(sender: LimitedSender): boolean {
+    for (const bucket of sender.buckets) if (bucket.limited) return true
+    return false
+  }
+
+  static spend(sender: Pick<LimitedSender, 'buckets'>, bytes: number): void {
+    for (const bucket of sender.buckets) bucket.spend(bytes)
+  }
+
+  /** Queues a sender behind all others. */
+  wait(sender: LimitedSender): void {
+    this.#waiting.add(sender)
+    this.#arm(1)
+  }
+
+  leave(sender: LimitedSender): void {
+    this.#waiting.delete(sender)
+    if (this.#waiting.size === 0 && this.#timer !== undefined) {
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+    }
+  }
+
+  #arm(delayMs: number): void {
+    if (this.#timer !== undefined || this.#waiting.size === 0) return
+    this.#timer = setTimeout(() => this.#run(), delayMs)
+  }
+
+  #run(): void {
+    this.#timer = undefined
+    let progress = true
+    while (progress) {
+      progress = false
+      const now = performance.now()
+      // A round: everybody who can send sends one block and goes to the end of the queue.
+      for (const sender of [...this.#waiting]) {
+        if (!UploadLimiter.ready(sender, now)) continue
+        this.#waiting.delete(sender)
+        if (sender.sendOne()) this.#waiting.add(sender)
+        progress = true
+      }
+    }
+    if (this.#waiting.size === 0) return
+    const now = performance.now()
+    let delay = 250
+    for (const sender of this.#waiting) {
+      let wait = 0
+      for (const bucket of sender.buckets) wait = Math.max(wait, bucket.waitMs(now))
+      delay = Math.min(delay, wait)
+    }
+    this.#arm(Math.max(5, delay))
+  }
+
+  close(): void {
+    this.#waiting.clear()
+    if (this.#timer !== undefined) clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  checkInvariants(): void {
+    if (this.#waiting.size === 0 && this.#timer !== undefined) throw new Error('a timer runs for nobody')
+    if (this.#waiting.size > 0 && this.#timer === undefined) throw new Error('senders wait without a timer')
+  }
+}

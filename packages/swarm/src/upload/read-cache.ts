@@ -1,0 +1,163 @@
+/** Files are read for upload in chunks of this size, aligned. */
+export const CHUNK_BYTES = 262_144
+
+/** Where chunks come from; the identity is part of the cache's key. */
+export interface ChunkSource {
+  readonly id: number
+  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
+}
+
+/** A chunk of a file, pinned by whoever acquired it. */
+export interface Chunk {
+  readonly key: string
+  /** Valid while pinned and `ready`; bytes beyond the end of the file are zero. */
+  readonly bytes: Uint8Array
+  readonly ready: boolean
+  readonly error: Error | undefined
+}
+
+interface Entry extends Chunk {
+  ready: boolean
+  error: Error | undefined
+  pins: number
+  waiting: Set<() => void>
+}
+
+/**
+ * Read cache of the uploads of the whole engine. A chunk that is pinned (queued requests need it, or a write to a socket is
+ * under way) is never evicted nor its buffer reused: doing so once served corrupt bytes in a prototype.
+ * Invariant: every buffer is in exactly one place: an entry, or the list of spare ones.
+ */
+export class ReadCache {
+  readonly #budget: number
+  /** Least recently used first. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #spare: Uint8Array[] = []
+  readonly #starving = new Set<() => void>()
+  #buffers = 0
+
+  constructor(budgetBytes: number) {
+    this.#budget = Math.max(4, Math.floor(budgetBytes / CHUNK_BYTES))
+  }
+
+  /**
+   * Pins a chunk, reading it when it is not here; `notify` is called once when it becomes ready or failed. Undefined: all
+   * memory is pinned; with `insist` (for one who holds nothing) memory is found beyond the budget. `length` is at most a chunk.
+   */
+  acquire(source: ChunkSource, fileIndex: number, chunk: number, length: number, insist: boolean, notify: () => void): Chunk | undefined {
+    const key = `${source.id}/${fileIndex}/${chunk}`
+    const held = this.#entries.get(key)
+    if (held !== undefined) {
+      held.pins += 1
+      this.#entries.delete(key)
+      this.#entries.set(key, held)
+      if (!held.ready) held.waiting.add(notify)
+      return held
+    }
+    const buffer = this.#buffer(insist)
+    if (buffer === undefined) {
+      this.#starving.add(notify)
+      return undefined
+    }
+    const entry: Entry = { key, bytes: buffer, ready: false, error: undefined, pins: 1, waiting: new Set([notify]) }
+    this.#entries.set(key, entry)
+    void this.#load(entry, source, fileIndex, chunk * CHUNK_BYTES, length)
+    return entry
+  }
+
+  #buffer(insist: boolean): Uint8Array | undefined {
+    const spare = this.#spare.pop()
+    if (spare !== undefined) return spare
+    if (this.#buffers >= this.#budget) {
+      for (const [key, entry] of this.#entries) {
+        if (entry.pins > 0) continue
+        this.#entries.delete(key)
+        return entry.bytes
+      }
+      if (!insist) return undefined
+    }
+    this.#buffers += 1
+    return Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  }
+
+  async #load(entry: Entry, source: ChunkSource, fileIndex: number, offset: number, length: number): Promise<void> {
+    // The load itself pins: the buffer belongs to the read until it is over.
+    entry.pins += 1
+    try {
+      let done = 0
+      while (done < length) {
+        const count = await source.read(fileIndex, offset + done, entry.bytes.subarray(done, length))
+        if (count === 0) throw new Error(`the file ends at ${offset + done}, ${length - done} bytes early`)
+        done += count
+      }
+      if (length < CHUNK_BYTES) entry.bytes.fill(0, length)
+      entry.ready = true
+    } catch (error) {
+      entry.error = error as Error
+      entry.ready = true
+      if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key)
+    }
+    const waiting = [...entry.waiting]
+    entry.waiting.clear()
+    this.release(entry)
+    for (const notify of waiting) notify()
+  }
+
+  /** Gives up one pin. */
+  release(chunk: Chunk): void {
+    const entry = chunk as Entry
+    entry.pins -= 1
+    if (entry.pins > 0) return
+    // Failed or forgotten entries are not in the map any more; surplus buffers go back to the system.
+    if (this.#entries.get(entry.key) !== entry) {
+      if (this.#buffers > this.#budget) this.#buffers -= 1
+      else this.#spare.push(entry.bytes)
+    } else if (this.#buffers > this.#budget) {
+      this.#entries.delete(entry.key)
+      this.#buffers -= 1
+    }
+    if (this.#starving.size === 0) return
+    const starving = [...this.#starving]
+    this.#starving.clear()
+    // Not now: the caller may be in the middle of its own queue.
+    for (const notify of starving) queueMicrotask(notify)
+  }
+
+  leave(notify: () => void): void {
+    this.#starving.delete(notify)
+  }
+
+  /** A torrent went, or its bytes changed: nothing of it is served from memory any more. */
+  forget(source: ChunkSource): void {
+    const prefix = `${source.id}/`
+    for (const [key, entry] of this.#entries) {
+      if (!key.startsWith(prefix)) continue
+      this.#entries.delete(key)
+      if (entry.pins === 0) this.#spare.push(entry.bytes)
+    }
+  }
+
+  /** Frees what is not pinned. */
+  trim(): void {
+    for (const [key, entry] of this.#entries) {
+      if (entry.pins > 0) continue
+      this.#entries.delete(key)
+      this.#buffers -= 1
+    }
+    this.#buffers -= this.#spare.splice(0).length
+  }
+
+  /** Pinned chunks; 0 when nobody uploads. */
+  get pinned(): number {
+    let pinned = 0
+    for (const entry of this.#entries.values()) if (entry.pins > 0) pinned += 1
+    return pinned
+  }
+
+  checkInvariants(): void {
+    for (const entry of this.#entries.values()) if (entry.pins < 0) throw new Error('a chunk was released twice')
+    const spare = new Set(this.#spare)
+    if (spare.size !== this.#spare.length) throw new Error('a spare buffer is listed twice')
+    for (const entry of this.#entries.values()) if (spare.has(entry.bytes)) throw new Error('a buffer is spare and in use')
+  }
+}

@@ -1,0 +1,282 @@
+import type { TorrentLayout } from '../layout.ts'
+import { formatBlockRef, formatPieceHeader, MESSAGE, type BlockRef } from '../wire/messages.ts'
+import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
+import type { Peer } from '../peer/peer.ts'
+import { protocolError } from '../peer/peer.ts'
+import { UploadLimiter, type LimitedSender } from './limiter.ts'
+import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
+import type { TokenBucket } from './token-bucket.ts'
+
+interface Entry {
+  readonly block: BlockRef
+  readonly fileIndex: number
+  /** In the file. */
+  readonly offset: number
+  chunks: Chunk[] | undefined
+}
+
+export interface UploadContext {
+  readonly layout: TorrentLayout
+  readonly source: ChunkSource
+  readonly cache: ReadCache
+  readonly limiter: UploadLimiter
+  /** A file could not be read: it is lost to the swarm. */
+  readonly lost: (fileIndex: number, error: Error) => void
+  readonly sent: (bytes: number) => void
+}
+
+const MIN_HIGH_WATER = 262_144
+const MAX_HIGH_WATER = 4 * 1024 * 1024
+/** Blocks go out in writes of about this size, so that memory comes back early. */
+const BATCH_BYTES = 1_048_576
+const ZEROS = new Uint8Array(131_072)
+
+/**
+ * What one peer asked for, in its order: reads ahead along the queue, sends while the socket takes it. The amount in flight
+ * doubles with each write that the kernel took completely and shrinks for slow readers, so that these pin little memory.
+ * Invariants: chunks are pinned exactly from `acquire` to the write's end; nothing is sent while the peer is choked.
+ */
+export class UploadQueue implements LimitedSender {
+  readonly buckets: readonly TokenBucket[]
+  readonly #peer: Peer
+  readonly #context: UploadContext
+  readonly #queue: Entry[] = []
+  #head = 0
+  /** Entries from the head that have (or wait for) their chunks. */
+  #fetched = 0
+  #fetchedBytes = 0
+  #highWater = MIN_HIGH_WATER
+  #inFlight = 0
+  #closed = false
+  #pumping = false
+  /** When the socket last took a whole write. */
+  drainedAt: number
+  readonly #wake = (): void => this.pump()
+
+  constructor(peer: Peer, context: UploadContext, buckets: readonly TokenBucket[]) {
+    this.#peer = peer
+    this.#context = context
+    this.buckets = buckets
+    this.drainedAt = performance.now()
+  }
+
+  get queued(): number {
+    return this.#queue.length - this.#head
+  }
+
+  /** Bytes in the socket's queue that the kernel has not taken. */
+  get stalledSince(): number | undefined {
+    return this.#inFlight > 0 ? this.drainedAt : undefined
+  }
+
+  /** The block was checked against what we have. */
+  add(block: BlockRef): void {
+    if (this.queued >= OUR_REQUEST_QUEUE) {
+      if (this.queued >= OUR_REQUEST_QUEUE * 2) throw protocolError('flood', 'more requests than its queue holds')
+      this.#reject(block)
+      return
+    }
+    const span = this.#context.layout.span(block.piece)
+    this.#queue.push({ block, fileIndex: span.file.index, offset: span.offset + block.begin, chunks: undefined })
+    if (!this.#pumping) this.pumpSoon()
+  }
+
+  #soon = false
+  pumpSoon(): void {
+    if (this.#soon) return
+    this.#soon = true
+    setImmediate(() => {
+      this.#soon = false
+      this.pump()
+    })
+  }
+
+  cancel(block: BlockRef): void {
+    for (let at = this.#head; at < this.#queue.length; at += 1) {
+      const entry = this.#queue[at]!
+      if (entry.block.piece !== block.piece || entry.block.begin !== block.begin || entry.block.length !== block.length) continue
+      this.#remove(at)
+      this.#reject(block)
+      return
+    }
+  }
+
+  #remove(at: number): void {
+    const entry = this.#queue.splice(at, 1)[0]!
+    if (at < this.#head + this.#fetched) {
+      this.#fetched -= 1
+      this.#fetchedBytes -= entry.block.length
+    }
+    for (const chunk of entry.chunks ?? []) this.#context.cache.release(chunk)
+  }
+
+  #reject(block: BlockRef): void {
+    if (this.#peer.handshake.fast) {
+      this.#peer.send(formatBlockRef(MESSAGE.reject, block.piece, block.begin, block.length))
+    }
+  }
+
+  /** Choke: everything unsent is dropped, each with its reject where the peer knows that. */
+  clear(): void {
+    const dropped = this.#queue.splice(0).slice(this.#head)
+    this.#head = 0
+    this.#fetched = 0
+    this.#fetchedBytes = 0
+    for (const entry of dropped) {
+      for (const chunk of entry.chunks ?? []) this.#context.cache.release(chunk)
+      if (!this.#closed) this.#reject(entry.block)
+    }
+    this.#context.limiter.leave(this)
+    this.#context.cache.leave(this.#wake)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.clear()
+  }
+
+  /** Requests of one file are dropped: its bytes are lost. */
+  dropFile(fileIndex: number): void {
+    for (let at = this.#queue.length - 1; at >= this.#head; at -= 1) {
+      const entry = this.#queue[at]!
+      if (entry.fileIndex !== fileIndex) continue
+      this.#remove(at)
+      this.#reject(entry.block)
+    }
+  }
+
+  /** Reads ahead and sends what can be sent now. */
+  pump(): void {
+    if (this.#closed || this.#pumping || this.#peer.closed) return
+    this.#pumping = true
+    try {
+      this.#readAhead()
+      if (UploadLimiter.limited(this)) {
+        if (this.#headReady()) this.#context.limiter.wait(this)
+      } else while (this.#sendBatch(BATCH_BYTES)) this.#readAhead()
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  /** For the limiter: one block. */
+  sendOne(): boolean {
+    if (this.#closed || this.#peer.closed) return false
+    if (this.#inFlight < this.#highWater) this.#sendBatch(1)
+    this.#readAhead()
+    return this.#headReady() && this.#inFlight < this.#highWater
+  }
+
+  #readAhead(): void {
+    const window = Math.max(CHUNK_BYTES, Math.min(this.#highWater, 2 * 1024 * 1024))
+    while (this.#head + this.#fetched < this.#queue.length && this.#fetchedBytes < window) {
+      const entry = this.#queue[this.#head + this.#fetched]!
+      const chunks = this.#acquire(entry)
+      if (chunks === undefined) return
+      entry.chunks = chunks
+      this.#fetched += 1
+      this.#fetchedBytes += entry.block.length
+    }
+  }
+
+  #acquire(entry: Entry): Chunk[] | undefined {
+    const file = this.#context.layout.files[entry.fileIndex]!
+    const end = Math.min(entry.offset + entry.block.length, file.lengthBytes)
+    const chunks: Chunk[] = []
+    for (let at = Math.floor(entry.offset / CHUNK_BYTES); at * CHUNK_BYTES < end; at += 1) {
+      const length = Math.min(CHUNK_BYTES, file.lengthBytes - at * CHUNK_BYTES)
+      // Whoever holds nothing gets its first chunks even beyond the budget: slow readers must not starve the others.
+      const insist = this.#fetched === 0 && this.#inFlight === 0
+      const chunk = this.#context.cache.acquire(this.#context.source, entry.fileIndex, at, length, insist, this.#wake)
+      if (chunk === undefined) {
+        for (const held of chunks) this.#context.cache.release(held)
+        return undefined
+      }
+      chunks.push(chunk)
+    }
+    return chunks
+  }
+
+  #headReady(): boolean {
+    const entry = this.#queue[this.#head]
+    return entry?.chunks !== undefined && entry.chunks.every((chunk) => chunk.ready)
+  }
+
+  /** One write of up to `maxBytes` (at least one block). True when there may be more to send at once. */
+  #sendBatch(maxBytes: number): boolean {
+    if (this.#inFlight >= this.#highWater || !this.#headReady()) return false
+    const out: Uint8Array[] = []
+    const pins: Chunk[] = []
+    let bytes = 0
+    while (this.#headReady() && bytes < maxBytes && this.#inFlight + bytes < this.#highWater) {
+      const entry = this.#queue[this.#head]!
+      const failed = entry.chunks!.find((chunk) => chunk.error !== undefined)
+      if (failed !== undefined) {
+        // Other queues of the torrent are told too, by the owner.
+        this.#context.lost(entry.fileIndex, failed.error!)
+        if (this.#queue[this.#head] === entry) this.dropFile(entry.fileIndex)
+        continue
+      }
+      this.#shift(entry)
+      out.push(formatPieceHeader(entry.block.piece, entry.block.begin, entry.block.length))
+      this.#slices(entry, out)
+      pins.push(...entry.chunks!)
+      bytes += entry.block.length
+    }
+    if (bytes === 0) return false
+    this.#inFlight += bytes
+    if (this.#inFlight === bytes) this.drainedAt = performance.now()
+    for (const bucket of this.buckets) bucket.spend(bytes)
+    this.#peer.up.add(bytes)
+    this.#peer.sentThisTurn += bytes
+    this.#context.sent(bytes)
+    this.#peer.transport.sendAll(out, () => {
+      this.#inFlight -= bytes
+      for (const chunk of pins) this.#context.cache.release(chunk)
+      const now = performance.now()
+      const took = now - this.drainedAt
+      this.drainedAt = now
+      // A write that took long means a slow reader: keep less of it in memory.
+      if (took < 250) this.#highWater = Math.min(MAX_HIGH_WATER, this.#highWater * 2)
+      else if (took > 1000) this.#highWater = Math.max(MIN_HIGH_WATER, this.#highWater / 2)
+      if (!this.#closed) this.pump()
+    })
+    return true
+  }
+
+  #shift(entry: Entry): void {
+    this.#head += 1
+    this.#fetched -= 1
+    this.#fetchedBytes -= entry.block.length
+    if (this.#head > 512 && this.#head * 2 > this.#queue.length) {
+      this.#queue.splice(0, this.#head)
+      this.#head = 0
+    }
+  }
+
+  #slices(entry: Entry, out: Uint8Array[]): void {
+    const { lengthBytes } = this.#context.layout.files[entry.fileIndex]!
+    const end = Math.min(entry.offset + entry.block.length, lengthBytes)
+    let at = entry.offset
+    for (const chunk of entry.chunks!) {
+      const base = Math.floor(at / CHUNK_BYTES) * CHUNK_BYTES
+      const until = Math.min(end, base + CHUNK_BYTES)
+      out.push(chunk.bytes.subarray(at - base, until - base))
+      at = until
+    }
+    // Past the end of the file: zeros, for clients that ask for whole blocks (trap of BEP 52 in libtorrent before 2.0.13).
+    const padding = entry.offset + entry.block.length - Math.max(at, entry.offset)
+    if (padding > 0) out.push(ZEROS.subarray(0, padding))
+  }
+
+  checkInvariants(): void {
+    if (this.#fetched > this.queued) throw new Error('read ahead of the queue')
+    let bytes = 0
+    for (let at = this.#head; at < this.#head + this.#fetched; at += 1) {
+      if (this.#queue[at]!.chunks === undefined) throw new Error('an entry without its chunks')
+      bytes += this.#queue[at]!.block.length
+    }
+    if (bytes !== this.#fetchedBytes) throw new Error('bytes read ahead are miscounted')
+    if (this.#peer.amChoking && this.queued > 0) throw new Error('requests of a choked peer')
+  }
+}

@@ -1,0 +1,40 @@
+import { writeSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import { BLOCK_BYTES, equalBytes, foldLayer, HASH_BYTES } from './merkle.ts'
+import { sha256Into } from './sha256.ts'
+import type { VerifyJob, VerifyReply } from './download/verifier.ts'
+
+// Thread that hashes pieces where they were received, and writes those that are right.
+
+/** Chunks for pwrite: 4 MiB at once was 2.5 times slower on ext4 (measured). */
+const WRITE_BYTES = 131_072
+
+/** Short writes are continued; the system's error is thrown. */
+function writeAll(fd: number, bytes: Uint8Array, position: number): void {
+  let at = 0
+  while (at < bytes.length) {
+    at += writeSync(fd, bytes, at, Math.min(WRITE_BYTES, bytes.length - at), position + at)
+  }
+}
+
+function run(job: VerifyJob): VerifyReply {
+  const bytes = new Uint8Array(job.buffer, 0, job.sizeBytes)
+  const count = Math.ceil(bytes.length / BLOCK_BYTES)
+  const leaves = new Uint8Array(count * HASH_BYTES)
+  for (let block = 0; block < count; block += 1) {
+    sha256Into(bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES), leaves, block * HASH_BYTES)
+  }
+  if (job.expected !== undefined && !equalBytes(foldLayer(leaves, 0, job.levels), job.expected)) {
+    return { id: job.id, outcome: 'wrong', leaves }
+  }
+  if (job.fd !== undefined) {
+    try {
+      writeAll(job.fd, bytes, job.position)
+    } catch (error) {
+      return { id: job.id, outcome: 'failed', leaves, error: error as Error }
+    }
+  }
+  return { id: job.id, outcome: 'right', leaves }
+}
+
+parentPort!.on('message', (job: VerifyJob) => parentPort!.postMessage(run(job)))

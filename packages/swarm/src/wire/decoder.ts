@@ -1,0 +1,170 @@
+import { SwarmError } from '../errors.ts'
+import { bodyBounds, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
+
+/** Where decoded messages go. Views are valid during the call only. */
+export interface WireSink {
+  keepAlive(): void
+  /** A whole message but `piece`; `body` excludes the id. */
+  message(id: number, body: Uint8Array): void
+  /**
+   * Called with the id before the body is buffered, after the general bounds held: return false when
+   * a message of this length (body without id) cannot be right now, e.g. a bitfield of the wrong size.
+   */
+  admits(id: number, bodyBytes: number): boolean
+  /** A block begins; its bytes follow in fragments. */
+  blockStart(piece: number, begin: number, length: number): void
+  blockData(fragment: Uint8Array): void
+  blockEnd(): void
+}
+
+const LENGTH = 0
+const ID = 1
+const BODY = 2
+const PIECE_HEAD = 3
+const PIECE_BODY = 4
+const SKIP = 5
+
+/**
+ * Streaming decoder of peer messages (after the handshake). Bytes of blocks are handed on as they
+ * arrive, never collected; a message's length is bounded by its id before anything is buffered.
+ * Invariant: what is buffered is shorter than the bound of the message under way. Not re-entrant.
+ */
+export class WireDecoder {
+  readonly #sink: WireSink
+  #state = LENGTH
+  #length = 0
+  #id = 0
+  /** Bytes that the current part still needs. */
+  #left = 4
+  #held: Uint8Array = new Uint8Array(64)
+  #heldBytes = 0
+  #stopped = false
+
+  constructor(sink: WireSink) {
+    this.#sink = sink
+  }
+
+  /** The sink does not want to hear more: `push` returns at once from now on. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** @throws SwarmError `E_PROTOCOL`; the decoder is unusable afterwards. */
+  push(chunk: Uint8Array): void {
+    let at = 0
+    const end = chunk.length
+    while (at < end && !this.#stopped) {
+      if (this.#state === PIECE_BODY || this.#state === SKIP) {
+        const take = Math.min(this.#left, end - at)
+        if (this.#state === PIECE_BODY) this.#sink.blockData(chunk.subarray(at, at + take))
+        at += take
+        this.#left -= take
+        if (this.#left === 0) this.#endStream()
+        continue
+      }
+      const take = Math.min(this.#left, end - at)
+      if (this.#heldBytes === 0 && take === this.#left) {
+        this.#part(chunk, at)
+      } else {
+        this.#hold(chunk, at, take)
+        this.#left -= take
+        if (this.#left === 0) {
+          this.#heldBytes = 0
+          this.#part(this.#held, 0)
+        }
+      }
+      at += take
+    }
+  }
+
+  #hold(chunk: Uint8Array, at: number, take: number): void {
+    const needed = this.#heldBytes + this.#left
+    if (this.#held.length < needed) {
+      const grown = new Uint8Array(needed)
+      grown.set(this.#held.subarray(0, this.#heldBytes))
+      this.#held = grown
+    }
+    this.#held.set(chunk.subarray(at, at + take), this.#heldBytes)
+    this.#heldBytes += take
+  }
+
+  #expect(state: number, bytes: number): void {
+    this.#state = state
+    this.#left = bytes
+  }
+
+  /** All bytes of the current fixed part lie in `bytes` from `at`. */
+  #part(bytes: Uint8Array, at: number): void {
+    switch (this.#state) {
+      case LENGTH:
+        this.#length = readU32(bytes, at)
+        if (this.#length === 0) {
+          this.#expect(LENGTH, 4)
+          this.#sink.keepAlive()
+        } else {
+          if (this.#length > MAX_UNKNOWN_BYTES) throw this.#tooLong('message')
+          this.#expect(ID, 1)
+        }
+        return
+      case ID:
+        this.#id = bytes[at]!
+        this.#admit()
+        return
+      case PIECE_HEAD: {
+        const length = this.#length - 9
+        this.#expect(length === 0 ? LENGTH : PIECE_BODY, length === 0 ? 4 : length)
+        this.#sink.blockStart(readU32(bytes, at), readU32(bytes, at + 4), length)
+        if (length === 0) this.#sink.blockEnd()
+        return
+      }
+      default: {
+        const body = bytes.subarray(at, at + this.#length - 1)
+        this.#expect(LENGTH, 4)
+        this.#sink.message(this.#id, body)
+        // A large message must not leave its buffer behind on an idle connection.
+        if (this.#held.length > 4096) this.#held = new Uint8Array(64)
+      }
+    }
+  }
+
+  #admit(): void {
+    const bounds = bodyBounds(this.#id)
+    const bodyBytes = this.#length - 1
+    if (bounds === undefined) {
+      this.#expect(bodyBytes === 0 ? LENGTH : SKIP, bodyBytes === 0 ? 4 : bodyBytes)
+      return
+    }
+    if (this.#length < bounds[0] || this.#length > bounds[1]) throw this.#tooLong(`message ${this.#id}`)
+    if (this.#id === MESSAGE.piece) {
+      this.#expect(PIECE_HEAD, 8)
+      return
+    }
+    if (!this.#sink.admits(this.#id, bodyBytes)) throw this.#tooLong(`message ${this.#id}`)
+    if (bodyBytes > 0) {
+      this.#expect(BODY, bodyBytes)
+      return
+    }
+    this.#expect(LENGTH, 4)
+    this.#sink.message(this.#id, EMPTY)
+  }
+
+  #endStream(): void {
+    const wasPiece = this.#state === PIECE_BODY
+    this.#expect(LENGTH, 4)
+    if (wasPiece) this.#sink.blockEnd()
+  }
+
+  #tooLong(what: string): SwarmError {
+    return new SwarmError('E_PROTOCOL', 'message-length', `${what} of ${this.#length} bytes is outside its bounds`, {
+      details: { id: this.#id, length: this.#length }
+    })
+  }
+
+  checkInvariants(): void {
+    if (this.#heldBytes > this.#held.length) throw new Error('holds more than its buffer')
+    if (this.#left === 0) throw new Error('waits for nothing')
+    if (this.#state === LENGTH && this.#heldBytes + this.#left !== 4) throw new Error('length part is not 4 bytes')
+  }
+}
+
+const EMPTY = new Uint8Array(0)

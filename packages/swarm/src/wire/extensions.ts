@@ -1,0 +1,126 @@
+import { Buffer } from 'node:buffer'
+import { BencodeDictionary, decodeBencode, decodeBencodePrefix, encodeBencode, type BencodeValue } from '../bencode.ts'
+import { SwarmError } from '../errors.ts'
+import { formatCompact4, parseCompact, type PeerAddress } from '../net/address.ts'
+import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
+
+// Bodies of extended messages (BEP 10): handshake, ut_metadata (BEP 9), ut_pex (BEP 11).
+
+/** The ids by which peers address our extensions. */
+export const OUR_EXTENSIONS = { ut_metadata: 1, ut_pex: 2 } as const
+export type ExtensionName = keyof typeof OUR_EXTENSIONS
+/** Requests that this engine keeps for a peer (BEP 10 `reqq`). */
+export const OUR_REQUEST_QUEUE = 2_000
+export const METADATA_PIECE_BYTES = 16_384
+const WIRE_BOUNDS = { maxBytes: 65_536, maxDepth: 8, maxTokens: 2_000 }
+
+export interface ExtendedHandshake {
+  /** What the peer calls the extensions that we know; 0 or absent: off. */
+  readonly ids: ReadonlyMap<ExtensionName, number>
+  readonly metadataBytes: number | undefined
+  readonly requestQueue: number | undefined
+  readonly listenPort: number | undefined
+  readonly client: string | undefined
+  readonly uploadOnly: boolean
+  /** Longest request that the peer takes; 16 KiB unless it says more. */
+  readonly maxRequestBytes: number
+}
+
+const utf8 = new TextDecoder()
+const integer = (value: BencodeValue | undefined, max: number): number | undefined =>
+  typeof value === 'number' && value >= 0 && value <= max ? value : undefined
+
+function dictionaryOf(value: BencodeValue): BencodeDictionary {
+  if (value instanceof BencodeDictionary) return value
+  throw new SwarmError('E_PROTOCOL', 'extended', 'an extended message is not a dictionary')
+}
+
+/** @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. Values out of bounds count as absent. */
+export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
+  const root = dictionaryOf(decodeBencode(payload, WIRE_BOUNDS))
+  const ids = new Map<ExtensionName, number>()
+  const names = root.get('m')
+  if (names instanceof BencodeDictionary) {
+    for (const name of Object.keys(OUR_EXTENSIONS) as ExtensionName[]) {
+      const id = integer(names.get(name), 255)
+      if (id !== undefined) ids.set(name, id)
+    }
+  }
+  const client = root.get('v')
+  const maxRequest = integer(root.get('svc_maxreq'), MAX_REQUEST_BYTES)
+  return {
+    ids,
+    metadataBytes: integer(root.get('metadata_size'), MAX_METADATA_BYTES),
+    requestQueue: integer(root.get('reqq'), 1_000_000),
+    listenPort: integer(root.get('p'), 65_535),
+    client: client instanceof Uint8Array ? utf8.decode(client.subarray(0, 64)).replace(/\p{C}/gu, '') : undefined,
+    uploadOnly: root.get('upload_only') === 1,
+    maxRequestBytes: maxRequest === undefined || maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383
+  }
+}
+
+export function formatExtendedHandshake(options: {
+  readonly metadataBytes: number | undefined
+  readonly listenPort: number | undefined
+  readonly client: string
+  readonly uploadOnly: boolean
+  readonly pex: boolean
+}): Uint8Array {
+  return encodeBencode({
+    m: { ut_metadata: OUR_EXTENSIONS.ut_metadata, ut_pex: options.pex ? OUR_EXTENSIONS.ut_pex : undefined },
+    metadata_size: options.metadataBytes,
+    p: options.listenPort,
+    reqq: OUR_REQUEST_QUEUE,
+    svc_maxreq: MAX_REQUEST_BYTES,
+    upload_only: options.uploadOnly ? 1 : undefined,
+    v: options.client
+  })
+}
+
+/** `data` carries the bytes of the piece (a view). */
+export type MetadataMessage =
+  | { readonly kind: 'request' | 'reject'; readonly piece: number }
+  | { readonly kind: 'data'; readonly piece: number; readonly totalBytes: number; readonly bytes: Uint8Array }
+
+/** Undefined for a message type of a later protocol version. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
+export function parseMetadataMessage(payload: Uint8Array): MetadataMessage | undefined {
+  const { value, endOffset } = decodeBencodePrefix(payload, WIRE_BOUNDS)
+  const root = dictionaryOf(value)
+  const type = root.get('msg_type')
+  const piece = integer(root.get('piece'), MAX_METADATA_BYTES / METADATA_PIECE_BYTES)
+  if (piece === undefined) throw new SwarmError('E_PROTOCOL', 'metadata', 'a metadata message names no valid piece')
+  if (type === 0) return { kind: 'request', piece }
+  if (type === 2) return { kind: 'reject', piece }
+  if (type !== 1) return undefined
+  const totalBytes = integer(root.get('total_size'), MAX_METADATA_BYTES)
+  if (totalBytes === undefined) throw new SwarmError('E_PROTOCOL', 'metadata', 'metadata without a valid size')
+  return { kind: 'data', piece, totalBytes, bytes: payload.subarray(endOffset) }
+}
+
+export const formatMetadataRequest = (piece: number): Uint8Array => encodeBencode({ msg_type: 0, piece })
+export const formatMetadataReject = (piece: number): Uint8Array => encodeBencode({ msg_type: 2, piece })
+export const formatMetadataData = (piece: number, info: Uint8Array): Uint8Array => Buffer.concat([
+  encodeBencode({ msg_type: 1, piece, total_size: info.length }),
+  info.subarray(piece * METADATA_PIECE_BYTES, (piece + 1) * METADATA_PIECE_BYTES)
+])
+
+/** Most addresses in one peer exchange message, both ways (BEP 11). */
+export const MAX_PEX_PEERS = 50
+
+/** Peers that were added, at most 50. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
+export function parsePex(payload: Uint8Array): readonly PeerAddress[] {
+  const root = dictionaryOf(decodeBencode(payload, WIRE_BOUNDS))
+  const added = root.get('added')
+  const added6 = root.get('added6')
+  return [
+    ...(added instanceof Uint8Array ? parseCompact(added, 4) : []),
+    ...(added6 instanceof Uint8Array ? parseCompact(added6, 16) : [])
+  ].slice(0, MAX_PEX_PEERS)
+}
+
+export function formatPex(added: readonly PeerAddress[], dropped: readonly PeerAddress[]): Uint8Array {
+  const compact = formatCompact4(added.slice(0, MAX_PEX_PEERS))
+  return encodeBencode({
+    added: compact, 'added.f': new Uint8Array(compact.length / 6), dropped: formatCompact4(dropped.slice(0, MAX_PEX_PEERS))
+  })
+}

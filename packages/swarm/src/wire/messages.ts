@@ -1,0 +1,175 @@
+import { Buffer } from 'node:buffer'
+import type { HashRequest } from '../hash-request.ts'
+import { MAX_REQUEST_HASHES } from '../merkle.ts'
+
+/** Message ids: BEP 3, 5 (port), 6 (fast extension), 10 (extended), 52 (hashes). */
+export const MESSAGE = {
+  choke: 0,
+  unchoke: 1,
+  interested: 2,
+  notInterested: 3,
+  have: 4,
+  bitfield: 5,
+  request: 6,
+  piece: 7,
+  cancel: 8,
+  port: 9,
+  suggest: 13,
+  haveAll: 14,
+  haveNone: 15,
+  reject: 16,
+  allowedFast: 17,
+  extended: 20,
+  hashRequest: 21,
+  hashes: 22,
+  hashReject: 23
+} as const
+
+/** Requests between two engines of this kind may be this long (announced in the extended handshake); others send 16 KiB. */
+export const MAX_REQUEST_BYTES = 131_072
+/** Info dictionaries from peers are refused above this (BEP 9). */
+export const MAX_METADATA_BYTES = 4 * 1024 * 1024
+const MAX_BITFIELD_BYTES = 262_144
+const MAX_EXTENDED_BYTES = 65_536
+/** Any message that this engine has no name for is skipped up to this length. */
+export const MAX_UNKNOWN_BYTES = 1_048_576 + 13
+
+/** A block of a piece: BEP 3 request, cancel and reject. */
+export interface BlockRef {
+  readonly piece: number
+  readonly begin: number
+  readonly length: number
+}
+
+/** BEP 52 hash request with the pieces root it is about; the reject echoes it, and `hashes` starts with it. */
+export interface HashRange extends HashRequest {
+  /** 32 bytes. */
+  readonly root: Uint8Array
+}
+
+/** Bounds of the message body (id included) by message id; undefined: not a message of ours. */
+export function bodyBounds(id: number): readonly [min: number, max: number] | undefined {
+  switch (id) {
+    case MESSAGE.choke: case MESSAGE.unchoke: case MESSAGE.interested: case MESSAGE.notInterested:
+    case MESSAGE.haveAll: case MESSAGE.haveNone:
+      return [1, 1]
+    case MESSAGE.have: case MESSAGE.suggest: case MESSAGE.allowedFast:
+      return [5, 5]
+    case MESSAGE.port:
+      return [3, 3]
+    case MESSAGE.request: case MESSAGE.cancel: case MESSAGE.reject:
+      return [13, 13]
+    case MESSAGE.bitfield:
+      return [1, 1 + MAX_BITFIELD_BYTES]
+    case MESSAGE.piece:
+      return [9, 9 + MAX_REQUEST_BYTES]
+    case MESSAGE.extended:
+      return [2, 1 + MAX_EXTENDED_BYTES]
+    case MESSAGE.hashRequest: case MESSAGE.hashReject:
+      return [49, 49]
+    case MESSAGE.hashes:
+      // The requested hashes and at most one uncle for each layer of a tree of 2^32 leaves.
+      return [49 + 32, 49 + 32 * (MAX_REQUEST_HASHES + 32)]
+    default:
+      return undefined
+  }
+}
+
+export const KEEP_ALIVE: Uint8Array = Buffer.alloc(4)
+
+function message(id: number, bodyBytes: number): Buffer {
+  const out = Buffer.allocUnsafe(5 + bodyBytes)
+  out.writeUInt32BE(1 + bodyBytes, 0)
+  out[4] = id
+  return out
+}
+
+/** A message without a payload: choke, unchoke, interested, notInterested, haveAll, haveNone. */
+export function formatSimple(id: number): Uint8Array {
+  return message(id, 0)
+}
+
+/** Have, suggest, allowedFast. */
+export function formatIndex(id: number, piece: number): Uint8Array {
+  const out = message(id, 4)
+  out.writeUInt32BE(piece, 5)
+  return out
+}
+
+export function formatPort(port: number): Uint8Array {
+  const out = message(MESSAGE.port, 2)
+  out.writeUInt16BE(port, 5)
+  return out
+}
+
+export function formatBitfield(bits: Uint8Array): Uint8Array {
+  const out = message(MESSAGE.bitfield, bits.length)
+  out.set(bits, 5)
+  return out
+}
+
+/** Request, cancel and reject share one shape. */
+export function formatBlockRef(id: number, piece: number, begin: number, length: number): Uint8Array {
+  const out = message(id, 12)
+  out.writeUInt32BE(piece, 5)
+  out.writeUInt32BE(begin, 9)
+  out.writeUInt32BE(length, 13)
+  return out
+}
+
+/** The 13 bytes before a block's bytes. */
+export function formatPieceHeader(piece: number, begin: number, length: number): Uint8Array {
+  const out = Buffer.allocUnsafe(13)
+  out.writeUInt32BE(9 + length, 0)
+  out[4] = MESSAGE.piece
+  out.writeUInt32BE(piece, 5)
+  out.writeUInt32BE(begin, 9)
+  return out
+}
+
+/** Extended message (BEP 10): `extendedId` 0 is the handshake. */
+export function formatExtended(extendedId: number, payload: Uint8Array): Uint8Array {
+  const out = message(MESSAGE.extended, 1 + payload.length)
+  out[5] = extendedId
+  out.set(payload, 6)
+  return out
+}
+
+function writeRange(out: Buffer, range: HashRange): void {
+  out.set(range.root, 5)
+  out.writeUInt32BE(range.baseLayer, 37)
+  out.writeUInt32BE(range.index, 41)
+  out.writeUInt32BE(range.length, 45)
+  out.writeUInt32BE(range.proofLayers, 49)
+}
+
+/** Hash request or hash reject. */
+export function formatHashRange(id: number, range: HashRange): Uint8Array {
+  const out = message(id, 48)
+  writeRange(out, range)
+  return out
+}
+
+/** `hashes`: the range followed by its hashes and uncles. */
+export function formatHashes(range: HashRange, hashes: Uint8Array): Uint8Array {
+  const out = message(MESSAGE.hashes, 48 + hashes.length)
+  writeRange(out, range)
+  out.set(hashes, 53)
+  return out
+}
+
+/** Big-endian u32 at `at`; the caller has checked the length. */
+export function readU32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
+}
+
+/** The range at the start of a hash request, `hashes` or reject; `body` is the message after its id, at least 48 bytes. */
+export function parseHashRange(body: Uint8Array): HashRange {
+  return {
+    root: body.slice(0, 32),
+    baseLayer: readU32(body, 32),
+    index: readU32(body, 36),
+    length: readU32(body, 40),
+    proofLayers: readU32(body, 44)
+  }
+}

@@ -1,0 +1,202 @@
+import { Buffer } from 'node:buffer'
+import { createDiffieHellman, createHash, randomBytes, type DiffieHellman } from 'node:crypto'
+import { SwarmError } from '../errors.ts'
+import { Rc4 } from './rc4.ts'
+
+// Message stream encryption ("MSE/PE", no BEP): both sides of its handshake as state machines over bytes.
+
+const PRIME = Buffer.from(
+  'FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
+  'EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A63A36210000000000090563', 'hex')
+const KEY_BYTES = 96
+const PAD_BYTES = 512
+const PLAIN = 1
+const RC4 = 2
+
+const sha1 = (...parts: (Uint8Array | string)[]): Buffer => {
+  const hash = createHash('sha1')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** What a responder looks torrents up by: HASH('req2', infohash). */
+export const mseKeyOf = (infohash: Uint8Array): string => sha1('req2', infohash).toString('latin1')
+
+const xor = (a: Uint8Array, b: Uint8Array): Buffer => Buffer.from(a.map((byte, at) => byte ^ b[at]!))
+
+function publicKey(dh: DiffieHellman): Buffer {
+  const key = dh.generateKeys()
+  return Buffer.concat([Buffer.alloc(KEY_BYTES - key.length), key])
+}
+
+function secretOf(dh: DiffieHellman, theirs: Uint8Array): Buffer {
+  try {
+    const secret = dh.computeSecret(theirs)
+    return Buffer.concat([Buffer.alloc(KEY_BYTES - secret.length), secret])
+  } catch (cause) {
+    throw new SwarmError('E_PROTOCOL', 'encryption', 'the peer sent an unusable key', { cause })
+  }
+}
+
+/** What an encryption handshake ends in: ciphers for the stream, or none when plaintext was selected. */
+export interface MseResult {
+  readonly encrypt: Rc4 | undefined
+  readonly decrypt: Rc4 | undefined
+  /** Decrypted bytes of the stream that came along already. */
+  readonly rest: Uint8Array
+}
+
+type Step = { readonly write?: Uint8Array; readonly done?: MseResult }
+
+const violation = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'encryption', message)
+
+/** Answers an encryption handshake: selects plaintext where it is offered, else RC4. */
+export class MseResponder {
+  readonly #infohashByKey: (key: string) => Uint8Array | undefined
+  #held: Buffer = Buffer.alloc(0)
+  #dh: DiffieHellman | undefined
+  #secret: Buffer | undefined
+  #decrypt: Rc4 | undefined
+  #encrypt: Rc4 | undefined
+  #provide = 0
+  #stage: 'key' | 'sync' | 'offer' | 'initial' = 'key'
+  #padBytes = 0
+
+  /** `infohashByKey`: {@link mseKeyOf} → the torrent's 20-byte infohash. */
+  constructor(infohashByKey: (key: string) => Uint8Array | undefined) {
+    this.#infohashByKey = infohashByKey
+  }
+
+  /** @throws SwarmError `E_PROTOCOL`. At most about 1.2 KB are ever held. */
+  push(bytes: Uint8Array): Step {
+    const fresh = this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
+    this.#held = Buffer.concat([this.#held, fresh])
+    let write: Buffer | undefined
+    if (this.#stage === 'key') {
+      if (this.#held.length < KEY_BYTES) return {}
+      this.#dh = createDiffieHellman(PRIME, Buffer.from([2]))
+      const ours = publicKey(this.#dh)
+      this.#secret = secretOf(this.#dh, this.#held.subarray(0, KEY_BYTES))
+      this.#held = this.#held.subarray(KEY_BYTES)
+      this.#stage = 'sync'
+      write = Buffer.concat([ours, randomBytes(Math.floor(Math.random() * 64))])
+    }
+    if (this.#stage === 'sync' && !this.#sync()) return write === undefined ? {} : { write }
+    if (this.#stage === 'offer') {
+      if (this.#held.length < 14) return write === undefined ? {} : { write }
+      if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0) throw violation('wrong verification constant')
+      this.#provide = this.#held.readUInt32BE(8)
+      this.#padBytes = this.#held.readUInt16BE(12)
+      if (this.#padBytes > PAD_BYTES) throw violation('too much padding')
+      this.#stage = 'initial'
+    }
+    if (this.#stage === 'initial') {
+      const head = 14 + this.#padBytes + 2
+      if (this.#held.length < head) return write === undefined ? {} : { write }
+      const initialBytes = this.#held.readUInt16BE(head - 2)
+      if (initialBytes > 1024) throw violation('too much initial payload')
+      if (this.#held.length < head + initialBytes) return write === undefined ? {} : { write }
+      return this.#finish(write, head, initialBytes)
+    }
+    return write === undefined ? {} : { write }
+  }
+
+  #sync(): boolean {
+    const mark = sha1('req1', this.#secret!)
+    const at = this.#held.indexOf(mark)
+    if (at < 0 || this.#held.length < at + 40) {
+      if (this.#held.length > PAD_BYTES + 40) throw violation('no synchronisation mark')
+      return false
+    }
+    const key = xor(this.#held.subarray(at + 20, at + 40), sha1('req3', this.#secret!)).toString('latin1')
+    const infohash = this.#infohashByKey(key)
+    if (infohash === undefined) throw violation('a torrent that is not here')
+    this.#decrypt = new Rc4(sha1('keyA', this.#secret!, infohash))
+    this.#encrypt = new Rc4(sha1('keyB', this.#secret!, infohash))
+    this.#held = Buffer.from(this.#decrypt.apply(Buffer.from(this.#held.subarray(at + 40))))
+    this.#stage = 'offer'
+    return true
+  }
+
+  #finish(write: Buffer | undefined, head: number, initialBytes: number): Step {
+    const select = (this.#provide & PLAIN) !== 0 ? PLAIN : (this.#provide & RC4) !== 0 ? RC4 : 0
+    if (select === 0) throw violation('no known method offered')
+    const answer = Buffer.alloc(14)
+    answer.writeUInt32BE(select, 8)
+    this.#encrypt!.apply(answer)
+    const initial = this.#held.subarray(head, head + initialBytes)
+    const after = this.#held.subarray(head + initialBytes)
+    // Bytes behind the initial payload came as the selected method has it; the peer cannot know it before our answer,
+    // so in practice there are none.
+    if (select === PLAIN && after.length > 0) throw violation('data before the method was selected')
+    const out = write === undefined ? answer : Buffer.concat([write, answer])
+    const plain = select === PLAIN
+    return {
+      write: out,
+      done: {
+        encrypt: plain ? undefined : this.#encrypt, decrypt: plain ? undefined : this.#decrypt,
+        rest: Buffer.concat([initial, after])
+      }
+    }
+  }
+}
+
+/** Opens an encryption handshake towards a peer that refuses plain connections; offers both methods. */
+export class MseInitiator {
+  readonly #infohash: Uint8Array
+  readonly #dh: DiffieHellman = createDiffieHellman(PRIME, Buffer.from([2]))
+  #held: Buffer = Buffer.alloc(0)
+  #decrypt: Rc4 | undefined
+  #encrypt: Rc4 | undefined
+  #mark: Buffer | undefined
+
+  constructor(infohash: Uint8Array) {
+    this.#infohash = infohash
+  }
+
+  /** The first bytes to send. */
+  start(): Uint8Array {
+    return Buffer.concat([publicKey(this.#dh), randomBytes(Math.floor(Math.random() * 64))])
+  }
+
+  /** `write` in the first answer, `done` in a later one. @throws SwarmError `E_PROTOCOL`. */
+  push(bytes: Uint8Array): Step {
+    this.#held = Buffer.concat([this.#held, bytes])
+    let write: Buffer | undefined
+    if (this.#mark === undefined) {
+      if (this.#held.length < KEY_BYTES) return {}
+      const secret = secretOf(this.#dh, this.#held.subarray(0, KEY_BYTES))
+      this.#held = this.#held.subarray(KEY_BYTES)
+      this.#encrypt = new Rc4(sha1('keyA', secret, this.#infohash))
+      const offer = Buffer.alloc(16)
+      offer.writeUInt32BE(PLAIN | RC4, 8)
+      write = Buffer.concat([
+        sha1('req1', secret), xor(sha1('req2', this.#infohash), sha1('req3', secret)), this.#encrypt.apply(offer)
+      ])
+      this.#decrypt = new Rc4(sha1('keyB', secret, this.#infohash))
+      // The encrypted verification constant is the first 8 bytes of their key stream.
+      this.#mark = Buffer.from(this.#decrypt.apply(Buffer.alloc(8)))
+    }
+    const at = this.#held.indexOf(this.#mark)
+    if (at < 0) {
+      if (this.#held.length > PAD_BYTES + 8) throw violation('no verification constant')
+      return write === undefined ? {} : { write }
+    }
+    if (this.#held.length < at + 14) return write === undefined ? {} : { write }
+    const cipher = this.#decrypt!
+    const head = cipher.apply(Buffer.from(this.#held.subarray(at + 8, at + 14)))
+    const select = Buffer.from(head).readUInt32BE(0)
+    const padBytes = Buffer.from(head).readUInt16BE(4)
+    if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
+    if (padBytes > 0) throw violation('padding in the answer is not supported')
+    const after = Buffer.from(this.#held.subarray(at + 14))
+    const plain = select === PLAIN
+    return {
+      ...(write === undefined ? {} : { write }),
+      done: {
+        encrypt: plain ? undefined : this.#encrypt, decrypt: plain ? undefined : cipher,
+        rest: plain ? after : cipher.apply(after)
+      }
+    }
+  }
+}
