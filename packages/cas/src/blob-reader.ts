@@ -5,7 +5,7 @@ import type { FilePort } from './file-port.ts'
 import type { BlobReader } from './store.ts'
 
 /** `O_NONBLOCK` so that a FIFO cannot hang the open; `O_NOFOLLOW` so that a link is seen as one. */
-const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+export const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 256 << 10
 
 export const notFound = (digest: Sha256Digest): CasError => new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })

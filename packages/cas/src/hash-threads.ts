@@ -3,9 +3,13 @@ import { Worker, type MessagePort } from 'node:worker_threads'
 import { CasError, closedError, decodeError } from './errors.ts'
 import type { FilePortModule } from './file-port.ts'
 import { Gate, type Release } from './keyed-lock.ts'
+import { ThreadBatch } from './thread-batch.ts'
 import type {
   CommitItem,
   CommitOutcome,
+  SmallCheck,
+  SmallRun,
+  SmallRunOutcome,
   ThreadData,
   ThreadOperation,
   ThreadOperations,
@@ -85,13 +89,8 @@ export class HashThread {
   }
 }
 
-interface QueuedCommit {
-  readonly item: CommitItem
-  resolve(outcome: CommitOutcome): void
-  reject(error: unknown): void
-}
-
-const MAX_BATCH = 64
+const MAX_COMMITS = 64
+const MAX_SMALL = 16
 /** Threads that only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. */
 const SYNC_THREADS = 2
 
@@ -100,8 +99,9 @@ export class HashThreads {
   readonly #hash: readonly HashThread[]
   readonly #sync: readonly HashThread[]
   readonly #passGate: Gate
-  readonly #commits: QueuedCommit[] = []
-  #committing = 0
+  readonly #commits: ThreadBatch<CommitItem, CommitOutcome>
+  readonly #runs: ThreadBatch<SmallRun, SmallRunOutcome>
+  readonly #checks: ThreadBatch<SmallCheck, boolean>
   #nextSession = 1
 
   constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
@@ -111,6 +111,12 @@ export class HashThreads {
     this.#sync = Array.from({ length: SYNC_THREADS }, () => new HashThread(data))
     // Two per thread: the next small file is at hand when one is done.
     this.#passGate = new Gate(count * 2)
+    this.#commits = new ThreadBatch(this.#sync, MAX_COMMITS, (thread, items) => {
+      const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))
+      return thread.call('commit', { items }, { transfer })
+    })
+    this.#runs = new ThreadBatch(this.#hash, MAX_SMALL, (thread, items) => thread.call('runSmall', { items }))
+    this.#checks = new ThreadBatch(this.#hash, MAX_SMALL, (thread, items) => thread.call('check', { items }))
   }
 
   get hashThreads(): number {
@@ -158,40 +164,22 @@ export class HashThreads {
   /** Any thread that may wait for the disk. */
   datasync(fd: number): Promise<undefined> {
     const [first, second] = this.#sync as [HashThread, HashThread]
-    return (this.#committing > 0 ? second : first).call('datasync', { fd })
+    return (this.#commits.idle ? first : second).call('datasync', { fd })
   }
 
   /** Syncs and publishes; items that wait for a thread go together. The digest's lock is the caller's business. */
   commit(item: CommitItem): Promise<CommitOutcome> {
-    return new Promise((resolve, reject) => {
-      this.#commits.push({ item, resolve, reject })
-      this.#dispatch()
-    })
+    return this.#commits.add(item)
   }
 
-  #dispatch(): void {
-    for (const thread of this.#sync) {
-      if (this.#commits.length === 0) return
-      if (thread.passes > 0) continue
-      const batch = this.#commits.splice(0, MAX_BATCH)
-      thread.passes++
-      this.#committing++
-      void thread
-        .call(
-          'commit',
-          { items: batch.map(({ item }) => item) },
-          { transfer: batch.flatMap(({ item }) => (item.bytes === undefined ? [] : [item.bytes.buffer as ArrayBuffer])) }
-        )
-        .then(
-          outcomes => batch.forEach(({ resolve }, i) => resolve(outcomes[i] as CommitOutcome)),
-          (error: unknown) => batch.forEach(({ reject }) => reject(error))
-        )
-        .finally(() => {
-          thread.passes--
-          this.#committing--
-          this.#dispatch()
-        })
-    }
+  /** A whole pass over a small file. It is not stopped half-way; a failed one leaves nothing behind. */
+  runSmall(item: SmallRun): Promise<SmallRunOutcome> {
+    return this.#runs.add(item)
+  }
+
+  /** Whether a small blob's file is what its digest says; false is no more than a reason to look closely. */
+  check(item: SmallCheck): Promise<boolean> {
+    return this.#checks.add(item)
   }
 
   async close(): Promise<void> {

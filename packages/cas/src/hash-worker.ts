@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError } from './errors.ts'
 import { type FilePort, loadFilePort } from './file-port.ts'
 import { HashSession } from './hash-session.ts'
-import type { Forward, SessionResult, ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.ts'
+import type { Forward, SessionResult, SmallCheck, SmallRun, SmallRunOutcome, ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.ts'
 
 // The thread behind `HashThreads`: one message, one operation, one reply. Operations of different sessions interleave;
 // the messages of one session are answered in order, since whoever sends them waits for each answer that matters.
@@ -33,6 +34,41 @@ async function finish(id: number): Promise<SessionResult> {
   return result
 }
 
+async function runSmall(port: FilePort, { spec, fd }: SmallRun): Promise<SmallRunOutcome> {
+  let session: HashSession | undefined
+  try {
+    session = await HashSession.begin(port, spec)
+    await session.pump(fd, 0, undefined, undefined, undefined)
+    return { result: session.finish() }
+  } catch (error) {
+    await session?.drop()
+    return { error: encodeError(error) }
+  }
+}
+
+/** False also for what cannot be opened or read: whoever asked looks again, and finds out why. */
+async function check(port: FilePort, { path, digest }: SmallCheck): Promise<boolean> {
+  try {
+    const fd = port.openSync(path, OPEN_BLOB)
+    try {
+      if (!port.fstatSync(fd).isFile()) return false
+      const session = await HashSession.begin(port, { flat: true, attachments: [] })
+      await session.pump(fd, 0, undefined, undefined, undefined)
+      return session.finish().digest === digest
+    } finally {
+      port.closeSync(fd)
+    }
+  } catch {
+    return false
+  }
+}
+
+async function oneByOne<Item, Outcome>(items: readonly Item[], work: (item: Item) => Promise<Outcome>): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  for (const item of items) outcomes.push(await work(item))
+  return outcomes
+}
+
 async function handle(port: FilePort, request: ThreadRequest): Promise<unknown> {
   switch (request.op) {
     case 'begin':
@@ -57,6 +93,10 @@ async function handle(port: FilePort, request: ThreadRequest): Promise<unknown> 
       await session?.drop()
       return undefined
     }
+    case 'runSmall':
+      return oneByOne(request.items, item => runSmall(port, item))
+    case 'check':
+      return oneByOne(request.items, item => check(port, item))
     case 'commit':
       return commitParts(port, request.items)
     case 'datasync':

@@ -17,6 +17,8 @@ const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
 /** From here on one file is worth two threads. */
 const PAIR_BYTES = 8 << 20
+/** Files below this go to a thread several at a time. */
+export const SMALL_BYTES = 4 << 20
 const FORWARD_BLOCKS = 6
 /** Room on the disk is asked for from here on; smaller blobs find out. */
 const ROOM_BYTES = 16 << 20
@@ -27,7 +29,7 @@ const isFile = (source: ByteSource): source is { readonly fd: number } => 'fd' i
 export class Ingestor {
   readonly #context: StoreContext
   /** Files between open and acknowledged: bounds descriptors. */
-  readonly #files = new Gate(64)
+  readonly #files = new Gate(128)
   /** Streams with buffers: bounds memory (32 × 1.5 MiB). */
   readonly #streams = new Gate(32)
 
@@ -98,7 +100,10 @@ export class Ingestor {
       const sizeBytes = this.#sourceSize(fd, options)
       await this.ensureRoom(sizeBytes)
       const part = this.#context.layout.part(randomId())
-      const { partFd, ...result } = await this.#filePass(fd, part, sizeBytes, options, signal)
+      const { partFd, ...result } =
+        sizeBytes < SMALL_BYTES
+          ? await this.#smallFilePass(fd, part, sizeBytes, options)
+          : await this.#filePass(fd, part, sizeBytes, options, signal)
       options.onProgress?.(result.sizeBytes)
       // A file that shrank or grew while it was read is refused too.
       return await this.commit(result, { part, partFd }, { ...options, sizeBytes }, signal)
@@ -123,6 +128,19 @@ export class Ingestor {
       })
     }
     return sizeBytes
+  }
+
+  /** Too short to be worth stopping: an abort is seen before the commit. */
+  async #smallFilePass(
+    fd: number,
+    part: string,
+    sizeBytes: number,
+    options: IngestOptions
+  ): Promise<HashResult & { readonly partFd: number | undefined }> {
+    const spec: SessionSpec = { flat: true, attachments: options.attachments ?? [], sizeBytes, maxBytes: sizeBytes, part }
+    const outcome = await this.#context.threads.runSmall({ spec, fd })
+    if ('error' in outcome) throw decodeError(outcome.error)
+    return { ...outcome.result, digest: outcome.result.digest as Sha256Digest }
   }
 
   /** One thread reads, hashes and writes; for a large file a second one, when idle, takes the further hashes and the writes. */

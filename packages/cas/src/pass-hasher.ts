@@ -23,6 +23,9 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
 export const oversize = (expectedSizeBytes: number): CasError =>
   new CasError('E_SIZE_MISMATCH', `more bytes than the ${expectedSizeBytes} that were announced`, { expectedSizeBytes })
 
+/** By module: even a cached import costs a tenth of a small file. */
+const factories = new Map<string, StreamHasherFactory>()
+
 /** All hashes of one pass over a blob's bytes. */
 export class PassHasher {
   readonly #flat: Hash | undefined
@@ -39,8 +42,9 @@ export class PassHasher {
     const attached: [string, StreamHasher][] = []
     for (const { name, module, options } of spec.attachments) {
       try {
-        const loaded = (await import(module)) as { readonly default: StreamHasherFactory }
-        attached.push([name, loaded.default(options, spec.sizeBytes)])
+        const factory = factories.get(module) ?? ((await import(module)) as { readonly default: StreamHasherFactory }).default
+        factories.set(module, factory)
+        attached.push([name, factory(options, spec.sizeBytes)])
       } catch (error) {
         throw attachmentError(name, 'did not load', error)
       }

@@ -48,6 +48,18 @@ export interface CommitOutcome {
   readonly error?: WireError
 }
 
+/** A file of a few megabytes, taken in one go. */
+export interface SmallRun {
+  readonly spec: SessionSpec
+  readonly fd: number
+}
+export type SmallRunOutcome = { readonly result: SessionResult } | { readonly error: WireError }
+
+export interface SmallCheck {
+  readonly path: string
+  readonly digest: Sha256Digest
+}
+
 /** What each operation takes and gives. */
 export interface ThreadOperations {
   /** Starts a session; blocks may also arrive through `from`. */
@@ -74,6 +86,8 @@ export interface ThreadOperations {
   }
   /** Forgets a session, stops its pump, deletes its part. */
   drop: { request: { session: number }; response: undefined }
+  runSmall: { request: { items: SmallRun[] }; response: SmallRunOutcome[] }
+  check: { request: { items: SmallCheck[] }; response: boolean[] }
   commit: { request: { items: CommitItem[] }; response: CommitOutcome[] }
   datasync: { request: { fd: number }; response: undefined }
 }

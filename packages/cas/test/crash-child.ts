@@ -1,0 +1,28 @@
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
+import { openDiskStore } from '@svc/cas'
+import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+
+// Run by crash.test.ts under strace: takes blobs in by every way, and says so on stdout as soon as each is acknowledged.
+
+const root = process.argv[2] as string
+const acknowledge = (digest: string): void => void writeSync(1, `ack ${digest}\n`)
+
+const store = await openDiskStore({ root, hashThreads: 1 })
+acknowledge((await store.ingest(chunksOf(seededBytes(5000, 1), 999))).digest)
+acknowledge((await store.ingest(chunksOf(seededBytes(300_000, 2), 99_999))).digest)
+
+writeFileSync(`${root}.source`, seededBytes(70_000, 3))
+const fd = openSync(`${root}.source`, 'r')
+acknowledge((await store.ingest({ fd })).digest)
+closeSync(fd)
+
+const bytes = seededBytes(100_000, 4)
+const key = { key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) }
+const first = await store.partial(key)
+await first.write(0, bytes.subarray(0, 50_000))
+await first.checkpoint()
+writeSync(1, 'checkpoint\n')
+await first.write(50_000, bytes.subarray(50_000))
+acknowledge((await first.publish()).digest)
+await store.close()
+writeSync(1, 'end\n')
