@@ -1,4 +1,4 @@
-import type { ImportBtBody, ImportCatalogBody, ImportHfBody, CatalogSearch, ImportPlan, Job, ShareResult, SwarmStatus } from '@svc/client/protocol'
+import type { CatalogStatus, ImportBtBody, ImportCatalogBody, ImportHfBody, CatalogSearch, ImportPlan, Job, ShareResult, SwarmStatus } from '@svc/client/protocol'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from './config/config.ts'
@@ -10,6 +10,7 @@ import type { LeafLayers } from './leaf-layers.ts'
 import type { Log } from './log.ts'
 import type { Offload } from './offload.ts'
 import type { Resolver } from './resolve.ts'
+import { Catalog } from './sources/catalog/part.ts'
 import { createHubPart } from './sources/hub/part.ts'
 import type { Artifacts } from './state/artifacts.ts'
 import type { Repos } from './state/repos.ts'
@@ -67,6 +68,7 @@ export interface CatalogPart {
   start(): Promise<void>
   importCatalog(body: ImportCatalogBody): Promise<Job>
   search(terms: string): Promise<CatalogSearch>
+  status(): CatalogStatus
   close(): Promise<void>
 }
 
@@ -79,5 +81,6 @@ export interface PartFactories {
 
 /** The parts that this build has. Each is registered here with one line. */
 export const PARTS: PartFactories = {
-  hub: context => createHubPart(context)
+  hub: context => createHubPart(context),
+  catalog: context => new Catalog(context)
 }

@@ -1,5 +1,5 @@
 import type { Job, Status, SwarmStatus } from '@svc/client/protocol'
-import type { DaemonContext, SwarmPart } from './parts.ts'
+import type { CatalogPart, DaemonContext, SwarmPart } from './parts.ts'
 
 /** Counting a large store is a walk over its folders; the figure may be this old. */
 const COUNT_AGE_MS = 10_000
@@ -12,7 +12,7 @@ interface Count {
 const counts = new WeakMap<object, { readonly at: number; readonly count: Promise<Count> }>()
 
 /** GET /v1/status. */
-export async function statusOf(context: DaemonContext, parts: { readonly swarm: SwarmPart | undefined }, startedAt: string): Promise<Status> {
+export async function statusOf(context: DaemonContext, parts: { readonly swarm: SwarmPart | undefined; readonly catalog: CatalogPart | undefined }, startedAt: string): Promise<Status> {
   const { store, jobs, config, version } = context
   const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
   for (const { state } of jobs.list()) states[state]++
@@ -24,7 +24,8 @@ export async function statusOf(context: DaemonContext, parts: { readonly swarm: 
     startedAt,
     jobs: states,
     store: { ...(await countOf(context)), ...(freeBytes !== undefined && { freeBytes }) },
-    swarm: parts.swarm?.status() ?? swarmOff(config.swarm.seed)
+    swarm: parts.swarm?.status() ?? swarmOff(config.swarm.seed),
+    ...(parts.catalog && { catalog: parts.catalog.status() })
   }
 }
 

@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request, type IncomingHttpHeaders } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isTerminal, type Job } from '@svc/client/protocol'
+import { onTestFinished } from 'vitest'
+import { startDaemon, type DaemonOptions, type RunningDaemon } from '../../src/index.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  // what the API says is checked field by field in the tests
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+/** A folder of this test, removed when it ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svcd-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export class ApiClient {
+  readonly socketPath: string
+  readonly agent = new Agent({ keepAlive: true })
+
+  constructor(socketPath: string) {
+    this.socketPath = socketPath
+  }
+
+  call(method: string, path: string, options: { body?: unknown; raw?: string | Buffer; headers?: Record<string, string> } = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const call = request(
+        { socketPath: this.socketPath, method, path, agent: this.agent, headers: { Host: 'svc', ...options.headers } },
+        response => {
+          const chunks: Buffer[] = []
+          response.on('data', (chunk: Buffer) => chunks.push(chunk))
+          response.on('error', reject)
+          response.on('end', () => {
+            const bytes = Buffer.concat(chunks)
+            const json = response.headers['content-type']?.startsWith('application/json') === true && bytes.length > 0
+            resolve({
+              status: response.statusCode!,
+              headers: response.headers,
+              bytes,
+              body: json ? JSON.parse(bytes.toString('utf8')) : undefined
+            })
+          })
+        }
+      )
+      call.on('error', reject)
+      call.end(options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)))
+    })
+  }
+
+  get(path: string, headers?: Record<string, string>): Promise<Answer> {
+    return this.call('GET', path, headers === undefined ? {} : { headers })
+  }
+
+  post(path: string, body: unknown): Promise<Answer> {
+    return this.call('POST', path, { body })
+  }
+
+  resolve(ref: string): Promise<Answer> {
+    return this.get(`/v1/resolve?ref=${encodeURIComponent(ref)}`)
+  }
+
+  open(ref: string): Promise<Answer> {
+    return this.get(`/v1/open?ref=${encodeURIComponent(ref)}`)
+  }
+
+  /** The job's last snapshot. */
+  async finished({ id }: { readonly id: string }): Promise<Job> {
+    for (;;) {
+      const { status, body } = await this.get(`/v1/jobs/${id}`)
+      if (status !== 200) throw new Error(`job ${id}: ${status}`)
+      if (isTerminal(body)) return body
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+  }
+
+  async import(paths: readonly string[], as = 'me/model'): Promise<Job> {
+    const { status, body } = await this.post('/v1/import/local', { paths, as })
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    return this.finished(body)
+  }
+
+  async verify(target: string): Promise<Job> {
+    const { status, body } = await this.post('/v1/verify', { target })
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    return this.finished(body)
+  }
+}
+
+export interface TestDaemon extends ApiClient {
+  readonly folder: string
+  readonly root: string
+  readonly running: RunningDaemon
+}
+
+/** A daemon in this process with a store of its own, without swarm, hub and catalog; stopped when the test ends. */
+export async function testDaemon(options: Partial<DaemonOptions> & { folder?: string } = {}): Promise<TestDaemon> {
+  const { folder = temporaryFolder(), ...more } = options
+  const root = join(folder, 'root')
+  const running = await startDaemon({ root, socketPath: join(folder, 's.sock'), fileConfig: { swarm: { enabled: false } }, parts: {}, ...more })
+  const client = new ApiClient(running.socketPath)
+  onTestFinished(async () => {
+    client.agent.destroy()
+    await running.close({ quick: true })
+  })
+  return Object.assign(client, { folder, root, running })
+}
