@@ -50,6 +50,13 @@ test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no
     .toEqual([...used].map(([name, rooms]) => `${name}: ${sorted(rooms.join(', '))}`).sort())
 })
 
+test('vectors/README.md describes every table', () => {
+  const readme = read('vectors/README.md')
+  const tables = readdirSync(join(root, 'vectors')).filter((name) => name.endsWith('.json'))
+  expect(tables.length).toBeGreaterThan(0)
+  expect(tables.filter((name) => !readme.includes(name))).toEqual([])
+})
+
 const pages = [
   ...readdirSync(root), ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`), 'vectors/README.md', '.changeset/README.md'
