@@ -33,14 +33,17 @@ export async function lockRoot(path: string): Promise<RootLock> {
     const owner = readOwner(fd)
     if (taken === false) throw lockedError(path, owner?.pid)
     const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
+    // The kernel's word is enough, unless the owner could not ask for it.
+    if (owner !== undefined && (kind === 'pid-file' || owner.kind === 'pid-file')) {
+      if (openInThisProcess.has(path) || isAlive(owner)) throw lockedError(path, owner.pid)
+    }
     if (kind === 'pid-file') {
-      if (owner !== undefined && (openInThisProcess.has(path) || isAlive(owner))) throw lockedError(path, owner.pid)
       process.emitWarning(`no "flock" program: ${path} is guarded by a pid file only, which two starts at the same moment can pass`, {
         code: 'SVC_WEAK_LOCK'
       })
     }
     fs.fchmodSync(fd, 0o600)
-    writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'}\n`)
+    writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'} ${kind}\n`)
     openInThisProcess.add(path)
     let held = true
     return {
@@ -94,13 +97,14 @@ function runFlock(fd: number): Promise<boolean | undefined> {
 interface Owner {
   readonly pid: number
   readonly startTime: string
+  readonly kind: LockKind
 }
 
 function readOwner(fd: number): Owner | undefined {
   const bytes = new Uint8Array(64)
   const text = Buffer.from(bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, 0))).toString('latin1')
-  const match = /^(\d{1,10}) (\d{1,20}|-)\n/.exec(text)
-  return match === null ? undefined : { pid: Number(match[1]), startTime: match[2] as string }
+  const match = /^(\d{1,10}) (\d{1,20}|-) (flock|pid-file)\n/.exec(text)
+  return match === null ? undefined : { pid: Number(match[1]), startTime: match[2] as string, kind: match[3] as LockKind }
 }
 
 function writeOwner(fd: number, text: string): void {
