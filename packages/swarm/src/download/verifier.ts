@@ -64,6 +64,12 @@ export class Verifier {
     })
   }
 
+  /** Starts the threads ahead of the first job. */
+  warm(): void {
+    while (!this.#closed && this.#lanes.length < this.#threads) this.#start()
+    this.#armIdle()
+  }
+
   #dispatch(): void {
     while (this.#queue.length > 0) {
       let lane = this.#lanes.reduce<Lane | undefined>(

@@ -79,7 +79,8 @@ export class HashFetch {
   /** Asks peers for what is missing. */
   pump(peers: Iterable<Peer>): void {
     if (this.idle) return
-    const able = [...peers].filter((peer) => !peer.closed && peer.handshake.v2)
+    // A connection opened with the v2 infohash is a v2 one (BEP 52), whatever the reserved bit says.
+    const able = [...peers].filter((peer) => !peer.closed)
     for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
     for (const job of this.#jobs.values()) {
       for (const request of job.assembler.missing()) {

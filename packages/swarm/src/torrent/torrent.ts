@@ -154,6 +154,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   /** @internal Called once, after the engine knows the torrent. */
   start(): void {
+    if (this.#options.seedOnly !== true) this.#env.parts.verifier.warm()
     if (this.#info !== undefined) void this.#begin()
     for (const peer of this.#givenPeers) this.addPeer(peer)
     void this.#env.discover(this, {
