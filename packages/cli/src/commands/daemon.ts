@@ -1,0 +1,92 @@
+import type { SwarmStatus, TorrentStatus } from '@svc/client'
+import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { canonicalRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+
+/** `svc status` */
+export async function status(session: Session): Promise<void> {
+  const all = await session.client.status()
+  if (session.json) return session.document(all)
+  const { jobs, store, swarm } = all
+  const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
+  const rows = [
+    ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${all.startedAt}`],
+    ['socket', session.client.socketPath],
+    ['root', all.root],
+    ['store', `${count(store.blobs, 'blob')}, ${formatBytes(store.bytes)}${free}`],
+    ['jobs', `${jobs.fetching} running, ${jobs.waiting} waiting, ${jobs.done} done, ${jobs.failed} failed`],
+    ['swarm', swarmLine(swarm)]
+  ]
+  for (const line of formatTable(rows)) session.print(line)
+}
+
+function swarmLine(swarm: SwarmStatus): string {
+  if (!swarm.enabled) return 'disabled ([swarm] enabled = false)'
+  const parts = [swarm.seed ? `seeding ${swarm.seeding}` : 'fetching only', count(swarm.peers, 'peer')]
+  if (swarm.heldBack.length > 0) parts.push(`${swarm.heldBack.length} held back`)
+  if (swarm.verifying !== undefined) {
+    const { artifactsDone, artifactsTotal, bytesDone, bytesTotal } = swarm.verifying
+    parts.push(`verifying ${artifactsDone}/${artifactsTotal}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
+  }
+  return parts.join(', ')
+}
+
+const rate = (bytesPerSecond: number): string => `${formatBytes(bytesPerSecond)}/s`
+
+/** `svc swarm` */
+export async function swarm(session: Session): Promise<void> {
+  const { swarm: state } = await session.client.status()
+  if (session.json) return session.document(state)
+  session.print(swarmLine(state))
+  if (!state.enabled) return
+  session.print(`down ${rate(state.downBytesPerSecond)}, up ${rate(state.upBytesPerSecond)}`)
+  if (state.peerAddress !== undefined) session.print(`peers connect to ${state.peerAddress}`)
+  if (state.webseedAddress !== undefined) session.print(`webseed at http://${state.webseedAddress}`)
+  if (state.torrents.length > 0) {
+    const rows = state.torrents.map((torrent: TorrentStatus) => [
+      torrent.ref ?? torrent.name,
+      torrent.state,
+      torrent.sizeBytes === undefined ? '' : formatBytes(torrent.sizeBytes),
+      `${torrent.peers}`,
+      rate(torrent.downBytesPerSecond),
+      rate(torrent.upBytesPerSecond),
+      formatBytes(torrent.uploadedBytes)
+    ])
+    const head = ['TORRENT', 'STATE', 'SIZE', 'PEERS', 'DOWN', 'UP', 'UPLOADED']
+    for (const line of formatTable([head, ...rows])) session.print(line)
+  }
+  for (const held of state.heldBack) {
+    session.print(`held back: ${held.ref ?? shortDigest(held.manifestDigest)}: ${held.reason}`)
+  }
+}
+
+/** `svc share REF`: what the other side needs. */
+export async function share(session: Session, text: string): Promise<void> {
+  const shared = await session.client.share(canonicalRef(text))
+  if (session.json) return session.document(shared)
+  if (session.quiet) return session.print(shared.command)
+  const rows = [
+    ['infohash', shared.infohash],
+    ['pin', shared.manifestDigest],
+    ['magnet', shared.magnet],
+    ...shared.webseeds.map((url) => ['webseed', url]),
+    ...shared.peers.map((peer) => ['peer', peer]),
+    ...shared.trackers.map((url) => ['tracker', url])
+  ]
+  for (const line of formatTable(rows)) session.print(line)
+  session.print()
+  session.print('On the other side:')
+  session.print(`  ${shared.command}`)
+  if (!shared.announced) session.note('this artifact is not served now')
+  if (shared.note !== undefined) session.note(shared.note)
+}
+
+/** `svc catalog search TERMS` */
+export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
+  const { entries } = await session.client.searchCatalog(terms.join(' '))
+  if (session.json) return session.document({ entries })
+  if (entries.length === 0) return session.note('nothing found')
+  const rows = entries.map((entry) => [entry.repo, entry.quant ?? '', entry.sizeLabel, `${entry.seeds}`, entry.name])
+  for (const line of formatTable([['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows])) session.print(line)
+  session.note('import one with: svc import catalog MODEL [--quant QUANT]')
+}

@@ -1,0 +1,95 @@
+import { isTerminal, type Job } from '@svc/client'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { follow } from '../follow.ts'
+import { count, formatBytes, formatTable } from '../format.ts'
+import { asDigest, canonicalRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+import { printImport } from './imports.ts'
+
+/** `svc jobs [ID] [--follow]`; --follow without an id takes the newest that runs. */
+export async function jobs(session: Session, id: string | undefined, options: { readonly follow?: boolean }): Promise<void> {
+  if (id === undefined && options.follow !== true) return listJobs(session)
+  const job = id === undefined ? await newestRunning(session) : await session.client.job(id)
+  if (options.follow === true && !isTerminal(job)) return finishJob(session, await follow(session, job))
+  if (session.json) return session.document(job)
+  printJob(session, job)
+}
+
+async function newestRunning(session: Session): Promise<Job> {
+  const running = (await session.client.jobs()).find((job) => !isTerminal(job))
+  if (running === undefined) throw new CliError(EXIT.notFound, 'no job is running', { code: 'E_NOT_FOUND' })
+  return running
+}
+
+async function listJobs(session: Session): Promise<void> {
+  const all = await session.client.jobs()
+  if (session.json) return session.document({ jobs: all })
+  if (session.quiet) return all.forEach((job) => session.print(job.id))
+  if (all.length === 0) return session.note('no jobs since the daemon started')
+  const rows = all.map((job) => [job.id, job.kind, job.state, amount(job), job.as ?? job.ref])
+  for (const line of formatTable([['JOB', 'KIND', 'STATE', 'PROGRESS', 'MODEL'], ...rows])) session.print(line)
+}
+
+function amount(job: Job): string {
+  const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0}/${job.filesTotal}`
+  const bytes = job.bytesTotal === undefined ? '' : `${formatBytes(job.bytesDone ?? 0)} of ${formatBytes(job.bytesTotal)}`
+  return [files, bytes].filter((text) => text !== '').join('  ')
+}
+
+function printJob(session: Session, job: Job): void {
+  const rows: (readonly [string, string | undefined])[] = [
+    ['job', job.id],
+    ['kind', job.kind],
+    ['state', job.state],
+    ['ref', job.ref],
+    ['as', job.as],
+    ['target', job.target],
+    ['manifest', job.manifest],
+    ['progress', amount(job) || undefined],
+    ['message', job.message],
+    ['created', job.createdAt],
+    ['finished', job.finishedAt],
+    ['error', job.error === undefined ? undefined : `${job.error.error.code}: ${job.error.error.message}`]
+  ]
+  const shown = rows.filter(([, value]) => value !== undefined) as [string, string][]
+  for (const line of formatTable(shown)) session.print(line)
+  if (job.verify !== undefined) printVerify(session, job)
+  if (job.result !== undefined) printImport(session, job)
+}
+
+function finishJob(session: Session, job: Job): void {
+  if (session.json) return
+  if (job.result !== undefined) printImport(session, job)
+  else session.print(`${job.kind} ${job.state}: ${job.target ?? job.ref}`)
+}
+
+/** `svc pull REF`: ensure, with progress. */
+export async function pull(session: Session, text: string): Promise<void> {
+  const ref = canonicalRef(text)
+  const job = await follow(session, await session.client.ensure({ ref }))
+  if (session.json) return
+  session.print(job.ref)
+  session.note(`complete: ${count(job.filesTotal ?? 0, 'file')}`)
+}
+
+/** `svc verify [REF|DIGEST|all]` */
+export async function verify(session: Session, text: string | undefined): Promise<void> {
+  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? canonicalRef(text))
+  const started = await session.client.verify({ target })
+  try {
+    const job = await follow(session, started)
+    if (!session.json) session.print(`verified: ${count(job.filesTotal ?? 0, 'blob')}, all good`)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED') throw error
+    if (!session.json) printVerify(session, await session.client.job(started.id))
+    throw error
+  }
+}
+
+function printVerify(session: Session, job: Job): void {
+  for (const digest of job.verify?.mismatched ?? []) session.print(`mismatched  ${digest}`)
+  for (const digest of job.verify?.missing ?? []) session.print(`missing     ${digest}`)
+  for (const text of job.verify?.stateErrors ?? []) session.print(`state       ${text}`)
+}
+

@@ -1,0 +1,98 @@
+import type { Client, OpenFile, OpenResult } from '@svc/client'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { asRepo, canonicalRef, shortRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+import { showRepo } from './inventory.ts'
+
+/** `svc resolve REF` */
+export async function resolve(session: Session, text: string): Promise<void> {
+  const result = await session.client.resolve(canonicalRef(text))
+  if (session.json) return session.document(result)
+  if (session.quiet) return session.print(result.manifestDigest)
+  session.print(`ref       ${result.ref}`)
+  if (result.quant !== undefined) session.print(`quant     ${result.quant}`)
+  session.print(`manifest  ${result.manifestDigest}`)
+  if (result.indexDigest !== undefined) session.print(`index     ${result.indexDigest}`)
+}
+
+/** `svc show REF`, or `svc show ns/name` for the quants. */
+export async function show(session: Session, text: string): Promise<void> {
+  const repo = asRepo(text)
+  if (repo !== undefined) return showRepo(session, repo)
+  const result = await session.client.open(canonicalRef(text))
+  const annotations = await readAnnotations(session.client, result)
+  if (session.json) return session.document({ ...result, annotations })
+
+  session.print(shortRef(result.ref))
+  session.print(`  manifest  ${result.manifestDigest}`)
+  for (const [key, label] of LABELS) if (annotations[key] !== undefined) session.print(`  ${label}  ${annotations[key]}`)
+  const files = namedFiles(result)
+  const sizeBytes = files.reduce((sum, file) => sum + file.size, 0)
+  session.print(`  files     ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
+  if (!session.quiet) {
+    const rows = files.map((file) => [
+      `    ${file.name}`,
+      file.role === undefined ? file.kind! : `${file.kind} (${file.role})`,
+      formatBytes(file.size),
+      shortDigest(file.digest)
+    ])
+    for (const line of formatTable(rows)) session.print(line)
+  }
+  const missing = result.missing ?? []
+  if (missing.length > 0) {
+    session.print(`  missing   ${count(missing.length, 'blob')}; fetch with: svc pull ${shortRef(result.ref)}`)
+    for (const digest of missing) session.print(`    ${digest}`)
+  }
+}
+
+const LABELS = [
+  ['svc.hf.repo', 'hub repo '],
+  ['svc.hf.revision', 'revision '],
+  ['svc.license', 'license  ']
+] as const
+
+/** The manifest's own files: what has a name and a kind. */
+const namedFiles = (result: OpenResult): OpenFile[] =>
+  result.files.filter((file) => file.name !== undefined && file.kind !== undefined && isContent(file))
+
+/** The index and manifest blobs are listed by the daemon too; they are documents, not files of the model. */
+const isContent = (file: OpenFile): boolean => file.kind !== 'index' && file.kind !== 'manifest'
+
+/** A manifest is at most 4 MiB (decisions §4). */
+const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
+
+async function readAnnotations(client: Client, result: OpenResult): Promise<Record<string, string>> {
+  const blob = result.files.find((file) => file.digest === result.manifestDigest)
+  if (blob === undefined || blob.size > MAX_MANIFEST_BYTES) return {}
+  const { body } = await client.readBlob(blob.digest)
+  const bytes = Buffer.concat(await body.toArray())
+  const manifest = JSON.parse(bytes.toString('utf8')) as { annotations?: Record<string, string> }
+  return manifest.annotations ?? {}
+}
+
+const isWeights = (file: OpenFile): boolean => file.kind === 'weights.gguf' || file.kind === 'weights.safetensors'
+
+/** `svc path REF`: where the weights are, to hand to a program. */
+export async function path(session: Session, text: string, options: { readonly all?: boolean }): Promise<void> {
+  const result = await session.client.open(canonicalRef(text))
+  const weights = namedFiles(result).filter(isWeights)
+  if (weights.length === 0 || result.missing !== undefined) {
+    throw new CliError(EXIT.notFound, `${shortRef(result.ref)} is not complete here`, {
+      code: 'E_NOT_FOUND',
+      candidates: result.missing,
+      hint: `fetch what is missing with: svc pull ${shortRef(result.ref)}`
+    })
+  }
+  if (session.json) return session.document(weights.map(({ name, kind, path, size }) => ({ name, kind, path, size })))
+  const split = weights.length > 1 && weights.every((file) => file.kind === 'weights.gguf' && file.part !== undefined)
+  if (split && options.all !== true) {
+    const first = weights.reduce((a, b) => (b.part! < a.part! ? b : a))
+    session.note(`first of ${weights.length} parts; all of them: svc path --all ${shortRef(result.ref)}`)
+    return session.print(first.path)
+  }
+  for (const file of weights) session.print(file.path)
+}
+
+export { namedFiles, isWeights }

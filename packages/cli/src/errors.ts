@@ -1,0 +1,36 @@
+import type { ErrorEnvelope } from '@svc/client'
+import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
+
+export interface CliErrorDetails {
+  readonly code?: string
+  readonly candidates?: readonly string[] | undefined
+  /** What to type instead. */
+  readonly hint?: string | undefined
+  readonly cause?: unknown
+}
+
+/** A failure that `svc` reports as `svc: <message>`, with the exit code to end with. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly exitCode: ExitCode
+  readonly code: string
+  readonly candidates: readonly string[]
+  readonly hint: string | undefined
+
+  constructor(exitCode: ExitCode, message: string, details: CliErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.exitCode = exitCode
+    this.code = details.code ?? (exitCode === EXIT.usage ? 'E_USAGE' : 'E_FAILED')
+    this.candidates = details.candidates ?? []
+    this.hint = details.hint
+  }
+}
+
+export const usage = (message: string, hint?: string): CliError => new CliError(EXIT.usage, message, { hint })
+
+/** The error of a failed job. */
+export function jobFailure(envelope: ErrorEnvelope | undefined): CliError {
+  if (envelope === undefined) return new CliError(EXIT.failed, 'the job failed without saying why')
+  const { code, message, candidates } = envelope.error
+  return new CliError(exitCodeOf(code), message, { code, candidates })
+}

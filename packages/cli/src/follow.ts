@@ -1,0 +1,43 @@
+import type { Job } from '@svc/client'
+import { CliError, jobFailure } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
+import type { Session } from './session.ts'
+
+/**
+ * Watches a job to its end. With --json every changed snapshot is a line on stdout (only the last one with --quiet).
+ * @throws CliError of the job when it failed; exit code 130 when Ctrl-C detaches: the job goes on
+ */
+export async function follow(session: Session, job: Job): Promise<Job> {
+  const progress = await progressFor(session)
+  let last = job
+  let lastText = ''
+  try {
+    for await (const snapshot of session.client.watchJob(job)) {
+      last = snapshot
+      const text = JSON.stringify(snapshot)
+      if (text === lastText) continue
+      lastText = text
+      if (session.json && !session.quiet) session.document(snapshot)
+      progress.update(snapshot)
+    }
+  } catch (error) {
+    if (!session.signal.aborted) throw error
+    throw new CliError(EXIT.interrupted, `detached; job ${job.id} goes on in the daemon`, {
+      code: 'E_INTERRUPTED',
+      hint: `look again with: svc jobs ${job.id} --follow`,
+      cause: error
+    })
+  } finally {
+    progress.end()
+  }
+  if (session.json && session.quiet) session.document(last)
+  if (last.state === 'failed') throw jobFailure(last.error)
+  return last
+}
+
+async function progressFor(session: Session): Promise<Progress> {
+  if (session.json || session.quiet) return silent
+  if (process.stderr.isTTY && process.env.TERM !== 'dumb') return barProgress(process.stderr)
+  return lineProgress((line) => void process.stderr.write(`${line}\n`))
+}

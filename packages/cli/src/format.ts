@@ -1,0 +1,34 @@
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+/** `1.5 GiB`; whole bytes below 1 KiB. */
+export function formatBytes(sizeBytes: number): string {
+  let value = sizeBytes
+  let unit = 0
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return unit === 0 ? `${value} B` : `${value.toFixed(value < 100 ? 1 : 0)} ${UNITS[unit]}`
+}
+
+/** `2h 05m`, `3m 07s`, `12s`. */
+export function formatSeconds(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  const pad = (n: number): string => `${n}`.padStart(2, '0')
+  if (whole >= 3600) return `${Math.floor(whole / 3600)}h ${pad(Math.floor((whole % 3600) / 60))}m`
+  if (whole >= 60) return `${Math.floor(whole / 60)}m ${pad(whole % 60)}s`
+  return `${whole}s`
+}
+
+/** `1 file`, `2 files`. */
+export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+/** First 12 hex characters of a digest, for tables. */
+export const shortDigest = (digest: string): string => digest.slice(0, 'sha256:'.length + 12)
+
+/** Rows as left-aligned columns with two spaces between them; no trailing blanks. */
+export function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = []
+  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)))
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ').trimEnd())
+}

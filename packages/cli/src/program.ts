@@ -1,0 +1,137 @@
+import { Command, Option } from 'commander'
+import { EXIT_HELP } from './exit-codes.ts'
+import { type CommonOptions, openSession, type Session } from './session.ts'
+
+const REF = 'ns/name:quant, ns/name:tag+quant or ns/name@sha256:<hex>; svc:/// in front is fine'
+
+const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
+
+/**
+ * The commands of `svc`. Each loads its module when it runs, so that the start is quick.
+ * `signal` aborts on Ctrl-C; `fail` learns whether errors are to be JSON.
+ */
+export function buildProgram(version: string, signal: AbortSignal, onJson: () => void): Command {
+  const program = new Command('svc')
+    .description('Keep models in a local, verified store. Talks to the daemon svcd over its socket.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'svc: ')) })
+    .addHelpText('after', () =>
+      [
+        '',
+        `REF is ${REF}.`,
+        'Every command knows --json (one JSON document; one a line while watching), -q/--quiet and --socket PATH.',
+        '',
+        'Exit codes:',
+        ...EXIT_HELP.map(([code, text]) => `  ${`${code}`.padEnd(4)} ${text}`),
+        '',
+        'Start:  svc import local ./model.gguf --as my/model && svc ls'
+      ].join('\n')
+    )
+
+  const run = async (command: Command, work: (session: Session) => Promise<void>): Promise<void> => {
+    const options = command.opts<CommonOptions>()
+    if (options.json === true) onJson()
+    const session = openSession(options, signal)
+    try {
+      await work(session)
+    } finally {
+      session.client.close()
+    }
+  }
+  const add = (parent: Command, nameAndArgs: string, description: string): Command =>
+    parent
+      .command(nameAndArgs)
+      .description(description)
+      .option('--json', 'machine output')
+      .option('-q, --quiet', 'only what was asked for')
+      .addOption(new Option('--socket <path>', "the daemon's socket").env('SVC_SOCKET'))
+
+  const imports = program.command('import').description('bring a model in')
+  const addImport = (nameAndArgs: string, description: string): Command =>
+    add(imports, nameAndArgs, description).option('-d, --detach', 'do not wait; print the job id')
+
+  addImport('local <path...>', 'from files and folders of this machine')
+    .option('--as <ns/name>', 'the name to keep it under')
+    .action(async (paths: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
+    )
+  addImport('hf <org/name>', 'from the model hub, at one commit')
+    .option('--revision <rev>', 'branch, tag or commit')
+    .option('--dry-run', 'only show what would be fetched, stored and skipped')
+    .action(async (repo: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/imports.ts')).importHf(session, repo, options))
+    )
+  addImport('bt <magnet|infohash>', 'from a BitTorrent v2 swarm, pinned')
+    .option('--pin <digest>', 'the manifest digest; required')
+    .option('--webseed <url>', 'repeatable', list)
+    .option('--tracker <url>', 'repeatable', list)
+    .option('--peer <host:port>', 'repeatable', list)
+    .action(async (source: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
+    )
+  addImport('catalog <owner/name>', 'from the community catalog, anchored to the hub')
+    .option('--quant <quant>', 'which of its quants')
+    .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
+    .option('--as <ns/name>', 'another name to keep it under')
+    .option('--peer <host:port>', 'repeatable', list)
+    .action(async (repo: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
+    )
+
+  const catalog = program.command('catalog').description('the community catalog')
+  add(catalog, 'search <terms...>', 'what it lists')
+    .action(async (terms: string[], _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
+    )
+
+  add(program, 'ls [text]', 'what is here')
+    .action(async (text: string | undefined, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text))
+    )
+  add(program, 'show <ref>', 'files, sizes, licence of a model; with ns/name its quants')
+    .action(async (ref: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
+    )
+  add(program, 'path <ref>', 'absolute path of the weights: one GGUF, or each safetensors file')
+    .option('--all', 'every part of a split GGUF')
+    .action(async (ref: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/model.ts')).path(session, ref, options))
+    )
+  add(program, 'cat <target>', 'bytes of a file: REF, REF#name, REF#manifest or a digest')
+    .option('--range <start-end>', 'inclusive, as in HTTP: 0-99, 100-, -16')
+    .action(async (target: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/cat.ts')).cat(session, target, options))
+    )
+  add(program, 'resolve <ref>', 'the digests that a reference stands for')
+    .action(async (ref: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/model.ts')).resolve(session, ref))
+    )
+  add(program, 'pull <ref>', 'fetch what is missing of a known model from the swarm')
+    .action(async (ref: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref))
+    )
+  add(program, 'verify [target]', 're-hash a model, a blob, or all (default)')
+    .action(async (target: string | undefined, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))
+    )
+  add(program, 'jobs [id]', 'jobs since the daemon started')
+    .option('-f, --follow', 'watch it to its end; without an id the newest that runs')
+    .action(async (id: string | undefined, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
+    )
+  add(program, 'share <ref>', 'what another machine needs to fetch this model from here')
+    .action(async (ref: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/daemon.ts')).share(session, ref))
+    )
+  add(program, 'status', 'the daemon, its store, its jobs')
+    .action(async (_options, command: Command) =>
+      run(command, async (session) => (await import('./commands/daemon.ts')).status(session))
+    )
+  add(program, 'swarm', 'torrents, peers and rates')
+    .action(async (_options, command: Command) =>
+      run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
+    )
+  return program
+}

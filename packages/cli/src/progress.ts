@@ -1,0 +1,133 @@
+import type { Job } from '@svc/client'
+import type { MultiBar, SingleBar } from 'cli-progress'
+import { count, formatBytes, formatSeconds } from './format.ts'
+import { printable } from './printable.ts'
+import { Rate } from './rate.ts'
+
+/** Shows the snapshots of a job. `end` leaves the terminal as it was. */
+export interface Progress {
+  update(job: Job): void
+  end(): void
+}
+
+const VERBS: Readonly<Record<Job['kind'], string>> = {
+  ensure: 'pulling',
+  'import-local': 'importing',
+  'import-hf': 'importing',
+  'import-bt': 'importing',
+  'import-catalog': 'importing',
+  verify: 'verifying'
+}
+
+/** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */
+export function describe(job: Job, perSecond: number | undefined): string {
+  const parts = [`${job.state === 'waiting' ? 'waiting' : VERBS[job.kind]} ${job.as ?? job.target ?? job.ref}:`]
+  const { bytesDone, bytesTotal, filesDone, filesTotal } = job
+  if (bytesDone !== undefined && bytesTotal !== undefined && bytesTotal > 0) {
+    parts.push(`${Math.floor((100 * bytesDone) / bytesTotal)}%`, `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
+  }
+  if (filesDone !== undefined && filesTotal !== undefined) parts.push(`${filesDone}/${count(filesTotal, unitOf(job))}`)
+  parts.push(...liveParts(job, perSecond))
+  return parts.join(' ')
+}
+
+const unitOf = (job: Job): string => (job.kind === 'verify' ? 'blob' : 'file')
+
+function liveParts(job: Job, perSecond: number | undefined): string[] {
+  const parts: string[] = []
+  const rate = job.rateBytesPerSecond ?? perSecond
+  if (rate !== undefined && rate > 0) {
+    parts.push(`${formatBytes(Math.round(rate))}/s`)
+    if (job.bytesTotal !== undefined) parts.push(`${formatSeconds((job.bytesTotal - (job.bytesDone ?? 0)) / rate)} left`)
+  }
+  if (job.peers !== undefined) parts.push(count(job.peers, 'peer'))
+  if (job.sources !== undefined) parts.push(count(job.sources, 'source'))
+  if (job.message !== undefined) parts.push(`(${job.message})`)
+  return parts
+}
+
+export const silent: Progress = { update: () => {}, end: () => {} }
+
+/** Plain lines, when the state or the message changes and else at most one every few seconds. */
+export function lineProgress(write: (line: string) => void, everyMs = 5000, now: () => number = Date.now): Progress {
+  const rate = new Rate()
+  let lastAtMs = Number.NEGATIVE_INFINITY
+  let lastKey = ''
+  let lastLine = ''
+  return {
+    update(job) {
+      const atMs = now()
+      const perSecond = rate.update(job.bytesDone ?? 0, atMs)
+      const key = `${job.state} ${job.message ?? ''}`
+      if (job.state === 'done' || job.state === 'failed') return
+      if (atMs - lastAtMs < (key === lastKey ? everyMs : Math.min(1000, everyMs))) return
+      const line = printable(describe(job, perSecond))
+      if (line === lastLine) return
+      lastAtMs = atMs
+      lastKey = key
+      lastLine = line
+      write(line)
+    },
+    end() {}
+  }
+}
+
+/** Smaller files get no bar of their own. */
+const LARGE_FILE_BYTES = 16 * 1024 * 1024
+const MAX_FILE_BARS = 6
+
+/** Bars on a terminal: one per large file in flight and a total. */
+export async function barProgress(stream: NodeJS.WriteStream): Promise<Progress> {
+  const { default: cliProgress } = await import('cli-progress')
+  const bars: MultiBar = new cliProgress.MultiBar(
+    {
+      stream,
+      format: '{bar} {percentage}% {label}',
+      barsize: 24,
+      barCompleteChar: '#',
+      barIncompleteChar: '-',
+      hideCursor: true,
+      clearOnComplete: true,
+      stopOnComplete: false,
+      gracefulExit: false,
+      emptyOnZero: true,
+      fps: 8
+    },
+    cliProgress.Presets.legacy
+  )
+  const rate = new Rate()
+  const files = new Map<string, SingleBar>()
+  let total: SingleBar | undefined
+  const fit = (text: string): string => printable(text).slice(0, Math.max(20, (stream.columns ?? 80) - 34))
+
+  return {
+    update(job) {
+      const perSecond = rate.update(job.bytesDone ?? 0, Date.now())
+      const inBytes = (job.bytesTotal ?? 0) > 0
+      const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
+      const large = (job.files ?? []).filter((file) => file.bytesTotal >= LARGE_FILE_BYTES).slice(0, MAX_FILE_BARS)
+      const names = new Set(large.map((file) => file.name))
+      for (const [name, bar] of files) {
+        if (names.has(name)) continue
+        bars.remove(bar)
+        files.delete(name)
+      }
+      for (const { name, bytesDone, bytesTotal } of large) {
+        const label = { label: fit(`${name} ${formatBytes(bytesDone)}/${formatBytes(bytesTotal)}`) }
+        const bar = files.get(name)
+        if (bar === undefined) files.set(name, bars.create(bytesTotal, bytesDone, label))
+        else bar.update(bytesDone, label)
+      }
+      const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []
+      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, unitOf(job))}`)
+      const verb = job.state === 'waiting' ? 'waiting' : VERBS[job.kind]
+      const label = { label: fit([verb, ...parts, ...liveParts(job, perSecond)].join(' ')) }
+      if (total === undefined) total = bars.create(whole, done, label)
+      else {
+        total.setTotal(whole)
+        total.update(done, label)
+      }
+    },
+    end: () => bars.stop()
+  }
+}

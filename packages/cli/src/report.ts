@@ -1,0 +1,51 @@
+import { ClientError } from '@svc/client'
+import { RefError } from '@svc/ref'
+import { CliError } from './errors.ts'
+import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
+import { printable } from './printable.ts'
+
+export interface Report {
+  readonly exitCode: ExitCode
+  readonly code: string
+  readonly message: string
+  readonly candidates: readonly string[]
+  readonly hint?: string | undefined
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  E_UNKNOWN_REF: 'svc ls shows what is there',
+  E_NOT_IMPLEMENTED: 'set [swarm] enabled = true in config.toml and restart svcd',
+  E_NOT_ANCHORED: 'add --trust-catalog to trust the catalog\'s own record instead',
+  E_VERIFY_FAILED: 'svc pull REF fetches what is missing from the swarm',
+  E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'
+}
+
+/** What an error means to the person at the terminal; never a stack. */
+export function reportOf(error: unknown): Report {
+  if (error instanceof CliError) {
+    const { exitCode, code, message, candidates } = error
+    return { exitCode, code, message, candidates, hint: error.hint ?? HINTS[code] }
+  }
+  if (error instanceof ClientError) {
+    const { code, message, candidates } = error
+    return { exitCode: exitCodeOf(code), code, message, candidates, hint: HINTS[code] }
+  }
+  if (error instanceof RefError) {
+    return { exitCode: EXIT.usage, code: error.code, message: error.message, candidates: [] }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { exitCode: EXIT.failed, code: 'E_FAILED', message, candidates: [] }
+}
+
+/** `svc: <message>`, the candidates, a hint; or the error envelope on one line. */
+export function formatReport(report: Report, json: boolean): string {
+  if (json) {
+    const { code, message, candidates } = report
+    return `${JSON.stringify({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
+  }
+  const lines = [`svc: ${report.message}`]
+  if (report.candidates.length > 0) lines.push('  known:', ...report.candidates.slice(0, 20).map((text) => `    ${text}`))
+  if (report.candidates.length > 20) lines.push(`    … and ${report.candidates.length - 20} more`)
+  if (report.hint !== undefined) lines.push(`  hint: ${report.hint}`)
+  return `${lines.map(printable).join('\n')}\n`
+}

@@ -1,0 +1,40 @@
+import { type Client, createClient } from '@svc/client'
+import { printable } from './printable.ts'
+
+/** Options that every command has. */
+export interface CommonOptions {
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly socket?: string
+}
+
+/** What a command works with: the client and the ways to say something. */
+export interface Session {
+  readonly client: Client
+  readonly json: boolean
+  readonly quiet: boolean
+  /** Aborts on Ctrl-C. */
+  readonly signal: AbortSignal
+  /** A line of the result, on stdout. */
+  print(line?: string): void
+  /** A remark beside the result, on stderr; not with --quiet or --json. */
+  note(line: string): void
+  /** The machine-readable result: one line of JSON on stdout. */
+  document(value: unknown): void
+}
+
+export function openSession(options: CommonOptions, signal: AbortSignal): Session {
+  const json = options.json === true
+  const quiet = options.quiet === true
+  return {
+    client: createClient({ signal, ...(options.socket !== undefined && { socketPath: options.socket }) }),
+    json,
+    quiet,
+    signal,
+    print: (line = '') => void process.stdout.write(`${printable(line)}\n`),
+    note: (line) => {
+      if (!json && !quiet) process.stderr.write(`${printable(line)}\n`)
+    },
+    document: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`)
+  }
+}
