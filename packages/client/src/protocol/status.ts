@@ -49,6 +49,18 @@ export const SwarmStatusSchema = Type.Object(
 )
 export type SwarmStatus = Type.Static<typeof SwarmStatusSchema>
 
+/** The foreign (BitTorrent v1) swarms that catalog imports came from and go on seeding. */
+export const CatalogStatusSchema = Type.Object(
+  {
+    torrents: Type.Array(TorrentStatusSchema),
+    peers: CountSchema,
+    upBytesPerSecond: BytesSchema,
+    peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on, once there is a foreign torrent' }))
+  },
+  { title: 'CatalogStatus' }
+)
+export type CatalogStatus = Type.Static<typeof CatalogStatusSchema>
+
 /** `GET /v1/status` (additive). */
 export const StatusSchema = Type.Object(
   {
@@ -62,7 +74,8 @@ export const StatusSchema = Type.Object(
       bytes: BytesSchema,
       freeBytes: Type.Optional(BytesSchema)
     }),
-    swarm: SwarmStatusSchema
+    swarm: SwarmStatusSchema,
+    catalog: Type.Optional(CatalogStatusSchema)
   },
   { title: 'Status' }
 )

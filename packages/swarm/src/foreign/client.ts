@@ -27,6 +27,8 @@ export interface WebTorrentTorrent extends EventEmitter {
 
 export interface WebTorrentClient extends EventEmitter {
   readonly torrents: readonly WebTorrentTorrent[]
+  /** Addresses that are not dialled. */
+  blocked?: { contains(host: string): boolean }
   add(torrent: unknown, options: Record<string, unknown>): WebTorrentTorrent
   address(): { readonly address: string; readonly port: number } | null
   throttleUpload(bytesPerSecond: number): void

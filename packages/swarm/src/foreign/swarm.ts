@@ -1,6 +1,7 @@
 import { Blame } from './blame.ts'
 import { loadWebTorrent, type WebTorrentClient, type WebTorrentTorrent, type WebTorrentWire } from './client.ts'
 import { SwarmError } from '../errors.ts'
+import { isPublicAddress } from '../net/address.ts'
 import { type ForeignLayout, parseForeignTorrent, torrentBytes } from './layout.ts'
 import { type ForeignStorage, StorageChunks } from './storage.ts'
 
@@ -9,6 +10,11 @@ export interface ForeignSwarmOptions {
   readonly peerAddress: { readonly host: string; readonly port: number }
   /** `false` turns DHT and PEX off; a list bootstraps the DHT from there alone. */
   readonly dht: boolean | readonly string[]
+  /**
+   * Also dial loopback, private and link-local addresses that trackers, DHT or peers name. Addresses in
+   * {@link JoinOptions.peers} are the user's own words and always dialled.
+   */
+  readonly allowPrivateAddresses: boolean
   /** Bytes per second over all foreign torrents; 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
 }
@@ -61,6 +67,7 @@ export interface ForeignTorrent {
 export class ForeignSwarm {
   readonly #client: WebTorrentClient
   readonly #torrents = new Set<ForeignTorrent>()
+  readonly #named = new Set<string>()
   #closing: Promise<void> | undefined
 
   private constructor(client: WebTorrentClient) {
@@ -96,7 +103,11 @@ export class ForeignSwarm {
     })
     // Errors of one torrent are handled there; those that are left are not worth the process.
     client.on('error', () => {})
-    return new ForeignSwarm(client)
+    const swarm = new ForeignSwarm(client)
+    if (!options.allowPrivateAddresses) {
+      client.blocked = { contains: (host) => !isPublicAddress(host.replace(/^\[|\]$/g, '')) && !swarm.#named.has(host) }
+    }
+    return swarm
   }
 
   get address(): { readonly host: string; readonly port: number } {
@@ -110,6 +121,7 @@ export class ForeignSwarm {
   }
 
   join(options: JoinOptions): ForeignTorrent {
+    for (const peer of options.peers) this.#named.add(peer.slice(0, peer.lastIndexOf(':')))
     const torrent = new Joined(this.#client, options, () => this.#torrents.delete(torrent))
     this.#torrents.add(torrent)
     return torrent

@@ -6,7 +6,7 @@ import { encodeBencode } from '@svc/swarm/bencode'
 import { type ForeignLayout, type ForeignStorage, ForeignSwarm, type ForeignTorrent } from '@svc/swarm/foreign'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
 import { afterEach, describe, expect, test } from 'vitest'
-import { haveLibtorrent, startV1Peer, type V1PeerOptions } from './v1-peer.ts'
+import { haveLibtorrent, startV1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -29,6 +29,7 @@ async function swarm(uploadLimitBytesPerSecond = 0, dht: false | string[] = fals
   const started = await ForeignSwarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
     dht,
+    allowPrivateAddresses: true,
     uploadLimitBytesPerSecond
   })
   cleanups.push(() => started.close())

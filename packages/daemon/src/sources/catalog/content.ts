@@ -29,6 +29,7 @@ export class Content {
   readonly #reader: BlobReader | undefined
   readonly #partial: PartialBlob | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  #checkpointed = 0
 
   private constructor(key: ContentKey, reader: BlobReader | undefined, partial: PartialBlob | undefined) {
     this.key = key
@@ -102,6 +103,14 @@ export class Content {
 
   unmark(start: number, end: number): void {
     this.#partial?.unmark(start, end)
+  }
+
+  /** What was written by now is still there after a crash. */
+  async checkpoint(): Promise<void> {
+    if (!this.#partial || this.bytesDone === this.#checkpointed) return
+    const bytes = this.bytesDone
+    await this.#partial.checkpoint()
+    this.#checkpointed = bytes
   }
 
   /** Hashes what is left and compares. @throws CasError `E_DIGEST_MISMATCH`, DaemonError `E_NOT_IMPORTABLE` (git hash). */

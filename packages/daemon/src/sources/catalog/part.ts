@@ -1,5 +1,5 @@
-import type { CatalogSearch, ImportCatalogBody, Job } from '@svc/client/protocol'
-import { createHub, type Hub, resolvesToInner } from '@svc/hub'
+import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
+import { createHub, type Hub, type HubOptions, resolvesToInner } from '@svc/hub'
 import { formatRepoId, isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
 import { ForeignSwarm } from '@svc/swarm/foreign'
 import { EnvHttpProxyAgent } from 'undici'
@@ -16,6 +16,8 @@ import { ForeignSeeds, type ForeignSeed, parseForeignSeed } from './seeds.ts'
 
 export interface CatalogOptions {
   readonly timings?: Partial<PullTimings>
+  /** Of the hub that anchors come from. */
+  readonly retry?: HubOptions['retry']
 }
 
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
@@ -29,6 +31,7 @@ export class Catalog implements CatalogPart {
   readonly #provider: CatalogProvider | undefined
   readonly #hub: Hub
   #swarm: Promise<ForeignSwarm> | undefined
+  #listening: ForeignSwarm | undefined
   #seeds: ForeignSeeds | undefined
   #closed = false
 
@@ -40,13 +43,15 @@ export class Catalog implements CatalogPart {
       webAfterMs: 10_000,
       fillTimeoutMs: config.swarm.fillTimeoutMs,
       tickMs: 250,
+      checkpointMs: 2_000,
       ...options.timings
     }
     const { endpoint } = config.catalog
     this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#agent)
     this.#hub = createHub({
       ...(config.hub.endpoint !== undefined && { endpoint: config.hub.endpoint }),
-      ...(config.hub.token !== undefined && { token: config.hub.token })
+      ...(config.hub.token !== undefined && { token: config.hub.token }),
+      ...(options.retry && { retry: options.retry })
     })
   }
 
@@ -80,6 +85,17 @@ export class Catalog implements CatalogPart {
     }
   }
 
+  status(): CatalogStatus {
+    const torrents = this.#seeds?.status() ?? []
+    const address = this.#listening?.address
+    return {
+      torrents,
+      peers: torrents.reduce((sum, torrent) => sum + torrent.peers, 0),
+      upBytesPerSecond: torrents.reduce((sum, torrent) => sum + torrent.upBytesPerSecond, 0),
+      ...(address && { peerAddress: `${address.host}:${address.port}` })
+    }
+  }
+
   async importCatalog(body: ImportCatalogBody): Promise<Job> {
     if (!REPO.test(body.repo)) {
       throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
@@ -87,7 +103,7 @@ export class Catalog implements CatalogPart {
     const repo = targetOf(body)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
-    const entry = selectEntry(await provider.search(body.repo, signal), body.repo, body.quant)
+    const entry = await this.#withOuterTrackers(selectEntry(await provider.search(body.repo, signal), body.repo, body.quant))
     const anchor = await findAnchor(entry, { hub: this.#hub, provider, trustCatalog: body.trustCatalog ?? false, signal })
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
@@ -97,6 +113,7 @@ export class Catalog implements CatalogPart {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#listening = undefined
     await this.#seeds?.close()
     await (await this.#swarm?.catch(() => undefined))?.close()
     await this.#hub.close()
@@ -137,9 +154,7 @@ export class Catalog implements CatalogPart {
     if (!entry.webseed?.url.endsWith(suffix)) return sources
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
-    const host = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-    const own = await resolvesToInner(host(this.#context.config.catalog.endpoint!))
-    if (!own && (await resolvesToInner(host(endpoint)))) return sources
+    if (!(await this.#isInnerCatalog()) && (await resolvesToInner(hostOf(endpoint)))) return sources
     return [createHub({ endpoint }), ...sources]
   }
 
@@ -156,6 +171,18 @@ export class Catalog implements CatalogPart {
     }
   }
 
+  /** A catalog on the internet does not send this node to trackers inside of its network. */
+  async #withOuterTrackers(entry: CatalogEntry): Promise<CatalogEntry> {
+    if (await this.#isInnerCatalog()) return entry
+    const inner = await Promise.all(entry.trackers.map((url) => !URL.canParse(url) || resolvesToInner(hostOf(url))))
+    return { ...entry, trackers: entry.trackers.filter((_, index) => !inner[index]) }
+  }
+
+  async #isInnerCatalog(): Promise<boolean> {
+    const { endpoint } = this.#context.config.catalog
+    return endpoint !== undefined && (await resolvesToInner(hostOf(endpoint)))
+  }
+
   #listings(): CatalogProvider {
     if (this.#provider) return this.#provider
     throw new DaemonError(
@@ -169,12 +196,14 @@ export class Catalog implements CatalogPart {
     if (this.#closed) throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
     const { swarm, catalog } = this.#context.config
     const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
-    this.#swarm ??= ForeignSwarm.start({
+    this.#swarm ??= (async () => ForeignSwarm.start({
       // A port of its own: the v2 engine has the configured one.
       peerAddress: { host, port: 0 },
       dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
+      // Where the catalog itself is on such an address, so may be what it names (a mirror in the LAN, a test).
+      allowPrivateAddresses: await this.#isInnerCatalog(),
       uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond
-    })
+    }))()
     this.#swarm.catch(() => {
       this.#swarm = undefined
     })
@@ -183,10 +212,13 @@ export class Catalog implements CatalogPart {
 
   async #seeding(): Promise<ForeignSeeds> {
     const swarm = await this.#started()
+    this.#listening = swarm
     this.#seeds ??= new ForeignSeeds(this.#context.store, swarm, this.#context.log)
     return this.#seeds
   }
 }
+
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes

@@ -17,6 +17,8 @@ export interface PullTimings {
   /** Without a byte from anywhere for so long, the pull fails. */
   readonly fillTimeoutMs: number
   readonly tickMs: number
+  /** How much time's work a crash may cost. */
+  readonly checkpointMs: number
 }
 
 export interface PullOptions {
@@ -62,7 +64,10 @@ export class Pull {
   readonly #contents = new Map<string, Promise<Content>>()
   readonly #opened: Content[] = []
   readonly #warnings: string[] = []
-  readonly #stop = new AbortController()
+  /** Ends the web sources once nothing is missing. */
+  readonly #enough = new AbortController()
+  /** Ends what still waits for a partial blob when the pull is over. */
+  readonly #over = new AbortController()
   #wanted: readonly WantedFile[] | undefined
   #layout: ForeignLayout | undefined
   #webBytes = false
@@ -78,7 +83,7 @@ export class Pull {
    */
   async run(): Promise<Pulled> {
     const { swarm, entry, peers, timings } = this.#options
-    const signal = AbortSignal.any([this.#job.signal, this.#stop.signal])
+    const signal = AbortSignal.any([this.#job.signal, this.#over.signal])
     const torrent = swarm.join({
       infohash: entry.infohash,
       trackers: entry.trackers,
@@ -95,8 +100,10 @@ export class Pull {
       this.#job.signal.throwIfAborted()
       throw toDaemonError(error)
     } finally {
-      this.#stop.abort()
+      this.#enough.abort()
+      this.#over.abort()
       await torrent.leave()
+      await Promise.allSettled(this.#contents.values())
       for (const content of this.#opened) await content.release()
     }
   }
@@ -109,6 +116,7 @@ export class Pull {
     let webFailure: unknown
     let bytes = -1
     let since = performance.now()
+    let checkpointed = since
     torrent.ready.catch((error: unknown) => {
       swarmFailure = error
     })
@@ -123,6 +131,10 @@ export class Pull {
         since = performance.now()
       }
       if (this.#wanted && this.#opened.length === this.#distinct() && this.#opened.every((content) => content.complete)) break
+      if (performance.now() - checkpointed >= timings.checkpointMs) {
+        for (const content of this.#opened) if (!content.complete) await content.checkpoint()
+        checkpointed = performance.now()
+      }
       const silentMs = performance.now() - since
       const webPossible = web === undefined && this.#options.webSources.length > 0
       if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= timings.webAfterMs)) {
@@ -141,7 +153,7 @@ export class Pull {
       }
       await delay(timings.tickMs, torrent.done)
     }
-    this.#stop.abort()
+    this.#enough.abort()
     await web
   }
 
@@ -213,6 +225,7 @@ export class Pull {
       }
       await this.#want([{ path: named[0], sizeBytes: named[1].sizeBytes, anchor: named[1] }], signal)
     }
+    const untilEnough = AbortSignal.any([signal, this.#enough.signal])
     for (const file of this.#wanted!) {
       const content = await this.#content(file, signal)
       const hubFile = this.#hubFile(file)
@@ -221,11 +234,11 @@ export class Pull {
       for (const source of webSources) {
         try {
           this.#webBytes = true
-          await source.download(hubFile, content, { signal })
+          await source.download(hubFile, content, { signal: untilEnough })
           failure = undefined
           break
         } catch (error) {
-          signal.throwIfAborted()
+          untilEnough.throwIfAborted()
           failure = error
           this.#warnings.push(`${source.endpoint} did not give "${file.path}": ${(error as Error).message}`)
         }

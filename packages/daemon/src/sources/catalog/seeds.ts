@@ -1,4 +1,5 @@
 import type { BlobStore } from '@svc/cas'
+import type { TorrentStatus } from '@svc/client/protocol'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import { type ForeignLayout, type ForeignStorage, type ForeignSwarm, type ForeignTorrent, parseForeignTorrent } from '@svc/swarm/foreign'
 import type { Log } from '../../log.ts'
@@ -45,7 +46,7 @@ export class ForeignSeeds {
   readonly #store: BlobStore
   readonly #swarm: ForeignSwarm
   readonly #log: Log
-  readonly #torrents = new Map<string, ForeignTorrent>()
+  readonly #torrents = new Map<string, { readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
   #closed = false
 
@@ -56,8 +57,20 @@ export class ForeignSeeds {
     this.#log = log
   }
 
-  get infohashes(): readonly string[] {
-    return [...this.#torrents.keys()]
+  status(): TorrentStatus[] {
+    return [...this.#torrents].map(([infohash, { torrent, layout, seeding }]) => {
+      const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = torrent.progress()
+      return {
+        infohash: `btih:${infohash}`,
+        name: layout.name,
+        state: seeding ? 'seeding' : 'verifying',
+        sizeBytes: layout.sizeBytes,
+        peers,
+        downBytesPerSecond,
+        upBytesPerSecond,
+        uploadedBytes
+      }
+    })
   }
 
   /** Joins a torrent whose every byte is a blob; one that is joined already, or that lacks a blob, is left alone. */
@@ -74,9 +87,13 @@ export class ForeignSeeds {
       complete: true,
       open: async () => this.#storage(seed)
     })
-    this.#torrents.set(seed.infohash, torrent)
+    const joined = { torrent, layout, seeding: false }
+    this.#torrents.set(seed.infohash, joined)
     torrent.done.then(
-      () => this.#log.info({ infohash: seed.infohash, name: layout.name }, 'seeding a foreign torrent'),
+      () => {
+        joined.seeding = true
+        this.#log.info({ infohash: seed.infohash, name: layout.name }, 'seeding a foreign torrent')
+      },
       (error: unknown) => {
         this.#torrents.delete(seed.infohash)
         if (!this.#closed) this.#log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent cannot be seeded')
@@ -86,14 +103,14 @@ export class ForeignSeeds {
 
   /** Stops serving one torrent: a pull of the same one takes its place for a while. */
   async remove(infohash: string): Promise<void> {
-    const torrent = this.#torrents.get(infohash)
+    const joined = this.#torrents.get(infohash)
     this.#torrents.delete(infohash)
-    await torrent?.leave()
+    await joined?.torrent.leave()
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all([...this.#torrents.values()].map((torrent) => torrent.leave()))
+    await Promise.all([...this.#torrents.values()].map(({ torrent }) => torrent.leave()))
     await this.#blobs.close()
   }
 

@@ -19,6 +19,8 @@ export interface V1PeerOptions {
   /** Base64 of the torrent file, for a leecher. */
   readonly torrent?: string
   readonly peers?: readonly string[]
+  /** Bytes per second. */
+  readonly upload_limit?: number
 }
 
 export interface V1PeerState {

@@ -1,6 +1,6 @@
 """A BitTorrent v1 peer for tests: libtorrent, TCP only, on 127.0.0.1.
 
-argv: JSON {mode: seed|leech|make, folder, name, piece_length, torrent, trackers, peers}
+argv: JSON {mode: seed|leech|make, folder, name, piece_length, torrent, trackers, peers, upload_limit}
 Prints one JSON line when it listens, one a second with its state, and ends when standard input does.
 """
 import base64, json, os, select, sys, time
@@ -37,6 +37,8 @@ params.ti = info
 params.save_path = args['folder']
 params.flags &= ~(lt.torrent_flags.auto_managed | lt.torrent_flags.paused)
 handle = session.add_torrent(params)
+if args.get('upload_limit'):
+    handle.set_upload_limit(args['upload_limit'])
 for peer in args.get('peers', []):
     host, port = peer.rsplit(':', 1)
     handle.connect_peer((host, int(port)))
