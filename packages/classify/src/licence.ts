@@ -1,5 +1,6 @@
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { compareNames, sortedByName } from './order.ts'
+import { MAX_LICENCE_BYTES } from './reads.ts'
 import { DICTIONARY, TEXTS } from './licence-texts.ts'
 import { type Bigrams, bigramsOf, dice, licenceWords } from './licence-words.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
@@ -89,17 +90,17 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
   let budget = MAX_TEXTS_BYTES
   for (const { name, sizeBytes, detect } of sortedByName(recognition.licences)) {
     const fact = byName.get(name)
-    if (!fact)
+    if (!fact || (!fact.bytes && sizeBytes <= MAX_LICENCE_BYTES))
       throw new ClassifyError(
         'E_MISSING_FACT',
         `the licence file ${name} was not read; requiredReads lists what is needed`,
         { name }
       )
     if (sizeBytes === 0) continue
-    const text = fact.bytes && tryDecode(fact.bytes)
+    const text = fact.bytes && sizeBytes <= MAX_LICENCE_BYTES ? tryDecode(fact.bytes) : undefined
     if (detect) ids.add((text !== undefined && detectLicence(text)) || licenceRef(fact.digest))
     if (text === undefined) {
-      const why = fact.bytes ? 'is not UTF-8 text' : `has ${sizeBytes} bytes`
+      const why = sizeBytes <= MAX_LICENCE_BYTES ? 'is not UTF-8 text' : `has ${sizeBytes} bytes`
       warnings.push({
         code: 'licence-unreadable',
         names: [name],

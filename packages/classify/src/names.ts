@@ -84,12 +84,22 @@ export function checkNames(names: Iterable<string>): void {
     if (other !== undefined) refuse(name, other === name ? 'duplicate' : 'duplicate-nfc')
     byNfc.set(nfc, name)
   }
-  for (const nfc of byNfc.keys()) {
-    for (let slash = nfc.indexOf('/'); slash > 0; slash = nfc.indexOf('/', slash + 1)) {
-      const file = byNfc.get(nfc.slice(0, slash))
-      if (file !== undefined) refuse(file, 'file-and-folder')
-    }
+  const keys = [...byNfc.keys()].sort(compareAsFolders)
+  for (let i = 1; i < keys.length; i++) {
+    const file = keys[i - 1]!
+    if (keys[i]!.startsWith(file) && keys[i]![file.length] === '/') refuse(byNfc.get(file)!, 'file-and-folder')
   }
+}
+
+/** With "/" as the lowest character, what lies in a folder follows a file of the folder's name at once. */
+function compareAsFolders(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return (x === 0x2f ? -1 : x) - (y === 0x2f ? -1 : y)
+  }
+  return a.length - b.length
 }
 
 /**

@@ -1,5 +1,7 @@
+import { baseOf, folderOf } from './names.ts'
+
 /**
- * The recognition table (API §1.1, decisions §3) as data. Rows are tried from top to bottom on the whole relative path,
+ * The recognition table (API §1.1, decisions §3) as data. Rows are tried from top to bottom,
  * case-sensitively except for licence names; the first match wins. What no row matches is skipped as unrecognised.
  *
  * A change here changes sealed bytes: raise `SPEC_VERSION` with it.
@@ -36,6 +38,8 @@ export type Outcome =
 export interface Row {
   /** Stable, for tests and diagnostics. */
   readonly id: string
+  /** What `match` is tried on: the last segment, the folder with its trailing slash, or the whole path. */
+  readonly on: 'base' | 'folder' | 'path'
   readonly match: RegExp
   readonly becomes: Outcome
 }
@@ -48,18 +52,30 @@ const TOKENIZER_CONFIGS =
 
 export const TABLE: readonly Row[] = [
   // Adapters win over the folder skips: the adapter of a training checkpoint is worth keeping.
-  { id: 'adapter-weights', match: /(?:^|\/)adapter_model\.safetensors$/, becomes: { is: 'adapter', half: 'weights' } },
-  { id: 'adapter-config', match: /(?:^|\/)adapter_config\.json$/, becomes: { is: 'adapter', half: 'config' } },
+  {
+    id: 'adapter-weights',
+    on: 'base',
+    match: /^adapter_model\.safetensors$/,
+    becomes: { is: 'adapter', half: 'weights' }
+  },
+  { id: 'adapter-config', on: 'base', match: /^adapter_config\.json$/, becomes: { is: 'adapter', half: 'config' } },
   // Above the folder skips for its warning's sake: it is skipped either way.
   {
     id: 'non-lora-trainables',
-    match: /(?:^|\/)non_lora_trainables\.bin$/,
+    on: 'base',
+    match: /^non_lora_trainables\.bin$/,
     becomes: { is: 'skip', reason: 'non-lora-trainables' }
   },
 
-  { id: 'checkpoint-folder', match: /(?:^|\/)checkpoint-[^/]*\//, becomes: { is: 'skip', reason: 'training' } },
+  {
+    id: 'checkpoint-folder',
+    on: 'folder',
+    match: /(?:^|\/)checkpoint-[^/]*\//,
+    becomes: { is: 'skip', reason: 'training' }
+  },
   {
     id: 'housekeeping-folder',
+    on: 'folder',
     match: /(?:^|\/)(?:wandb|runs|logs|assets|__pycache__|benchmarks|\.eval_results)\//,
     becomes: { is: 'skip', reason: 'housekeeping' }
   },
@@ -67,69 +83,81 @@ export const TABLE: readonly Row[] = [
   // Before the general safetensors row: optimizer state is saved under that ending, too.
   {
     id: 'training-state',
-    match: /(?:^|\/)(?:rng_state[^/]*\.pth|trainer_state\.json|training_args\.bin)$/,
+    on: 'base',
+    match: /^(?:rng_state[^/]*\.pth|trainer_state\.json|training_args\.bin)$/,
     becomes: { is: 'skip', reason: 'training' }
   },
   {
     id: 'optimizer-state',
-    match: /(?:^|\/)(?:optimizer|scheduler)(?:_\d+)?\.(?:pt|pth|bin|safetensors)$/,
+    on: 'base',
+    match: /^(?:optimizer|scheduler)(?:_\d+)?\.(?:pt|pth|bin|safetensors)$/,
     becomes: { is: 'skip', reason: 'training' }
   },
 
-  { id: 'imatrix', match: /(?:^|\/)[^/]*imatrix[^/]*$/, becomes: { is: 'aux', role: 'imatrix' } },
-  { id: 'mmproj', match: /(?:^|\/)mmproj[^/]*$/, becomes: { is: 'aux', role: 'vision-projector' } },
+  { id: 'imatrix', on: 'base', match: /imatrix/, becomes: { is: 'aux', role: 'imatrix' } },
+  { id: 'mmproj', on: 'base', match: /^mmproj/, becomes: { is: 'aux', role: 'vision-projector' } },
   {
     id: 'weights-index',
-    match: /(?:^|\/)model\.safetensors\.index\.json$/,
+    on: 'base',
+    match: /^model\.safetensors\.index\.json$/,
     becomes: { is: 'aux', role: 'weights-index' }
   },
-  { id: 'gguf', match: /[^/]\.gguf$/, becomes: { is: 'weights', format: 'gguf' } },
-  { id: 'safetensors', match: /[^/]\.safetensors$/, becomes: { is: 'weights', format: 'safetensors' } },
+  { id: 'gguf', on: 'base', match: /.\.gguf$/s, becomes: { is: 'weights', format: 'gguf' } },
+  { id: 'safetensors', on: 'base', match: /.\.safetensors$/s, becomes: { is: 'weights', format: 'safetensors' } },
 
   {
     id: 'tokenizer',
-    match: new RegExp(String.raw`(?:^|/)(?:(?:${TOKENIZER_CONFIGS})\.json|(?:vocab|merges)\.[^/]+)$`),
+    on: 'base',
+    match: new RegExp(String.raw`^(?:(?:${TOKENIZER_CONFIGS})\.json|(?:vocab|merges)\.[^/]+)$`),
     becomes: { is: 'tokenizer' }
   },
   {
     id: 'tokenizer-model',
-    match: /^[^/]+\.model$|\/(?:tokenizer[^/]*|spiece|sentencepiece[^/]*)\.model$/,
+    on: 'base',
+    match: /^(?:tokenizer[^/]*|spiece|sentencepiece[^/]*)\.model$/,
     becomes: { is: 'tokenizer' }
   },
+  { id: 'root-model', on: 'path', match: /^[^/]+\.model$/, becomes: { is: 'tokenizer' } },
 
-  { id: 'chat-template-jinja', match: /(?:^|\/)chat_template\.jinja$/, becomes: { is: 'chat-template', rank: 0 } },
-  { id: 'chat-template-json', match: /(?:^|\/)chat_template\.json$/, becomes: { is: 'chat-template', rank: 1 } },
-  { id: 'chat-template-bare', match: /(?:^|\/)chat_template$/, becomes: { is: 'chat-template', rank: 2 } },
+  { id: 'chat-template-jinja', on: 'base', match: /^chat_template\.jinja$/, becomes: { is: 'chat-template', rank: 0 } },
+  { id: 'chat-template-json', on: 'base', match: /^chat_template\.json$/, becomes: { is: 'chat-template', rank: 1 } },
+  { id: 'chat-template-bare', on: 'base', match: /^chat_template$/, becomes: { is: 'chat-template', rank: 2 } },
 
-  { id: 'code-model', match: /(?:^|\/)modeling_[^/]*\.py$/, becomes: { is: 'code', role: 'model' } },
-  { id: 'code-tokenization', match: /(?:^|\/)tokenization_[^/]*\.py$/, becomes: { is: 'code', role: 'tokenization' } },
+  { id: 'code-model', on: 'base', match: /^modeling_[^/]*\.py$/, becomes: { is: 'code', role: 'model' } },
+  {
+    id: 'code-tokenization',
+    on: 'base',
+    match: /^tokenization_[^/]*\.py$/,
+    becomes: { is: 'code', role: 'tokenization' }
+  },
   {
     id: 'code-configuration',
-    match: /(?:^|\/)configuration_[^/]*\.py$/,
+    on: 'base',
+    match: /^configuration_[^/]*\.py$/,
     becomes: { is: 'code', role: 'configuration' }
   },
-  { id: 'code-processor', match: /(?:^|\/)[^/]*_processor\.py$/, becomes: { is: 'code', role: 'processor' } },
+  { id: 'code-processor', on: 'base', match: /^[^/]*_processor\.py$/, becomes: { is: 'code', role: 'processor' } },
 
-  { id: 'config', match: /^config\.json$/, becomes: { is: 'config' } },
-  { id: 'nested-config', match: /\/config\.json$/, becomes: { is: 'skip', reason: 'nested-config' } },
+  { id: 'config', on: 'path', match: /^config\.json$/, becomes: { is: 'config' } },
+  { id: 'nested-config', on: 'path', match: /\/config\.json$/, becomes: { is: 'skip', reason: 'nested-config' } },
 
   {
     id: 'notice',
-    match: new RegExp(String.raw`(?:^|/)notices?${LICENCE_TAIL}$`, 'i'),
+    on: 'base',
+    match: new RegExp(String.raw`^notices?${LICENCE_TAIL}$`, 'i'),
     becomes: { is: 'licence', detect: false }
   },
   {
     id: 'licence',
-    match: new RegExp(
-      String.raw`(?:^|/)(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`,
-      'i'
-    ),
+    on: 'base',
+    match: new RegExp(String.raw`^(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`, 'i'),
     becomes: { is: 'licence', detect: true }
   },
 
   {
     id: 'housekeeping',
-    match: /(?:^|\/)(?:README[^/]*|\.gitattributes|\.eval_results|generation_config\.json)$|\.(?:pyc|eval_results)$/,
+    on: 'base',
+    match: /^README|^(?:\.gitattributes|generation_config\.json)$|\.(?:pyc|eval_results)$/,
     becomes: { is: 'skip', reason: 'housekeeping' }
   }
 ]
@@ -138,6 +166,7 @@ const UNRECOGNISED: Outcome = { is: 'skip', reason: 'unrecognised' }
 
 /** The first row's outcome for one path; default-deny. */
 export function outcomeOf(name: string): Outcome {
-  for (const row of TABLE) if (row.match.test(name)) return row.becomes
+  const subjects = { base: baseOf(name), folder: folderOf(name), path: name }
+  for (const row of TABLE) if (row.match.test(subjects[row.on])) return row.becomes
   return UNRECOGNISED
 }

@@ -113,7 +113,8 @@ function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
   put(329, '0000000\0')
   put(337, '0000000\0')
   header.set(path.prefix, 345)
-  const sum = header.reduce((total, byte) => total + byte, 0)
+  let sum = 0
+  for (const byte of header) sum += byte
   put(148, `${sum.toString(8).padStart(6, '0')}\0 `)
   return header
 }

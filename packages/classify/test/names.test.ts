@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compareNames, isReservedName, MAX_NAME_BYTES, nameProblem } from '../src/index.ts'
+import { checkNames, ClassifyError, compareNames, isReservedName, MAX_NAME_BYTES, nameProblem } from '../src/index.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 30 })
 
@@ -64,4 +64,26 @@ test('reserved are only the places that sealing occupies', () => {
     'my-adapter.tar/x'
   ])
     expect(isReservedName(name)).toBe(false)
+})
+
+test('a listing passes exactly when no name is another one, or its folder, after NFC', () => {
+  const part = fc.constantFrom('a', 'b', 'a-', 'a.b', 'A', '\u00e9', 'e\u0301', '!')
+  const names = fc.array(
+    fc.array(part, { minLength: 1, maxLength: 3 }).map((path) => path.join('/')),
+    { maxLength: 6 }
+  )
+  fc.assert(
+    fc.property(names, (listing) => {
+      const nfc = listing.map((name) => name.normalize('NFC'))
+      const clash = nfc.some((a, i) => nfc.some((b, j) => i !== j && (a === b || b.startsWith(`${a}/`))))
+      let refused: unknown
+      try {
+        checkNames(listing)
+      } catch (error) {
+        refused = error
+      }
+      expect(refused instanceof ClassifyError).toBe(clash)
+    }),
+    { numRuns: 1000 }
+  )
 })
