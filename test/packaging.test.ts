@@ -7,12 +7,15 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-packaging-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+// Seconds on a quiet machine; several programs are started, so a busy one may take its time.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 interface PackageJson {
   readonly name: string
@@ -38,30 +41,20 @@ const pnpm = process.env['npm_execpath']?.includes('pnpm') === true
   ? [process.execPath, process.env['npm_execpath']]
   : ['npx', '--yes', 'pnpm@10']
 
-const tarballs = new Map<string, string>()
-async function pack(folder: string, name: string): Promise<void> {
-  const destination = join(scratch, 'tarballs', folder)
-  mkdirSync(destination, { recursive: true })
-  const [command = '', ...args] = pnpm
-  await run(command, [...args, 'pack', '--pack-destination', destination], { cwd: join(root, 'packages', folder) })
-  const [file] = readdirSync(destination)
-  if (file === undefined) throw new Error(`pnpm pack left no tarball of ${name}`)
-  tarballs.set(name, join(destination, file))
-}
+const tarballs = join(scratch, 'tarballs')
 const tarball = (name: string): string => {
-  const path = tarballs.get(name)
-  if (path === undefined) throw new Error(`${name} was not packed`)
-  return path
+  const [file, ...more] = readdirSync(tarballs).filter((each) => each.replace(/-\d.*$/, '') === name.replace('@', '').replace('/', '-'))
+  if (file === undefined || more.length > 0) throw new Error(`no single tarball of ${name}`)
+  return join(tarballs, file)
 }
 
 beforeAll(async () => {
   const unbuilt = packages.filter(({ folder }) => !existsSync(join(root, 'packages', folder, 'dist')))
   if (unbuilt.length > 0) throw new Error(`no dist in ${unbuilt.map(({ folder }) => folder).join(', ')}; run "pnpm build"`)
-  const queue = [...packages]
-  await Promise.all([0, 1].map(async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await pack(next.folder, next.name)
-  }))
-}, 60_000)
+  const [command = '', ...args] = pnpm
+  const filters = packages.flatMap(({ name }) => ['--filter', name])
+  await run(command, [...args, ...filters, 'pack', '--pack-destination', tarballs], { cwd: root, maxBuffer: 2 ** 24 })
+})
 
 describe.each(packages)('$name', ({ name, folder }) => {
   test('publint finds nothing', async () => {
@@ -141,7 +134,7 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
       files: ['consumer.ts']
     }))
     await run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: project })
-  }, 60_000)
+  })
 
   test('installs packed @svc/ref and @svc/cas, and uses them', async () => {
     const { stdout } = await run(process.execPath, ['consumer.ts', join(scratch, 'store')], { cwd: project })
