@@ -34,7 +34,7 @@ export async function show(session: Session, text: string): Promise<void> {
   if (!session.quiet) {
     const rows = files.map((file) => [
       `    ${file.name}`,
-      file.role === undefined ? file.kind! : `${file.kind} (${file.role})`,
+      file.role === undefined ? (file.kind ?? '') : `${file.kind} (${file.role})`,
       formatBytes(file.size),
       shortDigest(file.digest)
     ])
@@ -53,12 +53,8 @@ const LABELS = [
   ['svc.license', 'license  ']
 ] as const
 
-/** The manifest's own files: what has a name and a kind. */
-const namedFiles = (result: OpenResult): OpenFile[] =>
-  result.files.filter((file) => file.name !== undefined && file.kind !== undefined && isContent(file))
-
-/** The index and manifest blobs are listed by the daemon too; they are documents, not files of the model. */
-const isContent = (file: OpenFile): boolean => file.kind !== 'index' && file.kind !== 'manifest'
+/** The manifest's own files; the index and manifest blobs, which are listed too, have no name. */
+export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
 
 /** A manifest is at most 4 MiB (decisions §4). */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
@@ -72,7 +68,7 @@ async function readAnnotations(client: Client, result: OpenResult): Promise<Reco
   return manifest.annotations ?? {}
 }
 
-const isWeights = (file: OpenFile): boolean => file.kind === 'weights.gguf' || file.kind === 'weights.safetensors'
+export const isWeights = (file: OpenFile): boolean => file.kind === 'weights.gguf' || file.kind === 'weights.safetensors'
 
 /** `svc path REF`: where the weights are, to hand to a program. */
 export async function path(session: Session, text: string, options: { readonly all?: boolean }): Promise<void> {
@@ -94,5 +90,3 @@ export async function path(session: Session, text: string, options: { readonly a
   }
   for (const file of weights) session.print(file.path)
 }
-
-export { namedFiles, isWeights }
