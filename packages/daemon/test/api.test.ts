@@ -4,7 +4,7 @@ import { InventorySchema, JobListSchema, JobSchema, OpenResultSchema, ResolveRes
 import type { TSchema } from 'typebox'
 import Value from 'typebox/value'
 import { describe, expect, it } from 'vitest'
-import { testDaemon, type TestDaemon } from './support/daemon.ts'
+import { sharedByFile, testDaemon, type CleanUp, type TestDaemon } from './support/daemon.ts'
 import { gguf, MODEL, writeFiles } from './support/models.ts'
 
 const fits = (schema: TSchema, value: unknown): void => expect([...Value.Errors(schema, value)]).toEqual([])
@@ -15,16 +15,25 @@ const spoil = (path: string, bytes: string | Buffer): void => {
 }
 
 /** A repository with members q4_0, q4_k_m and q8_0. */
-async function imported(): Promise<{ api: TestDaemon; indexDigest: string; manifests: readonly string[] }> {
-  const api = await testDaemon()
+async function imported(cleanUp?: CleanUp): Promise<{ api: TestDaemon; indexDigest: string; manifests: readonly string[] }> {
+  const api = await testDaemon({}, cleanUp)
   const files = { 'm-q4_0.gguf': gguf(1000, 1), 'm-q4_k_m.gguf': gguf(1000, 2), 'm-q8_0.gguf': gguf(1000, 3) }
   const job = await api.import([writeFiles(join(api.folder, 'm'), files)])
   return { api, indexDigest: job.result!.indexDigest!, manifests: job.result!.manifests }
 }
 
+/** For tests that change nothing. */
+const shared = sharedByFile(imported)
+
 describe('resolve', () => {
+  const tagged = sharedByFile(async cleanUp => {
+    const { api, indexDigest } = await imported(cleanUp)
+    await api.running.context.repos.update({ ns: 'me', name: 'model' }, async state => ({ ...state!, tags: new Map([['stable', indexDigest as never]]) }))
+    return api
+  })
+
   it('gives every documented field', async () => {
-    const { api, indexDigest, manifests } = await imported()
+    const { api, indexDigest, manifests } = await shared()
     const { status, body } = await api.resolve('svc:///Me/MODEL:q8')
     expect(status).toBe(200)
     fits(ResolveResultSchema, body)
@@ -44,8 +53,7 @@ describe('resolve', () => {
     ['no selector', '', 400, 'E_PARSE', ['q4_0', 'q4_k_m', 'q8_0']],
     ['another pin', `:q8_0@sha256:${'0'.repeat(64)}`, 400, 'E_PIN_MISMATCH', undefined]
   ])('%s', async (_name, selector, status, code, candidates) => {
-    const { api, indexDigest } = await imported()
-    await api.running.context.repos.update({ ns: 'me', name: 'model' }, async state => ({ ...state!, tags: new Map([['stable', indexDigest as never]]) }))
+    const api = await tagged()
     const answer = await api.resolve(`svc:///me/model${selector}`)
     expect(answer.status).toBe(status)
     expect(answer.body.error?.code).toBe(code)
@@ -54,14 +62,14 @@ describe('resolve', () => {
   })
 
   it('names siblings of an unknown repository, and keeps tags apart', async () => {
-    const { api } = await imported()
+    const { api } = await shared()
     const { status, body } = await api.resolve('svc:///me/other:q4_0')
     expect([status, body.error.code, body.error.candidates]).toEqual([404, 'E_UNKNOWN_REF', ['me/model']])
     expect((await api.resolve('svc:///other/model:q4_0')).body.error.candidates).toEqual([])
   })
 
   it('wants one ref, and %2B for +', async () => {
-    const { api } = await imported()
+    const { api } = await shared()
     for (const path of ['/v1/resolve', '/v1/resolve?ref=', '/v1/resolve?x=y', '/v1/resolve?ref=a&ref=b', '/v1/resolve?ref=%ff', '/v1/open']) {
       const { status, body } = await api.get(path)
       expect([path, status, body.error.code]).toEqual([path, 400, 'E_BAD_REQUEST'])
@@ -156,7 +164,7 @@ describe('open', () => {
 
 describe('ensure', () => {
   it('is done at once when everything is here', async () => {
-    const { api, manifests } = await imported()
+    const { api, manifests } = await shared()
     const { status, body } = await api.post('/v1/ensure', { ref: 'svc:///ME/model:q8' })
     expect(status).toBe(201)
     fits(JobSchema, body)
@@ -172,7 +180,7 @@ describe('ensure', () => {
     ['no member', 'svc:///me/model:q5', 'E_NO_MEMBER'],
     ['a manifest that is not here', `svc:///me/model@sha256:${'1'.repeat(64)}`, 'E_SOURCE_UNAVAILABLE']
   ])('fails as a job for %s', async (_name, ref, code) => {
-    const { api } = await imported()
+    const { api } = await shared()
     const { status, body } = await api.post('/v1/ensure', { ref })
     expect([status, body.state, body.error.error.code]).toEqual([201, 'failed', code])
     if (code === 'E_SOURCE_UNAVAILABLE') expect(body.error.error.message).toContain('/v1/import/')
@@ -223,7 +231,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 describe('verify', () => {
   it('re-hashes a reference, a manifest, a blob and everything', async () => {
-    const { api, manifests } = await imported()
+    const { api, manifests } = await shared()
     const byRef = await api.verify('svc:///me/model:q8_0')
     fits(JobSchema, byRef)
     expect(byRef).toMatchObject({ kind: 'verify', state: 'done', ref: 'svc:///me/model:q8_0', target: manifests[2], filesDone: 3, filesTotal: 3, verify: {} })
@@ -255,13 +263,13 @@ describe('verify', () => {
     ['sha256:abc', 400, 'E_BAD_REQUEST'],
     [`sha256:${'A'.repeat(64)}`, 400, 'E_BAD_REQUEST']
   ])('refuses the target %s', async (target, status, code) => {
-    const { api } = await imported()
+    const { api } = await shared()
     const answer = await api.post('/v1/verify', { target })
     expect([answer.status, answer.body.error.code]).toEqual([status, code])
   })
 
   it('reports an unknown digest as missing', async () => {
-    const { api } = await imported()
+    const { api } = await shared()
     const digest = `sha256:${'7'.repeat(64)}`
     expect(await api.verify(digest)).toMatchObject({ state: 'failed', verify: { mismatched: [], missing: [digest], stateErrors: [] } })
   })
@@ -308,14 +316,14 @@ describe('what needs a part that is off', () => {
     ['/v1/import/catalog', {}, 400, 'E_BAD_REQUEST'],
     ['/v1/import/hf', {}, 400, 'E_BAD_REQUEST']
   ])('%s %j', async (path, body, status, code) => {
-    const api = await testDaemon()
+    const api = (await shared()).api
     const answer = await api.post(path, body)
     expect([answer.status, answer.body.error.code]).toEqual([status, code])
     if (code === 'E_NOT_IMPLEMENTED') expect(answer.body.error.message).toContain('[swarm]')
   })
 
   it('refuses to share', async () => {
-    const { api } = await imported()
+    const { api } = await shared()
     const answer = await api.get('/v1/share?ref=svc:///me/model:q8_0')
     expect([answer.status, answer.body.error.code]).toEqual([501, 'E_NOT_IMPLEMENTED'])
   })
@@ -326,7 +334,7 @@ describe('vectors/ref.json over HTTP', () => {
     parse: { name: string; input: string; libraryOnly?: boolean; error?: { code: string } }[]
   }
   it('gives each row its verdict', async () => {
-    const api = await testDaemon()
+    const api = (await shared()).api
     for (const { name, input, libraryOnly, error } of parse) {
       if (libraryOnly === true) continue
       const { status, body } = await api.resolve(input)

@@ -2,8 +2,10 @@ import { createConnection } from 'node:net'
 import { ROUTES, type Route } from '@svc/client/protocol'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { testDaemon } from './support/daemon.ts'
+import { sharedByFile, testDaemon } from './support/daemon.ts'
 import { envelopeOf, rawExchange } from './support/raw.ts'
+
+const shared = sharedByFile(cleanUp => testDaemon({}, cleanUp))
 
 const CLOSE = 'Host: x\r\nConnection: close\r\n\r\n'
 
@@ -39,7 +41,7 @@ describe('requests that are not what they should be', () => {
     ['root', `GET / HTTP/1.1\r\n${CLOSE}`, 404, 'E_NOT_FOUND'],
     ['an unknown method', `BREW /v1/jobs HTTP/1.1\r\n${CLOSE}`, 400, 'E_BAD_REQUEST']
   ])('%s', async (_name, bytes, status, code) => {
-    const { socketPath } = await testDaemon()
+    const { socketPath } = await shared()
     const answer = envelopeOf(await rawExchange(socketPath, bytes, { end: bytes.startsWith('\x16') }))
     expect({ status: answer.status, code: answer.code }).toEqual({ status, code })
     expect(answer.headers.toLowerCase()).toContain('content-type: application/json')
@@ -53,14 +55,14 @@ describe('requests that are not what they should be', () => {
   })
 
   it('meets Expect: 100-continue', async () => {
-    const { socketPath } = await testDaemon()
+    const { socketPath } = await shared()
     const answer = await rawExchange(socketPath, `POST /v1/ensure HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n${CLOSE}{}`)
     expect(answer).toMatch(/^HTTP\/1\.1 100 /)
     expect(envelopeOf(answer)).toMatchObject({ status: 400, code: 'E_BAD_REQUEST' })
   })
 
   it('answers 413 to a chunked body over the limit', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     const chunk = 'x'.repeat(65_536)
     const body = `${`10000\r\n${chunk}\r\n`.repeat(17)}0\r\n\r\n`
     const answer = await rawExchange(api.socketPath, `POST /v1/ensure HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${CLOSE}${body}`)
@@ -68,7 +70,7 @@ describe('requests that are not what they should be', () => {
   })
 
   it('survives whatever is sent, and goes on answering', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...(Object.values(ROUTES) as Route[])), fc.uint8Array({ maxLength: 200 }), fc.string(), async (route, bytes, text) => {
         const path = route.path.replace(/\{\w+\}/, encodeURIComponent(text) || 'x')
@@ -121,27 +123,27 @@ describe('bodies', () => {
     ['null field', '{"ref":null}'],
     ['the field in the prototype', '{"__proto__":{"ref":"svc:///a/b:q4"}}']
   ])('%s is E_BAD_REQUEST', async (_name, raw) => {
-    const api = await testDaemon()
+    const api = await shared()
     const answer = await api.call('POST', '/v1/ensure', raw === undefined ? {} : { raw })
     expect({ status: answer.status, code: answer.body.error.code }).toEqual({ status: 400, code: 'E_BAD_REQUEST' })
   })
 
   it('names the field', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     expect((await api.post('/v1/ensure', { ref: 1 })).body.error.message).toContain('"ref"')
     expect((await api.post('/v1/import/local', { paths: [1], as: 'a/b' })).body.error.message).toContain('paths.0')
     expect((await api.post('/v1/import/local', { paths: ['/x'] })).body.error.message).toContain('"as"')
   })
 
   it('ignores unknown fields, and brackets within strings', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     const { status, body } = await api.post('/v1/ensure', { ref: `svc:///a/${'['.repeat(50)}`, more: 1, constructor: 2 })
     expect(status).toBe(201)
     expect(body.error.error.code).toBe('E_PARSE')
   })
 
   it('takes a body of exactly 1 MiB, whatever its type is said to be', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     const raw = `{"ref":"${'x'.repeat(1_048_576 - 10)}"}`
     expect(raw.length).toBe(1_048_576)
     const answer = await api.call('POST', '/v1/ensure', { raw, headers: { 'Content-Type': 'image/png; charset=;;' } })
@@ -152,7 +154,7 @@ describe('bodies', () => {
 
 describe('paths and methods', () => {
   it('answers 405 with Allow on every route for every other method', async () => {
-    const api = await testDaemon()
+    const api = await shared()
     const paths = new Set((Object.values(ROUTES) as Route[]).map(route => route.path))
     for (const path of paths) {
       const allowed = new Set((Object.values(ROUTES) as Route[]).filter(route => route.path === path).map(route => route.method))
@@ -176,7 +178,7 @@ describe('paths and methods', () => {
     ['/vx/jobs', 404, 'E_NOT_FOUND', undefined],
     ['/metrics', 404, 'E_NOT_FOUND', undefined]
   ])('%s', async (path, status, code, candidates) => {
-    const api = await testDaemon()
+    const api = await shared()
     for (const method of ['GET', 'POST', 'DELETE']) {
       const answer = await api.call(method, path)
       expect({ status: answer.status, code: answer.body.error.code, candidates: answer.body.error.candidates }).toEqual({ status, code, candidates })

@@ -1,10 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request, type IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isTerminal, type Job } from '@svc/client/protocol'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { startDaemon, type DaemonOptions, type RunningDaemon } from '../../src/index.ts'
+
+/** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
+const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 export interface Answer {
   readonly status: number
@@ -15,10 +18,12 @@ export interface Answer {
   readonly body: any
 }
 
+export type CleanUp = (work: () => void | Promise<void>) => void
+
 /** A folder of this test, removed when it ends. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svcd-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+export function temporaryFolder(cleanUp: CleanUp = onTestFinished): string {
+  const folder = mkdtempSync(join(BASE, 'svcd-'))
+  cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -101,14 +106,24 @@ export interface TestDaemon extends ApiClient {
 }
 
 /** A daemon in this process with a store of its own, without swarm, hub and catalog; stopped when the test ends. */
-export async function testDaemon(options: Partial<DaemonOptions> & { folder?: string } = {}): Promise<TestDaemon> {
-  const { folder = temporaryFolder(), ...more } = options
+export async function testDaemon(options: Partial<DaemonOptions> & { folder?: string } = {}, cleanUp: CleanUp = onTestFinished): Promise<TestDaemon> {
+  const { folder = temporaryFolder(cleanUp), ...more } = options
   const root = join(folder, 'root')
   const running = await startDaemon({ root, socketPath: join(folder, 's.sock'), fileConfig: { swarm: { enabled: false } }, parts: {}, ...more })
   const client = new ApiClient(running.socketPath)
-  onTestFinished(async () => {
+  cleanUp(async () => {
     client.agent.destroy()
     await running.close({ quick: true })
   })
   return Object.assign(client, { folder, root, running })
+}
+
+/** One value for all tests of a file that only read it; made when it is first asked for, let go after the last test. */
+export function sharedByFile<T>(make: (cleanUp: CleanUp) => Promise<T>): () => Promise<T> {
+  const cleanUps: (() => void | Promise<void>)[] = []
+  let made: Promise<T> | undefined
+  afterAll(async () => {
+    for (const work of cleanUps.reverse()) await work()
+  })
+  return () => (made ??= make(work => void cleanUps.push(work)))
 }
