@@ -127,7 +127,7 @@ function checkDeepImports({ name, folder, src, other }: Package, tree: Tree): Vi
       const path = target(file, each)
       if (path.startsWith(`${folder}/`)) return []
       // Tests share data and start programs of other packages; the base of the build configuration is shared too.
-      if (!src.includes(file) && (each.byUrl || path.startsWith('vectors/') || path === 'tsup.base.ts')) return []
+      if ((!src.includes(file) || folder === 'bench') && (each.byUrl || path.startsWith('vectors/') || path === 'tsup.base.ts')) return []
       return refuse(`${specifier} leaves the package; import the other package by its name`)
     }
     if (!specifier.startsWith('@svc/')) return []
@@ -194,7 +194,7 @@ function checkFiles({ src, other }: Package): Violation[] {
 
 function checkDependencies(own: Package, tree: Tree): Violation[] {
   const violations: Violation[] = []
-  const declared = new Set([...own.dependencies, own.name])
+  const declared = new Set([...own.dependencies, ...(own.isPrivate ? own.devDependencies : []), own.name])
   const inTests = new Set([...declared, ...own.devDependencies, ...tree.rootDependencies])
   const outside = (files: readonly SourceFile[]) => files.flatMap((file) => file.imports
     .filter(({ specifier }) => !isRelative(specifier) && !isBuiltin(specifier))
@@ -206,7 +206,7 @@ function checkDependencies(own: Package, tree: Tree): Violation[] {
   const used = new Set(quoted(own.dependencies, own.src))
   for (const { file, line, name } of outside(own.src)) {
     used.add(name)
-    if (!declared.has(name) && !declared.has(`@types/${name}`) && own.room !== 'testkit') {
+    if (!declared.has(name) && !declared.has(`@types/${name}`)) {
       violations.push({ rule: 'undeclared-dependency', path: file.path, line, message: `${name} is not in "dependencies"` })
     }
   }

@@ -16,6 +16,8 @@ export interface Package {
   readonly room: string
   readonly folder: string
   readonly name: string
+  /** Never published, so development dependencies are as good as others. */
+  readonly isPrivate: boolean
   readonly dependencies: readonly string[]
   readonly devDependencies: readonly string[]
   /** Declared subpaths: `.`, `./contract`. */
@@ -58,15 +60,19 @@ export function readTree(root: string): Tree {
   const packages = folders.map((folder): Package => {
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Record<string, unknown>
     const own = sources.filter(({ path }) => path.startsWith(`${folder}/`))
+    // The benchmarks are programs without a folder of sources.
+    const isSource = ({ path }: SourceFile): boolean =>
+      folder === 'bench' ? !path.startsWith('bench/test/') : path.startsWith(`${folder}/src/`)
     return {
       room: folder.replace('packages/', ''),
       folder,
       name: String(manifest['name']),
+      isPrivate: manifest['private'] === true,
       dependencies: [...keys(manifest['dependencies']), ...keys(manifest['optionalDependencies'])],
       devDependencies: keys(manifest['devDependencies']),
       subpaths: keys(manifest['exports']),
-      src: own.filter(({ path }) => path.startsWith(`${folder}/src/`)),
-      other: own.filter(({ path }) => !path.startsWith(`${folder}/src/`))
+      src: own.filter(isSource),
+      other: own.filter((file) => !isSource(file))
     }
   })
 

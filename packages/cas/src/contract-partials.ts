@@ -1,4 +1,4 @@
-import { blockAttachment, blockHashes, chunksOf, codeOf, collect, type ContractApi, digestOf, seededBytes } from './contract.ts'
+import { blockAttachment, blockHashes, chunksOf, codeOf, collect, type ContractApi, digestOf, seededBytes } from './contract-material.ts'
 import type { BlobStore } from './store.ts'
 
 /** The part of the store contract about partial blobs. */
