@@ -1,7 +1,10 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../packages/daemon/src/config/config.ts'
+import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
 import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -31,6 +34,26 @@ describe('docs/api.md', () => {
   test('names no code that the protocol does not have', () => {
     const named = new Set([...api.matchAll(/\bE_[A-Z_]+[A-Z]\b/g)].map(([code]) => code))
     expect([...named].filter((code) => !Object.hasOwn(ERROR_CODES, code))).toEqual([])
+  })
+})
+
+describe('docs/configuration.md', () => {
+  const page = read('docs/configuration.md')
+
+  test('has a row for each key of the file, and for no other', () => {
+    const rows = [...page.matchAll(/^\| `\[(\w+)\]` \| `(\w+)` \|/gm)].map(([, section, key]) => `${section}.${key}`)
+    const keys = Object.entries(CONFIG_KEYS).flatMap(([section, each]) => Object.keys(each).map((key) => `${section}.${key}`))
+    expect(rows.sort()).toEqual(keys.sort())
+  })
+
+  test('shows an example that the daemon reads', async () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'svc-docs-'))
+    const file = join(scratch, 'config.toml')
+    writeFileSync(file, /^```toml\n([\s\S]*?)^```/m.exec(page)?.[1] ?? 'no example')
+    const config = await loadConfig({ config: file }, {})
+    rmSync(scratch, { recursive: true })
+    expect(config.store.root).toBe('/srv/models')
+    expect(config.catalog.uploadLimitBytesPerSecond).toBe(250_000)
   })
 })
 
