@@ -14,6 +14,7 @@ import { Catalog } from './sources/catalog/part.ts'
 import { createHubPart } from './sources/hub/part.ts'
 import type { Artifacts } from './state/artifacts.ts'
 import type { Repos } from './state/repos.ts'
+import { SwarmClient } from './swarm/part.ts'
 
 /** What every part of the daemon may use. */
 export interface DaemonContext {
@@ -81,6 +82,7 @@ export interface PartFactories {
 
 /** The parts that this build has. Each is registered here with one line. */
 export const PARTS: PartFactories = {
+  swarm: context => SwarmClient.open(context),
   hub: context => createHubPart(context),
   catalog: context => new Catalog(context)
 }

@@ -13,6 +13,8 @@ export interface ArtifactStorageOptions {
   readonly signal: AbortSignal
   /** A file became a blob. Not called for those that were there before. */
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
+  /** A file has the merkle root that the manifest says and another SHA-256: no source can ever give it. */
+  readonly onWrong?: (path: string) => void
 }
 
 interface Fetched {
@@ -96,8 +98,9 @@ export class ArtifactStorage implements TorrentStorage {
       if (!result.existed) this.#options.onBlob?.(file.digest, file.length)
       return 'ok'
     } catch (error) {
-      if (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') return 'wrong'
-      throw error
+      if (!(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
+      this.#options.onWrong?.(file.path)
+      return 'wrong'
     }
   }
 

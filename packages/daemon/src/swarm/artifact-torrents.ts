@@ -35,7 +35,7 @@ export class ArtifactTorrents {
    * @throws DaemonError `E_CORRUPTION` when the blobs do not have the roots that the manifest says
    */
   async layersOf(torrent: ArtifactTorrent, artifact: ArtifactState | undefined, signal: AbortSignal): Promise<PieceLayers> {
-    const recorded = await this.#recorded(torrent, artifact)
+    const recorded = await this.recordedLayersOf(torrent, artifact)
     if (recorded !== undefined) return recorded
     const layers = new Map<string, Uint8Array>()
     for (const { digest, length, piecesRoot } of torrent.files) {
@@ -48,7 +48,7 @@ export class ArtifactTorrents {
   }
 
   /** What the distribution record names, if it is there, whole and proven. */
-  async #recorded(torrent: ArtifactTorrent, artifact: ArtifactState | undefined): Promise<PieceLayers | undefined> {
+  async recordedLayersOf(torrent: ArtifactTorrent, artifact: ArtifactState | undefined): Promise<PieceLayers | undefined> {
     if (artifact?.record === undefined) return undefined
     try {
       const bytes = await readSmallBlob(this.#store, artifact.record)

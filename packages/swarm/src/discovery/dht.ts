@@ -1,3 +1,4 @@
+/// <reference path="./untyped.d.ts" />
 import DHT from 'bittorrent-dht'
 import { isIP } from 'node:net'
 import { isPublicAddress, tryParseAddress, type PeerAddress } from '../net/address.ts'

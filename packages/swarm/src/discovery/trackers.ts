@@ -1,3 +1,4 @@
+/// <reference path="./untyped.d.ts" />
 import TrackerClient from 'bittorrent-tracker/client'
 import { lookup } from 'node:dns/promises'
 import { isPublicAddress, tryParseAddress } from '../net/address.ts'

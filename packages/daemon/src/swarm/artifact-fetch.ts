@@ -1,0 +1,137 @@
+import { CasError } from '@svc/cas'
+import type { ArtifactTorrent } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { TorrentProgress } from '@svc/swarm'
+import type { PieceLayers } from '@svc/swarm/metainfo'
+import { DaemonError } from '../errors.ts'
+import type { SwarmHints } from '../import/source.ts'
+import type { ArtifactSwarm } from './artifact-swarm.ts'
+
+export interface FetchRequest {
+  readonly torrent: ArtifactTorrent
+  readonly layers: PieceLayers | undefined
+  readonly hints: SwarmHints
+  /** Give to others meanwhile what is verified. */
+  readonly upload: boolean
+}
+
+export interface FetchProgress {
+  /** Blobs that this fetch has put into the store. */
+  readonly blobsDone: number
+  /** Verified bytes of the torrent that were not there before. */
+  readonly bytesDone: number
+  readonly peers: number
+  readonly sources: number
+  readonly rateBytesPerSecond: number
+}
+
+export interface FetchContext {
+  readonly signal: AbortSignal
+  /** Without a byte for so long the fetch fails. */
+  readonly fillTimeoutMs: number
+  /** No tracker and no DHT can name anybody else: without a source for so long the fetch fails. */
+  readonly lonelyTimeoutMs: number | undefined
+  readonly onProgress: (progress: FetchProgress) => void
+}
+
+const TICK_MS = 250
+const MAX_WARNINGS = 50
+
+/**
+ * Brings in what the store lacks of one artifact: resolves when every blob is there, durable and of the right SHA-256.
+ * What was verified is kept when it fails, for the next try.
+ * @returns warnings that name the sources that were of no use or lied.
+ * @throws DaemonError `E_SOURCE_UNAVAILABLE`, `E_NOT_IMPORTABLE` (the manifest contradicts itself), `E_NO_SPACE`; the signal's reason
+ */
+export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequest, context: FetchContext): Promise<readonly string[]> {
+  const { torrent, layers, hints, upload } = request
+  const { signal } = context
+  const blobs = new Set<Sha256Digest>()
+  const warnings = new Set<string>()
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => undefined)
+  const joined = await artifacts.join(torrent, {
+    layers,
+    hints,
+    upload,
+    seedOnly: false,
+    onBlob: digest => blobs.add(digest),
+    onWrong: path =>
+      failed.reject(
+        new DaemonError('E_NOT_IMPORTABLE', `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`)
+      ),
+    onWarning: ({ kind, source, message }) => {
+      if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed')) warnings.add(`${kind} ${source}: ${message}`)
+    }
+  })
+  const { handle } = joined
+  handle.once('failed', error => failed.reject(toDaemonError(error)))
+  const complete = handle.completed()
+  complete.catch(() => undefined)
+  let over = false
+  const whole = complete.then(() => {
+    over = true
+  })
+  try {
+    let before: number | undefined
+    let bytes = -1
+    let since = performance.now()
+    let company = since
+    while (!over) {
+      signal.throwIfAborted()
+      const now = handle.progress()
+      if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
+      context.onProgress(progressOf(now, blobs.size, before))
+      if (now.verifiedBytes + now.downloadedBytes !== bytes || now.state === 'checking') {
+        bytes = now.verifiedBytes + now.downloadedBytes
+        since = performance.now()
+      }
+      if (now.peers > 0 || now.webseeds > 0 || now.state === 'checking') company = performance.now()
+      if (performance.now() - since >= context.fillTimeoutMs) throw silent(context.fillTimeoutMs, warnings)
+      if (context.lonelyTimeoutMs !== undefined && performance.now() - company >= context.lonelyTimeoutMs) throw alone(warnings)
+      await Promise.race([whole, failed.promise, pause(TICK_MS)])
+    }
+    context.onProgress(progressOf(handle.progress(), blobs.size, before))
+    return [...warnings]
+  } catch (error) {
+    await artifacts.leave(torrent.manifestDigest)
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
+  blobsDone,
+  bytesDone: before === undefined ? 0 : now.verifiedBytes - before,
+  peers: now.peers,
+  sources: now.peers + now.webseeds,
+  rateBytesPerSecond: Math.round(now.downloadRate)
+})
+
+const reasons = (warnings: ReadonlySet<string>): string => {
+  const all = [...warnings].slice(-5)
+  return all.length > 0 ? ` (${all.join('; ')})` : ''
+}
+
+const silent = (timeoutMs: number, warnings: ReadonlySet<string>): DaemonError =>
+  new DaemonError(
+    'E_SOURCE_UNAVAILABLE',
+    `no source gave a byte for ${Math.round(timeoutMs / 1000)} s${reasons(warnings)}; what was verified is kept, try again when a source is there`
+  )
+
+const alone = (warnings: ReadonlySet<string>): DaemonError =>
+  new DaemonError(
+    'E_SOURCE_UNAVAILABLE',
+    `no source is left${reasons(warnings)}, and neither a tracker nor the DHT can name another one; what was verified is kept`
+  )
+
+function toDaemonError(error: Error): Error {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof DaemonError || cause instanceof CasError) return cause
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT') return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
+  }
+  return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}`, { cause: error })
+}

@@ -1,0 +1,116 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { ArtifactTorrent } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { Swarm, SwarmTorrent, TorrentWarning } from '@svc/swarm'
+import type { PieceLayers } from '@svc/swarm/metainfo'
+import { DaemonError } from '../errors.ts'
+import type { SwarmHints } from '../import/source.ts'
+import type { LeafLayers } from '../leaf-layers.ts'
+import type { Log } from '../log.ts'
+import { ArtifactStorage } from './artifact-storage.ts'
+import { OpenBlobs } from './open-blobs.ts'
+import type { WebseedListener } from './webseed-listener.ts'
+
+export interface ArtifactSwarmParts {
+  readonly store: DiskBlobStore
+  readonly leafLayers: LeafLayers
+  readonly swarm: Swarm
+  readonly webseed: WebseedListener | undefined
+  /** Announced to besides the hints (`[swarm] trackers`). */
+  readonly trackers: readonly string[]
+  readonly log: Log
+}
+
+/** An artifact that takes part in its swarm. */
+export interface JoinedArtifact {
+  readonly torrent: ArtifactTorrent
+  readonly handle: SwarmTorrent
+  readonly seeding: boolean
+}
+
+export interface JoinOptions {
+  readonly layers: PieceLayers | undefined
+  readonly hints: SwarmHints
+  /** Nothing is missing and nothing will be asked for. */
+  readonly seedOnly: boolean
+  /** Bytes are given to others as well. */
+  readonly upload: boolean
+  readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
+  readonly onWrong?: (path: string) => void
+  readonly onWarning?: (warning: TorrentWarning) => void
+}
+
+interface Entry extends JoinedArtifact {
+  readonly over: AbortController
+}
+
+/**
+ * Artifacts and their torrents in the engine. An artifact is joined at most once; who joins it anew takes the place of what
+ * was there. Invariant: the webseed listener serves exactly the entries that are `seeding`.
+ */
+export class ArtifactSwarm {
+  readonly #parts: ArtifactSwarmParts
+  readonly #blobs: OpenBlobs
+  readonly #entries = new Map<Sha256Digest, Entry>()
+
+  constructor(parts: ArtifactSwarmParts) {
+    this.#parts = parts
+    this.#blobs = new OpenBlobs(parts.store)
+  }
+
+  get joined(): ReadonlyMap<Sha256Digest, JoinedArtifact> {
+    return this.#entries
+  }
+
+  /** @throws what the engine throws for options that it refuses. */
+  async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
+    await this.leave(torrent.manifestDigest)
+    const { store, leafLayers, swarm, webseed, trackers, log } = this.#parts
+    const over = new AbortController()
+    const storage = new ArtifactStorage({
+      store,
+      leafLayers,
+      blobs: this.#blobs,
+      torrent,
+      signal: over.signal,
+      ...(options.onBlob && { onBlob: options.onBlob }),
+      ...(options.onWrong && { onWrong: options.onWrong })
+    })
+    const handle = swarm.add({
+      info: torrent,
+      ...(options.layers && { pieceLayers: options.layers }),
+      storage,
+      trackers: [...new Set([...options.hints.trackers, ...trackers])],
+      webseeds: options.seedOnly ? [] : options.hints.webseeds,
+      peers: options.hints.peers,
+      seedOnly: options.seedOnly,
+      upload: options.upload
+    })
+    const entry: Entry = { torrent, handle, seeding: options.seedOnly && options.upload, over }
+    this.#entries.set(torrent.manifestDigest, entry)
+    handle.on('warning', warning => {
+      log.info({ torrent: torrent.name, ...warning }, 'swarm')
+      options.onWarning?.(warning)
+    })
+    handle.once('failed', error => {
+      log.warn({ err: error, torrent: torrent.name }, 'a torrent failed')
+      if (this.#entries.get(torrent.manifestDigest) === entry) void this.leave(torrent.manifestDigest)
+    })
+    if (entry.seeding && options.layers) webseed?.serve({ torrent, layers: options.layers })
+    return entry
+  }
+
+  async leave(manifestDigest: Sha256Digest): Promise<void> {
+    const entry = this.#entries.get(manifestDigest)
+    if (entry === undefined) return
+    this.#entries.delete(manifestDigest)
+    this.#parts.webseed?.withdraw(entry.torrent)
+    entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
+    await entry.handle.remove()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#entries.keys()].map(digest => this.leave(digest)))
+    await this.#blobs.close()
+  }
+}

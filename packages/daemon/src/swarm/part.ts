@@ -1,0 +1,205 @@
+import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
+import { createSwarm, type Swarm } from '@svc/swarm'
+import { formatMagnet } from '@svc/swarm/metainfo'
+import { EnvHttpProxyAgent } from 'undici'
+import { DaemonError, StartError } from '../errors.ts'
+import type { FillContext, Filler, FillRequest } from '../fill.ts'
+import type { DaemonContext, SwarmAddresses, SwarmPart } from '../parts.ts'
+import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
+import { fetchArtifact, type FetchContext, type FetchRequest } from './artifact-fetch.ts'
+import { ArtifactSwarm } from './artifact-swarm.ts'
+import { ArtifactTorrents } from './artifact-torrents.ts'
+import { parseImportBt, startImportBt } from './import-bt.ts'
+import { heldBackReason, Seeding } from './seeding.ts'
+import { WebseedListener } from './webseed-listener.ts'
+
+/** Where the DHT is entered without `[swarm] dht_bootstrap`. */
+const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
+/** With nobody who could name another source, this long without any is enough. */
+const LONELY_TIMEOUT_MS = 15_000
+const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
+
+/** The v2 swarm client of a daemon: seeding, filling, pinned imports (API §1.2, §4, decisions §7). */
+export class SwarmClient implements SwarmPart {
+  readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
+  readonly #context: DaemonContext
+  readonly #engine: Swarm
+  readonly #webseed: WebseedListener | undefined
+  readonly #peerHost: string
+  readonly #torrents: ArtifactTorrents
+  readonly #artifacts: ArtifactSwarm
+  readonly #seeding: Seeding
+  readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
+  #closing: Promise<void> | undefined
+
+  private constructor(context: DaemonContext, engine: Swarm, webseed: WebseedListener | undefined, peerHost: string) {
+    const { store, leafLayers, documents, artifacts, log, config } = context
+    this.#context = context
+    this.#engine = engine
+    this.#webseed = webseed
+    this.#peerHost = peerHost
+    this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
+    this.#artifacts = new ArtifactSwarm({ store, leafLayers, swarm: engine, webseed, trackers: config.swarm.trackers, log })
+    this.#seeding = new Seeding({ store, artifacts, torrents: this.#torrents, swarm: this.#artifacts, config: config.swarm, log })
+  }
+
+  /** @throws StartError, ConfigError when an address cannot be listened on. */
+  static async open(context: DaemonContext): Promise<SwarmClient> {
+    const { config, store, log } = context
+    const { swarm } = config
+    const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
+    const seed = swarm.webseedAddr === '' ? undefined : configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
+    let webseed: WebseedListener | undefined
+    try {
+      if (seed !== undefined && swarm.seed) webseed = await WebseedListener.listen(store, log, seed)
+      const engine = await createSwarm({
+        peerAddress: peer,
+        pex: swarm.dht,
+        dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
+        uploadLimit: swarm.uploadLimitBytesPerSecond
+      })
+      return new SwarmClient(context, engine, webseed, peer.host)
+    } catch (cause) {
+      await webseed?.close()
+      throw new StartError(`the swarm client cannot start: ${(cause as Error).message}; see peer_addr and webseed_addr under [swarm]`, { cause })
+    }
+  }
+
+  start(): Promise<void> {
+    return this.#seeding.start()
+  }
+
+  async importBt(body: ImportBtBody): Promise<Job> {
+    return startImportBt(parseImportBt(body), {
+      context: this.#context,
+      dispatcher: this.#agent,
+      upload: this.#context.config.swarm.seed,
+      fetch: (request, fetching) => this.#fetch(request, fetching),
+      joinWhenDone: digest => this.#joinWhenDone(digest)
+    })
+  }
+
+  async share({ ref, manifestDigest }: { readonly ref: string; readonly manifestDigest: Sha256Digest }): Promise<ShareResult> {
+    const { artifacts, config } = this.#context
+    const torrent = await this.#torrents.of(manifestDigest)
+    if (torrent === undefined) throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    const state = await artifacts.read(manifestDigest)
+    const announced = this.#artifacts.joined.get(manifestDigest)?.seeding === true
+    const address = this.#webseed?.address
+    const webseeds = address === undefined ? [] : reachableHosts(address.host).map(host => `http://${formatHostPort({ host, port: address.port })}/`)
+    const { port } = this.#engine
+    const peers = port === undefined ? [] : reachableHosts(this.#peerHost).map(host => formatHostPort({ host, port }))
+    const trackers = [...new Set([...(state?.hints.trackers ?? []), ...config.swarm.trackers])]
+    const note = announced ? reachNote(address) : ((state && heldBackReason(state, config.swarm)) ?? 'it is not joined yet: imports join at the next start of the daemon, or at once with [swarm] seed_on_import = true')
+    const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers })
+    return {
+      ref,
+      manifestDigest,
+      infohash: torrent.infohashText,
+      name: torrent.name,
+      magnet,
+      webseeds,
+      peers,
+      trackers,
+      announced,
+      ...(note !== undefined && { note }),
+      command: `svc import bt '${magnet}' --pin ${manifestDigest}`
+    }
+  }
+
+  status(): SwarmStatus {
+    const { seed } = this.#context.config.swarm
+    const torrents = [...this.#artifacts.joined].map(([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
+      const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
+      return {
+        infohash: torrent.infohashText,
+        name: torrent.name,
+        manifestDigest,
+        state: state === 'checking' ? 'verifying' : seeding || state === 'seeding' ? 'seeding' : 'fetching',
+        sizeBytes: torrent.totalBytes,
+        peers,
+        downBytesPerSecond: Math.round(downloadRate),
+        upBytesPerSecond: Math.round(uploadRate),
+        uploadedBytes
+      }
+    })
+    const sum = (of: (torrent: TorrentStatus) => number): number => torrents.reduce((total, torrent) => total + of(torrent), 0)
+    const { peer, webseed } = this.addresses()
+    return {
+      enabled: true,
+      seed,
+      seeding: [...this.#artifacts.joined.values()].filter(({ seeding }) => seeding).length,
+      heldBack: [...this.#seeding.heldBack],
+      ...(this.#seeding.verifying && { verifying: this.#seeding.verifying }),
+      torrents,
+      peers: sum(({ peers }) => peers),
+      downBytesPerSecond: sum(({ downBytesPerSecond }) => downBytesPerSecond),
+      upBytesPerSecond: sum(({ upBytesPerSecond }) => upBytesPerSecond),
+      ...(peer !== undefined && { peerAddress: peer }),
+      ...(webseed !== undefined && { webseedAddress: webseed })
+    }
+  }
+
+  addresses(): SwarmAddresses {
+    const { port } = this.#engine
+    const webseed = this.#webseed?.address
+    return {
+      ...(port !== undefined && { peer: formatHostPort({ host: this.#peerHost, port }) }),
+      ...(webseed !== undefined && { webseed: formatHostPort(webseed) })
+    }
+  }
+
+  imported(manifestDigest: Sha256Digest): void {
+    if (this.#context.config.swarm.seedOnImport) void this.#seeding.join(manifestDigest)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await this.#seeding.close()
+      await this.#webseed?.close()
+      await this.#artifacts.close()
+      await this.#engine.close()
+      await this.#agent.destroy()
+    })()
+    return this.#closing
+  }
+
+  async #fill({ manifestDigest, artifact, missing }: FillRequest, { signal, onProgress }: FillContext): Promise<void> {
+    const torrent = await this.#torrents.of(manifestDigest)
+    if (torrent === undefined) throw new DaemonError('E_SOURCE_UNAVAILABLE', `the manifest ${manifestDigest} is not in the store`)
+    const hints = artifact?.hints ?? NO_HINTS
+    const layers = await this.#torrents.recordedLayersOf(torrent, artifact)
+    const upload = artifact !== undefined && heldBackReason(artifact, this.#context.config.swarm) === undefined
+    await this.#fetch(
+      { torrent, layers, hints, upload },
+      {
+        signal,
+        onProgress: ({ blobsDone, bytesDone }) => onProgress({ filesDone: Math.min(blobsDone, missing.length), bytesDone })
+      }
+    )
+    await this.#joinWhenDone(manifestDigest)
+  }
+
+  #fetch(request: FetchRequest, { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>): Promise<readonly string[]> {
+    const { swarm } = this.#context.config
+    const canBeTold = swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0
+    return fetchArtifact(this.#artifacts, request, {
+      signal,
+      onProgress,
+      fillTimeoutMs: swarm.fillTimeoutMs,
+      lonelyTimeoutMs: canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, swarm.fillTimeoutMs)
+    })
+  }
+
+  /** A fetched artifact goes on as a seed, or leaves (API §1.2). */
+  async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
+    await this.#artifacts.leave(manifestDigest)
+    await this.#seeding.join(manifestDigest)
+  }
+}
+
+const reachNote = (address: HostPort | undefined): string | undefined =>
+  address !== undefined && /^(127\.|::1$|localhost$)/.test(address.host)
+    ? 'the webseed listens on this machine only; set [swarm] webseed_addr to an address that the other side reaches'
+    : undefined

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import { parsePieceLayers, type PieceLayers, toHex } from '@svc/swarm/metainfo'
+import { type Dispatcher, request } from 'undici'
+import { MAX_DOCUMENT_BYTES } from '../documents.ts'
+
+const TIMEOUT_MS = 30_000
+/** A body may not drip longer than this, however small it is. */
+const TOTAL_TIMEOUT_MS = 120_000
+
+/** Why a web seed was of no use, for the result's warnings. */
+export type Complain = (message: string) => void
+
+/** Asks the web seeds for what must be known before any peer is: documents that a digest or a root decides about. */
+export class WebseedDocuments {
+  readonly #dispatcher: Dispatcher
+  readonly #webseeds: readonly string[]
+  readonly #complain: Complain
+
+  constructor(dispatcher: Dispatcher, webseeds: readonly string[], complain: Complain) {
+    this.#dispatcher = dispatcher
+    this.#webseeds = webseeds
+    this.#complain = complain
+  }
+
+  /** The bytes that hash to the pin, from the first web seed that has them; undefined when none has. */
+  manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, bytes => {
+      const actual = createHash('sha256').update(bytes).digest('hex')
+      if (actual !== digestHex(pin)) throw new Error(`answered other bytes than the pinned manifest (sha256:${actual})`)
+      return bytes
+    })
+  }
+
+  /** Piece layers, each proven against its root; undefined when no web seed has all of them. */
+  pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
+    // 32 bytes a piece, each root as key, and the encoding around them
+    const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
+    return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, bytes => {
+      const { layers, missing } = parsePieceLayers(bytes, torrent)
+      if (missing.length > 0) throw new Error('answered incomplete piece layers')
+      return layers
+    })
+  }
+
+  async #first<T>(path: string, maxBytes: number, signal: AbortSignal, read: (bytes: Uint8Array) => T): Promise<T | undefined> {
+    for (const webseed of this.#webseeds) {
+      const url = `${webseed.replace(/\/+$/, '')}/${path}`
+      try {
+        return read(await this.#get(url, maxBytes, signal))
+      } catch (error) {
+        signal.throwIfAborted()
+        this.#complain(`webseed ${webseed}: ${(error as Error).message}`)
+      }
+    }
+    return undefined
+  }
+
+  /** Redirects are not followed: a web seed serves what it names itself, and a stranger must not send us elsewhere. */
+  async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Uint8Array> {
+    const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
+    const { statusCode, headers, body } = await request(url, {
+      dispatcher: this.#dispatcher,
+      signal,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      headers: { 'accept-encoding': 'identity' }
+    })
+    try {
+      if (statusCode !== 200) throw new Error(`answered ${statusCode}`)
+      if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
+      if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Error(`announced more than ${maxBytes} bytes`)
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        length += chunk.length
+        if (length > maxBytes) throw new Error(`sent more than ${maxBytes} bytes`)
+        chunks.push(chunk)
+      }
+      return Buffer.concat(chunks)
+    } finally {
+      body.destroy()
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import type { DiskBlobStore, VerifyStatus } from '@svc/cas'
+import type { HeldBack, SwarmStatus } from '@svc/client/protocol'
+import type { ArtifactTorrent } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { DaemonConfig } from '../config/config.ts'
+import type { Log } from '../log.ts'
+import type { Artifacts, ArtifactState } from '../state/artifacts.ts'
+import type { ArtifactSwarm } from './artifact-swarm.ts'
+import type { ArtifactTorrents } from './artifact-torrents.ts'
+
+/** The socket waits for the start-up verification no longer than this (decisions §7). */
+const START_LIMIT_MS = 10_000
+const LOG_EVERY_MS = 5_000
+/** Blobs verified at once: the store spreads them over its hashing threads. */
+const PARALLEL_BLOBS = 4
+
+export interface SeedingParts {
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly torrents: ArtifactTorrents
+  readonly swarm: ArtifactSwarm
+  readonly config: DaemonConfig['swarm']
+  readonly log: Log
+}
+
+interface Candidate {
+  readonly state: ArtifactState
+  readonly torrent: ArtifactTorrent
+}
+
+/** Why an artifact is not given to others; undefined when it may be. */
+export const heldBackReason = ({ restricted }: Pick<ArtifactState, 'restricted'>, config: DaemonConfig['swarm']): string | undefined => {
+  if (!config.seed) return 'seeding is off ([swarm] seed)'
+  if (restricted && !config.seedRestricted) return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
+  return undefined
+}
+
+/**
+ * Which artifacts are announced: the complete ones, re-hashed at the start unless the owner forbids it, restricted ones held
+ * back (API §1.2, decisions §7).
+ */
+export class Seeding {
+  readonly #parts: SeedingParts
+  readonly #stop = new AbortController()
+  readonly #heldBack = new Map<Sha256Digest, HeldBack>()
+  readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
+  #progress: NonNullable<SwarmStatus['verifying']> | undefined
+  #background: Promise<void> = Promise.resolve()
+
+  constructor(parts: SeedingParts) {
+    this.#parts = parts
+  }
+
+  get heldBack(): readonly HeldBack[] {
+    return [...this.#heldBack.values()]
+  }
+
+  get verifying(): SwarmStatus['verifying'] {
+    return this.#progress
+  }
+
+  /** Resolves when everything is joined, or after ten seconds; the rest goes on behind. Failures are logged, never thrown. */
+  async start(): Promise<void> {
+    const { config, log } = this.#parts
+    if (!config.seed) {
+      log.info('seeding is off: nothing is announced ([swarm] seed)')
+      return
+    }
+    const begun = performance.now()
+    this.#background = this.#joinAll().catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) log.error({ err: error }, 'the start of seeding failed')
+    })
+    let timer: NodeJS.Timeout | undefined
+    const limit = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, START_LIMIT_MS)
+    })
+    await Promise.race([this.#background, limit])
+    clearTimeout(timer)
+    if (this.#progress !== undefined) {
+      log.info({ ...this.#progress, afterMs: Math.round(performance.now() - begun) }, 'the verification of what is seeded goes on in the background')
+    }
+  }
+
+  /** Joins one artifact that was verified on its way in; one that may not be seeded is held back. */
+  async join(manifestDigest: Sha256Digest): Promise<void> {
+    const { artifacts, log } = this.#parts
+    try {
+      const state = await artifacts.read(manifestDigest)
+      const candidate = state && (await this.#candidate(state))
+      if (candidate) await this.#join(candidate)
+    } catch (error) {
+      log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#background
+  }
+
+  async #joinAll(): Promise<void> {
+    const { artifacts, config, log } = this.#parts
+    const candidates: Candidate[] = []
+    for await (const state of artifacts.list(error => log.error({ err: error }, 'a corrupt artifact state is left alone'))) {
+      this.#stop.signal.throwIfAborted()
+      try {
+        const candidate = await this.#candidate(state)
+        if (candidate) candidates.push(candidate)
+      } catch (error) {
+        log.error({ err: error, manifest: state.manifestDigest }, 'an artifact cannot be seeded')
+      }
+    }
+    if (config.noSeedVerify) for (const candidate of candidates) await this.#join(candidate)
+    else await this.#verifyAndJoin(candidates)
+    const seeding = [...this.#parts.swarm.joined.values()].filter(each => each.seeding).length
+    log.info({ seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' }, 'seeding')
+    for (const { manifestDigest, reason } of this.#heldBack.values()) log.info({ manifest: manifestDigest, reason }, 'held back')
+  }
+
+  /** undefined for an artifact that is held back or not whole. */
+  async #candidate(state: ArtifactState): Promise<Candidate | undefined> {
+    const { store, torrents, config, log } = this.#parts
+    const { manifestDigest } = state
+    const reason = heldBackReason(state, config)
+    if (reason !== undefined) {
+      this.#heldBack.set(manifestDigest, { manifestDigest, reason })
+      return undefined
+    }
+    this.#heldBack.delete(manifestDigest)
+    const torrent = await torrents.of(manifestDigest)
+    if (torrent === undefined) return undefined
+    for (const { digest, length } of torrent.files) {
+      if ((await store.stat(digest))?.sizeBytes === length) continue
+      log.info({ manifest: manifestDigest, missing: digest }, 'an artifact is not complete and not seeded')
+      return undefined
+    }
+    return { state, torrent }
+  }
+
+  async #verifyAndJoin(candidates: readonly Candidate[]): Promise<void> {
+    const { log } = this.#parts
+    const distinct = new Map(candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const)))
+    const bytesTotal = [...distinct.values()].reduce((sum, bytes) => sum + bytes, 0)
+    let artifactsDone = 0
+    let bytesDone = 0
+    const publish = (): void => {
+      this.#progress = { artifactsDone, artifactsTotal: candidates.length, bytesDone, bytesTotal }
+    }
+    publish()
+    const timer = setInterval(() => log.info(this.#progress, 'verifying what will be seeded'), LOG_EVERY_MS)
+    const queue = [...candidates]
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        if (await this.#isSound(next, bytes => { bytesDone += bytes; publish() })) await this.#join(next)
+        artifactsDone++
+        publish()
+      }
+    }
+    try {
+      await Promise.all(Array.from({ length: PARALLEL_BLOBS }, work))
+    } finally {
+      clearInterval(timer)
+      this.#progress = undefined
+      this.#checked.clear()
+    }
+  }
+
+  /** Re-hashes the blobs of an artifact, each blob once however many artifacts share it. */
+  async #isSound({ state, torrent }: Candidate, advance: (bytes: number) => void): Promise<boolean> {
+    const { store, log } = this.#parts
+    let sound = true
+    for (const { digest, length } of torrent.files) {
+      this.#stop.signal.throwIfAborted()
+      let check = this.#checked.get(digest)
+      if (check === undefined) {
+        check = store.verify(digest, { signal: this.#stop.signal }).then(({ status }) => status)
+        this.#checked.set(digest, check)
+        check.then(() => advance(length), () => undefined)
+      }
+      try {
+        const status = await check
+        if (status === 'ok') continue
+        log.error({ manifest: state.manifestDigest, blob: digest, status }, 'a blob is corrupt or gone: moved to quarantine, its artifact is not announced; ensure can heal it')
+      } catch (error) {
+        this.#stop.signal.throwIfAborted()
+        log.error({ err: error, manifest: state.manifestDigest, blob: digest }, 'a blob cannot be read: its artifact is not announced')
+      }
+      sound = false
+    }
+    return sound
+  }
+
+  async #join({ state, torrent }: Candidate): Promise<void> {
+    const { swarm, torrents, log } = this.#parts
+    if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
+    try {
+      const layers = await torrents.layersOf(torrent, state, this.#stop.signal)
+      await swarm.join(torrent, { layers, hints: state.hints, seedOnly: true, upload: true })
+    } catch (error) {
+      log.error({ err: error, manifest: torrent.manifestDigest }, 'an artifact cannot be seeded')
+    }
+  }
+}
