@@ -21,10 +21,12 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
 
 /** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */
 export function describe(job: Job, perSecond: number | undefined): string {
-  const parts = [`${job.state === 'waiting' ? 'waiting' : VERBS[job.kind]} ${job.as ?? job.target ?? job.ref}:`]
+  const verb = job.state === 'waiting' ? 'waiting:' : VERBS[job.kind]
+  const parts = [`${verb} ${job.as ?? job.target ?? job.ref}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
   if (bytesDone !== undefined && bytesTotal !== undefined && bytesTotal > 0) {
-    parts.push(`${Math.floor((100 * bytesDone) / bytesTotal)}%`, `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
+    parts.push(`${Math.floor((100 * bytesDone) / bytesTotal)}%`)
+    parts.push(`${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
   }
   if (filesDone !== undefined && filesTotal !== undefined) parts.push(`${filesDone}/${count(filesTotal, unitOf(job))}`)
   parts.push(...liveParts(job, perSecond))
@@ -38,7 +40,8 @@ function liveParts(job: Job, perSecond: number | undefined): string[] {
   const rate = job.rateBytesPerSecond ?? perSecond
   if (rate !== undefined && rate > 0) {
     parts.push(`${formatBytes(Math.round(rate))}/s`)
-    if (job.bytesTotal !== undefined) parts.push(`${formatSeconds((job.bytesTotal - (job.bytesDone ?? 0)) / rate)} left`)
+    const { bytesDone = 0, bytesTotal } = job
+    if (bytesTotal !== undefined) parts.push(`${formatSeconds((bytesTotal - bytesDone) / rate)} left`)
   }
   if (job.peers !== undefined) parts.push(count(job.peers, 'peer'))
   if (job.sources !== undefined) parts.push(count(job.sources, 'source'))

@@ -14,8 +14,7 @@ export interface Report {
 
 const HINTS: Readonly<Record<string, string>> = {
   E_UNKNOWN_REF: 'svc ls shows what is there',
-  E_NOT_IMPLEMENTED: 'set [swarm] enabled = true in config.toml and restart svcd',
-  E_NOT_ANCHORED: 'add --trust-catalog to trust the catalog\'s own record instead',
+  E_NOT_ANCHORED: "add --trust-catalog to trust the catalog's own record instead",
   E_VERIFY_FAILED: 'svc pull REF fetches what is missing from the swarm',
   E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'
 }
@@ -37,6 +36,8 @@ export function reportOf(error: unknown): Report {
   return { exitCode: EXIT.failed, code: 'E_FAILED', message, candidates: [] }
 }
 
+const MAX_SHOWN = 20
+
 /** `svc: <message>`, the candidates, a hint; or the error envelope on one line. */
 export function formatReport(report: Report, json: boolean): string {
   if (json) {
@@ -44,8 +45,9 @@ export function formatReport(report: Report, json: boolean): string {
     return `${JSON.stringify({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
   }
   const lines = [`svc: ${report.message}`]
-  if (report.candidates.length > 0) lines.push('  known:', ...report.candidates.slice(0, 20).map((text) => `    ${text}`))
-  if (report.candidates.length > 20) lines.push(`    … and ${report.candidates.length - 20} more`)
+  const { candidates } = report
+  if (candidates.length > 0) lines.push('  known:', ...candidates.slice(0, MAX_SHOWN).map((text) => `    ${text}`))
+  if (candidates.length > MAX_SHOWN) lines.push(`    … and ${candidates.length - MAX_SHOWN} more`)
   if (report.hint !== undefined) lines.push(`  hint: ${report.hint}`)
   return `${lines.map(printable).join('\n')}\n`
 }

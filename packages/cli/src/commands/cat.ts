@@ -22,7 +22,7 @@ async function blobOf(session: Session, target: string): Promise<{ digest: strin
   if (digest !== undefined) return { digest, binary: false }
   const hash = target.indexOf('#')
   const wanted = hash < 0 ? undefined : target.slice(hash + 1)
-  const result = await session.client.open(canonicalRef(hash < 0 ? target : target.slice(0, hash)))
+  const result = await session.client.open(await canonicalRef(session, hash < 0 ? target : target.slice(0, hash)))
   if (wanted === 'manifest') return { digest: result.manifestDigest, binary: false }
   const files = namedFiles(result)
   const found = wanted === undefined ? files.filter(isWeights) : files.filter((file) => file.name === wanted)

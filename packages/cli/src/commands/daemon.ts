@@ -62,7 +62,7 @@ export async function swarm(session: Session): Promise<void> {
 
 /** `svc share REF`: what the other side needs. */
 export async function share(session: Session, text: string): Promise<void> {
-  const shared = await session.client.share(canonicalRef(text))
+  const shared = await session.client.share(await canonicalRef(session, text))
   if (session.json) return session.document(shared)
   if (session.quiet) return session.print(shared.command)
   const rows = [

@@ -61,7 +61,8 @@ export interface BtOptions extends ImportOptions {
 /** `svc import bt MAGNET|INFOHASH --pin DIGEST …` */
 export async function importBt(session: Session, source: string, options: BtOptions): Promise<void> {
   if (options.pin === undefined) {
-    throw usage('a magnet or infohash alone says nothing about the model', 'add --pin sha256:<hex>, the manifest digest from the publisher')
+    const hint = 'add --pin sha256:<hex>, the manifest digest; svc share prints it on the other side'
+    throw usage('a magnet or infohash alone does not say which model it must be', hint)
   }
   const hex = /^[0-9a-f]{64}$/.test(source) ? `btmh:1220${source}` : source
   const job = await session.client.importBt({

@@ -16,9 +16,8 @@ export async function ls(session: Session, text: string | undefined): Promise<vo
     return
   }
   if (namespaces.length === 0) {
-    return session.note(
-      text === undefined ? 'nothing here yet; import with: svc import local PATH --as ns/name' : `nothing matches ${text}`
-    )
+    const empty = 'nothing here yet; import with: svc import local PATH --as ns/name'
+    return session.note(text === undefined ? empty : `nothing matches ${text}`)
   }
   const rows = namespaces.map(({ ns, name, quants, indexPresent }) => {
     const own = tags.filter(({ repo }) => repo === `${ns}/${name}`).map(({ tag }) => tag)

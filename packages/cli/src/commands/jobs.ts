@@ -8,7 +8,11 @@ import type { Session } from '../session.ts'
 import { printImport } from './imports.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id takes the newest that runs. */
-export async function jobs(session: Session, id: string | undefined, options: { readonly follow?: boolean }): Promise<void> {
+export async function jobs(
+  session: Session,
+  id: string | undefined,
+  options: { readonly follow?: boolean }
+): Promise<void> {
   if (id === undefined && options.follow !== true) return listJobs(session)
   const job = id === undefined ? await newestRunning(session) : await session.client.job(id)
   if (options.follow === true && !isTerminal(job)) return finishJob(session, await follow(session, job))
@@ -33,7 +37,8 @@ async function listJobs(session: Session): Promise<void> {
 
 function amount(job: Job): string {
   const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0}/${job.filesTotal}`
-  const bytes = job.bytesTotal === undefined ? '' : `${formatBytes(job.bytesDone ?? 0)} of ${formatBytes(job.bytesTotal)}`
+  const { bytesDone = 0, bytesTotal } = job
+  const bytes = bytesTotal === undefined ? '' : `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`
   return [files, bytes].filter((text) => text !== '').join('  ')
 }
 
@@ -66,7 +71,7 @@ function finishJob(session: Session, job: Job): void {
 
 /** `svc pull REF`: ensure, with progress. */
 export async function pull(session: Session, text: string): Promise<void> {
-  const ref = canonicalRef(text)
+  const ref = await canonicalRef(session, text)
   const job = await follow(session, await session.client.ensure({ ref }))
   if (session.json) return
   session.print(job.ref)
@@ -75,7 +80,7 @@ export async function pull(session: Session, text: string): Promise<void> {
 
 /** `svc verify [REF|DIGEST|all]` */
 export async function verify(session: Session, text: string | undefined): Promise<void> {
-  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? canonicalRef(text))
+  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? await canonicalRef(session, text))
   const started = await session.client.verify({ target })
   try {
     const job = await follow(session, started)

@@ -8,7 +8,7 @@ import { showRepo } from './inventory.ts'
 
 /** `svc resolve REF` */
 export async function resolve(session: Session, text: string): Promise<void> {
-  const result = await session.client.resolve(canonicalRef(text))
+  const result = await session.client.resolve(await canonicalRef(session, text))
   if (session.json) return session.document(result)
   if (session.quiet) return session.print(result.manifestDigest)
   session.print(`ref       ${result.ref}`)
@@ -21,16 +21,17 @@ export async function resolve(session: Session, text: string): Promise<void> {
 export async function show(session: Session, text: string): Promise<void> {
   const repo = asRepo(text)
   if (repo !== undefined) return showRepo(session, repo)
-  const result = await session.client.open(canonicalRef(text))
+  const result = await session.client.open(await canonicalRef(session, text))
   const annotations = await readAnnotations(session.client, result)
   if (session.json) return session.document({ ...result, annotations })
 
   session.print(shortRef(result.ref))
-  session.print(`  manifest  ${result.manifestDigest}`)
-  for (const [key, label] of LABELS) if (annotations[key] !== undefined) session.print(`  ${label}  ${annotations[key]}`)
   const files = namedFiles(result)
   const sizeBytes = files.reduce((sum, file) => sum + file.size, 0)
-  session.print(`  files     ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
+  const facts: string[][] = [['  manifest', result.manifestDigest]]
+  for (const [key, label] of LABELS) if (annotations[key] !== undefined) facts.push([`  ${label}`, annotations[key]])
+  facts.push(['  files', `${files.length}, ${formatBytes(sizeBytes)}`])
+  for (const line of formatTable(facts)) session.print(line)
   if (!session.quiet) {
     const rows = files.map((file) => [
       `    ${file.name}`,
@@ -42,15 +43,15 @@ export async function show(session: Session, text: string): Promise<void> {
   }
   const missing = result.missing ?? []
   if (missing.length > 0) {
-    session.print(`  missing   ${count(missing.length, 'blob')}; fetch with: svc pull ${shortRef(result.ref)}`)
+    session.print(`  missing ${count(missing.length, 'blob')}; fetch with: svc pull ${shortRef(result.ref)}`)
     for (const digest of missing) session.print(`    ${digest}`)
   }
 }
 
 const LABELS = [
-  ['svc.hf.repo', 'hub repo '],
-  ['svc.hf.revision', 'revision '],
-  ['svc.license', 'license  ']
+  ['svc.hf.repo', 'hub repo'],
+  ['svc.hf.revision', 'revision'],
+  ['svc.license', 'license']
 ] as const
 
 /** The manifest's own files; the index and manifest blobs, which are listed too, have no name. */
@@ -72,7 +73,7 @@ export const isWeights = (file: OpenFile): boolean => file.kind === 'weights.ggu
 
 /** `svc path REF`: where the weights are, to hand to a program. */
 export async function path(session: Session, text: string, options: { readonly all?: boolean }): Promise<void> {
-  const result = await session.client.open(canonicalRef(text))
+  const result = await session.client.open(await canonicalRef(session, text))
   const weights = namedFiles(result).filter(isWeights)
   if (weights.length === 0 || result.missing !== undefined) {
     throw new CliError(EXIT.notFound, `${shortRef(result.ref)} is not complete here`, {
@@ -81,7 +82,9 @@ export async function path(session: Session, text: string, options: { readonly a
       hint: `fetch what is missing with: svc pull ${shortRef(result.ref)}`
     })
   }
-  if (session.json) return session.document(weights.map(({ name, kind, path, size }) => ({ name, kind, path, size })))
+  if (session.json) {
+    return session.document(weights.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
+  }
   const split = weights.length > 1 && weights.every((file) => file.kind === 'weights.gguf' && file.part !== undefined)
   if (split && options.all !== true) {
     const first = weights.reduce((a, b) => (b.part! < a.part! ? b : a))

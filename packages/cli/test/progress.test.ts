@@ -1,0 +1,59 @@
+import type { Job } from '@svc/client'
+import { expect, it } from 'vitest'
+import { formatBytes, formatSeconds, formatTable } from '../src/format.ts'
+import { printable } from '../src/printable.ts'
+import { describe as describeJob, lineProgress } from '../src/progress.ts'
+
+const job = (more: Partial<Job>): Job => ({
+  id: 'a',
+  kind: 'import-local',
+  ref: 'acme/tiny',
+  as: 'acme/tiny',
+  state: 'fetching',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  ...more
+})
+
+it('describes a snapshot in one line', () => {
+  expect(describeJob(job({ bytesDone: 1 << 20, bytesTotal: 4 << 20, filesDone: 1, filesTotal: 2 }), 1 << 20)).toBe(
+    'importing acme/tiny 25% 1.0 MiB of 4.0 MiB 1/2 files 1.0 MiB/s 3s left'
+  )
+  expect(describeJob(job({ kind: 'verify', target: 'all', as: undefined as never, state: 'waiting' }), undefined)).toBe(
+    'waiting: all'
+  )
+  expect(describeJob(job({ kind: 'ensure', peers: 1, sources: 2, message: 'm' }), undefined)).toContain(
+    '1 peer 2 sources (m)'
+  )
+})
+
+it('writes a plain line every few seconds at most, and at once when the state changes', () => {
+  const lines: string[] = []
+  let nowMs = 0
+  const progress = lineProgress((line) => lines.push(line), 5000, () => nowMs)
+  for (; nowMs <= 11_000; nowMs += 100) progress.update(job({ bytesDone: nowMs, bytesTotal: 100_000 }))
+  expect(lines).toHaveLength(3)
+  progress.update(job({ state: 'fetching', bytesDone: 12_000, bytesTotal: 100_000, message: 'waiting for the hub' }))
+  expect(lines).toHaveLength(4)
+  progress.update(job({ state: 'done' }))
+  expect(lines).toHaveLength(4)
+  for (const line of lines) expect(line).not.toMatch(/[\u0000-\u001f]/)
+})
+
+it.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.0 KiB'],
+  [5 * 2 ** 30, '5.0 GiB'],
+  [300 * 2 ** 20, '300 MiB']
+])('%d bytes are %s', (bytes, text) => expect(formatBytes(bytes)).toBe(text))
+
+it.each([
+  [0.4, '0s'],
+  [65, '1m 05s'],
+  [3725, '1h 02m']
+])('%d s are %s', (seconds, text) => expect(formatSeconds(seconds)).toBe(text))
+
+it('lines tables up, and keeps control characters from the terminal', () => {
+  expect(formatTable([['a', 'bb'], ['ccc', '']])).toEqual(['a    bb', 'ccc'])
+  expect(printable('a\u001b[31m\u202eb\n')).toBe('a\ufffd[31m\ufffdb\ufffd')
+})

@@ -1,0 +1,164 @@
+import { mkdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeModelFolder } from '@svc/testkit/models'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type LiveDaemon, startDaemon, svc } from './support.ts'
+
+let daemon: LiveDaemon
+const run = (...args: string[]) => svc(args, { socketPath: daemon.socketPath, cwd: daemon.folder })
+
+beforeAll(async () => {
+  daemon = await startDaemon()
+  makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0', q4_k_m: 'Q4_K', q4_0: 'Q4_0' } })
+  const imported = await run('import', 'local', 'Tiny', '--as', 'acme/tiny')
+  expect(imported).toMatchObject({ code: 0, stdout: 'acme/tiny:bf16\nacme/tiny:q4_0\nacme/tiny:q4_k_m\nacme/tiny:q8_0\n' })
+}, 60_000)
+afterAll(() => daemon?.stop())
+
+describe('svc, against the real daemon', () => {
+  it('lists', async () => {
+    const [plain, json, quiet, none] = await Promise.all([
+      run('ls'),
+      run('ls', '--json'),
+      run('ls', '-q'),
+      run('ls', 'nothing')
+    ])
+    expect(plain.stdout).toMatch(/^MODEL +QUANTS\nacme\/tiny +bf16, q4_0, q4_k_m, q8_0\n$/)
+    expect(JSON.parse(json.stdout).namespaces[0]).toMatchObject({ ns: 'acme', name: 'tiny', indexPresent: true })
+    expect(quiet.stdout.split('\n')[0]).toBe('acme/tiny:bf16')
+    expect(none).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it('shows, resolves and gives the path of the weights, by prefix too', async () => {
+    const [show, repo, path, resolved, both] = await Promise.all([
+      run('show', 'acme/tiny:q8', '--json'),
+      run('show', 'Acme/Tiny'),
+      run('path', 'svc:///acme/tiny:q8_0'),
+      run('resolve', 'acme/tiny:q8_0', '--json'),
+      run('path', 'acme/tiny:bf16', '--json')
+    ])
+    const shown = JSON.parse(show.stdout)
+    expect(shown.annotations['svc.license']).toBe('MIT')
+    expect(shown.manifestDigest).toBe(JSON.parse(resolved.stdout).manifestDigest)
+    expect(repo.stdout).toContain('acme/tiny:q4_k_m\n')
+    const file = path.stdout.trim()
+    expect(readFileSync(file).equals(readFileSync(join(daemon.folder, 'Tiny/tiny-q8_0.gguf')))).toBe(true)
+    expect(JSON.parse(both.stdout)[0]).toMatchObject({ name: 'model.safetensors', kind: 'weights.safetensors' })
+  })
+
+  it('prints bytes: whole, ranges, by name, by digest', async () => {
+    const whole = readFileSync(join(daemon.folder, 'Tiny/tiny-q8_0.gguf')).toString('latin1')
+    const [all, first, last, tail, named, manifest] = await Promise.all([
+      run('cat', 'acme/tiny:q8_0'),
+      run('cat', 'acme/tiny:q8_0', '--range', '0-3'),
+      run('cat', 'acme/tiny:q8_0', '--range', '-5'),
+      run('cat', 'acme/tiny:q8_0', '--range', `${whole.length - 7}-`),
+      run('cat', 'acme/tiny:q8_0#chat_template.jinja'),
+      run('cat', 'acme/tiny:q8_0#manifest')
+    ])
+    expect(all.stdout === whole).toBe(true)
+    expect(first.stdout).toBe('GGUF')
+    expect(last.stdout).toBe(whole.slice(-5))
+    expect(tail.stdout).toBe(whole.slice(-7))
+    expect(named.stdout).toBe(readFileSync(join(daemon.folder, 'Tiny/chat_template.jinja'), 'latin1'))
+    const { files } = JSON.parse(manifest.stdout) as { files: { digest: string; name: string }[] }
+    const digest = files.find(({ name }) => name === 'chat_template.jinja')!.digest
+    expect((await run('cat', digest)).stdout).toBe(named.stdout)
+  })
+
+  it('pulls what is complete, verifies, and shows jobs', async () => {
+    const [pull, verify, one] = await Promise.all([
+      run('pull', 'acme/tiny:bf16', '--json'),
+      run('verify', '--json', '--quiet'),
+      run('verify', 'acme/tiny:bf16')
+    ])
+    expect(JSON.parse(pull.stdout.trim().split('\n').at(-1)!)).toMatchObject({ kind: 'ensure', state: 'done' })
+    expect(JSON.parse(verify.stdout)).toMatchObject({ target: 'all', state: 'done', verify: {} })
+    expect(one.code).toBe(0)
+    const { jobs } = JSON.parse((await run('jobs', '--json')).stdout)
+    const [job, followed] = await Promise.all([
+      run('jobs', jobs[0].id, '--json'),
+      run('jobs', jobs[0].id, '--follow', '--json')
+    ])
+    expect(JSON.parse(job.stdout)).toEqual(jobs[0])
+    expect(JSON.parse(followed.stdout)).toEqual(jobs[0])
+  })
+
+  it('tells about the daemon', async () => {
+    const [status, swarm] = await Promise.all([run('status', '--json'), run('swarm', '--json')])
+    expect(JSON.parse(status.stdout)).toMatchObject({ root: join(daemon.folder, 'root'), jobs: { failed: 0 } })
+    expect(JSON.parse(swarm.stdout)).toHaveProperty('enabled')
+  })
+
+  it.each([
+    [['resolve', 'acme/tiny:q9'], 3, 'E_NO_MEMBER'],
+    [['resolve', 'acme/tiny:q4'], 2, 'E_AMBIGUOUS_SELECTOR'],
+    [['resolve', 'acme/none:q8_0'], 3, 'E_UNKNOWN_REF'],
+    [['resolve', 'acme/tiny'], 2, 'E_PARSE'],
+    [['resolve', `acme/tiny:q8_0@sha256:${'0'.repeat(64)}`], 5, 'E_PIN_MISMATCH'],
+    [['show', 'acme/none'], 3, 'E_UNKNOWN_REF'],
+    [['cat', 'acme/tiny:q8_0#none'], 3, 'E_NOT_FOUND'],
+    [['cat', 'acme/tiny:q8_0', '--range', '99999999-'], 2, 'E_RANGE_INVALID'],
+    [['cat', 'acme/tiny:q8_0', '--range', 'x'], 2, 'E_USAGE'],
+    [['cat', '0'.repeat(64)], 3, 'E_NOT_FOUND'],
+    [['jobs', 'abc'], 3, 'E_NOT_FOUND'],
+    [['import', 'local', 'Tiny'], 2, 'E_USAGE'],
+    [['import', 'local', 'Absent', '--as', 'a/b'], 2, 'E_BAD_REQUEST'],
+    [['import', 'bt', 'btmh:1220'], 2, 'E_USAGE']
+  ])('svc %j exits %d with %s', async (args, code, errorCode) => {
+    const ran = await run(...args, '--json')
+    expect(ran).toMatchObject({ code, stdout: '' })
+    expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
+  })
+
+  it('a wrong selector lists what is there, in the words to type', async () => {
+    const { error } = JSON.parse((await run('path', 'acme/tiny', '--json')).stderr)
+    expect(error.candidates).toEqual(['acme/tiny:bf16', 'acme/tiny:q4_0', 'acme/tiny:q4_k_m', 'acme/tiny:q8_0'])
+  })
+
+  it('an import without weights fails as a job does', async () => {
+    mkdirSync(join(daemon.folder, 'docs'))
+    makeModelFolder(join(daemon.folder, 'docs'), { ggufs: {}, files: { 'model.safetensors': undefined } })
+    const ran = await run('import', 'local', 'docs', '--as', 'acme/docs')
+    expect(ran).toMatchObject({ code: 1, stdout: '' })
+    expect(ran.stderr).toMatch(/^svc: /m)
+    expect(ran.stderr).not.toMatch(/^\s+at /m)
+    expect(ran.stderr).not.toContain('\u001b')
+  })
+
+  it('a detached import prints its job', async () => {
+    const ran = await run('import', 'local', 'Tiny', '--as', 'acme/again', '--detach')
+    expect(ran.code).toBe(0)
+    const followed = await run('jobs', ran.stdout.trim(), '--follow', '--json', '--quiet')
+    expect(JSON.parse(followed.stdout)).toMatchObject({ kind: 'import-local', as: 'acme/again', state: 'done' })
+    expect(statSync(daemon.socketPath).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('svc, without a daemon', () => {
+  const alone = (...args: string[]) => svc(args, { socketPath: join(daemon.folder, 'none.sock') })
+
+  it('says so', async () => {
+    const ran = await alone('ls', '--json')
+    expect(ran).toMatchObject({ code: 4, stdout: '' })
+    expect(JSON.parse(ran.stderr).error.code).toBe('E_UNREACHABLE')
+  })
+
+  it('helps, and refuses what it does not know', async () => {
+    const [help, version, unknown, option, nothing] = await Promise.all([
+      alone('--help'),
+      alone('--version'),
+      alone('sl'),
+      alone('ls', '--colour'),
+      alone()
+    ])
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toContain('Exit codes:')
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    for (const ran of [unknown, option]) {
+      expect(ran.code).toBe(2)
+      expect(ran.stderr).toMatch(/^svc: /)
+    }
+    expect(nothing.code).toBe(2)
+  })
+})
