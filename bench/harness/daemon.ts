@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Api } from './api.ts'
+import { cpuSecondsOf, memoryOf } from './process-facts.ts'
+
+const START_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 10_000
+const MAIN = new URL('../../packages/daemon/', import.meta.url).pathname
+
+/** A daemon process of its own, as a user starts it. */
+export class BenchDaemon {
+  readonly api: Api
+  readonly root: string
+  /** From its start to its first answer. */
+  readonly startSeconds: number
+  readonly #process: ChildProcess
+
+  constructor(child: ChildProcess, api: Api, root: string, startSeconds: number) {
+    this.#process = child
+    this.api = api
+    this.root = root
+    this.startSeconds = startSeconds
+  }
+
+  get pid(): number {
+    return this.#process.pid!
+  }
+
+  cpuSeconds(): number {
+    return cpuSecondsOf(this.pid)
+  }
+
+  memory(): ReturnType<typeof memoryOf> {
+    return memoryOf(this.pid)
+  }
+
+  async stop(): Promise<void> {
+    this.api.close()
+    await end(this.#process)
+  }
+}
+
+export interface DaemonOptions {
+  /** The store's folder; socket and configuration are put beside it. */
+  readonly root: string
+  /** The configuration file. Without it the swarm is off. */
+  readonly config?: string
+  /** What counts as the first answer. */
+  readonly probe?: string
+  /** More flags of node, e.g. `--cpu-prof`. */
+  readonly nodeFlags?: readonly string[]
+}
+
+/** Starts daemons, built or from their sources; ends what is left over. */
+export class DaemonLauncher {
+  readonly #source: boolean
+  readonly #nodeFlags: readonly string[]
+  readonly #running = new Set<ChildProcess>()
+
+  constructor({ source, nodeFlags = [] }: { readonly source: boolean; readonly nodeFlags?: readonly string[] }) {
+    this.#source = source
+    this.#nodeFlags = nodeFlags
+  }
+
+  async start({ root, config = '[swarm]\nenabled = false\n', probe = '/v1/jobs', nodeFlags = [] }: DaemonOptions): Promise<BenchDaemon> {
+    const configPath = `${root}.toml`
+    const socketPath = `${root}.sock`
+    writeFileSync(configPath, config, { mode: 0o600 })
+    const main = this.#source ? ['--conditions=svc-source', join(MAIN, 'src/main.ts')] : [join(MAIN, 'dist/main.js')]
+    const flags = ['--root', root, '--config', configPath, '--log-level', 'error']
+    const begun = performance.now()
+    const child = spawn(process.execPath, [...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, SVC_SOCKET: socketPath }
+    })
+    this.#running.add(child)
+    child.once('exit', () => this.#running.delete(child))
+    const api = new Api(socketPath)
+    for (;;) {
+      try {
+        await api.get(probe)
+        return new BenchDaemon(child, api, root, (performance.now() - begun) / 1000)
+      } catch (error) {
+        const late = performance.now() - begun > START_TIMEOUT_MS
+        if (late || child.exitCode !== null || !isAbsent(error)) {
+          child.kill('SIGKILL')
+          throw new Error('the daemon did not start', { cause: error })
+        }
+        await delay(5)
+      }
+    }
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#running].map(end))
+  }
+}
+
+const isAbsent = (error: unknown): boolean => ['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+/** SIGTERM, and SIGKILL when that does not help. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await gone
+  clearTimeout(timer)
+}

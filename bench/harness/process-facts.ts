@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+
+const TICKS_PER_SECOND = 100
+
+/** User and system time of a running process and its threads. @throws when it is gone */
+export function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  // the name in parentheses may hold spaces
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** Resident memory now and at its highest, in bytes. Pages of files and of tmpfs that are mapped count, page cache does not. */
+export function memoryOf(pid: number): { readonly rssBytes: number; readonly peakBytes: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
+  return { rssBytes: field('VmRSS'), peakBytes: field('VmHWM') }
+}
+
+export function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').filter(Boolean).map(Number)
+}

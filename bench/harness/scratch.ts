@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A temporary folder for one row. */
+export class Scratch {
+  readonly path: string
+  #count = 0
+
+  constructor(parent: string) {
+    this.path = mkdtempSync(join(parent, 'svc-bench-'))
+  }
+
+  /** A new empty folder in it. */
+  async folder(): Promise<string> {
+    const path = join(this.path, String(this.#count++))
+    await mkdir(path, { mode: 0o700 })
+    return path
+  }
+
+  /** Removes one of its folders. */
+  async drop(path: string): Promise<void> {
+    if (!path.startsWith(`${this.path}/`)) throw new RangeError(`${path} is not in ${this.path}`)
+    await rm(path, { recursive: true, force: true })
+  }
+
+  /** Removes everything; synchronous, as it also runs when the process is told to end. */
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true })
+  }
+}

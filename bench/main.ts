@@ -1,0 +1,118 @@
+// Measurements side by side with other programs: `pnpm bench -- [flags] [row …]`.
+import { spawn } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { parseArgs } from 'node:util'
+import { DaemonLauncher } from './harness/daemon.ts'
+import { PROFILES, type Profile } from './harness/profile.ts'
+import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
+import type { Row } from './harness/row.ts'
+import { Scratch } from './harness/scratch.ts'
+import { blobRow } from './rows/blob.ts'
+import { cliRow } from './rows/cli.ts'
+import { hubRow } from './rows/hub.ts'
+import { importManyRow } from './rows/import-many.ts'
+import { importMemoryRow } from './rows/import-memory.ts'
+import { importRow } from './rows/import.ts'
+import { resolveRow } from './rows/resolve.ts'
+import { startRow } from './rows/start.ts'
+import { verifyRow } from './rows/verify.ts'
+
+const ROWS: readonly Row[] = [importRow, importMemoryRow, importManyRow, verifyRow, blobRow, resolveRow, startRow, cliRow, hubRow]
+const SWARM = new URL('./swarm.ts', import.meta.url).pathname
+
+const HELP = `pnpm bench -- [flags] [row …]
+
+rows (default: all but swarm)
+${ROWS.map(({ name, summary }) => `  ${name.padEnd(14)}${summary}`).join('\n')}
+  swarm         the swarm engine against libtorrent (its own program: bench/swarm.ts)
+
+flags
+  --quick         smaller sizes, three rounds
+  --smoke         tiny sizes, one round: shows that the rows run, measures nothing
+  --runs N        rounds
+  --dir FOLDER    where data is put meanwhile (default /dev/shm, else the system's temporary folder)
+  --source        the daemon from its sources, without a build
+  --json FILE     the table as data, too
+`
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean' },
+    smoke: { type: 'boolean' },
+    runs: { type: 'string' },
+    dir: { type: 'string' },
+    source: { type: 'boolean' },
+    json: { type: 'string' },
+    help: { type: 'boolean', short: 'h' }
+  }
+})
+
+const fail = (message: string): never => {
+  process.stderr.write(`${message}\ntry: pnpm bench -- --help\n`)
+  process.exit(2)
+}
+
+async function main(): Promise<void> {
+  if (values.help) return void process.stdout.write(HELP)
+  const wanted = positionals.filter(word => word !== '--')
+  const unknown = wanted.find(name => name !== 'swarm' && !ROWS.some(row => row.name === name))
+  if (unknown !== undefined) fail(`there is no row ${JSON.stringify(unknown)}`)
+  const runs = values.runs === undefined ? undefined : Number(values.runs)
+  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 1 && runs <= 100)) fail('--runs takes a number from 1 to 100')
+  const base: Profile = PROFILES[values.smoke ? 'smoke' : values.quick ? 'quick' : 'full']
+  const profile = runs === undefined ? base : { ...base, runs, shortRuns: runs }
+  const parent = values.dir ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+
+  const facts = machineFacts(parent)
+  process.stdout.write(`${facts.join('\n')}\n\n`)
+  const daemons = new DaemonLauncher({ source: values.source ?? false })
+  const reports: RowReport[] = []
+  for (const row of ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+    reports.push(await runRow(row, parent, profile, daemons))
+  }
+  if (reports.length > 0) process.stdout.write(`${formatTable(reports)}\n`)
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ facts, reports }, null, 2)}\n`)
+  if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
+  if (wanted.includes('swarm')) await runSwarm()
+}
+
+async function runRow(row: Row, parent: string, profile: Profile, daemons: DaemonLauncher): Promise<RowReport> {
+  const scratch = new Scratch(parent)
+  const remove = (): void => scratch.remove()
+  process.once('exit', remove)
+  try {
+    const say = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`${row.name}: ${text}\n`))
+    return { row: row.name, lines: await row.run({ profile, scratch, daemons, say }) }
+  } catch (error) {
+    process.stderr.write(`${row.name}: ${(error as Error).stack}\n`)
+    return { row: row.name, lines: [], error: (error as Error).message }
+  } finally {
+    await daemons.stopAll()
+    remove()
+    process.off('exit', remove)
+  }
+}
+
+async function runSwarm(): Promise<void> {
+  if (!existsSync(SWARM)) throw new Error('bench/swarm.ts is not there')
+  const [sizeMiB, runs] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
+  const child = spawn(process.execPath, ['--conditions=svc-source', SWARM, String(sizeMiB), values.runs ?? String(runs)], { stdio: 'inherit' })
+  await new Promise<void>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', code => {
+      if (code !== 0) process.exitCode = 1
+      resolve()
+    })
+  })
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // the folders go in the `exit` handlers; daemons notice by the signal that the terminal sends them, too
+    process.exit(130)
+  })
+}
+
+await main()

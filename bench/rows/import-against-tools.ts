@@ -1,0 +1,65 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { timeCommand, type Timed } from '../harness/command.ts'
+import { interleave, median } from '../harness/measure.ts'
+import { writeSafetensors } from '../harness/model-files.ts'
+import { formatRate, formatSeconds } from '../harness/report.ts'
+import type { Bench, Line } from '../harness/row.ts'
+
+export interface Comparison {
+  readonly what: string
+  /** Folder of the files, all of it imported. */
+  readonly folder: string
+  readonly sizeBytes: number
+  readonly note?: string
+}
+
+const WARM_UP_BYTES = 12 << 20
+
+/**
+ * Imports a folder through a fresh daemon each round (warmed up by one small import), in turn with `openssl dgst` over the same files
+ * and with `cp` and `sync` of them, and compares with the slower of the two.
+ */
+export async function compareImport({ scratch, daemons, profile, say }: Bench, { what, folder, sizeBytes, note }: Comparison): Promise<Line> {
+  const warmUp = await scratch.folder()
+  writeSafetensors(warmUp, 'model.safetensors', WARM_UP_BYTES)
+  const rounds = await interleave<Timed, 'svc' | 'openssl' | 'copy'>(profile.runs, {
+    openssl: () => timeCommand('find "$1" -type f -exec openssl dgst -sha256 {} +', [folder]),
+    copy: async () => {
+      const target = await scratch.folder()
+      // each file is synced, as the store's are
+      const time = await timeCommand('cp -r "$1" "$2"; find "$2" -type f -exec sync {} +', [folder, join(target, 'copy')])
+      await scratch.drop(target)
+      return time
+    },
+    svc: async round => {
+      const place = await scratch.folder()
+      mkdirSync(join(place, 'root'), { mode: 0o700 })
+      const daemon = await daemons.start({ root: join(place, 'root') })
+      try {
+        await daemon.api.job('/v1/import/local', { paths: [warmUp], as: 'bench/warm' })
+        const before = daemon.cpuSeconds()
+        const { seconds } = await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
+        say(`${what}, round ${round + 1}: ${formatSeconds(seconds)}`)
+        return { seconds, cpuSeconds: daemon.cpuSeconds() - before }
+      } finally {
+        await daemon.stop()
+        await scratch.drop(place)
+      }
+    }
+  })
+  await scratch.drop(warmUp)
+  const seconds = (name: keyof typeof rounds): number => median(rounds[name].map(time => time.seconds))
+  const cpu = (name: keyof typeof rounds): number => median(rounds[name].map(time => time.cpuSeconds))
+  const slower = seconds('openssl') >= seconds('copy') ? 'openssl' : 'copy'
+  const ratio = seconds(slower) / seconds('svc')
+  return {
+    what,
+    ours: `${formatSeconds(seconds('svc'))} (${formatRate(sizeBytes / seconds('svc'))})`,
+    peer: `openssl ${formatSeconds(seconds('openssl'))}, cp+sync ${formatSeconds(seconds('copy'))}`,
+    ratio,
+    target: '≥ 0.8',
+    met: ratio >= 0.8,
+    note: [`CPU ${formatSeconds(cpu('svc'))} against ${formatSeconds(cpu('openssl') + cpu('copy'))} of both together`, note].filter(Boolean).join('; ')
+  }
+}
