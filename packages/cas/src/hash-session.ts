@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
-import type { MessagePort } from 'node:worker_threads'
-import { abortError, decodeError, encodeError, ioError, type WireError } from './errors.ts'
+import { type BlockPipe, PipeSender, PipeTaker } from './block-pipe.ts'
+import { abortError, ioError } from './errors.ts'
 import { type FilePort, writeFullySync } from './file-port.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
-import { BLOCK_BYTES, type Forward, type ForwardAnswer, type ForwardedBlock, type SessionResult, type SessionSpec } from './thread-protocol.ts'
+import { BLOCK_BYTES, type SessionResult, type SessionSpec } from './thread-protocol.ts'
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
@@ -26,7 +26,7 @@ export class HashSession {
   #dropped = false
   #failure: unknown
   #pumping: Promise<unknown> | undefined
-  #from: MessagePort | undefined
+  #from: PipeTaker | undefined
 
   private constructor(port: FilePort, spec: SessionSpec, hasher: PassHasher) {
     this.#port = port
@@ -34,7 +34,7 @@ export class HashSession {
     this.#hasher = hasher
   }
 
-  static async begin(port: FilePort, spec: SessionSpec, from?: MessagePort): Promise<HashSession> {
+  static async begin(port: FilePort, spec: SessionSpec, from?: BlockPipe): Promise<HashSession> {
     const session = new HashSession(port, spec, await PassHasher.create(spec))
     if (spec.part !== undefined) {
       try {
@@ -43,29 +43,8 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
-    if (from !== undefined) session.#listen(from)
+    if (from !== undefined) session.#from = new PipeTaker(from, bytes => session.feed(bytes), breathe)
     return session
-  }
-
-  #listen(from: MessagePort): void {
-    this.#from = from
-    let blocks: readonly Uint8Array[] = []
-    from.on('message', (message: ForwardedBlock | { readonly blocks: readonly SharedArrayBuffer[] }) => {
-      if ('blocks' in message) {
-        blocks = message.blocks.map(block => new Uint8Array(block))
-        return
-      }
-      let answer: ForwardAnswer
-      try {
-        const block = blocks[message.index]
-        if (block === undefined) throw new Error('unknown block')
-        this.feed(block.subarray(0, message.length))
-        answer = { index: message.index }
-      } catch (error) {
-        answer = { error: encodeError(error) }
-      }
-      from.postMessage(answer)
-    })
   }
 
   /** The next bytes. After a failure nothing more is taken. */
@@ -95,10 +74,10 @@ export class HashSession {
     fd: number,
     start: number,
     end: number | undefined,
-    forward: Forward | undefined,
+    forward: BlockPipe | undefined,
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<number> {
-    const run = this.#pump(fd, start, end, forward === undefined ? undefined : new Forwarder(forward), onProgress)
+    const run = this.#pump(fd, start, end, forward === undefined ? undefined : new PipeSender(forward), onProgress)
     this.#pumping = run.catch(() => undefined)
     return run
   }
@@ -107,7 +86,7 @@ export class HashSession {
     fd: number,
     start: number,
     end: number | undefined,
-    forwarder: Forwarder | undefined,
+    sender: PipeSender | undefined,
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<number> {
     let position = start
@@ -115,7 +94,7 @@ export class HashSession {
     try {
       while (end === undefined || position < end) {
         if (this.#dropped) throw abortError()
-        const block = forwarder === undefined ? (scratch ??= new Uint8Array(BLOCK_BYTES)) : await forwarder.take()
+        const block = sender === undefined ? (scratch ??= new Uint8Array(BLOCK_BYTES)) : await sender.next()
         const want = end === undefined ? block.length : Math.min(block.length, end - position)
         let count: number
         try {
@@ -125,7 +104,7 @@ export class HashSession {
         }
         if (count === 0) break
         const bytes = block.subarray(0, count)
-        forwarder?.send(count)
+        sender?.send(count)
         this.feed(bytes)
         position += count
         if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
@@ -135,10 +114,10 @@ export class HashSession {
         // After a short read only the end is to come: small files pass without a turn of the event loop.
         if (count === want) await breathe()
       }
-      await forwarder?.drain()
+      await sender?.drain()
       return position - start
     } finally {
-      forwarder?.close()
+      sender?.close()
     }
   }
 
@@ -175,64 +154,5 @@ export function discardPart(port: FilePort, fd: number | undefined, part: string
     if (part !== undefined) port.unlinkSync(part)
   } catch {
     // Not addressable, and swept at the next start.
-  }
-}
-
-/** The sending end of a {@link Forward}: hands out free blocks, waits while there is none. */
-class Forwarder {
-  readonly #port: MessagePort
-  readonly #blocks: readonly Uint8Array[]
-  readonly #free: number[]
-  #current = -1
-  #error: WireError | undefined
-  #wake: (() => void) | undefined
-
-  constructor(forward: Forward) {
-    this.#port = forward.port
-    this.#blocks = forward.blocks.map(block => new Uint8Array(block))
-    this.#free = this.#blocks.map((_, index) => index)
-    this.#port.on('message', (answer: ForwardAnswer) => {
-      if ('error' in answer) this.#error ??= answer.error
-      else this.#free.push(answer.index)
-      this.#wake?.()
-    })
-    // The other session went away, for a reason that it reports itself.
-    this.#port.on('close', () => {
-      this.#error ??= encodeError(abortError())
-      this.#wake?.()
-    })
-    this.#port.postMessage({ blocks: forward.blocks })
-  }
-
-  async take(): Promise<Uint8Array> {
-    while (this.#free.length === 0 && this.#error === undefined) await this.#change()
-    if (this.#error !== undefined) throw decodeError(this.#error)
-    this.#current = this.#free.shift() as number
-    return this.#blocks[this.#current] as Uint8Array
-  }
-
-  send(length: number): void {
-    this.#port.postMessage({ index: this.#current, length } satisfies ForwardedBlock)
-    this.#current = -1
-  }
-
-  /** Until the other session has taken everything. */
-  async drain(): Promise<void> {
-    const outstanding = (): boolean => this.#free.length < this.#blocks.length - (this.#current >= 0 ? 1 : 0)
-    while (outstanding() && this.#error === undefined) await this.#change()
-    if (this.#error !== undefined) throw decodeError(this.#error)
-  }
-
-  close(): void {
-    this.#port.close()
-  }
-
-  #change(): Promise<void> {
-    return new Promise(resolve => {
-      this.#wake = () => {
-        this.#wake = undefined
-        resolve()
-      }
-    })
   }
 }

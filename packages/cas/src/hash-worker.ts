@@ -1,10 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { BlockPipe } from './block-pipe.ts'
 import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError } from './errors.ts'
 import { type FilePort, loadFilePort } from './file-port.ts'
 import { HashSession } from './hash-session.ts'
-import type { Forward, SessionResult, SmallCheck, SmallRun, SmallRunOutcome, ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.ts'
+import type { SessionResult, SmallCheck, SmallRun, SmallRunOutcome, ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.ts'
 
 // The thread behind `HashThreads`: one message, one operation, one reply. Operations of different sessions interleave;
 // the messages of one session are answered in order, since whoever sends them waits for each answer that matters.
@@ -23,7 +24,7 @@ const sessionOf = (session: number): HashSession => {
   return found
 }
 
-function pump(port: HashSession, request: { id: number; fd: number; progress: boolean; forward?: Forward | undefined }, start: number, end?: number) {
+function pump(port: HashSession, request: { id: number; fd: number; progress: boolean; forward?: BlockPipe | undefined }, start: number, end?: number) {
   const { id, fd, forward, progress } = request
   return port.pump(fd, start, end, forward, progress ? bytes => reply({ id, progress: bytes }) : undefined)
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { MessageChannel } from 'node:worker_threads'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-threads.ts'
 import { Gate, type Release } from './keyed-lock.ts'
@@ -9,7 +10,7 @@ import { PassHasher } from './pass-hasher.ts'
 import { Pull } from './pull.ts'
 import { askCaller, checkExpected, type StoreContext } from './store-context.ts'
 import type { ByteSource, HashResult, IngestOptions, IngestResult } from './store.ts'
-import { BLOCK_BYTES, type Forward, type SessionResult, type SessionSpec } from './thread-protocol.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Up to here a stream is hashed in place and needs no thread of its own: 0.15 ms. */
 const INLINE_BYTES = 256 << 10
@@ -19,7 +20,6 @@ const STREAM_BLOCKS = 3
 const PAIR_BYTES = 8 << 20
 /** Files below this go to a thread several at a time. */
 export const SMALL_BYTES = 4 << 20
-const FORWARD_BLOCKS = 6
 /** Room on the disk is asked for from here on; smaller blobs find out. */
 const ROOM_BYTES = 16 << 20
 
@@ -161,13 +161,14 @@ export class Ingestor {
     const stop = (): void => busy.forEach(thread => void thread.call('drop', { session }).catch(() => undefined))
     signal.addEventListener('abort', stop)
     try {
-      let forward: Forward | undefined
+      let forward: BlockPipe | undefined
       if (second !== undefined) {
         const { port1, port2 } = new MessageChannel()
+        const memory = newPipeMemory()
         busy.push(second.thread)
-        await second.thread.call('begin', { session, spec: { ...whole, flat: false }, from: port1 }, { transfer: [port1] })
+        await second.thread.call('begin', { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } }, { transfer: [port1] })
         throwIfAborted(signal)
-        forward = { port: port2, blocks: Array.from({ length: FORWARD_BLOCKS }, () => new SharedArrayBuffer(BLOCK_BYTES)) }
+        forward = { ...memory, port: port2 }
       }
       const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
       const progress = options.onProgress !== undefined

@@ -1,5 +1,5 @@
-import type { MessagePort } from 'node:worker_threads'
 import type { Sha256Digest } from '@svc/ref'
+import type { BlockPipe } from './block-pipe.ts'
 import type { WireError } from './errors.ts'
 import type { FilePortModule } from './file-port.ts'
 import type { HashAttachment } from './store.ts'
@@ -63,12 +63,12 @@ export interface SmallCheck {
 /** What each operation takes and gives. */
 export interface ThreadOperations {
   /** Starts a session; blocks may also arrive through `from`. */
-  begin: { request: { session: number; spec: SessionSpec; from?: MessagePort }; response: undefined }
+  begin: { request: { session: number; spec: SessionSpec; from?: BlockPipe }; response: undefined }
   /** The next bytes of a session. */
   feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: undefined }
   /** Reads `[start, end)` of a descriptor, or up to its end, into a session. */
   pump: {
-    request: { session: number; fd: number; start: number; end?: number | undefined; forward?: Forward | undefined; progress: boolean }
+    request: { session: number; fd: number; start: number; end?: number | undefined; forward?: BlockPipe | undefined; progress: boolean }
     response: { bytes: number }
   }
   /** Ends a session. */
@@ -79,7 +79,7 @@ export interface ThreadOperations {
       session: number
       spec: SessionSpec
       fd: number
-      forward?: Forward | undefined
+      forward?: BlockPipe | undefined
       progress: boolean
     }
     response: SessionResult
@@ -92,19 +92,6 @@ export interface ThreadOperations {
   datasync: { request: { fd: number }; response: undefined }
 }
 export type ThreadOperation = keyof ThreadOperations
-
-/** Where a pump sends each block that it read, besides hashing it: a session of another thread, with the buffers to use in turn. */
-export interface Forward {
-  readonly port: MessagePort
-  readonly blocks: readonly SharedArrayBuffer[]
-}
-/** Through the port of a {@link Forward}: there, */
-export interface ForwardedBlock {
-  readonly index: number
-  readonly length: number
-}
-/** and back: the block may be used again, or nothing more is taken. */
-export type ForwardAnswer = { readonly index: number } | { readonly error: WireError }
 
 export type ThreadRequest = {
   [K in ThreadOperation]: { readonly id: number; readonly op: K } & ThreadOperations[K]['request']
