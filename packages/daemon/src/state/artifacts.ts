@@ -44,8 +44,9 @@ export class Artifacts {
   }
 
   /**
-   * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first);
-   * everything else is what the latest import says.
+   * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first), and so
+   * is what a foreign swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
+   * that did, least of all that access was needed. Everything else is what the latest import says.
    */
   record(state: ArtifactState): Promise<void> {
     // one at a time: two imports that end in the same artifact must not lose each other's hints
@@ -58,7 +59,15 @@ export class Artifacts {
     const before = await this.read(state.manifestDigest)
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
-    const next: ArtifactState = { ...state, hints, ...(record !== undefined && { record }) }
+    const origin = state.source.kind === 'bt' && before !== undefined ? before : state
+    const foreign = origin.source.foreign ?? before?.source.foreign
+    const next: ArtifactState = {
+      ...state,
+      source: { ...origin.source, ...(foreign !== undefined && { foreign }) },
+      restricted: origin.restricted,
+      hints,
+      ...(record !== undefined && { record })
+    }
     const text = formatArtifactState(next)
     if (before !== undefined && formatArtifactState(before) === text) return
     await this.#files.write(join(this.#root, `${digestHex(state.manifestDigest)}.json`), text)
