@@ -3,9 +3,9 @@
  * daemon's socket. Without PATH a small model is made; without --root the store is thrown away at the end. Run after the build.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Client, createClient, type Job } from '../packages/client/src/index.ts'
@@ -30,7 +30,10 @@ function startDaemon(root: string, socketPath: string): Daemon {
   const main = join(repoRoot, 'packages/daemon/dist/main.js')
   if (!existsSync(main)) throw new QuickstartError(`${main} is not built; run: npx --yes pnpm@10 build`)
   const env = { ...process.env, SVC_SOCKET: socketPath }
-  const child = spawn(process.execPath, [main, '--root', root], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  // A tour announces nothing to anybody: the swarm client stays off.
+  const config = join(dirname(socketPath), 'config.toml')
+  writeFileSync(config, '[swarm]\nenabled = false\n')
+  const child = spawn(process.execPath, [main, '--root', root, '--config', config], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-8000)))
   return { process: child, log: () => log }

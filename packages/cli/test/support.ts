@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -56,8 +56,10 @@ export interface LiveDaemon {
 export async function startDaemon(): Promise<LiveDaemon> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'))
   const socketPath = join(folder, 'd.sock')
-  const args = [...NODE, join(packages, 'daemon/src/main.ts'), '--root', join(folder, 'root'), '--socket', socketPath]
-  const env = { ...process.env, SVC_CONFIG: '', XDG_CONFIG_HOME: join(folder, 'config') }
+  const config = join(folder, 'config.toml')
+  writeFileSync(config, '[swarm]\nenabled = false\n')
+  const args = [...NODE, join(packages, 'daemon/src/main.ts'), '--root', join(folder, 'root'), '--socket', socketPath, '--config', config]
+  const env = { ...process.env }
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
