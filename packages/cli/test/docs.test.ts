@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { makeModelFolder } from '@svc/testkit/models'
+import { expect, it } from 'vitest'
+import { EXIT_HELP } from '../src/exit-codes.ts'
+import { buildProgram } from '../src/program.ts'
+import { canonicalRef, importName } from '../src/reference.ts'
+import { openSession } from '../src/session.ts'
+import { startDaemon, svc } from './support.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+it('docs/cli.md has the exit codes and names every command', () => {
+  const page = read('docs/cli.md')
+  const rows = [...page.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, text]) => [Number(code), text])
+  expect(rows).toEqual(EXIT_HELP.map((row) => [...row]))
+  const names = (command: ReturnType<typeof buildProgram>, prefix: string): string[] =>
+    command.commands.flatMap((inner) =>
+      inner.commands.length > 0 ? names(inner, `${prefix} ${inner.name()}`) : [`${prefix} ${inner.name()}`]
+    )
+  const all = names(buildProgram('0.0.0', new AbortController().signal, () => {}), 'svc')
+  expect(all.length).toBeGreaterThan(12)
+  for (const name of all) expect(page).toContain(`\`${name}`)
+})
+
+it('the README example runs', { timeout: 120_000 }, async () => {
+  const daemon = await startDaemon()
+  try {
+    makeModelFolder(join(daemon.folder, 'tiny'))
+    const example = /```sh\n([\s\S]*?)```/.exec(read('packages/cli/README.md'))![1]!
+    const lines = example.trim().split('\n')
+    expect(lines.length).toBeGreaterThan(4)
+    for (const line of lines) {
+      const words = line.replace(/#.*$/, '').trim().split(/\s+/)
+      expect(words.shift()).toBe('svc')
+      const ran = await svc(words, { socketPath: daemon.socketPath, cwd: daemon.folder })
+      expect([line, ran.code]).toEqual([line, 0])
+    }
+  } finally {
+    await daemon.stop()
+  }
+})
+
+interface RefVector {
+  readonly input: string
+  readonly canonical?: string
+  readonly short?: string
+  readonly error?: { readonly code: string }
+}
+const vectors = (JSON.parse(read('vectors/ref.json')) as { parse: RefVector[] }).parse
+// No daemon there: the short form is read without one.
+const session = openSession({ socket: '/nonexistent/svc.sock' }, new AbortController().signal)
+
+it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is taken, short too', async (row) => {
+  expect(await canonicalRef(session, row.input)).toBe(row.canonical)
+  expect(await canonicalRef(session, row.short!)).toBe(row.canonical)
+})
+
+it('an import needs a name, and suggests one', () => {
+  expect(importName('acme/tiny', '/x')).toBe('acme/tiny')
+  expect(() => importName(undefined, '/data/My Model.gguf')).toThrow(
+    expect.objectContaining({ exitCode: 2, hint: 'add --as my/my-model' })
+  )
+})
