@@ -1,75 +1,28 @@
 #!/usr/bin/env node
-import { defaultSocketPath } from '@svc/client/protocol'
-import { loadConfig } from './config/config.ts'
-import { startDaemon, type RunningDaemon } from './daemon.ts'
-import { DaemonError, StartError } from './errors.ts'
-import { HELP, parseFlags, type Flags } from './flags.ts'
-import { createLog, type Log } from './log.ts'
-import { activatedDescriptor } from './socket/claim.ts'
-import { tagCommand } from './tag-command.ts'
+import { StartError } from './errors.ts'
+import { HELP, parseFlags } from './flags.ts'
 import { VERSION } from './version.ts'
 
-/** A quick stop is over by then, whatever hangs. What is on disk is safe at any moment. */
-const QUICK_STOP_MS = 1_000
-
+/** What a word needs is loaded when it is said: the daemon's own modules take a while. */
 async function main(): Promise<void> {
   process.umask(0o077)
   const flags = parseFlags(process.argv.slice(2))
   if (flags.help) return void process.stdout.write(HELP)
   if (flags.version) return void process.stdout.write(`svcd ${VERSION}\n`)
   const [command, ...words] = flags.words
-  if (command === undefined) return serve(flags)
+  if (command === undefined) return (await import('./serve.ts')).serve(flags)
   if (command !== 'tag') throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
+  const { loadConfig } = await import('./config/config.ts')
+  const { defaultSocketPath } = await import('@svc/client/protocol')
   const config = await loadConfig(flags)
   const socketPath = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
+  const { tagCommand } = await import('./tag-command.ts')
   await tagCommand(words, { root: config.store.root, socketPath, print: line => void process.stdout.write(`${line}\n`) })
 }
 
-async function serve(flags: Flags): Promise<void> {
-  const log = createLog(flags.logLevel)
-  const config = await loadConfig(flags)
-  const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
-  let started: Promise<RunningDaemon> | undefined
-  let asked = 0
-  const stop = (signal: string): void => {
-    asked++
-    log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
-    if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
-    // during the start, the stop follows it: nothing is left half-made
-    started?.then(daemon => daemon.close({ quick: asked > 1 })).then(
-      () => process.exit(process.exitCode ?? 0),
-      (error: unknown) => {
-        log.fatal({ err: error }, 'the stop failed')
-        process.exit(1)
-      }
-    )
-  }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
-  watchDefects(log, () => stop('defect'))
-  started = startDaemon({
-    config,
-    log,
-    ...(flags.socket !== undefined && { socketPath: flags.socket }),
-    ...(descriptor !== undefined && { socketDescriptor: descriptor })
-  })
-  await started
-}
-
-/**
- * A rejection that nobody handles belongs to one request or one job: it is logged, and everything else goes on. After an uncaught
- * exception nobody knows what holds any more: it is logged, and the daemon stops in order, for its service manager to start again.
- */
-function watchDefects(log: Log, stop: () => void): void {
-  process.on('unhandledRejection', error => log.error({ err: error }, 'a defect: unhandled rejection'))
-  process.on('uncaughtException', error => {
-    log.fatal({ err: error }, 'a defect: uncaught exception')
-    process.exitCode = 1
-    stop()
-  })
-}
-
 main().catch((error: unknown) => {
-  const known = error instanceof StartError || error instanceof DaemonError
-  process.stderr.write(known ? `svcd: ${(error as Error).message}\n` : `svcd: ${(error as Error).stack ?? String(error)}\n`)
+  const { name, message, stack } = error as Error
+  const known = error instanceof StartError || name === 'DaemonError'
+  process.stderr.write(`svcd: ${known ? message : (stack ?? message)}\n`)
   process.exit(error instanceof StartError ? 2 : 1)
 })

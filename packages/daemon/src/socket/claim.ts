@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { link, lstat, mkdir, open, unlink } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readFile, readlink, unlink } from 'node:fs/promises'
 import { createConnection, type Server } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../errors.ts'
@@ -88,12 +88,23 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
     server.once('error', cause => reject(new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })))
     server.listen({ fd }, done)
   })
-  const address = server.address()
-  if (typeof address !== 'string') {
+  // Node knows the address of a descriptor only where it is a network one
+  if (server.address() !== null) {
     server.close()
     throw new StartError(`the descriptor ${fd} that LISTEN_FDS names is no Unix socket; the API has no other listener`)
   }
-  return { path: address, release: async () => undefined }
+  return { path: await pathOfDescriptor(fd), release: async () => undefined }
+}
+
+/** The path that a listening Unix socket is bound to, from /proc. @throws StartError */
+async function pathOfDescriptor(fd: number): Promise<string> {
+  const inode = /^socket:\[(\d+)\]$/.exec(await readlink(`/proc/self/fd/${fd}`).catch(() => ''))?.[1]
+  const table = await readFile('/proc/net/unix', 'utf8').catch(() => '')
+  for (const line of table.split('\n')) {
+    const fields = line.trim().split(/\s+/)
+    if (inode !== undefined && fields[6] === inode && fields[7]?.startsWith('/') === true) return fields.slice(7).join(' ')
+  }
+  throw new StartError(`the path of the socket that LISTEN_FDS names cannot be found out; give --socket instead`)
 }
 
 /** Not longer than the real name, so that a path at the limit still works. */

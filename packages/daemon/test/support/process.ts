@@ -1,0 +1,82 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import { ApiClient } from './daemon.ts'
+
+const COMPILE_CACHE = new URL('../../node_modules/.cache/compile', import.meta.url).pathname
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+
+export interface SpawnOptions {
+  readonly folder: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Command and arguments put in front, e.g. `unshare -rm`. They must end in an exec. */
+  readonly wrapper?: readonly string[]
+  /** Descriptor that becomes 3. */
+  readonly descriptor?: number
+}
+
+export interface SpawnedDaemon extends ApiClient {
+  readonly child: ChildProcess
+  /** Parsed lines of standard error. */
+  readonly log: Record<string, unknown>[]
+  /** Resolves with how the process ended. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+}
+
+const environment = (folder: string, more: SpawnOptions['env']): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: folder,
+  XDG_RUNTIME_DIR: folder,
+  // each start compiles the sources otherwise
+  NODE_COMPILE_CACHE: COMPILE_CACHE,
+  ...more
+})
+
+const swarmOff = (folder: string): string => join(folder, 'off.toml')
+
+/** A daemon process that listens on `<folder>/s.sock`, killed when the test ends. */
+export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon> {
+  const { folder, args = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', swarmOff(folder)], wrapper = [], descriptor } = options
+  writeFileSync(swarmOff(folder), '[swarm]\nenabled = false\n')
+  const [command, ...rest] = [...wrapper, process.execPath, '--conditions=svc-source', MAIN, ...args]
+  const child = spawn(command!, rest, {
+    env: environment(folder, options.env),
+    stdio: ['ignore', 'ignore', 'pipe', ...(descriptor === undefined ? [] : [descriptor])]
+  })
+  const log: Record<string, unknown>[] = []
+  const ended = once(child, 'close').then(([code, signal]) => ({ code: code as number | null, signal: signal as NodeJS.Signals | null }))
+  const client = new ApiClient(join(folder, 's.sock'))
+  onTestFinished(async () => {
+    client.agent.destroy()
+    child.kill('SIGKILL')
+    await ended
+  })
+  await new Promise<void>((resolve, reject) => {
+    const plain: string[] = []
+    createInterface({ input: child.stderr! }).on('line', line => {
+      try {
+        const entry = JSON.parse(line) as Record<string, unknown>
+        log.push(entry)
+        if (entry['msg'] === 'listening') resolve()
+      } catch {
+        plain.push(line)
+      }
+    })
+    ended.then(how => reject(new Error(`the daemon ended (${JSON.stringify(how)}): ${plain.join('\n')}`)))
+  })
+  return Object.assign(client, { child, log, ended })
+}
+
+/** Runs `svcd` to its end. */
+export function runSvcd(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): { code: number | null; out: string; err: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=svc-source', MAIN, ...args], {
+    env: environment(folder, env),
+    encoding: 'utf8',
+    timeout: 20_000
+  })
+  return { code: status, out: stdout, err: stderr }
+}
