@@ -60,6 +60,8 @@ export interface TorrentWarning {
   /** Who: address, URL or path. */
   readonly source: string
   readonly message: string
+  /** Its bytes were proven wrong: it is no source any more. */
+  readonly lied?: true
 }
 
 export interface TorrentEvents {
@@ -427,8 +429,8 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     this.emit('failed', error)
   }
 
-  #warn(kind: TorrentWarning['kind'], source: string, message: string): void {
-    if (this.#closing === undefined) this.emit('warning', { kind, source, message })
+  #warn(kind: TorrentWarning['kind'], source: string, message: string, lied = false): void {
+    if (this.#closing === undefined) this.emit('warning', { kind, source, message, ...(lied && { lied }) })
   }
 
   // Peers
@@ -475,12 +477,12 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     if (webseed !== undefined) {
       const file = this.#layout!.fileOf(piece!)
       webseed.banFile(file)
-      this.#warn('webseed', webseed.url, `${file.path}: ${reason}`)
+      this.#warn('webseed', webseed.url, `${file.path}: ${reason}`, true)
       return
     }
     const peer = this.#peers.get(sender)
     if (peer === undefined) return
-    this.#warn('peer', peerLabel(peer), reason)
+    this.#warn('peer', peerLabel(peer), reason, true)
     this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'liar', reason))
   }
 
