@@ -19,7 +19,7 @@ const repo = {
 /** Small ranges: a megabyte is cut like gigabytes are. */
 const limits = { rangeBytes: 128 * KiB, writeBytes: 16 * KiB, smallFileBytes: 64 * KiB }
 
-async function setUp(rules: readonly FakeHubFaultRule[] = [], path = 'model.gguf', stallMs = 400) {
+async function setUp(rules: readonly FakeHubFaultRule[] = [], path = 'model.gguf', stallMs = 2_000) {
   const fake = await fakeHub({ repos: [repo] }, rules)
   const hub = hubOf(fake, { limits, retry: { stallMs } })
   const file = await fileOf(hub, 'org/model', path)
@@ -76,8 +76,8 @@ test.each<[string, FakeHubFaultRule[]]>([
   ['an encoded body', [{ stage: 'cdn', times: 2, fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }]],
   ['expired addresses', [{ stage: 'cdn', skip: 3, times: 5, fault: { kind: 'status', status: 403 } }]],
   ['404 of a listed file', [{ stage: 'resolve', times: 2, fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'EntryNotFound' } } }]]
-])('%s: overcome', async (_name, rules) => {
-  const { hub, file, sink } = await setUp(rules)
+])('%s: overcome', async (name, rules) => {
+  const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 300 : 10_000)
   await hub.download(file, sink)
   expect(isRight(file, sink)).toBe(true)
 })
@@ -97,8 +97,8 @@ test.each<[string, FakeHubFaultRule[], HubError['code'], HubError['reason']]>([
   ['legal', [{ stage: 'resolve', fault: { kind: 'status', status: 451 } }], 'E_SOURCE_FORBIDDEN', 'legal'],
   ['revision gone', [{ stage: 'resolve', fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } } }], 'E_UNKNOWN_REF', 'no-such-revision'],
   ['rate limited for good', [{ stage: 'resolve', fault: { kind: 'status', status: 429, headers: { 'retry-after': '100' } } }], 'E_RATE_LIMITED', 'rate-limited']
-])('%s: its code', async (_name, rules, code, reason) => {
-  const { hub, file, sink } = await setUp(rules, 'model.gguf', 100)
+])('%s: its code', async (name, rules, code, reason) => {
+  const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 100 : 10_000)
   const error = await hub.download(file, sink).then(
     () => undefined,
     (thrown: unknown) => thrown
@@ -171,7 +171,7 @@ test('an abort ends with its reason, and nothing is written afterwards', async (
 test('a sink that does not take more holds the network back', async () => {
   const big = { id: 'Org/Big', files: [{ path: 'model.gguf', content: { seed: 5, sizeBytes: 128 * 2 ** 20 } }] }
   const fake = await fakeHub({ repos: [big] })
-  const hub = hubOf(fake, { limits: { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }, retry: { stallMs: 100 } })
+  const hub = hubOf(fake, { limits: { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }, retry: { stallMs: 2_000 } })
   const file = await fileOf(hub, 'Org/Big', 'model.gguf')
   const stop = new AbortController()
   let tell = () => {}
@@ -193,8 +193,9 @@ test('a sink that does not take more holds the network back', async () => {
   // Longer than the stall limit: a full sink is not a stalled source.
   for (let before = -1; before !== fake.bytesSent.get(file.path); ) {
     before = fake.bytesSent.get(file.path) as number
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await new Promise((resolve) => setTimeout(resolve, 500))
   }
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
   expect(fake.bytesSent.get(file.path)).toBeLessThan(32 * 2 ** 20)
   expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(1)
   stop.abort(new Error('seen'))

@@ -23,7 +23,7 @@ export const quick = (): Quick => {
   return {
     waits,
     retry: {
-      stallMs: 400,
+      stallMs: 10_000,
       random: () => 0.5,
       sleep: async (delayMs, signal) => {
         waits.push(delayMs)

@@ -11,7 +11,7 @@ function baseOf(seed: number): Buffer {
   const known = bases.get(seed)
   if (known) return known
   const base = Buffer.allocUnsafe(STRIDE)
-  let x = (seed ^ 0x9e3779b9) | 1
+  let x = Math.imul(seed + 1, 0x9e3779b1) || 1
   for (let i = 0; i < STRIDE; i += 4) {
     x ^= x << 13
     x ^= x >>> 17

@@ -1,11 +1,15 @@
+import { ClassifyError } from '@svc/classify'
 import { HubError } from '@svc/hub'
 import { DaemonError } from '../../errors.ts'
 
 /**
- * A hub's failure as the API reports it: 502 where it is found before a job exists, a job error afterwards (decisions §2). Other
- * errors (of the store, of an abort) pass unchanged.
+ * A failure of the hub, or of what it lists, as the API reports it: 502 where it is found before a job exists, a job error
+ * afterwards (decisions §2). Other errors (of the store, of an abort) pass unchanged.
  */
 export function hubFailure(error: unknown): unknown {
+  if (error instanceof ClassifyError && error.code === 'E_NOT_IMPORTABLE') {
+    return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error, status: 502 })
+  }
   if (!(error instanceof HubError)) return error
   return new DaemonError(error.code, error.message, { cause: error, ...(error.code === 'E_INTERNAL' ? {} : { status: 502 }) })
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -8,18 +9,26 @@ import type { Manifest } from '@svc/manifest'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import { type FakeHub, type FakeHubOptions, type FakeRepo, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
-import { afterEach } from 'vitest'
+import { afterAll, afterEach } from 'vitest'
 import { mergeConfig } from '../../../src/config/config.ts'
 import { type RunningDaemon, startDaemon } from '../../../src/daemon.ts'
 import { createHubPart } from '../../../src/sources/hub/part.ts'
 
 const undo: (() => Promise<unknown>)[] = []
+const undoAtEnd: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step()
 })
+afterAll(async () => {
+  for (const step of undoAtEnd.splice(0).reverse()) await step()
+})
+
+/** What was made since the last test stays until the file's tests are over. */
+export const keepForAll = (): void => void undoAtEnd.push(...undo.splice(0))
 
 export async function tempFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-hub-'))
+  // In memory where there is such a place: dozens of imports, each with its fsyncs.
+  const folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-hub-'))
   undo.push(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
@@ -33,7 +42,7 @@ export async function fakeHub(options: FakeHubOptions = {}): Promise<FakeHub> {
 /** Pauses pass at once, ranges are small: what takes minutes on a long-distance link takes milliseconds. */
 export const QUICK: Pick<HubOptions, 'limits' | 'retry'> = {
   limits: { rangeBytes: 64 << 10, writeBytes: 16 << 10, smallFileBytes: 32 << 10 },
-  retry: { stallMs: 300, sleep: async (_delayMs, signal) => signal?.throwIfAborted() }
+  retry: { stallMs: 10_000, sleep: async (_delayMs, signal) => signal?.throwIfAborted() }
 }
 
 export interface Rig {
@@ -59,7 +68,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   const daemon = await startDaemon({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
-    parts: { hub: context => createHubPart(context, { ...QUICK, ...options.hub }) }
+    parts: { hub: context => createHubPart(context, { limits: { ...QUICK.limits, ...options.hub?.limits }, retry: { ...QUICK.retry, ...options.hub?.retry } }) }
   })
   undo.push(() => daemon.close({ quick: true }))
   return { fake, daemon, client: createClient({ socketPath }), root }

@@ -1,12 +1,33 @@
-import { expect, test } from 'vitest'
-import { bigRepo, fakeHub, finished, importRepo, manifestsOf, rigOf, SMALL, storedBlobs, writeRepo, wrongBlobs } from './fixtures.ts'
+import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import { nameContent } from '@svc/testkit/fake-hub-content'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { bigRepo, fakeHub, finished, importRepo, keepForAll, manifestsOf, rigOf, type Rig, SMALL, writeRepo, wrongBlobs } from './fixtures.ts'
+
+/** One hub and two daemons for most tests; each test has repositories, and so blobs, of its own. */
+let fake: FakeHub
+let rig: Rig
+let sparing: Rig
+let count = 0
+beforeAll(async () => {
+  fake = await fakeHub({ pageSize: 50, tokens: ['hf_t'] })
+  rig = await rigOf(fake)
+  sparing = await rigOf(fake, { skipUnrecognized: true })
+  keepForAll()
+})
+beforeEach(() => fake.setFaults(undefined))
+
+/** SMALL with other bytes under another name. */
+function freshRepo(more: Partial<FakeRepo> = {}): FakeRepo {
+  const offset = ++count * 1000
+  const files = SMALL.files.map(file => (file.content instanceof Uint8Array ? file : { ...file, content: { ...file.content, seed: file.content.seed + offset } }))
+  return { ...SMALL, id: `Some-Org/Model.${count}`, files, ...more }
+}
+const sent = (path: string): number => fake.bytesSent.get(path) ?? 0
 
 test('300 files with odd names: sealed as a local import of the same files, but for the two hub annotations', async () => {
   const repo = bigRepo()
   expect(repo.files).toHaveLength(300)
-  const fake = await fakeHub({ pageSize: 50 })
   const commit = fake.commit(repo)
-  const rig = await rigOf(fake)
   const job = await importRepo(rig, repo.id)
   expect(job).toMatchObject({ state: 'done', as: 'odd.org/big_model-7b', ref: 'odd.org/big_model-7b', filesDone: 300, filesTotal: 300 })
   const local = await finished(rig, await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/copy' }))
@@ -26,39 +47,38 @@ test('300 files with odd names: sealed as a local import of the same files, but 
 })
 
 test('a second import fetches no large file again and ends in the same documents', async () => {
-  const fake = await fakeHub({ repos: [SMALL] })
-  const rig = await rigOf(fake, { skipUnrecognized: true })
-  const first = await importRepo(rig, SMALL.id)
-  const before = new Map(fake.bytesSent)
-  const second = await importRepo(rig, SMALL.id)
+  const repo = freshRepo()
+  fake.commit(repo)
+  const first = await importRepo(sparing, repo.id)
+  const paths = ['model-Q4_K_M.gguf', 'model-q8_0.gguf']
+  const before = paths.map(sent)
+  expect(before.every(bytes => bytes > 300_000)).toBe(true)
+  const second = await importRepo(sparing, repo.id)
   expect(second.result).toEqual(first.result)
-  for (const path of ['model-Q4_K_M.gguf', 'model-q8_0.gguf']) {
-    expect(before.get(path)).toBeGreaterThan(0)
-    // One byte is asked for to see whether the repository is gated.
-    expect(fake.bytesSent.get(path)! - before.get(path)!).toBeLessThanOrEqual(1)
-  }
+  // One byte is asked for to see whether the repository is gated.
+  for (const [i, path] of paths.entries()) expect(sent(path) - before[i]!).toBeLessThanOrEqual(1)
 })
 
 test('unrecognised files are fetched and checked, not stored; the switch spares them', async () => {
-  const fake = await fakeHub({ repos: [SMALL] })
-  const rig = await rigOf(fake)
-  const job = await importRepo(rig, SMALL.id)
+  const repo = freshRepo()
+  fake.commit(repo)
+  const before = sent('extra.bin')
+  const job = await importRepo(rig, repo.id)
   expect(job.result?.skipped).toBe(2)
-  expect(fake.bytesSent.get('extra.bin')).toBe(70_000)
-  const spared = await fakeHub({ repos: [SMALL] })
-  const rigB = await rigOf(spared, { skipUnrecognized: true })
-  const jobB = await importRepo(rigB, SMALL.id)
-  expect(spared.bytesSent.has('extra.bin')).toBe(false)
-  expect(jobB.result).toEqual(job.result)
-  expect(await storedBlobs(rigB)).toEqual(await storedBlobs(rig))
+  expect(sent('extra.bin') - before).toBe(70_000)
+  const other = await importRepo(sparing, repo.id)
+  expect(sent('extra.bin') - before).toBe(70_000)
+  expect(other.result).toEqual(job.result)
+  const extra = `sha256:${nameContent(repo.files.find(({ path }) => path === 'extra.bin')!.content).sha256}`
+  for (const { daemon } of [rig, sparing]) expect(await daemon.context.store.stat(extra as never)).toBeUndefined()
 })
 
 test('progress: totals are known at once and never grow', async () => {
-  const fake = await fakeHub({ repos: [SMALL] })
+  const repo = freshRepo()
+  fake.commit(repo)
   fake.setFaults(request => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 20_000, everyMs: 10 } : undefined))
-  const rig = await rigOf(fake)
-  const total = SMALL.files.reduce((sum, { content }) => sum + (content instanceof Uint8Array ? content.length : content.sizeBytes), 0)
-  const first = await rig.client.importHf({ repo: SMALL.id })
+  const total = repo.files.reduce((sum, { content }) => sum + (content instanceof Uint8Array ? content.length : content.sizeBytes), 0)
+  const first = await rig.client.importHf({ repo: repo.id })
   expect(first).toMatchObject({ state: 'waiting', kind: 'import-hf', filesDone: 0, filesTotal: 8, bytesTotal: total })
   const seen = [first]
   for (let job = first; job.state !== 'done'; ) {
@@ -76,28 +96,29 @@ test('progress: totals are known at once and never grow', async () => {
 })
 
 test('a wait for the rate limit shows in the job and goes away', async () => {
-  const fake = await fakeHub({ repos: [SMALL] })
+  const repo = freshRepo()
+  fake.commit(repo)
   let release = (): void => undefined
   const pause = new Promise<void>(resolve => {
     release = resolve
   })
-  const rig = await rigOf(fake, { hub: { retry: { sleep: () => pause } } })
+  const patient = await rigOf(fake, { hub: { retry: { sleep: () => pause } } })
   let limited = true
   fake.setFaults(request =>
     limited && request.stage === 'cdn' && request.headers['range'] !== 'bytes=0-0'
       ? { kind: 'status', status: 429, headers: { 'retry-after': '17' } }
       : undefined
   )
-  const job = await rig.client.importHf({ repo: SMALL.id })
+  const job = await patient.client.importHf({ repo: repo.id })
   let shown = job
   while (shown.message === undefined) {
     expect(shown.state).not.toBe('failed')
-    shown = await rig.client.job(job.id)
+    shown = await patient.client.job(job.id)
   }
   expect(shown.message).toContain('17')
   limited = false
   release()
-  const done = await finished(rig, job)
+  const done = await finished(patient, job)
   expect(done.state).toBe('done')
   expect(done.message).toBeUndefined()
 })
@@ -118,7 +139,7 @@ test('identical files, large and small, under several names', async () => {
       { path: 'other.json', content: Buffer.from('{"x":1}') }
     ]
   }
-  const rig = await rigOf(await fakeHub({ repos: [repo] }))
+  fake.commit(repo)
   const job = await importRepo(rig, repo.id)
   expect(job.error).toBeUndefined()
   const local = await finished(rig, await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/twins' }))
@@ -126,49 +147,51 @@ test('identical files, large and small, under several names', async () => {
 })
 
 test('a revision is pinned when the import is accepted, and recorded', async () => {
-  const fake = await fakeHub()
-  const old = fake.commit({ ...SMALL, branch: 'refs/pr/1' })
-  fake.commit({ ...SMALL, files: SMALL.files.slice(1) })
-  const rig = await rigOf(fake)
-  const job = await importRepo(rig, 'some-org/small.model', 'refs/pr/1')
+  const repo = freshRepo()
+  const old = fake.commit({ ...repo, branch: 'refs/pr/1' })
+  fake.commit({ ...repo, files: repo.files.slice(1) })
+  const job = await importRepo(rig, repo.id.toLowerCase(), 'refs/pr/1')
   const [manifest] = await manifestsOf(rig, job)
-  expect(manifest?.annotations).toMatchObject({ 'svc.hf.repo': SMALL.id, 'svc.hf.revision': old })
+  expect(manifest?.annotations).toMatchObject({ 'svc.hf.repo': repo.id, 'svc.hf.revision': old })
   const state = await rig.daemon.context.artifacts.read(job.result!.manifests[0] as never)
-  expect(state).toMatchObject({ restricted: false, source: { kind: 'hf', repo: SMALL.id, revision: old } })
+  expect(state).toMatchObject({ restricted: false, source: { kind: 'hf', repo: repo.id, revision: old } })
 })
 
 test('what needed a token is marked as restricted', async () => {
-  for (const flags of [{ private: true }, { gated: 'auto' as const }]) {
-    const fake = await fakeHub({ repos: [{ ...SMALL, ...flags }], tokens: ['hf_t'] })
-    const rig = await rigOf(fake, { token: 'hf_t' })
-    const job = await importRepo(rig, SMALL.id)
+  const member = await rigOf(fake, { token: 'hf_t' })
+  for (const flags of [{ private: true }, { gated: 'auto' as const }, {}]) {
+    const repo = freshRepo(flags)
+    fake.commit(repo)
+    const job = await importRepo(member, repo.id)
     expect(job.state).toBe('done')
-    const state = await rig.daemon.context.artifacts.read(job.result!.manifests[0] as never)
-    expect(state?.restricted).toBe(true)
+    const state = await member.daemon.context.artifacts.read(job.result!.manifests[0] as never)
+    expect(state?.restricted).toBe('private' in flags || 'gated' in flags)
   }
 })
 
 test('a renamed repository keeps the name that was asked for, and says so', async () => {
-  const fake = await fakeHub({ repos: [{ ...SMALL, formerId: 'Old-Org/Old-Name' }] })
-  const rig = await rigOf(fake)
+  const repo = freshRepo({ formerId: 'Old-Org/Old-Name' })
+  fake.commit(repo)
   const job = await importRepo(rig, 'Old-Org/Old-Name')
   expect(job).toMatchObject({ state: 'done', as: 'old-org/old-name' })
-  expect(job.result?.warnings?.some(warning => String(warning).includes(SMALL.id))).toBe(true)
-  expect((await manifestsOf(rig, job))[0]?.annotations['svc.hf.repo']).toBe(SMALL.id)
+  expect(job.result?.warnings?.some(warning => String(warning).includes(repo.id))).toBe(true)
+  expect((await manifestsOf(rig, job))[0]?.annotations['svc.hf.repo']).toBe(repo.id)
 })
 
 test('a repository without weights is a failed job', async () => {
-  const fake = await fakeHub({ repos: [{ id: 'a/b', files: [{ path: 'tokenizer.json', content: Buffer.from('{}') }] }] })
-  const rig = await rigOf(fake)
+  fake.commit({ id: 'a/b', files: [{ path: 'tokenizer.json', content: Buffer.from('{}') }] })
   expect((await importRepo(rig, 'a/b')).error?.error.code).toBe('E_NOT_IMPORTABLE')
 })
 
-test('two imports at once share the bound on requests', async () => {
-  const fake = await fakeHub({ repos: [SMALL, { ...SMALL, id: 'Other/Model' }] })
+test('two imports at once of the same bytes: both end right, and large files are fetched once', async () => {
+  const repo = freshRepo()
+  fake.commit(repo)
+  fake.commit({ ...repo, id: 'Other/Model' })
   fake.setFaults(request => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 30_000, everyMs: 2 } : undefined))
-  const rig = await rigOf(fake, { hub: { limits: { rangeBytes: 16 << 10, writeBytes: 4 << 10, smallFileBytes: 0, ranges: 3 } } })
-  const jobs = await Promise.all([rig.client.importHf({ repo: SMALL.id }), rig.client.importHf({ repo: 'Other/Model' })])
+  const before = sent('model-q8_0.gguf')
+  const jobs = await Promise.all([repo.id, 'Other/Model'].map(id => rig.client.importHf({ repo: id })))
   const done = await Promise.all(jobs.map(job => finished(rig, job)))
-  expect(done.map(job => job.state)).toEqual(['done', 'done'])
+  expect(done.map(job => job.error)).toEqual([undefined, undefined])
   expect(done[0]?.result?.quants).toEqual(done[1]?.result?.quants)
+  expect(sent('model-q8_0.gguf') - before).toBeLessThanOrEqual(500_009 + 2)
 })

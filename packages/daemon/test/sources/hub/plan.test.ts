@@ -1,0 +1,93 @@
+import { Value } from 'typebox/value'
+import { ImportPlanSchema } from '@svc/client/protocol'
+import type { FakeHub } from '@svc/testkit/fake-hub'
+import { beforeAll, expect, test } from 'vitest'
+import { bigRepo, fakeHub, importRepo, keepForAll, MIT, type Rig, rigOf, safetensors, SMALL, storedBlobs } from './fixtures.ts'
+
+let fake: FakeHub
+let rig: Rig
+beforeAll(async () => {
+  fake = await fakeHub()
+  rig = await rigOf(fake)
+  keepForAll()
+})
+
+test('a plan names what the import then does, and fetches no weights', async () => {
+  const whole = bigRepo()
+  const repo = { ...whole, files: whole.files.slice(0, 40) }
+  fake.commit(repo)
+  const plan = await rig.client.planHf({ repo: repo.id })
+  expect(Value.Check(ImportPlanSchema, plan)).toBe(true)
+  const size = (path: string) => fake.bytesSent.get(path) ?? 0
+  expect(repo.files.filter(({ path }) => path.endsWith('.gguf')).reduce((sum, { path }) => sum + size(path), 0)).toBeLessThanOrEqual(1)
+  expect(await storedBlobs(rig)).toEqual([])
+  expect(await rig.client.jobs()).toEqual([])
+  const job = await importRepo(rig, repo.id)
+  expect(job.error).toBeUndefined()
+  expect(plan).toMatchObject({ repo: repo.id, as: job.as, quants: job.result?.quants, license: 'MIT' })
+  expect(plan.files).toHaveLength(40)
+  expect(plan.totals).toMatchObject({ files: 40, bytes: job.bytesTotal, fetchFiles: 40, fetchBytes: job.bytesTotal, skipFiles: job.result?.skipped })
+  const quantOf = Object.fromEntries(plan.files.filter(({ quant }) => quant !== undefined).map(({ name, quant }) => [name, quant]))
+  expect(quantOf).toEqual({
+    'gguf/model-q4_k_m.gguf': 'q4_k_m',
+    'gguf/model-q8_0-00001-of-00002.gguf': 'q8_0',
+    'gguf/model-q8_0-00002-of-00002.gguf': 'q8_0',
+    'model-00001-of-00002.safetensors': 'bf16',
+    'model-00002-of-00002.safetensors': 'bf16'
+  })
+  const again = await rig.client.planHf({ repo: repo.id })
+  expect(again.files.find(({ name }) => name === 'gguf/model-q4_k_m.gguf')?.action).toBe('present')
+  expect(again.totals.fetchBytes).toBeLessThan(plan.totals.fetchBytes)
+})
+
+test('spared files are not counted as fetched; actions by use', async () => {
+  fake.commit(SMALL)
+  const sparing = await rigOf(fake, { skipUnrecognized: true })
+  const plan = await sparing.client.planHf({ repo: SMALL.id })
+  expect(plan.totals).toMatchObject({ files: 8, fetchFiles: 6, storeFiles: 4, skipFiles: 2 })
+  expect(Object.fromEntries(plan.files.map(({ name, action }) => [name, action]))).toEqual({
+    'model-Q4_K_M.gguf': 'store',
+    'model-q8_0.gguf': 'store',
+    'config.json': 'annotate',
+    'tokenizer.json': 'store',
+    'tokenizer_config.json': 'store',
+    LICENSE: 'annotate',
+    'README.md': 'skip',
+    'extra.bin': 'skip'
+  })
+})
+
+test('the quant of config.json needs no header; without it the headers tell, by bytes', async () => {
+  const weights = [
+    { path: 'model-00001-of-00002.safetensors', content: safetensors('F32', 6_000) },
+    { path: 'model-00002-of-00002.safetensors', content: safetensors('F16', 20_000) }
+  ]
+  const config = { path: 'config.json', content: Buffer.from('{"quantization_config":{"quant_method":"awq"}}') }
+  fake.commit({ id: 'a/plain', files: weights })
+  fake.commit({ id: 'a/awq', files: [...weights, config] })
+  expect((await rig.client.planHf({ repo: 'a/plain' })).quants).toEqual(['f16'])
+  const before = new Map(fake.bytesSent)
+  expect((await rig.client.planHf({ repo: 'a/awq' })).quants).toEqual(['awq'])
+  expect(weights.reduce((sum, { path }) => sum + fake.bytesSent.get(path)! - before.get(path)!, 0)).toBeLessThanOrEqual(1)
+})
+
+test('a large licence text in large-file storage is named by its SHA-256 without being read', async () => {
+  const files = [
+    { path: 'm-q8_0.gguf', content: { seed: 1, sizeBytes: 50_000 } },
+    { path: 'LICENSE', content: Buffer.from(MIT.repeat(300)), lfs: true }
+  ]
+  fake.commit({ id: 'a/licence', files })
+  const before = fake.bytesSent.get('LICENSE') ?? 0
+  const plan = await rig.client.planHf({ repo: 'a/licence' })
+  expect((fake.bytesSent.get('LICENSE') ?? 0) - before).toBeLessThanOrEqual(1)
+  const job = await importRepo(rig, 'a/licence')
+  const [manifest] = await Promise.all(job.result!.manifests.map(digest => rig.daemon.context.documents.manifest(digest as never)))
+  expect(plan.license).toBe(manifest?.annotations['svc.license'])
+})
+
+test('a plan is refused where the import would be', async () => {
+  fake.commit({ id: 'a/none', files: [{ path: 'tokenizer.json', content: Buffer.from('{}') }] })
+  await expect(rig.client.planHf({ repo: 'a/none' })).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE', status: 502 })
+  await expect(rig.client.planHf({ repo: 'a/absent' })).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', status: 502 })
+  await expect(rig.client.planHf({ repo: 'nonsense' })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+})
