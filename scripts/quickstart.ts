@@ -117,10 +117,10 @@ async function main(): Promise<void> {
     options: { root: { type: 'string' }, as: { type: 'string' } }
   })
   if (positionals.length > 1) throw new QuickstartError('give one PATH at most')
-  const work = mkdtempSync(join(tmpdir(), 'svc-quickstart-'))
-  const root = values.root === undefined ? join(work, 'store') : resolve(values.root)
   let path = positionals[0] === undefined ? undefined : resolve(process.env.INIT_CWD ?? '.', positionals[0])
   if (path !== undefined && !existsSync(path)) throw new QuickstartError(`there is no ${path}`)
+  const work = mkdtempSync(join(tmpdir(), 'svc-quickstart-'))
+  const root = values.root === undefined ? join(work, 'store') : resolve(values.root)
   const socketPath = join(work, 'svc.sock')
   const interrupt = new AbortController()
   process.once('SIGINT', () => interrupt.abort(new QuickstartError('interrupted')))
