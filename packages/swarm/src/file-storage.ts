@@ -131,6 +131,7 @@ class FileStorage implements TorrentStorage {
     await handle.datasync()
     await rename(`${target}.part`, target)
     this.#parts.delete(fileIndex)
+    await this.#forget(fileIndex)
     // Reads under way hold the handle: it serves on until the storage is closed or others push it out.
     this.#open.set(fileIndex, { handle: Promise.resolve(handle), users: 0 })
     return 'ok'

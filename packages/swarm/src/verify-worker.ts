@@ -31,7 +31,9 @@ function run(job: VerifyJob): VerifyReply {
     try {
       writeAll(job.fd, bytes, job.position)
     } catch (error) {
-      return { id: job.id, outcome: 'failed', leaves, error: error as Error }
+      // Own properties of errors do not survive the way between threads.
+      const { message, code, syscall } = error as NodeJS.ErrnoException
+      return { id: job.id, outcome: 'failed', leaves, error: { message, code, syscall } }
     }
   }
   return { id: job.id, outcome: 'right', leaves }

@@ -240,7 +240,7 @@ export class Downloader {
         expected: expected.hash, levels: expected.levels, fd: writer.fd, position: span.offset
       })
       if (this.#closed) return
-      if (reply.outcome === 'failed') throw reply.error!
+      if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
       if (reply.outcome === 'wrong') return await this.#blame(buffer, reply)
       if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
       writer.markWritten(span.offset, span.offset + span.lengthBytes)

@@ -20,7 +20,7 @@ export interface VerifyReply {
   readonly outcome: 'right' | 'wrong' | 'failed'
   /** 32 bytes for each block. */
   readonly leaves: Uint8Array
-  readonly error?: Error
+  readonly error?: { readonly message: string; readonly code: string | undefined; readonly syscall: string | undefined }
 }
 
 type Task = Omit<VerifyJob, 'id'>

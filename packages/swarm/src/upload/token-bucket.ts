@@ -1,5 +1,5 @@
 /**
- * Bytes per second over time, with a burst of a quarter of a second (at least one 128 KiB block). Pure: the caller brings
+ * Bytes per second over time, with a burst of half a second (at least one 128 KiB block). Pure: the caller brings
  * the clock. Invariant: never more tokens than the burst; debt is allowed for one block, so that any block can go.
  */
 export class TokenBucket {
@@ -11,7 +11,7 @@ export class TokenBucket {
 
   constructor(bytesPerSecond: number, nowMs: number) {
     this.bytesPerSecond = bytesPerSecond
-    this.#burst = Math.max(131_072, bytesPerSecond / 4)
+    this.#burst = Math.max(131_072, bytesPerSecond / 2)
     // Starts with little: a burst at the start would exceed the limit over short transfers.
     this.#tokens = Math.min(16_384, this.#burst)
     this.#at = nowMs

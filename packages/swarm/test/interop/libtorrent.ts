@@ -27,7 +27,7 @@ export class Libtorrent {
     this.#child = child
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const event = JSON.parse(line) as LtEvent
-      if (event.event === 'log') console.log(event['message'])
+      if (event.event === 'log') return void console.log(event['message'])
       this.#events.push(event)
       for (const wake of this.#waiting) wake()
     })

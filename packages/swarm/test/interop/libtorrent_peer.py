@@ -59,6 +59,7 @@ def main():
 
     def events():
         first = set()
+        dialled = {}
         while not quitting.is_set():
             session.wait_for_alert(100)
             for alert in session.pop_alerts():
@@ -66,16 +67,20 @@ def main():
                 handle = getattr(alert, 'handle', None)
                 name = names.get(str(handle.info_hashes().v2)) if handle is not None and handle.is_valid() else None
                 if kind == 'torrent_finished_alert':
-                    out(event='finished', id=name, seconds=time.monotonic() - started.get(name, 0))
+                    now = time.monotonic()
+                    out(event='finished', id=name, seconds=now - started.get(name, 0), sinceDial=now - dialled.get(name, now))
                 elif kind == 'metadata_received_alert':
                     out(event='metadata', id=name)
                 elif kind == 'torrent_error_alert' or kind == 'file_error_alert':
                     out(event='error', id=name, message=alert.message())
                 elif kind == 'hash_failed_alert':
                     out(event='hash-failed', id=name, message=alert.message())
+                elif kind == 'peer_connect_alert' and name not in dialled:
+                    dialled[name] = time.monotonic()
                 elif kind == 'block_finished_alert' and name not in first:
                     first.add(name)
-                    out(event='first-block', id=name, seconds=time.monotonic() - started.get(name, 0))
+                    now = time.monotonic()
+                    out(event='first-block', id=name, seconds=now - started.get(name, 0), sinceDial=now - dialled.get(name, now))
                 elif kind == 'peer_ban_alert':
                     out(event='ban', id=name, message=alert.message())
                 elif options.get('verbose'):
@@ -123,6 +128,10 @@ def main():
             session.remove_torrent(torrents.pop(command['id']))
         elif kind == 'dht-node':
             session.add_dht_node((command['host'], command['port']))
+        elif kind == 'usage':
+            import resource
+            usage = resource.getrusage(resource.RUSAGE_SELF)
+            out(event='usage', cpuSeconds=usage.ru_utime + usage.ru_stime, maxRssBytes=usage.ru_maxrss * 1024)
         elif kind == 'quit':
             break
     quitting.set()

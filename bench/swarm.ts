@@ -1,0 +1,150 @@
+// The engine against libtorrent on loopback, one file in /dev/shm: seed and leech are processes of their own, runs are interleaved.
+// Usage: node --conditions=svc-source bench/swarm.ts [sizeMiB=1024] [runs=5] [pieceMiB=4]
+import { spawn, type ChildProcess } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { randomFillSync } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const sizeMiB = Number(process.argv[2] ?? 1024)
+const runs = Number(process.argv[3] ?? 5)
+const pieceMiB = Number(process.argv[4] ?? 4)
+const only = process.argv[5]?.split(',')
+const here = path.dirname(fileURLToPath(import.meta.url))
+const python = path.join(here, '../packages/swarm/test/interop/libtorrent_peer.py')
+const TUNED = { settings: { disk_io_read_mode: 0, disk_io_write_mode: 0, send_buffer_watermark: 4 * 1024 * 1024, max_out_request_queue: 1500,
+  aio_threads: 4, hashing_threads: 2, file_pool_size: 100, unchoke_slots_limit: -1, mixed_mode_algorithm: 0 } }
+
+type Kind = 'lt' | 'us'
+type Message = Record<string, unknown> & { event: string }
+
+class Peer {
+  readonly #child: ChildProcess
+  readonly #seen: Message[] = []
+  #wake: () => void = () => undefined
+  port = 0
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      if (process.env['BENCH_VERBOSE']) console.error(line)
+      const message = JSON.parse(line) as Message
+      if (message.event === 'error') throw new Error(String(message['message']))
+      this.#seen.push(message)
+      this.#wake()
+    })
+    child.on('exit', (code) => {
+      if (code !== 0 && code !== null) throw new Error(`a peer ended with ${code}`)
+    })
+  }
+
+  static async start(kind: Kind): Promise<Peer> {
+    const child = kind === 'lt'
+      ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
+      : spawn(process.execPath, ['--conditions=svc-source', path.join(here, 'swarm/engine-peer.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const peer = new Peer(child)
+    peer.port = (await peer.wait('ready'))['port'] as number
+    return peer
+  }
+
+  send(message: object): void {
+    this.#child.stdin!.write(`${JSON.stringify(message)}\n`)
+  }
+
+  async wait(event: string): Promise<Message> {
+    for (;;) {
+      const at = this.#seen.findIndex((message) => message.event === event)
+      if (at >= 0) return this.#seen.splice(at, 1)[0]!
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  async usage(): Promise<{ cpuSeconds: number; maxRssBytes: number; loopP99Ms?: number }> {
+    this.send({ cmd: 'usage' })
+    return (await this.wait('usage')) as unknown as { cpuSeconds: number; maxRssBytes: number }
+  }
+
+  async stop(): Promise<void> {
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve))
+    this.send({ cmd: 'quit' })
+    this.#child.stdin!.end()
+    await gone
+  }
+}
+
+const root = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'bench-swarm-'))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+const seedFolder = path.join(root, 'seed')
+mkdirSync(path.join(seedFolder, 'data'), { recursive: true })
+const fd = openSync(path.join(seedFolder, 'data', 'model.bin'), 'w')
+const chunk = Buffer.alloc(1024 * 1024)
+for (let at = 0; at < sizeMiB; at += 1) writeSync(fd, randomFillSync(chunk))
+closeSync(fd)
+// libtorrent takes a folder with one file for that file.
+writeFileSync(path.join(seedFolder, 'data', 'small.txt'), 'small')
+const torrent = path.join(root, 'data.torrent')
+const maker = await Peer.start('lt')
+maker.send({ cmd: 'make', path: path.join(seedFolder, 'data'), piece: pieceMiB * 1024 * 1024, out: torrent })
+await maker.wait('made')
+await maker.stop()
+
+interface Result {
+  readonly megabytesPerSecond: number
+  readonly seedCpu: number
+  readonly leechCpu: number
+  readonly seedRss: number
+  readonly leechRss: number
+}
+
+async function measure(seedKind: Kind, leechKind: Kind): Promise<Result> {
+  const seed = await Peer.start(seedKind)
+  seed.send({ cmd: 'add', id: 's', torrent, save: seedFolder, seed: true })
+  await seed.wait('added')
+  const leech = await Peer.start(leechKind)
+  const target = path.join(root, 'target')
+  mkdirSync(target)
+  const before = [await seed.usage(), await leech.usage()] as const
+  const begun = performance.now()
+  // libtorrent takes up to a second until it dials: the clock starts with the first connection where it tells.
+  leech.send({ cmd: 'add', id: 'l', torrent, save: target, peers: [['127.0.0.1', seed.port]] })
+  const finished = await leech.wait('finished')
+  const wall = (performance.now() - begun) / 1000
+  const transfer = typeof finished['sinceDial'] === 'number' ? finished['sinceDial'] : wall
+  const after = [await seed.usage(), await leech.usage()] as const
+  await leech.stop()
+  await seed.stop()
+  rmSync(target, { recursive: true })
+  const gigabytes = (sizeMiB * 1024 * 1024) / 1e9
+  return {
+    megabytesPerSecond: (gigabytes * 1000) / transfer,
+    seedCpu: (after[0].cpuSeconds - before[0].cpuSeconds) / gigabytes,
+    leechCpu: (after[1].cpuSeconds - before[1].cpuSeconds) / gigabytes,
+    seedRss: after[0].maxRssBytes / 1e6, leechRss: after[1].maxRssBytes / 1e6
+  }
+}
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+const pairs: readonly (readonly [Kind, Kind])[] = ([['lt', 'lt'], ['us', 'lt'], ['lt', 'us'], ['us', 'us']] as const)
+  .filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
+const results = new Map<string, Result[]>()
+for (let run = 0; run < runs; run += 1) {
+  for (const [seed, leech] of pairs) {
+    const key = `${seed} → ${leech}`
+    const result = await measure(seed, leech)
+    console.error(`${run + 1}/${runs} ${key}: ${result.megabytesPerSecond.toFixed(0)} MB/s, CPU s/GB ${result.seedCpu.toFixed(2)} + ${result.leechCpu.toFixed(2)}`)
+    results.set(key, [...(results.get(key) ?? []), result])
+  }
+}
+console.log(`| pair | MB/s | ratio | seed CPU s/GB | leech CPU s/GB | seed RSS MB | leech RSS MB |\n|---|---|---|---|---|---|---|`)
+const base = results.get('lt → lt')
+const unit = base === undefined ? Number.NaN : median(base.map((result) => result.megabytesPerSecond))
+for (const [key, list] of results) {
+  const of = (pick: (result: Result) => number): number => median(list.map(pick))
+  console.log(`| ${key} | ${of((r) => r.megabytesPerSecond).toFixed(0)} | ${(of((r) => r.megabytesPerSecond) / unit).toFixed(2)} | ` +
+    `${of((r) => r.seedCpu).toFixed(2)} | ${of((r) => r.leechCpu).toFixed(2)} | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`)
+}

@@ -1,0 +1,242 @@
+import { open, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createFileStorage, type TorrentStorage } from '../src/index.ts'
+import { formatMagnet } from '../src/metainfo.ts'
+import { Engines, expectFiles } from './engines.ts'
+import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+
+let engines: Engines
+let fixture: Fixture
+beforeEach(() => {
+  engines = new Engines()
+})
+afterEach(async () => {
+  await engines.close()
+  await fixture.remove()
+})
+
+const PIECE = 65_536
+const small = { 'a.bin': 1_000_003, 'sub/b.bin': PIECE, 'empty': 0, 'one': 1, 'twin-a': 300_000, 'ü/ñ.bin': 16_385 }
+
+describe('between two engines', () => {
+  test.each(['info', 'infohash', 'magnet'] as const)('everything comes over by %s', async (how) => {
+    fixture = await makeTorrent(small, PIECE)
+    const { address } = await engines.seed(fixture)
+    const leech = await engines.open()
+    const folder = await fixture.target('leech')
+    const identity = how === 'info' ? { info: fixture.info } : how === 'infohash' ? { infohash: fixture.info.infohash }
+      : { magnet: formatMagnet({ infohash: fixture.info.infohash, peers: [address] }) }
+    const torrent = engines.watch(leech.add({ ...identity, storage: createFileStorage(folder), peers: how === 'magnet' ? [] : [address] }))
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+    expect(torrent.state).toBe('seeding')
+    expect(torrent.progress().verifiedBytes).toBe(fixture.info.totalBytes)
+    expect(engines.warningsOf(torrent)).toEqual([])
+  })
+
+  test('identical files share one layer and both arrive', async () => {
+    const twin = new Uint8Array(400_000).fill(7)
+    fixture = await makeTorrent({ 'a': twin, 'b': twin, 'c': 10 }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const folder = await fixture.target('leech')
+    const torrent = (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [address] })
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+
+  test('two leeches with different halves trade', async () => {
+    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 2_000_000 }, PIECE)
+    const one = await fixture.target('one')
+    const two = await fixture.target('two')
+    const halves = { [one]: 'a', [two]: 'b' }
+    for (const folder of [one, two]) {
+      const half = await makeTorrent({ [halves[folder]!]: fixture.files.get(halves[folder]!)! }, PIECE)
+      await (await import('node:fs/promises')).cp(half.folder, folder, { recursive: true })
+      await half.remove()
+    }
+    const first = await engines.open()
+    const second = await engines.open()
+    const a = first.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(one) })
+    const b = second.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(two), peers: [`127.0.0.1:${first.port}`] })
+    await Promise.all([a.completed(), b.completed()])
+    await expectFiles(fixture, one)
+    await expectFiles(fixture, two)
+  })
+
+  test('five engines fetch from one seed and each other', async () => {
+    fixture = await makeTorrent({ 'a': 3_000_000, 'b': 100 }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const peers = [address]
+    const torrents = []
+    for (let index = 0; index < 5; index += 1) {
+      const swarm = await engines.open()
+      const folder = await fixture.target(`leech-${index}`)
+      torrents.push({ folder, torrent: swarm.add({ info: fixture.info, storage: createFileStorage(folder), peers: [...peers] }) })
+      peers.push(`127.0.0.1:${swarm.port}`)
+    }
+    await Promise.all(torrents.map(({ torrent }) => torrent.completed()))
+    for (const { folder } of torrents) await expectFiles(fixture, folder)
+  })
+
+  test('a file of priority 0 is not fetched until it gets one', async () => {
+    fixture = await makeTorrent({ 'a': 500_000, 'b': 500_000 }, PIECE)
+    const { address, torrent: seeding } = await engines.seed(fixture)
+    const torrent = (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(await fixture.target('leech')) })
+    torrent.priority(1, 0)
+    const first = new Promise((resolve) => torrent.once('file', resolve))
+    torrent.addPeer(address)
+    expect(await first).toMatchObject({ path: 'a' })
+    expect(seeding.progress().uploadedBytes).toBeLessThanOrEqual(500_000)
+    torrent.priority(1, 3)
+    await torrent.completed()
+  })
+})
+
+describe('storage', () => {
+  test('verified pieces are not fetched again after a restart; damaged ones are', async () => {
+    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 300_000 }, PIECE)
+    const { address, torrent: seeding } = await engines.seed(fixture)
+    const folder = await fixture.target('leech')
+    const add = async () => (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), peers: [address] })
+    await (await add()).completed()
+    const once = seeding.progress().uploadedBytes
+    const file = path.join(folder, 'torrent', 'a')
+    const handle = await open(file, 'r+')
+    await handle.write(new Uint8Array([1, 2, 3]), 0, 3, 5 * PIECE + 17)
+    await handle.close()
+    await (await add()).completed()
+    expect(seeding.progress().uploadedBytes - once).toBe(PIECE)
+    await expectFiles(fixture, folder)
+  })
+
+  test('a storage that refuses a file whose pieces are right fails the torrent after one more try', async () => {
+    fixture = await makeTorrent({ 'a': 200_000 }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const storage = createFileStorage(await fixture.target('leech'))
+    const refusing = Object.assign(Object.create(storage) as TorrentStorage, {
+      open: storage.open.bind(storage), state: storage.state.bind(storage), read: storage.read.bind(storage), writer: storage.writer.bind(storage),
+      close: storage.close.bind(storage), fileComplete: async () => 'wrong' as const
+    })
+    const torrent = (await engines.open()).add({ info: fixture.info, storage: refusing, peers: [address] })
+    await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_STORAGE', reason: 'refused' })
+    expect(torrent.state).toBe('failed')
+  })
+
+  test('a write error fails the torrent with its cause', async () => {
+    fixture = await makeTorrent({ 'a': 200_000 }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const folder = await fixture.target('leech')
+    const storage = createFileStorage(folder)
+    // A descriptor that cannot be written to.
+    await writeFile(path.join(folder, 'readonly'), '')
+    const readonly = await open(path.join(folder, 'readonly'), 'r')
+    const failing: TorrentStorage = {
+      open: (layout) => storage.open(layout), state: (file) => storage.state(file), read: (index, offset, target) => storage.read(index, offset, target),
+      writer: async () => ({ fd: readonly.fd, write: async () => undefined, markWritten: () => undefined, unmark: () => undefined }),
+      fileComplete: (index) => storage.fileComplete(index), close: () => storage.close()
+    }
+    const torrent = (await engines.open()).add({ info: fixture.info, storage: failing, peers: [address] })
+    await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_STORAGE', reason: 'write', cause: { code: 'EBADF' } })
+    await torrent.remove()
+    await readonly.close()
+  })
+
+  test('a storage without descriptors gets the bytes by write', async () => {
+    fixture = await makeTorrent({ 'a': 200_001, 'b': 5 }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const files = [new Uint8Array(200_001), new Uint8Array(5)]
+    const memory: TorrentStorage = {
+      open: async () => undefined, state: async () => ({ kind: 'partial', ranges: [] }),
+      read: async (index, offset, target) => {
+        const part = files[index]!.subarray(offset, offset + target.length)
+        target.set(part)
+        return part.length
+      },
+      writer: async (index) => ({
+        fd: undefined, markWritten: () => undefined, unmark: () => undefined,
+        write: async (offset, bytes) => files[index]!.set(bytes, offset)
+      }),
+      fileComplete: async () => 'ok', close: async () => undefined
+    }
+    const torrent = (await engines.open()).add({ info: fixture.info, storage: memory, peers: [address] })
+    await torrent.completed()
+    expect(files).toEqual([fixture.files.get('a'), fixture.files.get('b')])
+  })
+
+  test('a seed that loses a file stops offering it and says so; the rest still comes', async () => {
+    fixture = await makeTorrent({ 'a': 300_000, 'b': 300_000 }, PIECE)
+    const good = createFileStorage(fixture.folder, { trusted: true })
+    const losing: TorrentStorage = {
+      open: (layout) => good.open(layout), state: (file) => good.state(file), writer: (index) => good.writer(index),
+      read: async (index, offset, target) => {
+        if (index === 1) throw Object.assign(new Error('gone'), { code: 'ENOENT' })
+        return good.read(index, offset, target)
+      },
+      fileComplete: (index) => good.fileComplete(index), close: () => good.close()
+    }
+    const { address, torrent: seeding } = await engines.seed(fixture, {}, { storage: losing })
+    const folder = await fixture.target('leech')
+    const leech = await engines.open()
+    const torrent = leech.add({ info: fixture.info, storage: createFileStorage(folder), peers: [address] })
+    await new Promise((resolve) => torrent.once('file', resolve))
+    expect(engines.warningsOf(seeding)).toMatchObject([{ kind: 'storage', source: 'b' }])
+    // An honest seed finishes the job.
+    const { address: other } = await engines.seed(fixture)
+    torrent.addPeer(other)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+})
+
+test('options that make no sense are refused by code', async () => {
+  fixture = await makeTorrent({ 'a': 10 }, PIECE)
+  const swarm = await engines.open()
+  const storage = createFileStorage(await fixture.target('x'))
+  expect(() => swarm.add({ storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'identity' }))
+  expect(() => swarm.add({ infohash: new Uint8Array(20), storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'infohash' }))
+  swarm.add({ info: fixture.info, storage })
+  expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'duplicate' }))
+  await swarm.close()
+  expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_CLOSED' }))
+})
+
+test('an upload limit holds within a tenth and is shared by four peers', async () => {
+  fixture = await makeTorrent({ 'a': 4_000_000 }, PIECE)
+  const limit = 1_000_000
+  const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: limit })
+  const torrents = []
+  for (let index = 0; index < 4; index += 1) {
+    const swarm = await engines.open({ pex: false })
+    torrents.push(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(await fixture.target(`l${index}`)), peers: [address], upload: false }))
+  }
+  // From the first byte on, three seconds.
+  const sent = () => seeding.progress().uploadedBytes
+  while (sent() === 0) await new Promise((resolve) => setImmediate(resolve))
+  const begun = performance.now()
+  const base = sent()
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+  const rate = (sent() - base) / ((performance.now() - begun) / 1000)
+  expect(rate).toBeGreaterThan(limit * 0.9)
+  expect(rate).toBeLessThan(limit * 1.1)
+  const got = torrents.map((torrent) => torrent.progress().downloadedBytes)
+  expect(Math.min(...got)).toBeGreaterThan(Math.max(...got) * 0.6)
+})
+
+test('closing leaves nothing behind: sockets, timers, threads, descriptors', async () => {
+  fixture = await makeTorrent(small, PIECE)
+  const count = async () => (await (await import('node:fs/promises')).readdir('/proc/self/fd')).length
+  const round = async (name: string) => {
+    const { address } = await engines.seed(fixture)
+    const folder = await fixture.target(name)
+    await (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [address] }).completed()
+    await engines.close()
+  }
+  await round('warm-up')
+  const before = await count()
+  await round('counted')
+  expect(await count()).toBeLessThanOrEqual(before)
+  expect(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'UDPWrap' || name === 'TCPServerWrap' || name === 'MessagePort'))
+    .toHaveLength(0)
+  expect(await readFile(fixture.torrentFile)).toBeDefined()
+})
