@@ -41,13 +41,15 @@ const MAX_WARNINGS = 50
  * Brings in what the store lacks of one artifact: resolves when every blob is there, durable and of the right SHA-256.
  * What was verified is kept when it fails, for the next try.
  * @returns warnings that name the sources that were of no use or lied.
- * @throws DaemonError `E_SOURCE_UNAVAILABLE`, `E_NOT_IMPORTABLE` (the manifest contradicts itself), `E_NO_SPACE`; the signal's reason
+ * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` (every source lied, or the manifest contradicts itself);
+ *   `E_NO_SPACE`; the signal's reason
  */
 export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequest, context: FetchContext): Promise<readonly string[]> {
   const { torrent, layers, hints, upload } = request
   const { signal } = context
   const blobs = new Set<Sha256Digest>()
   const warnings = new Set<string>()
+  let lied = false
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => undefined)
   const joined = await artifacts.join(torrent, {
@@ -60,7 +62,8 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
       failed.reject(
         new DaemonError('E_NOT_IMPORTABLE', `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`)
       ),
-    onWarning: ({ kind, source, message }) => {
+    onWarning: ({ kind, source, message, lied: proven }) => {
+      lied ||= proven === true
       if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed')) warnings.add(`${kind} ${source}: ${message}`)
     }
   })
@@ -87,8 +90,10 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
         since = performance.now()
       }
       if (now.peers > 0 || now.webseeds > 0 || now.state === 'checking') company = performance.now()
-      if (performance.now() - since >= context.fillTimeoutMs) throw silent(context.fillTimeoutMs, warnings)
-      if (context.lonelyTimeoutMs !== undefined && performance.now() - company >= context.lonelyTimeoutMs) throw alone(warnings)
+      if (performance.now() - since >= context.fillTimeoutMs) throw gaveUp(`no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`, warnings, lied && now.peers + now.webseeds === 0)
+      if (context.lonelyTimeoutMs !== undefined && performance.now() - company >= context.lonelyTimeoutMs) {
+        throw gaveUp('no source is left, and neither a tracker nor the DHT can name another one', warnings, lied)
+      }
       await Promise.race([whole, failed.promise, pause(TICK_MS)])
     }
     context.onProgress(progressOf(handle.progress(), blobs.size, before))
@@ -110,22 +115,14 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
   rateBytesPerSecond: Math.round(now.downloadRate)
 })
 
-const reasons = (warnings: ReadonlySet<string>): string => {
-  const all = [...warnings].slice(-5)
-  return all.length > 0 ? ` (${all.join('; ')})` : ''
+/** Without a source; when those that were there lied, their bytes are the reason (API §4). */
+function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean): DaemonError {
+  const reasons = [...warnings].slice(-5)
+  return new DaemonError(
+    liesOnly ? 'E_NOT_IMPORTABLE' : 'E_SOURCE_UNAVAILABLE',
+    `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; what was verified is kept, try again when a source is there`
+  )
 }
-
-const silent = (timeoutMs: number, warnings: ReadonlySet<string>): DaemonError =>
-  new DaemonError(
-    'E_SOURCE_UNAVAILABLE',
-    `no source gave a byte for ${Math.round(timeoutMs / 1000)} s${reasons(warnings)}; what was verified is kept, try again when a source is there`
-  )
-
-const alone = (warnings: ReadonlySet<string>): DaemonError =>
-  new DaemonError(
-    'E_SOURCE_UNAVAILABLE',
-    `no source is left${reasons(warnings)}, and neither a tracker nor the DHT can name another one; what was verified is kept`
-  )
 
 function toDaemonError(error: Error): Error {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {

@@ -2,6 +2,7 @@ import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, LayoutFile, TorrentLayout, TorrentStorage } from '@svc/swarm'
+import { DaemonError } from '../errors.ts'
 import { LEAVES, type LeafLayers } from '../leaf-layers.ts'
 import type { OpenBlobs } from './open-blobs.ts'
 
@@ -22,36 +23,46 @@ interface Fetched {
   readonly partial: PartialBlob
   /** A second file with the same content: its bytes are checked like all others and then dropped. */
   readonly twin: boolean
+  /** Written to since the last checkpoint. */
+  dirty: boolean
 }
+
+/** After a crash at most this much time's bytes are fetched again. */
+const CHECKPOINT_EVERY_MS = 2_000
 
 /**
  * The blobs of one artifact as a torrent's storage. Present blobs are read where they lie; missing ones go into partial blobs,
- * which survive restarts, and become addressable only when their flat SHA-256 is right.
+ * which survive restarts and crashes, and become addressable only when their flat SHA-256 is right.
  *
  * Invariant: `#fetching` holds exactly the files whose partial this storage has open.
  */
 export class ArtifactStorage implements TorrentStorage {
   readonly #options: ArtifactStorageOptions
   readonly #fetching = new Map<number, Fetched>()
-  readonly #opening = new Map<number, Promise<Fetched | undefined>>()
   #files: readonly ArtifactFile[] = []
+  #opening: Promise<void> = Promise.resolve()
+  #checkpointing: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: ArtifactStorageOptions) {
     this.#options = options
   }
 
-  async open(layout: TorrentLayout): Promise<void> {
+  /** Takes the partial blobs of what is missing; waits where somebody else in this process has one of them. */
+  open(layout: TorrentLayout): Promise<void> {
     const byPath = new Map(this.#options.torrent.files.map(file => [file.path, file]))
     this.#files = layout.files.map(({ path }) => {
       const file = byPath.get(path)
       if (file === undefined) throw new Error(`the torrent holds ${path}, its manifest does not`)
       return file
     })
+    this.#opening = this.#openMissing()
+    return this.#opening
   }
 
   async state({ index }: LayoutFile): Promise<FileState> {
-    const fetched = await this.#fetched(index)
+    const fetched = this.#fetching.get(index)
     return fetched === undefined ? { kind: 'complete' } : { kind: 'partial', ranges: fetched.partial.ranges() }
   }
 
@@ -70,13 +81,23 @@ export class ArtifactStorage implements TorrentStorage {
   }
 
   async writer(fileIndex: number): Promise<FileWriter> {
-    const fetched = await this.#fetched(fileIndex)
+    const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) throw new Error('a complete file is not written to')
     const { partial } = fetched
+    const touch = (): void => {
+      fetched.dirty = true
+      this.#timer ??= setInterval(() => this.#checkpointDirty(), CHECKPOINT_EVERY_MS)
+    }
     return {
       fd: partial.fd,
-      write: (offset, bytes) => partial.write(offset, bytes),
-      markWritten: (start, end) => partial.markWritten(start, end),
+      write: (offset, bytes) => {
+        touch()
+        return partial.write(offset, bytes)
+      },
+      markWritten: (start, end) => {
+        touch()
+        partial.markWritten(start, end)
+      },
       unmark: (start, end) => partial.unmark(start, end)
     }
   }
@@ -85,6 +106,7 @@ export class ArtifactStorage implements TorrentStorage {
     const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) return 'ok'
     const { file, partial, twin } = fetched
+    fetched.dirty = false
     try {
       if (twin) {
         await partial.verify()
@@ -106,41 +128,56 @@ export class ArtifactStorage implements TorrentStorage {
 
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled(this.#opening.values())
+    clearInterval(this.#timer)
+    await Promise.allSettled([this.#opening, this.#checkpointing])
     for (const { partial, twin } of this.#fetching.values()) await (twin ? partial.discard() : partial.release())
     this.#fetching.clear()
   }
 
-  #fetched(index: number): Promise<Fetched | undefined> {
-    let opening = this.#opening.get(index)
-    if (opening === undefined) {
-      opening = this.#open(index)
-      this.#opening.set(index, opening)
+  /** In the order of digests: two artifacts that share blobs under other names then never wait for one another. */
+  async #openMissing(): Promise<void> {
+    const files = [...this.#files.entries()].sort(([, a], [, b]) => (a.digest < b.digest ? -1 : a.digest > b.digest ? 1 : 0))
+    let before: Sha256Digest | undefined
+    for (const [index, file] of files) {
+      if (this.#closed) return
+      await this.#openFile(index, file, file.digest === before)
+      before = file.digest
     }
-    return opening
+    await this.#requireSpace()
   }
 
-  /** undefined for a file whose blob is there. */
-  async #open(index: number): Promise<Fetched | undefined> {
+  /** @throws DaemonError `E_NO_SPACE`: before the first byte, as the sizes are known. */
+  async #requireSpace(): Promise<void> {
+    let needed = 0
+    for (const { file, partial } of this.#fetching.values()) {
+      needed += partial.ranges().reduce((left, [start, end]) => left - (end - start), file.length)
+    }
+    if (needed === 0) return
+    const free = await this.#options.store.freeBytes()
+    if (needed > free) throw new DaemonError('E_NO_SPACE', `${needed} bytes are missing and ${free} are free on the file system of the store`)
+  }
+
+  async #openFile(index: number, { digest, length: sizeBytes, ...file }: ArtifactFile, twin: boolean): Promise<void> {
     const { store, signal } = this.#options
-    const file = this.#files[index]!
-    const { digest, length: sizeBytes } = file
-    if (await this.#present(digest, sizeBytes)) return undefined
-    const twin = this.#files.findIndex(each => each.digest === digest) < index
-    const key = twin ? { key: `twin-${index}:${digest}`, sizeBytes, digest } : { key: digest, sizeBytes, digest }
-    const partial = await store.partial(key, { attachments: [LEAVES], signal })
+    if (await this.#present(digest, sizeBytes)) return
+    const partial = await store.partial({ key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest }, { attachments: [LEAVES], signal })
     // whoever had the key before may have published it
-    if (this.#closed || (await this.#present(digest, sizeBytes))) {
-      await (twin ? partial.discard() : partial.release())
-      return undefined
-    }
-    if (sizeBytes === 0) {
-      await partial.publish()
-      return undefined
-    }
-    const fetched = { file, partial, twin }
-    this.#fetching.set(index, fetched)
-    return fetched
+    if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
+    else if (sizeBytes === 0) await partial.publish()
+    else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin, dirty: false })
+  }
+
+  #checkpointDirty(): void {
+    const dirty = [...this.#fetching.values()].filter(fetched => fetched.dirty)
+    if (dirty.length === 0) return
+    this.#checkpointing = this.#checkpointing.then(async () => {
+      for (const fetched of dirty) {
+        if (this.#closed || !fetched.dirty) continue
+        fetched.dirty = false
+        // a failed sync is kept by the partial and thrown by what comes next
+        await fetched.partial.checkpoint().catch(() => undefined)
+      }
+    })
   }
 
   async #present(digest: Sha256Digest, sizeBytes: number): Promise<boolean> {

@@ -107,6 +107,7 @@ export class ArtifactSwarm {
     this.#parts.webseed?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
     await entry.handle.remove()
+    for (const { digest } of entry.torrent.files) this.#blobs.drop(digest)
   }
 
   async close(): Promise<void> {

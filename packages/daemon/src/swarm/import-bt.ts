@@ -9,6 +9,7 @@ import { writeDocument } from '../import/seal.ts'
 import type { SwarmHints } from '../import/source.ts'
 import type { JobContext, JobOutcome } from '../jobs/registry.ts'
 import type { DaemonContext } from '../parts.ts'
+import type { ArtifactState } from '../state/artifacts.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from './addresses.ts'
 import { readSmallBlob } from '../small-blob.ts'
 import { sealedManifest } from './artifact-torrents.ts'
@@ -66,7 +67,7 @@ export interface ImportBtParts {
   /** Resolves when the engine has started. */
   readonly fetch: (request: FetchRequest, context: Pick<FetchContext, 'signal' | 'onProgress'>) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
-  readonly upload: boolean
+  readonly mayUpload: (artifact: ArtifactState | undefined) => boolean
 }
 
 /** Accepts a checked request: identity first, then bytes (decisions §7). */
@@ -91,16 +92,17 @@ class BtImport {
 
   async run(): Promise<JobOutcome> {
     const { pin, hints, infohashText } = this.#request
-    const { context, fetch, upload, joinWhenDone } = this.#parts
+    const { context, fetch, mayUpload, joinWhenDone } = this.#parts
     const { store, artifacts } = context
     const torrent = await this.#torrent()
-    await this.#requireSpace(torrent)
     const layers = await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can go on with it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record({ manifestDigest: pin, source: { kind: 'bt' }, restricted: false, hints })
+    if (layers !== undefined) await this.#record(torrent, layers)
+    const upload = mayUpload(await artifacts.read(pin))
     const warnings = await fetch({ torrent, layers, hints, upload }, { signal: this.#job.signal, onProgress: progress => this.#report(torrent, progress) })
-    await this.#record(torrent, layers)
+    if (layers === undefined) await this.#record(torrent, layers)
     await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
@@ -130,14 +132,6 @@ class BtImport {
     }
     this.#job.update({ filesTotal: manifest.document.files.length, bytesTotal: sizeOf(manifest.document.files), manifest: pin })
     return { ...torrent, manifest }
-  }
-
-  async #requireSpace(torrent: ArtifactTorrent): Promise<void> {
-    const { store } = this.#parts.context
-    let needed = 0
-    for (const { digest, length } of torrent.files) if ((await store.stat(digest)) === undefined) needed += length
-    const free = await store.freeBytes()
-    if (needed > free) throw new DaemonError('E_NO_SPACE', `the import needs ${needed} bytes and ${free} are free on the file system of the store`)
   }
 
   /** The record and the layers, which are pure functions of the manifest: whoever asks this node gets the same ones. */

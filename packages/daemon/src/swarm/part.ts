@@ -1,4 +1,5 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
+import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
 import { formatMagnet } from '@svc/swarm/metainfo'
@@ -6,12 +7,15 @@ import { EnvHttpProxyAgent } from 'undici'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../fill.ts'
 import type { DaemonContext, SwarmAddresses, SwarmPart } from '../parts.ts'
+import type { ArtifactState } from '../state/artifacts.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
 import { fetchArtifact, type FetchContext, type FetchRequest } from './artifact-fetch.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { parseImportBt, startImportBt } from './import-bt.ts'
 import { heldBackReason, Seeding } from './seeding.ts'
+import { WebseedDocuments } from './pinned-manifest.ts'
+import { Turns } from './turns.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
@@ -30,6 +34,7 @@ export class SwarmClient implements SwarmPart {
   readonly #torrents: ArtifactTorrents
   readonly #artifacts: ArtifactSwarm
   readonly #seeding: Seeding
+  readonly #turns = new Turns<Sha256Digest>()
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   #closing: Promise<void> | undefined
 
@@ -74,7 +79,7 @@ export class SwarmClient implements SwarmPart {
     return startImportBt(parseImportBt(body), {
       context: this.#context,
       dispatcher: this.#agent,
-      upload: this.#context.config.swarm.seed,
+      mayUpload: artifact => this.#mayUpload(artifact),
       fetch: (request, fetching) => this.#fetch(request, fetching),
       joinWhenDone: digest => this.#joinWhenDone(digest)
     })
@@ -169,8 +174,10 @@ export class SwarmClient implements SwarmPart {
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined) throw new DaemonError('E_SOURCE_UNAVAILABLE', `the manifest ${manifestDigest} is not in the store`)
     const hints = artifact?.hints ?? NO_HINTS
-    const layers = await this.#torrents.recordedLayersOf(torrent, artifact)
-    const upload = artifact !== undefined && heldBackReason(artifact, this.#context.config.swarm) === undefined
+    const layers =
+      (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
+      (await new WebseedDocuments(this.#agent, hints.webseeds, message => this.#context.log.info({ torrent: torrent.name, message }, 'swarm')).pieceLayers(torrent, signal))
+    const upload = this.#mayUpload(artifact)
     await this.#fetch(
       { torrent, layers, hints, upload },
       {
@@ -181,19 +188,35 @@ export class SwarmClient implements SwarmPart {
     await this.#joinWhenDone(manifestDigest)
   }
 
+  #mayUpload(artifact: ArtifactState | undefined): boolean {
+    return artifact !== undefined && heldBackReason(artifact, this.#context.config.swarm) === undefined
+  }
+
+  /** One fetch of an artifact at a time: whoever comes second finds most of it, or all, in the store. */
   #fetch(request: FetchRequest, { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>): Promise<readonly string[]> {
     const { swarm } = this.#context.config
     const canBeTold = swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0
-    return fetchArtifact(this.#artifacts, request, {
-      signal,
-      onProgress,
-      fillTimeoutMs: swarm.fillTimeoutMs,
-      lonelyTimeoutMs: canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, swarm.fillTimeoutMs)
+    return this.#turns.run(request.torrent.manifestDigest, signal, async () => {
+      if (await this.#isWhole(request.torrent)) return []
+      return fetchArtifact(this.#artifacts, request, {
+        signal,
+        onProgress,
+        fillTimeoutMs: swarm.fillTimeoutMs,
+        lonelyTimeoutMs: canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, swarm.fillTimeoutMs)
+      })
     })
+  }
+
+  async #isWhole(torrent: ArtifactTorrent): Promise<boolean> {
+    for (const { digest, length } of torrent.files) {
+      if ((await this.#context.store.stat(digest))?.sizeBytes !== length) return false
+    }
+    return true
   }
 
   /** A fetched artifact goes on as a seed, or leaves (API §1.2). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
+    if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return
     await this.#artifacts.leave(manifestDigest)
     await this.#seeding.join(manifestDigest)
   }

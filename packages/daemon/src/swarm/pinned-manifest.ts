@@ -33,8 +33,9 @@ export class WebseedDocuments {
     })
   }
 
-  /** Piece layers, each proven against its root; undefined when no web seed has all of them. */
-  pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
+  /** Piece layers, each proven against its root; undefined when no web seed has all of them. Asks nobody where none are needed. */
+  async pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
+    if (torrent.files.every(({ length }) => length <= torrent.pieceLength)) return new Map()
     // 32 bytes a piece, each root as key, and the encoding around them
     const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
     return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, bytes => {
