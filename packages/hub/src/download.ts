@@ -183,8 +183,8 @@ class Download {
 
   #context() {
     const { repoId, commit, path } = this.#file
-    const { endpoint, hasToken, timings } = this.#net
-    return { endpoint, hasToken, repoId, revision: commit, path, nowMs: timings.now() }
+    const { endpoint, hasToken, tokenName, timings } = this.#net
+    return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
   }
 
   /** Judges the head, and says where the body's bytes belong. */

@@ -17,6 +17,8 @@ export interface HubOptions {
   readonly endpoint?: string
   /** Sent as Bearer token to the endpoint's own origin (scheme, host, port) and to nobody else. */
   readonly token?: string
+  /** How messages call the token when they say what to do; default `a token`. */
+  readonly tokenName?: string
   readonly userAgent?: string
   /** Takes the place of the built-in connection pools, proxy support and address checks included; not closed by `close`. */
   readonly dispatcher?: Dispatcher
@@ -68,7 +70,7 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const net = createNet({ endpoint, token, userAgent, dispatcher: options.dispatcher, limits, timings })
+  const net = createNet({ endpoint, token, tokenName: options.tokenName ?? 'a token', userAgent, dispatcher: options.dispatcher, limits, timings })
   const lanes: Lanes = {
     large: new Slots(limits.ranges),
     small: new Slots(limits.smallFiles),
@@ -101,7 +103,7 @@ export function createHub(options: HubOptions = {}): Hub {
     probe: async (file, given) => {
       const { signal } = within(given)
       const url = new URL(resolveUrl(endpoint, file.repoId, file.commit, file.path))
-      const context = { ...file, endpoint, hasToken: net.hasToken, revision: file.commit, nowMs: timings.now() }
+      const context = { ...file, endpoint, hasToken: net.hasToken, tokenName: net.tokenName, revision: file.commit, nowMs: timings.now() }
       let forbidden: HubError | undefined
       const answered = new Error('answered')
       await net

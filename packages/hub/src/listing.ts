@@ -60,7 +60,7 @@ export async function fetchListing(
     } catch (error) {
       if (!(error instanceof MaskedHashes)) throw error
       const page = `${net.endpoint.base}/${info.repoId}`
-      throw gatedTrouble(page, info.repoId, net.hasToken, { path: error.message }).error
+      throw gatedTrouble(page, { ...net, repoId: info.repoId }, { path: error.message }).error
     }
     url = nextPage(answer.head, url, net, info.repoId)
   }
@@ -140,7 +140,7 @@ async function fetchJson(
   }
 }
 
-const contextOf = (net: Net) => ({ endpoint: net.endpoint, hasToken: net.hasToken, nowMs: net.timings.now() })
+const contextOf = (net: Net) => ({ endpoint: net.endpoint, hasToken: net.hasToken, tokenName: net.tokenName, nowMs: net.timings.now() })
 
 async function tryJson(
   net: Net,

@@ -11,6 +11,8 @@ import { Trouble } from './trouble.ts'
 export interface Net {
   readonly endpoint: Endpoint
   readonly hasToken: boolean
+  /** As messages call it. */
+  readonly tokenName: string
   readonly limits: HubLimits
   readonly timings: RetryTimings
   walk(request: WalkRequest): Promise<WalkResult>
@@ -36,6 +38,7 @@ export interface WalkResult {
 export interface NetOptions {
   readonly endpoint: Endpoint
   readonly token: string | undefined
+  readonly tokenName: string
   readonly userAgent: string
   readonly dispatcher: Dispatcher | undefined
   readonly limits: HubLimits
@@ -137,6 +140,7 @@ export function createNet(options: NetOptions): Net {
   return {
     endpoint,
     hasToken: token !== undefined,
+    tokenName: options.tokenName,
     limits,
     timings,
     walk,

@@ -8,6 +8,7 @@ import { Trouble, type TroubleKind } from './trouble.ts'
 export interface OutcomeContext {
   readonly endpoint: Endpoint
   readonly hasToken: boolean
+  readonly tokenName: string
   readonly repoId: string
   readonly revision: string | undefined
   /** The file that was asked for; absent on API calls. */
@@ -36,7 +37,7 @@ export function networkTrouble(error: unknown, url: URL, context: OutcomeContext
 /** What a status that is neither success nor redirect means (the outcome table of docs/hub.md). */
 export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeContext): Trouble {
   const { status, headers } = head
-  const { repoId, hasToken, nowMs } = context
+  const { repoId, hasToken, tokenName, nowMs } = context
   const atHub = url.origin === context.endpoint.origin
   const details = {
     url: printableUrl(url),
@@ -88,27 +89,27 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
     return forbidden('legal', `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`)
   }
   if (status === 401 || status === 403) {
-    if (errorCode === 'GatedRepo') return gatedTrouble(page, repoId, hasToken, details)
+    if (errorCode === 'GatedRepo') return gatedTrouble(page, context, details)
     if (/disabled/i.test(errorMessage)) {
       return forbidden('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
     }
     if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
       return forbidden(
         'token-rejected',
-        `the hub rejects the token in SVC_HF_TOKEN (for "${repoId}"): renew it, or unset it if the repository is public; ` +
+        `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or leave it away if the repository is public; ` +
           'a stale token is refused for public repositories too'
       )
     }
     if (hasToken) {
       return forbidden(
         'denied',
-        `the account of the token in SVC_HF_TOKEN has no access to "${repoId}"; ask its owner, or use another token`
+        `the account of ${tokenName} has no access to "${repoId}"; ask its owner, or use another token`
       )
     }
     return forbidden(
       'hidden-or-absent',
-      `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set SVC_HF_TOKEN in the ` +
-        "daemon's environment to a token that may read it"
+      `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set ${tokenName} of an ` +
+        'account that may read it'
     )
   }
   if (status === 404 || status === 410) {
@@ -150,13 +151,12 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
 
 export function gatedTrouble(
   page: string,
-  repoId: string,
-  hasToken: boolean,
+  { repoId, hasToken, tokenName }: Pick<OutcomeContext, 'repoId' | 'hasToken' | 'tokenName'>,
   details: { url?: string; status?: number; path?: string }
 ): Trouble {
   const todo = hasToken
-    ? `accept its conditions at ${page} with the account of the token in SVC_HF_TOKEN, and wait for approval where that is asked`
-    : `accept its conditions at ${page}, then set SVC_HF_TOKEN in the daemon's environment`
+    ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval where that is asked`
+    : `accept its conditions at ${page}, then set ${tokenName}`
   return new Trouble(
     'final',
     new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details)

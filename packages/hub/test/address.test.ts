@@ -23,27 +23,30 @@ test('names that resolve to an inner address are not connected to', async () => 
   expect(error).toMatchObject({ code: 'ERR_INNER_ADDRESS' })
 })
 
-test('a hub in the open cannot redirect to a loopback address', async () => {
-  // The endpoint's traffic ends in a dispatcher of the test: no network is needed to see what is refused.
-  const asked: string[] = []
-  const hub = createHub({
-    endpoint: 'https://203.0.113.7',
-    token: 'hf_secret',
-    dispatcher: {
-      dispatch: (options: { origin: string }, handler: Record<string, (...given: unknown[]) => void>) => {
-        asked.push(options.origin)
-        const controller = { pause() {}, resume() {}, abort() {} }
-        handler['onRequestStart']?.(controller)
-        handler['onResponseStart']?.(controller, 302, { location: 'https://127.0.0.1/x' })
-        handler['onResponseEnd']?.(controller, {})
-        return true
-      }
-    } as never
-  })
-  const file = { repoId: 'a/b', commit: '0'.repeat(40), path: 'x', sizeBytes: 1, gitBlobSha1: '0'.repeat(40) }
-  await expect(hub.download(file, createMemorySink(1))).rejects.toMatchObject({
-    code: 'E_SOURCE_UNAVAILABLE',
-    reason: 'refused-redirect'
-  })
-  expect(asked).toEqual(['https://203.0.113.7'])
-})
+test.each(['https://127.0.0.1/x', 'https://[::1]/x', 'https://printer.localhost/', 'http://203.0.113.8/x', 'https://user@203.0.113.8/', 'data:,x'])(
+  'a hub in the open cannot redirect to %s, and no token leaves for it',
+  async (location) => {
+    // The traffic ends in a dispatcher of the test: no network is needed to see what is refused.
+    const asked: string[] = []
+    const hub = createHub({
+      endpoint: 'https://203.0.113.7',
+      token: 'hf_secret',
+      dispatcher: {
+        dispatch: (options: { origin: string }, handler: Record<string, (...given: unknown[]) => void>) => {
+          asked.push(options.origin)
+          const controller = { pause() {}, resume() {}, abort() {} }
+          handler['onRequestStart']?.(controller)
+          handler['onResponseStart']?.(controller, 302, { location })
+          handler['onResponseEnd']?.(controller, {})
+          return true
+        }
+      } as never
+    })
+    const file = { repoId: 'a/b', commit: '0'.repeat(40), path: 'x', sizeBytes: 1, gitBlobSha1: '0'.repeat(40) }
+    await expect(hub.download(file, createMemorySink(1))).rejects.toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      reason: 'refused-redirect'
+    })
+    expect(asked).toEqual(['https://203.0.113.7'])
+  }
+)

@@ -146,7 +146,7 @@ export const ROUTES = {
     body: ImportHfBodySchema,
     status: 201,
     response: JobSchema,
-    errors: HUB,
+    errors: { ...HUB, E_NOT_IMPORTABLE: 502 },
     jobErrors: ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', 'E_INVALID_INDEX', ...FETCH_JOB]
   },
   importHfPlan: {

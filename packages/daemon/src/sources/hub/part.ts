@@ -25,6 +25,7 @@ export function createHubPart(context: DaemonContext, more: Pick<HubOptions, 'li
   const hub = openHub({
     ...(endpoint !== undefined && { endpoint }),
     ...(token !== undefined && { token }),
+    tokenName: 'SVC_HF_TOKEN',
     userAgent: `svcd/${version}`,
     ...more
   })
