@@ -1,30 +1,12 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { contentChunks, type ContentNames, contentSize, type FakeContent, lfsPointer, nameContent } from './fake-hub-content.ts'
-import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest, FakeTreeEntry } from './fake-hub-faults.ts'
+import { contentChunks } from './fake-hub-content.ts'
+import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest } from './fake-hub-faults.ts'
+import { type Commit, commitOf, type Entry, type FakeRepo, treeOf } from './fake-hub-repo.ts'
 import { sendBody } from './fake-hub-send.ts'
 
-export interface FakeRepoFile {
-  readonly path: string
-  readonly content: FakeContent
-  /** In large-file storage, with a CDN in front; else in git. Default: above 10 KiB. */
-  readonly lfs?: boolean
-}
-export interface FakeRepo {
-  /** In its own spelling; asked for in any case. */
-  readonly id: string
-  readonly files: readonly FakeRepoFile[]
-  readonly private?: boolean
-  readonly gated?: false | 'auto' | 'manual'
-  /** Masks the hashes of a gated repository's listing for those who have no access. */
-  readonly maskHashes?: boolean
-  readonly disabled?: boolean
-  /** Default `main`. */
-  readonly branch?: string
-  /** An old name that redirects here. */
-  readonly formerId?: string
-}
+export type { FakeRepo, FakeRepoFile } from './fake-hub-repo.ts'
 
 export interface FakeHubOptions {
   readonly repos?: readonly FakeRepo[]
@@ -56,16 +38,6 @@ export interface FakeHub {
   close(): Promise<void>
 }
 
-interface Entry extends FakeRepoFile, ContentNames {
-  readonly sizeBytes: number
-  readonly isLfs: boolean
-}
-interface Commit {
-  readonly sha: string
-  readonly repo: FakeRepo
-  readonly entries: ReadonlyMap<string, Entry>
-}
-
 /**
  * A model hub on two local origins, faithful in what clients rely on: pinned commits, paged trees with absolute `Link`
  * addresses, relative redirects for small files, signed addresses at another host for large ones.
@@ -83,16 +55,9 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   let cdnOrigin = ''
 
   const commit = (repo: FakeRepo): string => {
-    const entries = new Map<string, Entry>()
-    const hash = createHash('sha1').update(repo.id)
-    for (const file of repo.files) {
-      const sizeBytes = contentSize(file.content)
-      const names = nameContent(file.content)
-      entries.set(file.path, { ...file, ...names, sizeBytes, isLfs: file.lfs ?? sizeBytes > 10_240 })
-      hash.update(`${file.path}\0${names.sha256}\n`)
-    }
-    const sha = hash.digest('hex')
-    commits.set(`${repo.id.toLowerCase()}@${sha}`, { sha, repo, entries })
+    const made = commitOf(repo)
+    const { sha } = made
+    commits.set(`${repo.id.toLowerCase()}@${sha}`, made)
     const known = repos.get(repo.id.toLowerCase()) ?? { id: repo.id, branches: new Map<string, string>() }
     known.branches.set(repo.branch ?? 'main', sha)
     repos.set(repo.id.toLowerCase(), known)
@@ -139,26 +104,6 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     return { commit: found, masked: Boolean(found.repo.gated && found.repo.maskHashes && !member) }
   }
 
-  const listed = ({ entries }: Commit, masked: boolean): FakeTreeEntry[] => {
-    const tree: FakeTreeEntry[] = []
-    const folders = new Set<string>()
-    for (const entry of entries.values()) {
-      const parents = entry.path.split('/').slice(0, -1)
-      for (let i = 1; i <= parents.length; i++) folders.add(parents.slice(0, i).join('/'))
-      const { path, sizeBytes: size, sha256, gitBlobSha1 } = entry
-      if (!entry.isLfs) tree.push({ type: 'file', oid: gitBlobSha1, size, path })
-      else {
-        const { oid, pointerSize } = lfsPointer(sha256, size)
-        const lfs = { oid: masked ? '*'.repeat(64) : sha256, size, pointerSize }
-        tree.push({ type: 'file', oid, size, path, lfs, xetHash: sha256.split('').reverse().join('') })
-      }
-    }
-    for (const path of folders) {
-      tree.push({ type: 'directory', oid: createHash('sha1').update(path).digest('hex'), size: 0, path })
-    }
-    return tree
-  }
-
   function hub(request: IncomingMessage, response: ServerResponse): void {
     const raw = request.url ?? '/'
     const url = new URL(raw, hubOrigin)
@@ -199,7 +144,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       if (!found) return
       const pageSize = options.pageSize ?? 1_000
       const at = Number(url.searchParams.get('cursor') ?? 0)
-      const all = listed(found.commit, found.masked)
+      const all = treeOf(found.commit, found.masked)
       const page = all.slice(at, at + pageSize)
       const headers: Record<string, string> = {}
       if (at + pageSize < all.length) {

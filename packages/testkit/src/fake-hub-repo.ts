@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import { type ContentNames, contentSize, type FakeContent, lfsPointer, nameContent } from './fake-hub-content.ts'
+import type { FakeTreeEntry } from './fake-hub-faults.ts'
+
+export interface FakeRepoFile {
+  readonly path: string
+  readonly content: FakeContent
+  /** In large-file storage, with a CDN in front; else in git. Default: above 10 KiB. */
+  readonly lfs?: boolean
+}
+export interface FakeRepo {
+  /** In its own spelling; asked for in any case. */
+  readonly id: string
+  readonly files: readonly FakeRepoFile[]
+  readonly private?: boolean
+  readonly gated?: false | 'auto' | 'manual'
+  /** Masks the hashes of a gated repository's listing for those who have no access. */
+  readonly maskHashes?: boolean
+  readonly disabled?: boolean
+  /** Default `main`. */
+  readonly branch?: string
+  /** An old name that redirects here. */
+  readonly formerId?: string
+}
+
+/** A file of a commit, with its names. */
+export interface Entry extends FakeRepoFile, ContentNames {
+  readonly sizeBytes: number
+  readonly isLfs: boolean
+}
+export interface Commit {
+  readonly sha: string
+  readonly repo: FakeRepo
+  readonly entries: ReadonlyMap<string, Entry>
+}
+
+export function commitOf(repo: FakeRepo): Commit {
+  const entries = new Map<string, Entry>()
+  const hash = createHash('sha1').update(repo.id)
+  for (const file of repo.files) {
+    const sizeBytes = contentSize(file.content)
+    const names = nameContent(file.content)
+    entries.set(file.path, { ...file, ...names, sizeBytes, isLfs: file.lfs ?? sizeBytes > 10_240 })
+    hash.update(`${file.path}\0${names.sha256}\n`)
+  }
+  return { sha: hash.digest('hex'), repo, entries }
+}
+
+/** The entries of a whole tree, as hubs list them; masked hashes are asterisks. */
+export function treeOf({ entries }: Commit, masked: boolean): FakeTreeEntry[] {
+  const tree: FakeTreeEntry[] = []
+  const folders = new Set<string>()
+  for (const entry of entries.values()) {
+    const parents = entry.path.split('/').slice(0, -1)
+    for (let i = 1; i <= parents.length; i++) folders.add(parents.slice(0, i).join('/'))
+    const { path, sizeBytes: size, sha256, gitBlobSha1 } = entry
+    if (!entry.isLfs) tree.push({ type: 'file', oid: gitBlobSha1, size, path })
+    else {
+      const { oid, pointerSize } = lfsPointer(sha256, size)
+      const lfs = { oid: masked ? '*'.repeat(64) : sha256, size, pointerSize }
+      tree.push({ type: 'file', oid, size, path, lfs, xetHash: sha256.split('').reverse().join('') })
+    }
+  }
+  for (const path of folders) {
+    tree.push({ type: 'directory', oid: createHash('sha1').update(path).digest('hex'), size: 0, path })
+  }
+  return tree
+}
