@@ -28,7 +28,7 @@ declare module 'bittorrent-tracker/server' {
     constructor(options: { readonly http: boolean; readonly udp: boolean; readonly ws: boolean; readonly stats: boolean; readonly interval?: number })
     readonly http: Listening
     readonly udp: Listening
-    listen(port: number, host: string, listening: () => void): void
+    listen(port: number, hosts: { readonly http: string; readonly udp: string; readonly udp6: string }, listening: () => void): void
     close(done: () => void): void
   }
 }

@@ -162,6 +162,9 @@ export class MseInitiator {
   #decrypt: Rc4 | undefined
   #encrypt: Rc4 | undefined
   #mark: Buffer | undefined
+  #synced = false
+  /** Decrypted from the verification constant on, as far as `#held` goes. */
+  #clear: Buffer = Buffer.alloc(0)
 
   constructor(infohash: Uint8Array) {
     this.#infohash = infohash
@@ -190,26 +193,30 @@ export class MseInitiator {
       // The encrypted verification constant is the first 8 bytes of their key stream.
       this.#mark = Buffer.from(this.#decrypt.apply(Buffer.alloc(8)))
     }
-    const at = this.#held.indexOf(this.#mark)
-    if (at < 0) {
-      if (this.#held.length > PAD_BYTES + 8) throw violation('no verification constant')
-      return write === undefined ? {} : { write }
-    }
-    if (this.#held.length < at + 14) return write === undefined ? {} : { write }
-    const cipher = this.#decrypt!
-    const head = cipher.apply(Buffer.from(this.#held.subarray(at + 8, at + 14)))
-    const select = Buffer.from(head).readUInt32BE(0)
-    const padBytes = Buffer.from(head).readUInt16BE(4)
-    if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
-    if (padBytes > 0) throw violation('padding in the answer is not supported')
-    const after = Buffer.from(this.#held.subarray(at + 14))
-    const plain = select === PLAIN
-    return {
-      ...(write === undefined ? {} : { write }),
-      done: {
-        encrypt: plain ? undefined : this.#encrypt, decrypt: plain ? undefined : cipher,
-        rest: plain ? after : cipher.apply(after)
+    const done = this.#answer()
+    return { ...(write === undefined ? {} : { write }), ...(done === undefined ? {} : { done }) }
+  }
+
+  /** What stands behind the verification constant, once all of it is here: method, padding, then the stream. */
+  #answer(): MseResult | undefined {
+    if (!this.#synced) {
+      const at = this.#held.indexOf(this.#mark!)
+      if (at < 0) {
+        if (this.#held.length > PAD_BYTES + 8) throw violation('no verification constant')
+        return undefined
       }
+      this.#synced = true
+      this.#held = this.#held.subarray(at + 8)
     }
+    const fresh = this.#held.subarray(this.#clear.length)
+    this.#clear = Buffer.concat([this.#clear, this.#decrypt!.apply(Buffer.from(fresh))])
+    if (this.#clear.length < 6) return undefined
+    const select = this.#clear.readUInt32BE(0)
+    const padBytes = this.#clear.readUInt16BE(4)
+    if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
+    if (padBytes > PAD_BYTES) throw violation('too much padding')
+    if (this.#clear.length < 6 + padBytes) return undefined
+    if (select === PLAIN) return { encrypt: undefined, decrypt: undefined, rest: this.#held.subarray(6 + padBytes) }
+    return { encrypt: this.#encrypt, decrypt: this.#decrypt, rest: this.#clear.subarray(6 + padBytes) }
   }
 }
