@@ -106,6 +106,8 @@ export interface TorrentEnvironment {
 
 const STALL_MS = 60_000
 const SILENCE_MS = 150_000
+/** What a peer may leave unread: its blocks in flight, and as much of answers to other messages. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
 /** One torrent of an engine. Made by `Swarm.add`. */
 export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
@@ -599,6 +601,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     for (const peer of [...this.#peers.values()]) {
       peer.tick(nowMs)
       if (nowMs - peer.lastReceivedAt > SILENCE_MS) peer.close(protocolError('silence', 'nothing for a long time'))
+      else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES) peer.close(protocolError('stalled', 'and does not read'))
       else if (this.#transfer?.uploadStalled(peer, nowMs - STALL_MS) === true) peer.close(protocolError('stalled', 'requests and does not read the answers'))
     }
     for (const webseed of this.#webseeds.values()) {

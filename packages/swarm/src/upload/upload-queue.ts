@@ -45,6 +45,8 @@ export class UploadQueue implements LimitedSender {
   /** Entries from the head that have (or wait for) their chunks. */
   #fetched = 0
   #fetchedBytes = 0
+  /** Requests beyond the queue since a block was sent. */
+  #refused = 0
   #highWater = MIN_HIGH_WATER
   #inFlight = 0
   #closed = false
@@ -72,7 +74,8 @@ export class UploadQueue implements LimitedSender {
   /** The block was checked against what we have. */
   add(block: BlockRef): void {
     if (this.queued >= OUR_REQUEST_QUEUE) {
-      if (this.queued >= OUR_REQUEST_QUEUE * 2) throw protocolError('flood', 'more requests than its queue holds')
+      this.#refused += 1
+      if (this.#refused > OUR_REQUEST_QUEUE) throw protocolError('flood', 'more requests than its queue holds')
       this.#reject(block)
       return
     }
@@ -225,6 +228,7 @@ export class UploadQueue implements LimitedSender {
     }
     if (bytes === 0) return false
     this.#inFlight += bytes
+    this.#refused = 0
     if (this.#inFlight === bytes) this.drainedAt = performance.now()
     for (const bucket of this.buckets) bucket.spend(bytes)
     this.#peer.up.add(bytes)

@@ -1,0 +1,338 @@
+import { connect } from 'node:net'
+import { createSocket } from 'node:dgram'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
+import { equalBytes } from '../src/merkle.ts'
+import { encodeBencode } from '../src/bencode.ts'
+import {
+  formatBitfield, formatBlockRef, formatExtended, formatHashes, formatHashRange, formatIndex, formatSimple, MESSAGE, parseHashRange
+} from '../src/wire/messages.ts'
+import { formatHandshake } from '../src/wire/handshake.ts'
+import { truncateInfohash } from '../src/metainfo.ts'
+import { Engines, expectFiles } from './engines.ts'
+import { dialRaw, listenRaw, type RawListener, type Script } from './raw-peer.ts'
+import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+
+const PIECE = 65_536
+let engines: Engines
+let fixture: Fixture
+let listeners: RawListener[]
+beforeEach(async () => {
+  engines = new Engines()
+  listeners = []
+  fixture = await makeTorrent({ 'a': 700_000, 'b': 10_000 }, PIECE)
+})
+afterEach(async () => {
+  await Promise.all(listeners.map((listener) => listener.close()))
+  await engines.close()
+  await fixture.remove()
+})
+
+async function liar(script: Script): Promise<RawListener> {
+  const listener = await listenRaw(fixture, script)
+  listeners.push(listener)
+  return listener
+}
+
+async function leech(peers: readonly string[], layers = true): Promise<{ torrent: SwarmTorrent; folder: string }> {
+  const folder = await fixture.target('leech')
+  const torrent = engines.watch((await engines.open({ pex: false })).add({
+    info: fixture.info, ...(layers ? { pieceLayers: fixture.layers } : {}), storage: createFileStorage(folder), peers
+  }))
+  return { torrent, folder }
+}
+
+const flipped = (bytes: Uint8Array): Uint8Array => {
+  const wrong = bytes.slice()
+  wrong[wrong.length >> 1]! ^= 1
+  return wrong
+}
+
+/** The liar's address is named in a warning. */
+const namesLiar = (torrent: SwarmTorrent, address: string): boolean =>
+  engines.warningsOf(torrent).some((warning) => warning.kind === 'peer' && warning.source.startsWith(address))
+
+describe('peers that lie to a download', () => {
+  test('one that corrupts everything is named and dropped; an honest one completes', async () => {
+    const corrupt = await liar({ block: flipped })
+    const { torrent, folder } = await leech([corrupt.address])
+    await corrupt.peers[0]?.closed
+    while (!namesLiar(torrent, corrupt.address)) await new Promise((resolve) => torrent.once('warning', resolve))
+    const { address } = await engines.seed(fixture)
+    torrent.addPeer(address)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+    // Banned: it is not dialled again.
+    expect(corrupt.peers).toHaveLength(1)
+  })
+
+  test('beside an honest one only the liar is dropped, and good blocks of mixed pieces are kept', async () => {
+    // Both serve a piece of 16 blocks: two blocks a request makes them share it.
+    await fixture.remove()
+    fixture = await makeTorrent({ 'a': 1_048_576 }, 1_048_576)
+    let honestBlocks = 0
+    const honestPeer = await liar({
+      block: (bytes) => {
+        honestBlocks += 1
+        return bytes
+      }
+    })
+    const corrupt = await liar({ block: (bytes, { begin }) => (begin % (5 * 16_384) === 0 ? flipped(bytes) : bytes) })
+    const { torrent, folder } = await leech([honestPeer.address, corrupt.address])
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+    expect(namesLiar(torrent, honestPeer.address)).toBe(false)
+    expect(honestBlocks).toBeLessThanOrEqual(64)
+  })
+
+  test('wrong hashes and bogus proofs end the connection; the layer comes from an honest peer', async () => {
+    const bogus = await liar({ hashes: (honest) => (honest === undefined ? undefined : flipped(honest)) })
+    const { torrent, folder } = await leech([bogus.address], false)
+    while (!namesLiar(torrent, bogus.address)) await new Promise((resolve) => torrent.once('warning', resolve))
+    const { address } = await engines.seed(fixture)
+    torrent.addPeer(address)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+
+  test('peers that reject proofs are asked without, and the layer is checked at the end', async () => {
+    const asked: number[] = []
+    const picky = await liar({
+      hashes: (honest, range) => {
+        asked.push(range.proofLayers)
+        return range.proofLayers > 0 ? undefined : honest
+      }
+    })
+    // More than 512 pieces: several chunks, so that proofs are asked for.
+    await fixture.remove()
+    fixture = await makeTorrent({ 'a': 16_384 * 700 }, 16_384)
+    const listener = await listenRaw(fixture, {
+      hashes: (honest, range) => {
+        asked.push(range.proofLayers)
+        return range.proofLayers > 0 ? undefined : honest
+      }
+    })
+    listeners.push(listener)
+    const { torrent, folder } = await leech([listener.address], false)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+    expect(Math.max(...asked)).toBeGreaterThan(0)
+    expect(asked).toContain(0)
+    expect(picky.peers).toHaveLength(0)
+  })
+
+  test('hashes that nobody asked for are refused before they are buffered', async () => {
+    const pushy = await liar({
+      greet: (peer) => {
+        peer.send(formatHashes({ root: fixture.info.files[0]!.piecesRoot!, baseLayer: 2, index: 0, length: 512, proofLayers: 0 }, new Uint8Array(512 * 32)))
+      }
+    })
+    const { torrent } = await leech([pushy.address])
+    while (!namesLiar(torrent, pushy.address)) await new Promise((resolve) => torrent.once('warning', resolve))
+  })
+
+  test.each<[string, (peer: Parameters<NonNullable<Script['greet']>>[0]) => void]>([
+    ['a bitfield of the wrong size', (peer) => peer.send(formatBitfield(new Uint8Array(9)))],
+    ['a bitfield with spare bits', (peer) => peer.send(formatBitfield(new Uint8Array(2).fill(255)))],
+    ['a piece that does not exist', (peer) => peer.send(formatIndex(MESSAGE.have, 4_000_000))],
+    ['have all twice', (peer) => {
+      peer.send(formatSimple(MESSAGE.haveAll))
+      peer.send(formatSimple(MESSAGE.haveAll))
+    }],
+    ['an absurd length', (peer) => peer.send(new Uint8Array([0xff, 0xff, 0xff, 0xff, 7]))],
+    ['a long choke', (peer) => peer.send(new Uint8Array([0, 0, 0, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8]))],
+    ['a piece message of 1 MB', (peer) => peer.send(new Uint8Array([0, 0x10, 0, 0, MESSAGE.piece]))],
+    ['bad bencoding in the extended handshake', (peer) => peer.send(formatExtended(0, Buffer.from('d1:md')))],
+    ['deep bencoding', (peer) => peer.send(formatExtended(0, Buffer.from('l'.repeat(5000))))],
+    ['a request outside the torrent', (peer) => peer.send(formatBlockRef(MESSAGE.request, 999_999, 0, 16_384))],
+    ['a request of 1 GB', (peer) => peer.send(formatBlockRef(MESSAGE.request, 0, 0, 0x40000000))],
+    ['blocks without end that nobody asked for', (peer) => {
+      for (let index = 0; index < 100; index += 1) peer.sendBlock(1, 0, new Uint8Array(16_384))
+    }]
+  ])('%s ends the connection and is named', async (_name, greet) => {
+    const bad = await liar({ greet })
+    const { torrent } = await leech([bad.address])
+    while (!namesLiar(torrent, bad.address)) await new Promise((resolve) => torrent.once('warning', resolve))
+    await bad.peers[0]!.closed
+    expect(torrent.progress().verifiedBytes).toBe(0)
+  })
+
+  test('wrong metadata for a magnet is refused and the peer named; an honest one completes', async () => {
+    const wrongInfo = flipped(fixture.info.infoBytes)
+    const bad = await liar({
+      greet: (peer) => {
+        peer.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 }, metadata_size: wrongInfo.length })))
+        void peer.next(MESSAGE.extended).then(async () => {
+          const answer = Buffer.concat([encodeBencode({ msg_type: 1, piece: 0, total_size: wrongInfo.length }), wrongInfo])
+          await peer.next(MESSAGE.extended)
+          peer.send(formatExtended(1, answer))
+        }, () => undefined)
+      }
+    })
+    const folder = await fixture.target('leech')
+    const torrent = engines.watch((await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [bad.address] }))
+    while (!namesLiar(torrent, bad.address)) await new Promise((resolve) => torrent.once('warning', resolve))
+    const { address } = await engines.seed(fixture)
+    torrent.addPeer(address)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+
+  test('one that accepts requests and is silent does not hold up the others', { timeout: 60_000 }, async () => {
+    const silent = await liar({ block: () => undefined })
+    const { torrent, folder } = await leech([silent.address])
+    while (silent.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true) await new Promise((resolve) => setTimeout(resolve, 20))
+    const { address } = await engines.seed(fixture)
+    torrent.addPeer(address)
+    const begun = performance.now()
+    await torrent.completed()
+    expect(performance.now() - begun).toBeLessThan(25_000)
+    await expectFiles(fixture, folder)
+  })
+
+  test('one that drips a byte a second does not hold up the others', { timeout: 60_000 }, async () => {
+    const drip = await liar({
+      block: (bytes, block, peer) => {
+        if (block.begin !== 0) return undefined
+        const header = Buffer.alloc(13)
+        header.writeUInt32BE(9 + bytes.length, 0)
+        header[4] = MESSAGE.piece
+        header.writeUInt32BE(block.piece, 5)
+        peer.send(header)
+        let at = 0
+        const timer = setInterval(() => {
+          if (peer.socket.destroyed) return clearInterval(timer)
+          peer.send(bytes.subarray(at, at + 1))
+          at += 1
+        }, 200)
+        return undefined
+      }
+    })
+    const { torrent, folder } = await leech([drip.address])
+    while (drip.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true) await new Promise((resolve) => setTimeout(resolve, 20))
+    const { address } = await engines.seed(fixture)
+    torrent.addPeer(address)
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+})
+
+describe('peers that abuse a seed', () => {
+  test('blocks past the end of a file are padded with zeros up to the piece', async () => {
+    const { swarm } = await engines.seed(fixture)
+    const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
+    await peer.next(MESSAGE.unchoke)
+    const piece = fixture.info.files[1]!.firstPiece
+    peer.send(formatBlockRef(MESSAGE.request, piece, 0, 16_384))
+    const { bytes } = await peer.nextBlock()
+    expect(bytes).toHaveLength(16_384)
+    expect(equalBytes(bytes.subarray(0, 10_000), fixture.files.get('b')!)).toBe(true)
+    expect(bytes.subarray(10_000).every((byte) => byte === 0)).toBe(true)
+    peer.socket.destroy()
+  })
+
+  test('hash requests are answered or rejected, always, also while choked', async () => {
+    const { swarm } = await engines.seed(fixture, {}, { upload: false })
+    const peer = await dialRaw(swarm.port!, fixture, { greet: () => undefined })
+    const root = fixture.info.files[0]!.piecesRoot!
+    const level = 2
+    const good = { root, baseLayer: level, index: 0, length: 16, proofLayers: 0 }
+    peer.send(formatHashRange(MESSAGE.hashRequest, good))
+    const answer = await peer.next(MESSAGE.hashes)
+    expect(equalBytes(answer.subarray(48), peer.honestHashes(good)!)).toBe(true)
+    const leaves = { root, baseLayer: 0, index: 4, length: 4, proofLayers: 0 }
+    peer.send(formatHashRange(MESSAGE.hashRequest, leaves))
+    expect(equalBytes((await peer.next(MESSAGE.hashes)).subarray(48), peer.honestHashes(leaves)!)).toBe(true)
+    const bad = [
+      { ...good, root: new Uint8Array(32) }, { ...good, baseLayer: 60 }, { ...good, index: 3 }, { ...good, length: 100_000 }, { ...good, length: 0 },
+      { ...good, index: 16 }, { ...good, proofLayers: 4_000_000 }
+    ]
+    for (const range of bad) {
+      peer.send(formatHashRange(MESSAGE.hashRequest, range))
+      expect(parseHashRange(await peer.next(MESSAGE.hashReject))).toEqual(range)
+    }
+    peer.socket.destroy()
+  })
+
+  test('a flood of requests while choked ends the connection', async () => {
+    const { swarm } = await engines.seed(fixture, {}, { upload: false })
+    const peer = await dialRaw(swarm.port!, fixture, { greet: () => undefined })
+    for (let index = 0; index < 400; index += 1) peer.send(formatBlockRef(MESSAGE.request, 0, 0, 16_384))
+    await peer.closed
+    expect(peer.received.filter((message) => message.id === MESSAGE.reject).length).toBeLessThanOrEqual(301)
+  })
+
+  test('a flood of requests that are not read back ends the connection, not the memory', async () => {
+    const { swarm, torrent } = await engines.seed(fixture)
+    const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
+    await peer.next(MESSAGE.unchoke)
+    peer.socket.pause()
+    const request = formatBlockRef(MESSAGE.request, 0, 0, 16_384)
+    const many = Buffer.concat(Array.from({ length: 5000 }, () => request))
+    const before = process.memoryUsage().external
+    peer.socket.write(many)
+    while (engines.warningsOf(torrent).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(process.memoryUsage().external - before).toBeLessThan(100_000_000)
+    peer.socket.resume()
+    await peer.closed
+  })
+
+  test('cancelled and choked requests are rejected one by one', async () => {
+    const { swarm } = await engines.seed(fixture, { uploadLimit: 20_000 })
+    const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
+    await peer.next(MESSAGE.unchoke)
+    for (let index = 0; index < 4; index += 1) peer.send(formatBlockRef(MESSAGE.request, 0, index * 16_384, 16_384))
+    peer.send(formatBlockRef(MESSAGE.cancel, 0, 3 * 16_384, 16_384))
+    const rejected = await peer.next(MESSAGE.reject)
+    expect(Buffer.from(rejected).readUInt32BE(4)).toBe(3 * 16_384)
+    peer.socket.destroy()
+  })
+
+  test('an unknown infohash, silence and garbage get no answer and no place', { timeout: 40_000 }, async () => {
+    const { swarm } = await engines.seed(fixture)
+    const wrong = formatHandshake({ infohash: new Uint8Array(20), peerId: new Uint8Array(20), extended: true, fast: true, dht: false, v2: true })
+    for (const bytes of [wrong, new Uint8Array(2000).fill(1)]) {
+      const socket = connect(swarm.port!, '127.0.0.1')
+      let answer = 0
+      socket.on('data', (data) => {
+        answer += data.length
+      })
+      socket.write(bytes)
+      await new Promise((resolve) => socket.once('close', resolve))
+      // An encryption handshake is answered with a key before anything is known of the other side.
+      expect(answer).toBeLessThan(700)
+    }
+  })
+
+  test('uTP requests get a reset, other packets nothing', async () => {
+    const { swarm } = await engines.seed(fixture)
+    const udp = createSocket('udp4')
+    const answers: Uint8Array[] = []
+    udp.on('message', (bytes) => answers.push(bytes))
+    const syn = Buffer.alloc(20)
+    syn[0] = 0x41
+    syn.writeUInt16BE(4711, 2)
+    syn.writeUInt16BE(1, 16)
+    udp.send(Buffer.alloc(100), swarm.port!, '127.0.0.1')
+    udp.send(syn, swarm.port!, '127.0.0.1')
+    while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(answers).toHaveLength(1)
+    expect(answers[0]![0]).toBe(0x31)
+    expect(Buffer.from(answers[0]!).readUInt16BE(2)).toBe(4711)
+    await new Promise<void>((resolve) => udp.close(() => resolve()))
+  })
+
+  test('one peer id is connected once', async () => {
+    const { swarm, torrent } = await engines.seed(fixture)
+    const bytes = formatHandshake({ infohash: truncateInfohash(fixture.info.infohash), peerId: new Uint8Array(20).fill(5), extended: true, fast: true, dht: false, v2: true })
+    const first = connect(swarm.port!, '127.0.0.1')
+    first.write(bytes)
+    await new Promise((resolve) => first.once('data', resolve))
+    const second = connect(swarm.port!, '127.0.0.1')
+    second.resume()
+    second.write(bytes)
+    await new Promise((resolve) => second.once('close', resolve))
+    expect(torrent.progress().peers).toBe(1)
+    first.destroy()
+  })
+})
