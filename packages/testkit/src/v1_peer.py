@@ -3,7 +3,8 @@
 argv: JSON {mode: seed|leech|make, folder, name, piece_length, torrent, trackers, peers, upload_limit}
 Prints one JSON line when it listens, one a second with its state, and ends when standard input does.
 """
-import base64, json, os, select, sys, time
+import base64, json, os, select, sys
+sys.path.pop(0)  # modules of the system only, whatever lies beside this file
 import libtorrent as lt
 
 args = json.loads(sys.argv[1])

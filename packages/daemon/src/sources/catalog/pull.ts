@@ -12,7 +12,7 @@ import type { CatalogEntry } from './listing.ts'
 
 export interface PullTimings {
   readonly metadataTimeoutMs: number
-  /** Without a byte for so long, the web sources are asked as well. */
+  /** Without a byte for so long, the web sources are asked as well; at once where the listing counts no seeder. */
   readonly webAfterMs: number
   /** Without a byte from anywhere for so long, the pull fails. */
   readonly fillTimeoutMs: number
@@ -110,7 +110,8 @@ export class Pull {
 
   /** Until every wanted file is there. */
   async #fill(torrent: ForeignTorrent, signal: AbortSignal): Promise<void> {
-    const { timings } = this.#options
+    const { timings, entry } = this.#options
+    const webAfterMs = entry.seeds === 0 ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown
@@ -137,7 +138,7 @@ export class Pull {
       }
       const silentMs = performance.now() - since
       const webPossible = web === undefined && this.#options.webSources.length > 0
-      if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= timings.webAfterMs)) {
+      if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= webAfterMs)) {
         web = this.#fromWeb(signal).catch((error: unknown) => {
           webFailure = error
         })

@@ -299,7 +299,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     await once(child.stdout, 'data')
     const first = createClient({ socketPath })
     const accepted = await first.importCatalog({ repo: REPO, peers: [slow.address] })
-    for await (const job of first.watchJob(accepted.id, { intervalMs: 20 })) if ((job.bytesDone ?? 0) > 1 << 20) break
+    for await (const job of first.watchJob(accepted.id, { intervalMs: 20 })) if ((job.bytesDone ?? 0) > 2 << 20) break
     child.kill('SIGKILL')
     await once(child, 'exit')
     await first.close()
@@ -329,7 +329,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   test('without seeders the hub still completes it: the anchor decides, not the source', async () => {
     const { seed } = await listed({ [GGUF]: weights(300_000), 'config.json': Buffer.from('{}') }, { seeds: 0 })
     await seed.stop()
-    const { client } = await start({ timings: { webAfterMs: 50 } })
+    const { client } = await start()
     const job = await pull(client)
     expect(job).toMatchObject({ state: 'done', result: { quants: ['q8_0'] } })
   })
