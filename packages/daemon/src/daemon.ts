@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { defaultSocketPath } from '@svc/client/protocol'
+import { BUILTIN_PARTS } from './builtin-parts.ts'
 import { composeContext, composeParts, decompose } from './compose.ts'
 import { mergeConfig, type DaemonConfig } from './config/config.ts'
 import type { FileConfig } from './config/keys.ts'
@@ -10,7 +11,7 @@ import { createApp } from './http/app.ts'
 import type { ServerOptions } from './http/server.ts'
 import { addTagRoute } from './http/tag-route.ts'
 import { createLog, type Log } from './log.ts'
-import { PARTS, type DaemonContext, type PartFactories } from './parts.ts'
+import type { DaemonContext, PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type ClaimedSocket, type SocketChoice } from './socket/claim.ts'
 import { VERSION } from './version.ts'
@@ -57,7 +58,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   let parts: LiveParts | undefined
   try {
     const startedAt = new Date().toISOString()
-    parts = await composeParts(context, options.parts ?? PARTS)
+    parts = await composeParts(context, options.parts ?? BUILTIN_PARTS)
     const stopping = { begun: false }
     const { server } = await createApp(createHandlers(context, parts, startedAt), log, {
       ...options.http,

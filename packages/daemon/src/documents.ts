@@ -23,6 +23,7 @@ export class DocumentError extends Error {
 }
 
 interface Cached<T> {
+  readonly path: string
   readonly stamp: FileStamp
   readonly document: T
 }
@@ -43,7 +44,7 @@ class DocumentCache<T> {
   cached(digest: Sha256Digest): T | undefined {
     const hit = this.#cache.get(digest)
     if (hit === undefined) return undefined
-    const stamp = stampOf(this.#store.blobPath(digest))
+    const stamp = stampOf(hit.path)
     if (stamp !== undefined && sameStamp(stamp, hit.stamp)) return hit.document
     this.#cache.delete(digest)
     return undefined
@@ -53,7 +54,8 @@ class DocumentCache<T> {
   async read(digest: Sha256Digest): Promise<T> {
     const hit = this.cached(digest)
     if (hit !== undefined) return hit
-    const stamp = stampOf(this.#store.blobPath(digest))
+    const path = this.#store.blobPath(digest)
+    const stamp = stampOf(path)
     const bytes = await readBlob(this.#store, digest)
     if (bytes === undefined) throw new DocumentError('absent', digest, `the blob ${digest} is not in the store`)
     let document: T
@@ -67,7 +69,7 @@ class DocumentCache<T> {
         const [oldest] = this.#cache.keys()
         this.#cache.delete(oldest!)
       }
-      this.#cache.set(digest, { stamp, document })
+      this.#cache.set(digest, { path, stamp, document })
     }
     return document
   }

@@ -13,7 +13,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TObject, Static } from 'typebox'
 import { ensure } from './ensure.ts'
 import { DaemonError } from './errors.ts'
-import { sendJson, type Handlers } from './http/app.ts'
+import { sendJson, sendJsonText, type Handlers } from './http/app.ts'
 import { BufferPool, sendBlob } from './http/blob-response.ts'
 import { readBody } from './http/body.ts'
 import { envelope, toWireError } from './http/envelope.ts'
@@ -42,6 +42,7 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
     return body
   }
   const accepted = (reply: FastifyReply, job: Job): void => sendJson(reply, 201, job)
+  const texts = new WeakMap<object, string>()
   const resolve = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const ref = requiredParameter(request.raw.url ?? '', 'ref')
     let hit
@@ -51,7 +52,11 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
       // errors of the grammar gain candidates on the slow way
       if (!(error instanceof RefError)) throw error
     }
-    if (hit !== undefined) return sendJson(reply, 200, hit)
+    if (hit !== undefined) {
+      let text = texts.get(hit)
+      if (text === undefined) texts.set(hit, (text = JSON.stringify(hit)))
+      return sendJsonText(reply, 200, text)
+    }
     return resolver.resolve(ref).then(result => (sendJson(reply, 200, result), reply))
   }
 

@@ -4,12 +4,18 @@ import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { leafHasherUrl } from '@svc/swarm'
-import { equalBytes } from '@svc/swarm/merkle'
+import { equalBytes, piecesRoot } from '@svc/swarm/merkle'
 import { DaemonError } from './errors.ts'
 import type { Offload } from './offload.ts'
 
 /** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
 export const LEAVES: HashAttachment = { name: 'leaves', module: leafHasherUrl }
+
+/**
+ * Up to here a layer is not kept and is folded in place: making it again takes 1 ms, keeping it four calls, and folding it elsewhere
+ * costs more than the folding (at most 63 hashes). No such blob has a piece layer: it is no larger than the smallest piece.
+ */
+const UNCACHED_BYTES = 1 << 20
 
 /** What the leaves of a blob come to. */
 export interface BlobTree {
@@ -20,7 +26,7 @@ export interface BlobTree {
 }
 
 /**
- * `cache/leaves/<hex>`: the leaf layer of each blob, made in the one read of its ingest. It is a cache: lost or damaged, it is
+ * `cache/leaves/<hex>`: the leaf layer of each blob of more than 1 MiB, made in the one read of its ingest. It is a cache: lost or damaged, it is
  * made again from the blob; what comes out of it is compared with a root before it is used.
  */
 export class LeafLayers {
@@ -44,6 +50,7 @@ export class LeafLayers {
   /** Keeps a leaf layer that an ingest made, and gives the tree's root. */
   async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
+    if (sizeBytes <= UNCACHED_BYTES) return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
     await this.#write(digest, leaves)
     const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes })
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
@@ -63,10 +70,7 @@ export class LeafLayers {
    * @throws DaemonError `E_CORRUPTION` when the blob itself is bad or has another root
    */
   async leaves(digest: Sha256Digest, sizeBytes: number, merkleRoot: Sha256Digest, signal?: AbortSignal): Promise<Uint8Array> {
-    const cached = await readFile(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    })
+    const cached = sizeBytes <= UNCACHED_BYTES ? undefined : await this.#cached(digest)
     if (cached !== undefined && cached.length === Math.ceil(sizeBytes / 16_384) * 32 && (await this.#foldsTo(cached, sizeBytes, merkleRoot))) {
       return cached
     }
@@ -74,8 +78,15 @@ export class LeafLayers {
     if (rebuilt.sizeBytes !== sizeBytes || !(await this.#foldsTo(rebuilt.leaves, sizeBytes, merkleRoot))) {
       throw new DaemonError('E_CORRUPTION', `${digest} has another merkle root than its manifest says`)
     }
-    await this.#write(digest, rebuilt.leaves)
+    if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, rebuilt.leaves)
     return rebuilt.leaves
+  }
+
+  #cached(digest: Sha256Digest): Promise<Uint8Array | undefined> {
+    return readFile(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
   }
 
   /** The piece layer of a blob larger than a piece, proven against its root. @throws as {@link leaves} */

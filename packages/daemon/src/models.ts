@@ -21,7 +21,8 @@ export async function inventory(repos: Repos, documents: Documents, store: DiskB
     for (const name of await repos.names(ns)) {
       const state = repos.cached(ns, name) ?? (await repos.read(ns, name))
       if (state === undefined) continue
-      const { indexPresent, quants } = await membersOf(state.index, documents, store)
+      // no await where everything is in memory: ten thousand of them are most of the time
+      const { indexPresent, quants } = cachedMembers(state.index, documents) ?? (await membersOf(state.index, documents, store))
       namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants })
       for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) {
         tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
@@ -35,13 +36,21 @@ export async function inventory(repos: Repos, documents: Documents, store: DiskB
   return { skeleton: true, note: INVENTORY_NOTE, namespaces, tags }
 }
 
+interface Members {
+  readonly indexPresent: boolean
+  readonly quants: string[]
+}
+
+function cachedMembers(digest: Sha256Digest, documents: Documents): Members | undefined {
+  const index = documents.cachedIndex(digest)
+  return index === undefined ? undefined : { indexPresent: true, quants: index.members.map(member => member.quant) }
+}
+
 async function membersOf(
   digest: Sha256Digest,
   documents: Documents,
   store: DiskBlobStore
-): Promise<{ indexPresent: boolean; quants: string[] }> {
-  const cached = documents.cachedIndex(digest)
-  if (cached !== undefined) return { indexPresent: true, quants: cached.members.map(member => member.quant) }
+): Promise<Members> {
   try {
     return { indexPresent: true, quants: (await documents.index(digest)).members.map(member => member.quant) }
   } catch (error) {

@@ -10,11 +10,8 @@ import type { LeafLayers } from './leaf-layers.ts'
 import type { Log } from './log.ts'
 import type { Offload } from './offload.ts'
 import type { Resolver } from './resolve.ts'
-import { Catalog } from './sources/catalog/part.ts'
-import { createHubPart } from './sources/hub/part.ts'
 import type { Artifacts } from './state/artifacts.ts'
 import type { Repos } from './state/repos.ts'
-import { SwarmClient } from './swarm/part.ts'
 
 /** What every part of the daemon may use. */
 export interface DaemonContext {
@@ -78,11 +75,4 @@ export interface PartFactories {
   readonly swarm?: (context: DaemonContext) => SwarmPart | Promise<SwarmPart>
   readonly hub?: (context: DaemonContext) => HubPart | Promise<HubPart>
   readonly catalog?: (context: DaemonContext) => CatalogPart | Promise<CatalogPart>
-}
-
-/** The parts that this build has. Each is registered here with one line. */
-export const PARTS: PartFactories = {
-  swarm: context => SwarmClient.open(context),
-  hub: context => createHubPart(context),
-  catalog: context => new Catalog(context)
 }

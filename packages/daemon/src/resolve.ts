@@ -9,10 +9,24 @@ import type { Repos, RepoState } from './state/repos.ts'
 export const PLAN = 'pending'
 export const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
 
+/** An answer, and what it was made of. */
+interface Answer {
+  readonly repo: RepoId
+  readonly state: RepoState
+  readonly digest: Sha256Digest
+  readonly index: ModelIndex
+  readonly result: ResolveResult
+}
+
+/** References are at most 512 bytes: a few megabytes. */
+const MAX_ANSWERS = 4_096
+
 /** Names to digests, from local state alone (API §2.1, §4 resolve). */
 export class Resolver {
   readonly #repos: Repos
   readonly #documents: Documents
+  /** By the reference as given. An answer holds while state and index are the very objects that it was made of. */
+  readonly #answers = new Map<string, Answer>()
 
   constructor(repos: Repos, documents: Documents) {
     this.#repos = repos
@@ -20,10 +34,16 @@ export class Resolver {
   }
 
   /**
-   * From memory alone, or undefined where something has to be read first: then {@link resolve} has the answer.
-   * @throws RefError, DaemonError as `resolve`
+   * From memory alone, or undefined where something has to be read first: then {@link resolve} has the answer. The same answer is the
+   * same object. @throws RefError, DaemonError as `resolve`
    */
   cached(text: string): ResolveResult | undefined {
+    const known = this.#answers.get(text)
+    if (known !== undefined) {
+      const { repo, state, digest, index, result } = known
+      if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index) return result
+      this.#answers.delete(text)
+    }
     const ref = parseRef(text)
     if (ref.quant === undefined) return direct(ref, ref.digest)
     const state = this.#repos.cached(ref.ns, ref.name)
@@ -31,7 +51,11 @@ export class Resolver {
     const digest = ref.tag === undefined ? state.index : state.tags.get(ref.tag)
     if (digest === undefined) return undefined
     const index = this.#documents.cachedIndex(digest)
-    return index === undefined ? undefined : selected(ref, digest, index)
+    if (index === undefined) return undefined
+    const result = selected(ref, digest, index)
+    if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()
+    this.#answers.set(text, { repo: { ns: ref.ns, name: ref.name }, state, digest, index, result })
+    return result
   }
 
   /**

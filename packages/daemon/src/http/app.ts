@@ -115,8 +115,11 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, wire: Wi
 }
 
 /** Answers with a JSON document. */
-export const sendJson = (reply: FastifyReply, status: number, document: unknown): void => {
-  reply.code(status).header('Content-Type', JSON_TYPE).send(JSON.stringify(document))
+export const sendJson = (reply: FastifyReply, status: number, document: unknown): void => sendJsonText(reply, status, JSON.stringify(document))
+
+/** Answers with a JSON document that is text already. */
+export const sendJsonText = (reply: FastifyReply, status: number, text: string): void => {
+  reply.code(status).header('Content-Type', JSON_TYPE).send(text)
 }
 
 const wireOf = (error: DaemonError): WireError => toWireError(error)

@@ -25,7 +25,7 @@ const MAX_CACHED = 100_000
 export class Repos {
   readonly #root: string
   readonly #files: ReplacedFiles
-  readonly #cache = new Map<string, { readonly stamp: FileStamp; readonly state: RepoState }>()
+  readonly #cache = new Map<string, { readonly path: string; readonly stamp: FileStamp; readonly state: RepoState }>()
   readonly #queues = new Map<string, Promise<unknown>>()
 
   /** `root` is the folder of the store; `files` has taken over `<root>/state`. */
@@ -39,7 +39,7 @@ export class Repos {
     const key = `${ns}/${name}`
     const hit = this.#cache.get(key)
     if (hit === undefined) return undefined
-    const stamp = stampOf(this.#path(ns, name))
+    const stamp = stampOf(hit.path)
     if (stamp !== undefined && sameStamp(stamp, hit.stamp)) return hit.state
     this.#cache.delete(key)
     return undefined
@@ -62,7 +62,7 @@ export class Repos {
     }
     const state = parseRepoState(bytes, `state/repos/${ns}/${name}.json`)
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
-    this.#cache.set(`${ns}/${name}`, { stamp, state })
+    this.#cache.set(`${ns}/${name}`, { path, stamp, state })
     return state
   }
 

@@ -98,10 +98,10 @@ export function notRegular(path: string, stat: BigIntStats | undefined): DaemonE
 }
 
 /**
- * Opens the folder that holds the last component of an absolute path, no component of which may be a link, and calls `use` with
- * it and that component (undefined for `/` itself).
+ * Opens the folder that holds the last component of an absolute path, no component of which may be a link; gives it and that
+ * component (undefined for `/` itself). The folder is the caller's to close.
  */
-export async function withParent<T>(path: string, use: (parent: OpenFolder, last: string | undefined) => Promise<T>): Promise<T> {
+export async function openParent(path: string): Promise<{ readonly parent: OpenFolder; readonly last: string | undefined }> {
   const parts = path.split('/').filter(part => part !== '')
   const last = parts.pop()
   let folder = new OpenFolder('/', await open('/', FOLDER))
@@ -111,8 +111,19 @@ export async function withParent<T>(path: string, use: (parent: OpenFolder, last
       await folder.close()
       folder = next
     }
-    return await use(folder, last)
-  } finally {
+  } catch (error) {
     await folder.close()
+    throw error
+  }
+  return { parent: folder, last }
+}
+
+/** {@link openParent} for the time of `use`. */
+export async function withParent<T>(path: string, use: (parent: OpenFolder, last: string | undefined) => Promise<T>): Promise<T> {
+  const { parent, last } = await openParent(path)
+  try {
+    return await use(parent, last)
+  } finally {
+    await parent.close()
   }
 }

@@ -1,40 +1,44 @@
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
-import { withParent } from './folder.ts'
+import { HeldParents } from './held-parents.ts'
 import { identityOf, sameIdentity, walk, type WalkedFile } from './walk.ts'
+
+/** So that small files go to the hashing threads, and to the disk, many at a time; large ones wait for a thread. */
+const CONCURRENCY = 32
 
 /** Files and folders of this machine as an import source. Nothing is read before a file's `open`. @throws as `walk` */
 export async function localSource(paths: readonly string[]): Promise<ImportSource> {
   const files = await walk(paths)
+  const parents = new HeldParents()
   return {
     kind: 'local',
-    files: files.map(localFile),
+    files: files.map(file => localFile(file, parents)),
     annotations: {},
     fetchUnrecognised: false,
-    concurrency: 4,
+    concurrency: CONCURRENCY,
     restricted: false,
     origin: { kind: 'local' },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],
-    close: async () => undefined
+    close: () => parents.close()
   }
 }
 
-const localFile = (file: WalkedFile): SourceFile => ({
+const localFile = (file: WalkedFile, parents: HeldParents): SourceFile => ({
   name: file.name,
   sizeBytes: Number(file.identity.size),
-  open: () => openLocal(file)
+  open: () => openLocal(file, parents)
 })
 
 /**
- * Walks to the file again, component by component, and takes it only if it is the one that was listed.
+ * Opens the file again in its folder, and takes it only if it is the one that was listed.
  * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL` when it
  *   cannot be read
  */
-async function openLocal({ path, name, identity }: WalkedFile): Promise<OpenedLocalFile> {
+async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
   let opened
   try {
-    opened = await withParent(path, (parent, last) => parent.file(last!))
+    opened = await parents.with(path, (parent, last) => parent.file(last))
   } catch (cause) {
     if (cause instanceof DaemonError) throw cause
     const { code } = cause as NodeJS.ErrnoException

@@ -1,0 +1,65 @@
+import { openParent, type OpenFolder } from './folder.ts'
+
+const MAX_HELD = 16
+
+interface Held {
+  readonly folder: Promise<OpenFolder>
+  users: number
+  evicted: boolean
+}
+
+/**
+ * The folders of listed files, held open from one file to the next: the walk to a file costs two calls per component, a third of
+ * the import of a small one. At most 16 stay open, the last used ones. Files are looked up in the folder that the first walk found,
+ * whatever lies at its path by now.
+ */
+export class HeldParents {
+  readonly #held = new Map<string, Held>()
+
+  /** Calls `use` with the folder of the absolute, normalised path of a file, and the file's name. @throws as `openParent` */
+  async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
+    const slash = path.lastIndexOf('/')
+    const held = this.#take(path.slice(0, slash), path)
+    held.users++
+    try {
+      return await use(await held.folder, path.slice(slash + 1))
+    } finally {
+      held.users--
+      if (held.evicted && held.users === 0) await this.#shut(held)
+    }
+  }
+
+  /** Closes what nobody uses; the rest follows its last user. */
+  async close(): Promise<void> {
+    for (const key of [...this.#held.keys()]) await this.#evict(key)
+  }
+
+  #take(key: string, path: string): Held {
+    const known = this.#held.get(key)
+    const held = known ?? { folder: openParent(path).then(({ parent }) => parent), users: 0, evicted: false }
+    // last used, last in order
+    this.#held.delete(key)
+    this.#held.set(key, held)
+    if (known === undefined) {
+      held.folder.catch(() => {
+        if (this.#held.get(key) === held) this.#held.delete(key)
+      })
+      const [oldest] = this.#held.keys()
+      if (this.#held.size > MAX_HELD) void this.#evict(oldest!)
+    }
+    return held
+  }
+
+  async #evict(key: string): Promise<void> {
+    const held = this.#held.get(key)
+    if (held === undefined) return
+    this.#held.delete(key)
+    held.evicted = true
+    if (held.users === 0) await this.#shut(held)
+  }
+
+  /** A folder that could not be opened needs no closing, and closing one that was only read cannot lose anything. */
+  async #shut(held: Held): Promise<void> {
+    await held.folder.then(folder => folder.close()).catch(() => undefined)
+  }
+}
