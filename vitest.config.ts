@@ -13,8 +13,9 @@ export default defineConfig({
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     reporters: [
       'default',
       './scripts/skipped-reporter.ts',
