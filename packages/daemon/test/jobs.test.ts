@@ -104,7 +104,7 @@ describe('jobs', () => {
 
 describe('errors on the wire', () => {
   it('tell nothing of what nobody foresaw', () => {
-    const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /root/x'))
+    const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /srv/x'))
     expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([500, 'E_INTERNAL', true, false])
     for (const odd of [undefined, null, 'text', 7, {}]) expect(toWireError(odd).envelope.error.code).toBe('E_INTERNAL')
     expect(toWireError(Object.assign(new Error(), { code: 'ENOSPC' })).envelope.error.code).toBe('E_NO_SPACE')
