@@ -135,6 +135,11 @@ describe('what is allowed', () => {
       'packages/swarm/package.json': { name: '@svc/swarm', exports: { './merkle': 'y' }, dependencies: { undici: '1' } },
       'packages/swarm/src/load.ts': `const specifier = 'undici'\nexport const load = () => import(specifier)\n`
     }],
+    ['a program of another package, started by a test', {
+      'packages/daemon/package.json': { name: '@svc/daemon', exports: { '.': 'x' } },
+      'packages/cas/package.json': { name: '@svc/cas', dependencies: { '@svc/ref': '1' }, devDependencies: { '@svc/daemon': '1' } },
+      'packages/cas/test/a.test.ts': `export const main = new URL('../../daemon/src/main.ts', import.meta.url)\n`
+    }],
     ['a type package used through its subject', {
       'packages/cas/package.json': { name: '@svc/cas', dependencies: { '@svc/ref': '1' }, devDependencies: { tar: '1', '@types/tar': '1' } },
       'packages/cas/test/a.test.ts': `import 'tar'\n`

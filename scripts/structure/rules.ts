@@ -210,7 +210,9 @@ function checkDependencies(own: Package, tree: Tree): Violation[] {
       violations.push({ rule: 'undeclared-dependency', path: file.path, line, message: `${name} is not in "dependencies"` })
     }
   }
-  const usedInTests = new Set([...used, ...quoted(own.devDependencies, own.other)])
+  // Starting another package's program from a test is a use of it, which orders the builds.
+  const started = tree.packages.filter(({ folder }) => own.other.some(({ code }) => code.includes(`${folder.replace('packages', '..')}/`)))
+  const usedInTests = new Set([...used, ...quoted(own.devDependencies, own.other), ...started.map(({ name }) => name)])
   for (const { file, line, name } of outside(own.other)) {
     usedInTests.add(name)
     if (!inTests.has(name)) {
