@@ -58,7 +58,7 @@ export class Bitfield {
     if (bytes.length !== this.#bytes.length) return false
     const spare = bytes.length * 8 - this.#size
     if (spare > 0 && (bytes[bytes.length - 1]! & ((1 << spare) - 1)) !== 0) return false
-    this.#bytes = bytes.slice()
+    this.#bytes = new Uint8Array(bytes)
     let count = 0
     for (const byte of this.#bytes) count += POPCOUNT[byte]!
     this.#count = count

@@ -261,7 +261,7 @@ function identityOf(options: TorrentOptions): ConstructorParameters<typeof Torre
   }
   if (options.infohash !== undefined) {
     if (options.infohash.length !== 32) throw new SwarmError('E_OPTION', 'infohash', 'a v2 infohash has 32 bytes')
-    return { infohash: options.infohash.slice(), info: undefined, ...hints }
+    return { infohash: new Uint8Array(options.infohash), info: undefined, ...hints }
   }
   const info = options.info instanceof Uint8Array ? parseInfo(options.info) : options.info!
   return { infohash: info.infohash, info, ...hints }

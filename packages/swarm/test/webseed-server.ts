@@ -21,7 +21,7 @@ export const honest: WebseedHandler = (_request, response, { bytes, start, end }
 export async function startWebseed(fixture: Fixture, handler: WebseedHandler = honest): Promise<WebseedServer> {
   const requests: { path: string; start: number; end: number }[] = []
   const server = createServer((request, response) => {
-    const path = decodeURIComponent(request.url!.slice(1)).replace(`${fixture.info.name}/`, '')
+    const path = decodeURIComponent(request.url!.slice(1).replace(/\?.*$/, '')).replace(`${fixture.info.name}/`, '')
     const bytes = fixture.files.get(path)
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
     if (bytes === undefined || range === null) {

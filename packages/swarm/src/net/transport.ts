@@ -79,6 +79,8 @@ export class Transport {
     })
   }
 
+  // `new Uint8Array(view)` copies; `slice` of a Buffer would not, and the cache's bytes would be encrypted in place.
+
   /** Sends everything queued and then `blocks`, as one write; `done` is called when the kernel has all of it, or never will. */
   sendAll(blocks: readonly Uint8Array[], done: () => void): void {
     if (this.#closed) {
@@ -90,7 +92,7 @@ export class Transport {
     this.socket.cork()
     const last = blocks.length - 1
     for (let at = 0; at <= last; at += 1) {
-      const bytes = cipher === undefined ? blocks[at]! : cipher.apply(blocks[at]!.slice())
+      const bytes = cipher === undefined ? blocks[at]! : cipher.apply(new Uint8Array(blocks[at]!))
       if (at === last) this.socket.write(bytes, () => done())
       else this.socket.write(bytes)
     }
@@ -107,7 +109,7 @@ export class Transport {
     const out = this.#out
     this.#out = []
     const bytes = out.length === 1 && this.#encrypt === undefined ? out[0]! : Buffer.concat(out)
-    this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(bytes))
+    this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(new Uint8Array(bytes)))
   }
 
   /** Ends at once; queued messages get a last chance to leave. */

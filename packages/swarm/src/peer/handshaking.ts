@@ -54,7 +54,7 @@ abstract class Handshaking implements TransportSink {
 
   /** Collects the 68 bytes. */
   protected plain(bytes: Uint8Array): void {
-    this.held = this.held.length === 0 ? bytes.slice() : Buffer.concat([this.held, bytes])
+    this.held = this.held.length === 0 ? new Uint8Array(bytes) : Buffer.concat([this.held, bytes])
     if (!startsHandshake(this.held)) throw bad('no BitTorrent handshake')
     if (this.held.length < HANDSHAKE_BYTES) return
     const handshake = tryParseHandshake(this.held.subarray(0, HANDSHAKE_BYTES))

@@ -327,7 +327,7 @@ export class Peer implements WireSink {
     if (this.#sawFirst) throw protocolError('bitfield', 'a bitfield after other messages')
     this.#sawFirst = true
     if (this.bits === undefined) {
-      this.#earlyBits = body.slice()
+      this.#earlyBits = new Uint8Array(body)
       return
     }
     if (!this.bits.load(body)) throw protocolError('bitfield', 'a bitfield with bits beyond the last piece')

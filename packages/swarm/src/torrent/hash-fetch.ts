@@ -156,7 +156,7 @@ export class HashFetch {
         job.peer = undefined
         return true
       }
-      job.parts[at] = hashes.slice(0, range.length * HASH_BYTES)
+      job.parts[at] = new Uint8Array(hashes.subarray(0, range.length * HASH_BYTES))
       if (job.parts.includes(undefined)) return true
       const all = Buffer.concat(job.parts as Uint8Array[])
       if (!equalBytes(foldLayer(all, 0, job.expected.levels), job.expected.hash)) {

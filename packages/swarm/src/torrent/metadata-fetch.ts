@@ -64,7 +64,7 @@ export class MetadataFetch {
       ? attempt.totalBytes - message.piece * METADATA_PIECE_BYTES : METADATA_PIECE_BYTES
     if (message.piece >= attempt.requested || message.bytes.length !== expected) return this.#giveUp(peer)
     if (attempt.pieces[message.piece] !== undefined) return
-    attempt.pieces[message.piece] = message.bytes.slice()
+    attempt.pieces[message.piece] = new Uint8Array(message.bytes)
     attempt.missing -= 1
     attempt.lastAt = performance.now()
     this.#ask(attempt)

@@ -70,6 +70,8 @@ export class Transfer {
   readonly #hashQueue = new Map<number, number>()
   readonly #states = new Map<number, FileState>()
   readonly #fetch: boolean
+  /** Answers to hash requests wait for it: what we have is not known before. */
+  readonly #opened = Promise.withResolvers<void>()
   #fillScheduled = false
   #closed = false
   #started = false
@@ -142,6 +144,7 @@ export class Transfer {
     }
     this.#started = true
     for (const [root, layer] of layers) this.hashes.set(root, layer)
+    this.#opened.resolve()
   }
 
   /** Checks what is there of incomplete files, and opens the rest for fetching, file by file. */
@@ -387,7 +390,7 @@ export class Transfer {
       for (const bucket of this.#hooks.buckets(peer)) bucket.spend(hashes.length + 53)
       peer.send(formatHashes(range, hashes))
     }
-    this.#server.answer(range).then(settle, () => settle(undefined))
+    this.#opened.promise.then(() => (this.#closed ? undefined : this.#server.answer(range))).then(settle, () => settle(undefined))
   }
 
   uploadStalled(peer: Peer, sinceMs: number): boolean {
@@ -433,6 +436,7 @@ export class Transfer {
 
   close(): void {
     this.#closed = true
+    this.#opened.resolve()
     this.progress.close()
     this.downloader.close()
     this.hashFetch.close()

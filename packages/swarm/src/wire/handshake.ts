@@ -37,8 +37,8 @@ export function startsHandshake(bytes: Uint8Array): boolean {
 export function tryParseHandshake(bytes: Uint8Array): Handshake | undefined {
   if (bytes.length !== HANDSHAKE_BYTES || !startsHandshake(bytes)) return undefined
   return {
-    infohash: bytes.slice(28, 48),
-    peerId: bytes.slice(48, 68),
+    infohash: new Uint8Array(bytes.subarray(28, 48)),
+    peerId: new Uint8Array(bytes.subarray(48, 68)),
     extended: (bytes[25]! & 0x10) !== 0,
     fast: (bytes[27]! & 0x04) !== 0,
     dht: (bytes[27]! & 0x01) !== 0,

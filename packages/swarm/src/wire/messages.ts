@@ -166,7 +166,7 @@ export function readU32(bytes: Uint8Array, at: number): number {
 /** The range at the start of a hash request, `hashes` or reject; `body` is the message after its id, at least 48 bytes. */
 export function parseHashRange(body: Uint8Array): HashRange {
   return {
-    root: body.slice(0, 32),
+    root: new Uint8Array(body.subarray(0, 32)),
     baseLayer: readU32(body, 32),
     index: readU32(body, 36),
     length: readU32(body, 40),

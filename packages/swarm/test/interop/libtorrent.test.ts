@@ -114,6 +114,10 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: theirs, peers: [['127.0.0.1', swarm.port]] })
     await lt.wait('finished', 't')
     await expectFiles(fixture, theirs)
+    // What was encrypted for one is plain for the next: the read cache is untouched.
+    const plain = await fixture.target('plain')
+    await (await engines.open()).add({ info: fixture.info, storage: createFileStorage(plain), peers: [`127.0.0.1:${swarm.port}`] }).completed()
+    await expectFiles(fixture, plain)
     const seed = await libtorrent(forced)
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
