@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { DaemonLauncher } from './harness/daemon.ts'
 import { PROFILES, type Profile } from './harness/profile.ts'
@@ -34,6 +35,7 @@ flags
   --dir FOLDER    where data is put meanwhile (default /dev/shm, else the system's temporary folder)
   --source        the daemon from its sources, without a build
   --json FILE     the table as data, too
+  --cpu-prof DIR  the daemons leave CPU profiles there
 `
 
 const { values, positionals } = parseArgs({
@@ -45,6 +47,7 @@ const { values, positionals } = parseArgs({
     dir: { type: 'string' },
     source: { type: 'boolean' },
     json: { type: 'string' },
+    'cpu-prof': { type: 'string' },
     help: { type: 'boolean', short: 'h' }
   }
 })
@@ -67,7 +70,9 @@ async function main(): Promise<void> {
 
   const facts = machineFacts(parent)
   process.stdout.write(`${facts.join('\n')}\n\n`)
-  const daemons = new DaemonLauncher({ source: values.source ?? false })
+  const profiles = values['cpu-prof']
+  const nodeFlags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profiles)}`]
+  const daemons = new DaemonLauncher({ source: values.source ?? false, nodeFlags })
   const reports: RowReport[] = []
   for (const row of ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     reports.push(await runRow(row, parent, profile, daemons))
@@ -99,11 +104,11 @@ async function runSwarm(): Promise<void> {
   if (!existsSync(SWARM)) throw new Error('bench/swarm.ts is not there')
   const [sizeMiB, runs] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
   const child = spawn(process.execPath, ['--conditions=svc-source', SWARM, String(sizeMiB), values.runs ?? String(runs)], { stdio: 'inherit' })
-  await new Promise<void>((resolve, reject) => {
+  await new Promise<void>((done, reject) => {
     child.on('error', reject)
     child.on('exit', code => {
       if (code !== 0) process.exitCode = 1
-      resolve()
+      done()
     })
   })
 }

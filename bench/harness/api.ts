@@ -1,7 +1,8 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const POLL_MS = 5
+/** Often enough to time a job of a second, and too seldom to be a load of its own. */
+const POLL_MS = 20
 
 export interface Job {
   readonly id: string
