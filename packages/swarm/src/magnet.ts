@@ -159,6 +159,7 @@ export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   if (magnet.name !== undefined) parameters.push(`dn=${escape(magnet.name)}`)
   for (const url of magnet.trackers ?? []) parameters.push(`tr=${escape(url)}`)
   for (const url of magnet.webseeds ?? []) parameters.push(`ws=${escape(url)}`)
-  for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${escape(peer)}`)
+  // the colon stays as it is, which a query may hold (RFC 3986 §3.4): libtorrent does not decode this one
+  for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${escape(peer).replaceAll('%3A', ':')}`)
   return `magnet:?${parameters.join('&')}`
 }

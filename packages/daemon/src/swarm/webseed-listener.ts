@@ -116,7 +116,8 @@ export class WebseedListener {
     if (torrent !== null) {
       const served = this.#byInfohash.get(torrent[1]!)
       if (served === undefined) return notFound()
-      const webseeds = [`http://${request.headers.host}/`]
+      const host = request.headers.host!
+      const webseeds = [`http://${/:\d+$/.test(host) ? host : `${host}:${request.socket.localPort}`}/`]
       return sendBytes(request, response, encodeTorrent(served.torrent, served.layers, { webseeds }), 'application/x-bittorrent')
     }
     const digest = this.#fileAt(path)
@@ -157,9 +158,10 @@ export class WebseedListener {
     const host = request.headers.host?.toLowerCase()
     if (host === undefined || localAddress === undefined) return false
     const ip = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
-    const names = [isIP(ip) === 6 ? `[${ip}]` : ip, this.#configuredHost]
-    if (ip === '127.0.0.1' || ip === '::1') names.push('localhost')
-    return names.some(name => host === `${name}:${localPort}` || (localPort === 80 && host === name))
+    const own = [isIP(ip) === 6 ? `[${ip}]` : ip, this.#configuredHost]
+    const names = ip === '127.0.0.1' || ip === '::1' ? [...own, 'localhost'] : own
+    // libtorrent leaves the port out; a browser never does
+    return names.some(name => host === `${name}:${localPort}`) || own.includes(host)
   }
 }
 

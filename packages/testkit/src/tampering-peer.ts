@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
+
+/** Message ids of BEP 3 and BEP 52. */
+export const PEER_MESSAGE = { bitfield: 5, piece: 7, extended: 20, hashes: 22, hashReject: 23, haveAll: 14 } as const
+
+const HANDSHAKE_BYTES = 68
+
+/**
+ * What becomes of a message of the honest peer on its way: other bytes (the length prefix included), nothing, or itself.
+ * `message` begins with the length prefix.
+ */
+export type Tamper = (message: Buffer, id: number | undefined) => Buffer | 'drop' | undefined
+
+export interface TamperingPeer {
+  readonly address: string
+  /** Connections taken so far. */
+  readonly connections: number
+  /** Bytes passed on to those who fetch. */
+  readonly bytes: number
+  close(): Promise<void>
+}
+
+/** A peer that lies: passes on what an honest one says, with changes. Understands plain connections only, as our engine opens them. */
+export async function startTamperingPeer(honest: string, tamper: Tamper): Promise<TamperingPeer> {
+  const [host, port] = honest.split(':')
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let passed = 0
+  const server: Server = createServer(near => {
+    connections += 1
+    const far = connect(Number(port), host)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => socket.destroy())
+      socket.on('close', () => {
+        sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.on('data', bytes => far.write(bytes))
+    let waiting = Buffer.alloc(0)
+    let greeted = false
+    far.on('data', bytes => {
+      waiting = Buffer.concat([waiting, bytes])
+      const out: Buffer[] = []
+      if (!greeted && waiting.length >= HANDSHAKE_BYTES) {
+        greeted = true
+        out.push(waiting.subarray(0, HANDSHAKE_BYTES))
+        waiting = waiting.subarray(HANDSHAKE_BYTES)
+      }
+      while (greeted && waiting.length >= 4 && waiting.length >= 4 + waiting.readUInt32BE(0)) {
+        const end = 4 + waiting.readUInt32BE(0)
+        const message = Buffer.from(waiting.subarray(0, end))
+        waiting = waiting.subarray(end)
+        const changed = tamper(message, end > 4 ? message[4] : undefined) ?? message
+        if (changed !== 'drop') out.push(changed)
+      }
+      for (const each of out) {
+        passed += each.length
+        near.write(each)
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get connections() {
+      return connections
+    },
+    get bytes() {
+      return passed
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise(resolve => server.close(resolve))
+    }
+  }
+}
