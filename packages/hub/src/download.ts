@@ -95,6 +95,9 @@ class Download {
           const pieces = cutRanges(gaps, this.#net.limits.rangeBytes).map(([start, end]) => ({ start, end }))
           await this.#inParallel(pieces, Math.min(pieces.length, this.#net.limits.rangesPerFile), false)
         }
+        if (this.#gaps().length === 0) return
+        const { path } = this.#file
+        throw new HubError('E_INTERNAL', 'sink', `the sink does not hold all that was written of "${path}"`, { path })
       } catch (error) {
         if (error instanceof SinkFailure) throw error.cause
         if (!(error instanceof Trouble)) throw error

@@ -152,6 +152,13 @@ test('a failing sink ends the download with its own error', async () => {
   await expect(hub.download(file, failing)).rejects.toBe(full)
 })
 
+test('a sink that does not hold what it was given is a defect, not a reason to fetch for ever', async () => {
+  const { fake, hub, file } = await setUp()
+  const forgetful = { sizeBytes: file.sizeBytes, ranges: () => [], write: async () => {}, unmark: () => {} }
+  await expect(hub.download(file, forgetful)).rejects.toMatchObject({ code: 'E_INTERNAL', reason: 'sink' })
+  expect(fake.bytesSent.get(file.path)).toBe(file.sizeBytes)
+})
+
 test('an abort ends with its reason, and nothing is written afterwards', async () => {
   const { hub, file, sink } = await setUp([{ stage: 'cdn', fault: { kind: 'drip', stepBytes: 10_000, everyMs: 20 } }])
   const stop = new AbortController()
