@@ -37,7 +37,8 @@ export async function follow(session: Session, job: Job): Promise<Job> {
 }
 
 async function progressFor(session: Session): Promise<Progress> {
+  const { stderr, env } = session.terminal
   if (session.json || session.quiet) return silent
-  if (process.stderr.isTTY && process.env.TERM !== 'dumb') return barProgress(process.stderr)
-  return lineProgress((line) => void process.stderr.write(`${line}\n`))
+  if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr)
+  return lineProgress((line) => void stderr.write(`${line}\n`))
 }

@@ -1,10 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { CommanderError } from 'commander'
 import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
-import { buildProgram } from './program.ts'
-import { formatReport, reportOf } from './report.ts'
+import { run } from './run.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -19,15 +17,5 @@ process.on('SIGINT', () => {
   interrupt.abort(new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED' }))
 })
 
-let json = false
-try {
-  await buildProgram(version, interrupt.signal, () => (json = true)).parseAsync(process.argv)
-} catch (error) {
-  if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage
-  } else {
-    const report = reportOf(error)
-    process.stderr.write(formatReport(report, json))
-    process.exitCode = report.exitCode
-  }
-}
+const { stdout, stderr, env } = process
+process.exitCode = await run(process.argv.slice(2), version, { stdout, stderr, env, cwd: process.cwd() }, interrupt.signal)

@@ -1,27 +1,43 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { EXIT_HELP } from './exit-codes.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
+import type { Terminal } from './terminal.ts'
 
 const REF = 'ns/name:quant, ns/name:tag+quant or ns/name@sha256:<hex>; svc:/// in front is fine'
+
+/** The options of every command, which the program itself takes as well. */
+const common = (command: Command): Command =>
+  command
+    .option('--json', 'machine output')
+    .option('-q, --quiet', 'only what was asked for')
+    .option('--socket <path>', "the daemon's socket (else SVC_SOCKET, else the per-user default)")
 
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
 /**
  * The commands of `svc`. Each loads its module when it runs, so that the start is quick.
- * `signal` aborts on Ctrl-C; `fail` learns whether errors are to be JSON.
+ * `signal` aborts on Ctrl-C; with `json` the parser's own complaints are left to the caller.
  */
-export function buildProgram(version: string, signal: AbortSignal, onJson: () => void): Command {
-  const program = new Command('svc')
+export function buildProgram(version: string, terminal: Terminal, signal: AbortSignal, json: boolean): Command {
+  const { stdout, stderr } = terminal
+  const program = common(new Command('svc'))
     .description('Keep models in a local, verified store. Talks to the daemon svcd over its socket.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'svc: ')) })
+    .enablePositionalOptions()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void (json || stderr.write(text)),
+      getOutHelpWidth: () => stdout.columns ?? 100,
+      getErrHelpWidth: () => stderr.columns ?? 100,
+      outputError: (text, write) => write(text.replace(/^error: /, 'svc: '))
+    })
     .addHelpText('after', () =>
       [
         '',
         `REF is ${REF}.`,
-        'Every command knows --json (one JSON document; one a line while watching), -q/--quiet and --socket PATH.',
+        'Every command takes --json (one document; while watching one a line), -q and --socket, before or after it.',
         '',
         'Exit codes:',
         ...EXIT_HELP.map(([code, text]) => `  ${`${code}`.padEnd(4)} ${text}`),
@@ -31,9 +47,7 @@ export function buildProgram(version: string, signal: AbortSignal, onJson: () =>
     )
 
   const run = async (command: Command, work: (session: Session) => Promise<void>): Promise<void> => {
-    const options = command.opts<CommonOptions>()
-    if (options.json === true) onJson()
-    const session = openSession(options, signal)
+    const session = openSession(command.optsWithGlobals<CommonOptions>(), terminal, signal)
     try {
       await work(session)
     } finally {
@@ -41,14 +55,9 @@ export function buildProgram(version: string, signal: AbortSignal, onJson: () =>
     }
   }
   const add = (parent: Command, nameAndArgs: string, description: string): Command =>
-    parent
-      .command(nameAndArgs)
-      .description(description)
-      .option('--json', 'machine output')
-      .option('-q, --quiet', 'only what was asked for')
-      .addOption(new Option('--socket <path>', "the daemon's socket").env('SVC_SOCKET'))
+    common(parent.command(nameAndArgs).description(description))
 
-  const imports = program.command('import').description('bring a model in')
+  const imports = common(program.command('import')).description('bring a model in')
   const addImport = (nameAndArgs: string, description: string): Command =>
     add(imports, nameAndArgs, description).option('-d, --detach', 'do not wait; print the job id')
 
@@ -80,7 +89,7 @@ export function buildProgram(version: string, signal: AbortSignal, onJson: () =>
       run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
     )
 
-  const catalog = program.command('catalog').description('the community catalog')
+  const catalog = common(program.command('catalog')).description('the community catalog')
   add(catalog, 'search <terms...>', 'what it lists')
     .action(async (terms: string[], _options, command: Command) =>
       run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))

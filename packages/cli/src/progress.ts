@@ -3,6 +3,7 @@ import type { MultiBar, SingleBar } from 'cli-progress'
 import { count, formatBytes, formatSeconds } from './format.ts'
 import { printable } from './printable.ts'
 import { Rate } from './rate.ts'
+import type { Output } from './terminal.ts'
 
 /** Shows the snapshots of a job. `end` leaves the terminal as it was. */
 export interface Progress {
@@ -79,14 +80,21 @@ export function lineProgress(write: (line: string) => void, everyMs = 5000, now:
 const LARGE_FILE_BYTES = 16 * 1024 * 1024
 const MAX_FILE_BARS = 6
 
-/** Bars on a terminal: one per large file in flight and a total. */
-export async function barProgress(stream: NodeJS.WriteStream): Promise<Progress> {
+/** The bar itself, percentage and blanks take the rest of a line. */
+const BAR_COLUMNS = 24
+const NARROW_BAR_COLUMNS = 8
+const NARROW_COLUMNS = 60
+
+/** Bars on a terminal: the total, which stays where it is, and below it one for each large file in flight. */
+export async function barProgress(stream: Output): Promise<Progress> {
   const { default: cliProgress } = await import('cli-progress')
+  const columns = (): number => stream.columns ?? 80
+  const barColumns = columns() < NARROW_COLUMNS ? NARROW_BAR_COLUMNS : BAR_COLUMNS
   const bars: MultiBar = new cliProgress.MultiBar(
     {
-      stream,
-      format: '{bar} {percentage}% {label}',
-      barsize: 24,
+      stream: stream as NodeJS.WriteStream,
+      format: '{bar} {percent} {label}',
+      barsize: barColumns,
       barCompleteChar: '#',
       barIncompleteChar: '-',
       hideCursor: true,
@@ -101,13 +109,28 @@ export async function barProgress(stream: NodeJS.WriteStream): Promise<Progress>
   const rate = new Rate()
   const files = new Map<string, SingleBar>()
   let total: SingleBar | undefined
-  const fit = (text: string): string => printable(text).slice(0, Math.max(20, (stream.columns ?? 80) - 34))
+  const payload = (done: number, whole: number, label: string) => ({
+    percent: `${whole > 0 ? Math.floor((100 * Math.min(done, whole)) / whole) : 0}%`.padStart(4),
+    label: printable(label).slice(0, Math.max(0, columns() - barColumns - 7))
+  })
+  const show = (bar: SingleBar | undefined, done: number, whole: number, label: string): SingleBar => {
+    if (bar === undefined) return bars.create(whole, done, payload(done, whole, label))
+    bar.setTotal(whole)
+    bar.update(done, payload(done, whole, label))
+    return bar
+  }
 
   return {
     update(job) {
       const perSecond = rate.update(job.bytesDone ?? 0, Date.now())
       const inBytes = (job.bytesTotal ?? 0) > 0
       const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
+      const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []
+      parts.push(...liveParts(job, perSecond))
+      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, unitOf(job))}`)
+      const verb = job.state === 'waiting' ? 'waiting' : VERBS[job.kind]
+      total = show(total, done, whole, [verb, ...parts].join(' '))
+
       const large = (job.files ?? []).filter((file) => file.bytesTotal >= LARGE_FILE_BYTES).slice(0, MAX_FILE_BARS)
       const names = new Set(large.map((file) => file.name))
       for (const [name, bar] of files) {
@@ -116,19 +139,8 @@ export async function barProgress(stream: NodeJS.WriteStream): Promise<Progress>
         files.delete(name)
       }
       for (const { name, bytesDone, bytesTotal } of large) {
-        const label = { label: fit(`${name} ${formatBytes(bytesDone)}/${formatBytes(bytesTotal)}`) }
-        const bar = files.get(name)
-        if (bar === undefined) files.set(name, bars.create(bytesTotal, bytesDone, label))
-        else bar.update(bytesDone, label)
-      }
-      const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []
-      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, unitOf(job))}`)
-      const verb = job.state === 'waiting' ? 'waiting' : VERBS[job.kind]
-      const label = { label: fit([verb, ...parts, ...liveParts(job, perSecond)].join(' ')) }
-      if (total === undefined) total = bars.create(whole, done, label)
-      else {
-        total.setTotal(whole)
-        total.update(done, label)
+        const label = `${formatBytes(bytesDone)}/${formatBytes(bytesTotal)} ${name}`
+        files.set(name, show(files.get(name), bytesDone, bytesTotal, label))
       }
     },
     end: () => bars.stop()

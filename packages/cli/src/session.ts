@@ -1,5 +1,6 @@
-import { type Client, createClient } from '@svc/client'
+import { type Client, createClient, defaultSocketPath } from '@svc/client'
 import { printable } from './printable.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Options that every command has. */
 export interface CommonOptions {
@@ -11,6 +12,7 @@ export interface CommonOptions {
 /** What a command works with: the client and the ways to say something. */
 export interface Session {
   readonly client: Client
+  readonly terminal: Terminal
   readonly json: boolean
   readonly quiet: boolean
   /** Aborts on Ctrl-C. */
@@ -23,18 +25,20 @@ export interface Session {
   document(value: unknown): void
 }
 
-export function openSession(options: CommonOptions, signal: AbortSignal): Session {
+export function openSession(options: CommonOptions, terminal: Terminal, signal: AbortSignal): Session {
+  const { stdout, stderr, env } = terminal
   const json = options.json === true
   const quiet = options.quiet === true
   return {
-    client: createClient({ signal, ...(options.socket !== undefined && { socketPath: options.socket }) }),
+    client: createClient({ signal, socketPath: options.socket ?? defaultSocketPath(env, process.getuid?.() ?? 0) }),
+    terminal,
     json,
     quiet,
     signal,
-    print: (line = '') => void process.stdout.write(`${printable(line)}\n`),
+    print: (line = '') => void stdout.write(`${printable(line)}\n`),
     note: (line) => {
-      if (!json && !quiet) process.stderr.write(`${printable(line)}\n`)
+      if (!json && !quiet) stderr.write(`${printable(line)}\n`)
     },
-    document: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`)
+    document: (value) => void stdout.write(`${JSON.stringify(value)}\n`)
   }
 }

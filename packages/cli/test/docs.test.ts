@@ -6,8 +6,10 @@ import { EXIT_HELP } from '../src/exit-codes.ts'
 import { buildProgram } from '../src/program.ts'
 import { canonicalRef, importName } from '../src/reference.ts'
 import { openSession } from '../src/session.ts'
-import { startDaemon, svc } from './support.ts'
+import { Captured, testDaemon } from './support.ts'
 
+const terminal = { stdout: new Captured('latin1'), stderr: new Captured('utf8'), cwd: '/', env: {} }
+const unused = new AbortController().signal
 const root = resolve(import.meta.dirname, '../../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
@@ -19,26 +21,22 @@ it('docs/cli.md has the exit codes and names every command', () => {
     command.commands.flatMap((inner) =>
       inner.commands.length > 0 ? names(inner, `${prefix} ${inner.name()}`) : [`${prefix} ${inner.name()}`]
     )
-  const all = names(buildProgram('0.0.0', new AbortController().signal, () => {}), 'svc')
+  const all = names(buildProgram('0.0.0', terminal, unused, false), 'svc')
   expect(all.length).toBeGreaterThan(12)
   for (const name of all) expect(page).toContain(`\`${name}`)
 })
 
-it('the README example runs', { timeout: 120_000 }, async () => {
-  const daemon = await startDaemon()
-  try {
-    makeModelFolder(join(daemon.folder, 'tiny'))
-    const example = /```sh\n([\s\S]*?)```/.exec(read('packages/cli/README.md'))![1]!
-    const lines = example.trim().split('\n')
-    expect(lines.length).toBeGreaterThan(4)
-    for (const line of lines) {
-      const words = line.replace(/#.*$/, '').trim().split(/\s+/)
-      expect(words.shift()).toBe('svc')
-      const ran = await svc(words, { socketPath: daemon.socketPath, cwd: daemon.folder })
-      expect([line, ran.code]).toEqual([line, 0])
-    }
-  } finally {
-    await daemon.stop()
+it('the README example runs', { timeout: 60_000 }, async () => {
+  const daemon = await testDaemon()
+  makeModelFolder(join(daemon.folder, 'tiny'))
+  const example = /```sh\n([\s\S]*?)```/.exec(read('packages/cli/README.md'))![1]!
+  const lines = example.trim().split('\n')
+  expect(lines.length).toBeGreaterThan(4)
+  for (const line of lines) {
+    const words = line.replace(/#.*$/, '').trim().split(/\s+/)
+    expect(words.shift()).toBe('svc')
+    const ran = await daemon.svc(...words)
+    expect([line, ran.code]).toEqual([line, 0])
   }
 })
 
@@ -46,15 +44,27 @@ interface RefVector {
   readonly input: string
   readonly canonical?: string
   readonly short?: string
-  readonly error?: { readonly code: string }
+  readonly error?: { readonly code: string; readonly reason: string }
+  readonly suggestion?: string
 }
 const vectors = (JSON.parse(read('vectors/ref.json')) as { parse: RefVector[] }).parse
 // No daemon there: the short form is read without one.
-const session = openSession({ socket: '/nonexistent/svc.sock' }, new AbortController().signal)
+const session = openSession({ socket: '/nonexistent/svc.sock' }, terminal, unused)
 
 it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is taken, short too', async (row) => {
   expect(await canonicalRef(session, row.input)).toBe(row.canonical)
   expect(await canonicalRef(session, row.short!)).toBe(row.canonical)
+})
+
+// The daemon takes canonical references only; here a short form that lacks nothing is one as well.
+const complete = (row: RefVector): boolean =>
+  row.error?.reason === 'short-form' && row.suggestion?.includes('<') === false
+const rejected = vectors.filter((row) => row.error !== undefined && !complete(row))
+it.each(rejected)('$input is refused', async (row) => {
+  await expect(canonicalRef(session, row.input)).rejects.toMatchObject({ code: row.error!.code })
+})
+it.each(vectors.filter(complete))('$input, which the daemon refuses, is taken', async (row) => {
+  expect(await canonicalRef(session, row.input)).toBe(row.suggestion)
 })
 
 it('an import needs a name, and suggests one', () => {

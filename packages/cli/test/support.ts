@@ -1,17 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { createClient } from '@svc/client'
+import { Writable } from 'node:stream'
+import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
+import { onTestFinished } from 'vitest'
+import { run } from '../src/run.ts'
 
-const packages = resolve(import.meta.dirname, '../..')
+/** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
+const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const MAIN = resolve(import.meta.dirname, '../src/main.ts')
 /** Stripping types again in every process would be most of a run. */
-const compileCache = join(tmpdir(), 'svc-test-compile-cache')
-const NODE = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
+const COMPILE_CACHE = join(tmpdir(), 'svc-test-compile-cache')
 
 export interface Ran {
   readonly code: number | null
+  /** One character a byte. */
   readonly stdout: string
   readonly stderr: string
 }
@@ -19,17 +23,72 @@ export interface Ran {
 export interface RunOptions {
   readonly socketPath: string
   readonly cwd?: string
+}
+
+/** What is written, and how wide it pretends to be. */
+export class Captured extends Writable {
+  text = ''
+  readonly isTTY: boolean
+  readonly columns: number
+  readonly #encoding: 'latin1' | 'utf8'
+  #seen: ((text: string) => void) | undefined
+
+  constructor(encoding: 'latin1' | 'utf8', columns?: number) {
+    super()
+    this.#encoding = encoding
+    this.isTTY = columns !== undefined
+    this.columns = columns ?? 80
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString(this.#encoding)
+    this.#seen?.(this.text)
+    done()
+  }
+
+  /** Calls `act` once, as soon as the text holds `part`. */
+  when(part: string, act: () => void): void {
+    this.#seen = (text) => {
+      if (!text.includes(part)) return
+      this.#seen = undefined
+      act()
+    }
+  }
+}
+
+export interface InProcessOptions extends RunOptions {
+  /** Makes stderr a terminal of this width. */
+  readonly columns?: number
+  /** Makes stdout a terminal as well. */
+  readonly stdoutIsTerminal?: boolean
+  /** Ctrl-C, as soon as stderr holds this text. */
+  readonly interruptAt?: string
+}
+
+/** Runs a command line to its end in this process. */
+export async function svc(args: readonly string[], options: InProcessOptions): Promise<Ran> {
+  const stdout = new Captured('latin1', options.stdoutIsTerminal === true ? 80 : undefined)
+  const stderr = new Captured('utf8', options.columns)
+  const stop = new AbortController()
+  if (options.interruptAt !== undefined) stderr.when(options.interruptAt, () => stop.abort(new Error('interrupted')))
+  const terminal = { stdout, stderr, cwd: options.cwd ?? tmpdir(), env: { SVC_SOCKET: options.socketPath } }
+  const code = await run(args, '1.2.3', terminal, stop.signal)
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+export interface ProcessOptions extends RunOptions {
   /** The reader of stdout goes away at once. */
   readonly closeStdout?: boolean
   /** Called with the process as soon as stderr holds this text. */
   readonly when?: { readonly stderr: string; readonly act: (child: ChildProcess) => void }
 }
 
-/** Runs the real `svc` to its end. */
-export async function svc(args: readonly string[], options: RunOptions): Promise<Ran> {
-  const child = spawn(process.execPath, [...NODE, join(packages, 'cli/src/main.ts'), ...args], {
+/** Runs the real `svc` to its end: slow, for what only a process shows. */
+export async function svcProcess(args: readonly string[], options: ProcessOptions): Promise<Ran> {
+  const node = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
+  const child = spawn(process.execPath, [...node, MAIN, ...args], {
     cwd: options.cwd ?? tmpdir(),
-    env: { ...process.env, SVC_SOCKET: options.socketPath, NODE_COMPILE_CACHE: compileCache },
+    env: { ...process.env, SVC_SOCKET: options.socketPath, NODE_COMPILE_CACHE: COMPILE_CACHE },
     stdio: ['ignore', 'pipe', 'pipe']
   })
   let [stdout, stderr] = ['', '']
@@ -46,37 +105,45 @@ export async function svc(args: readonly string[], options: RunOptions): Promise
   return { code, stdout, stderr }
 }
 
-export interface LiveDaemon {
+export type CleanUp = (work: () => void | Promise<void>) => void
+
+export interface TestDaemon {
   readonly folder: string
+  readonly root: string
   readonly socketPath: string
-  stop(): Promise<void>
+  readonly running: RunningDaemon
+  /** Runs `svc` against it, in its folder. */
+  svc(...args: string[]): Promise<Ran>
+  /** The same, with more to say about the terminal. */
+  svcWith(args: readonly string[], options: Omit<InProcessOptions, 'socketPath'>): Promise<Ran>
 }
 
-/** The real daemon on a throw-away root, its swarm client off. */
-export async function startDaemon(): Promise<LiveDaemon> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'))
-  const socketPath = join(folder, 'd.sock')
-  const config = join(folder, 'config.toml')
-  writeFileSync(config, '[swarm]\nenabled = false\n')
-  const args = [...NODE, join(packages, 'daemon/src/main.ts'), '--root', join(folder, 'root'), '--socket', socketPath, '--config', config]
-  const env = { ...process.env }
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
-  const client = createClient({ socketPath })
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}: ${log}`)
-    if (await client.models().then(() => true, () => false)) break
-    await delay(30)
-  }
-  client.close()
+/** Loopback only, and nobody is told of it. */
+export const QUIET_SWARM = { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20 } as const
+
+/** The daemon in this process, on a throw-away root. Its swarm client is off where the options do not say otherwise. */
+export async function testDaemon(
+  options: Partial<DaemonOptions> & { readonly folder?: string } = {},
+  cleanUp: CleanUp = onTestFinished
+): Promise<TestDaemon> {
+  const { folder: given, ...more } = options
+  const folder = given ?? mkdtempSync(join(BASE, 'svc-cli-'))
+  if (given === undefined) cleanUp(() => rmSync(folder, { recursive: true, force: true }))
+  const root = join(folder, 'root')
+  const socketPath = join(folder, 's.sock')
+  const running = await startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, ...more })
+  cleanUp(() => running.close({ quick: true }))
+  const svcWith: TestDaemon['svcWith'] = (args, more) => svc(args, { socketPath, cwd: folder, ...more })
+  return { folder, root, socketPath, running, svc: (...args) => svcWith(args, {}), svcWith }
+}
+
+/** Clean-ups for a daemon that a whole file shares: `afterAll(undo.all)`. */
+export function laterUndo(): { readonly later: CleanUp; readonly all: () => Promise<void> } {
+  const steps: (() => void | Promise<void>)[] = []
   return {
-    folder,
-    socketPath,
-    async stop() {
-      const ended = new Promise((done) => child.once('exit', done))
-      if (child.exitCode === null && child.kill('SIGTERM')) await ended
-      rmSync(folder, { recursive: true, force: true })
+    later: (work) => void steps.push(work),
+    all: async () => {
+      for (const step of steps.splice(0).reverse()) await step()
     }
   }
 }

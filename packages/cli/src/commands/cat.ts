@@ -8,13 +8,14 @@ import { isWeights, namedFiles } from './model.ts'
 
 /** `svc cat REF[#name]|DIGEST [--range START-END]`: bytes on stdout. */
 export async function cat(session: Session, target: string, options: { readonly range?: string }): Promise<void> {
+  const { stdout } = session.terminal
   const blob = await blobOf(session, target)
-  if (process.stdout.isTTY && blob.binary) {
+  if (stdout.isTTY === true && blob.binary) {
     throw usage('that is binary, and stdout is a terminal', `svc cat '${target}' > FILE`)
   }
   const slice = await sliceOf(session, blob.digest, options.range)
   const { body } = await session.client.readBlob(blob.digest, slice)
-  await pipeline(body, process.stdout, { end: false })
+  await pipeline(body, stdout, { end: false })
 }
 
 async function blobOf(session: Session, target: string): Promise<{ digest: string; binary: boolean }> {

@@ -13,8 +13,9 @@ export interface ImportOptions {
 
 /** `svc import local PATH… --as ns/name` */
 export async function importLocal(session: Session, paths: readonly string[], options: ImportOptions): Promise<void> {
-  const as = importName(options.as, resolve(paths[0]!))
-  await finish(session, await session.client.importLocal({ paths: paths.map((path) => resolve(path)), as }), options)
+  const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
+  const as = importName(options.as, absolute[0]!)
+  await finish(session, await session.client.importLocal({ paths: absolute, as }), options)
 }
 
 export interface HfOptions extends ImportOptions {

@@ -1,0 +1,38 @@
+import { CommanderError } from 'commander'
+import { usage } from './errors.ts'
+import { EXIT, type ExitCode } from './exit-codes.ts'
+import { buildProgram } from './program.ts'
+import { formatReport, reportOf } from './report.ts'
+import type { Terminal } from './terminal.ts'
+
+/**
+ * Runs one command line, the words after `svc`, and gives its exit code. Errors are told on stderr, never thrown.
+ * `signal` is Ctrl-C.
+ */
+export async function run(
+  words: readonly string[],
+  version: string,
+  terminal: Terminal,
+  signal: AbortSignal
+): Promise<ExitCode> {
+  // Known before the command line is parsed: it may be the parser that fails.
+  const end = words.indexOf('--')
+  const json = words.slice(0, end < 0 ? words.length : end).includes('--json')
+  const tell = (error: unknown): ExitCode => {
+    const report = reportOf(error)
+    terminal.stderr.write(formatReport(report, json))
+    return report.exitCode
+  }
+  try {
+    await buildProgram(version, terminal, signal, json).parseAsync([...words], { from: 'user' })
+    return EXIT.ok
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return tell(error)
+    if (error.exitCode === 0) return EXIT.ok
+    return json ? tell(usage(parserMessage(error))) : EXIT.usage
+  }
+}
+
+/** A command group without its command fails with its help, which is no message. */
+const parserMessage = (error: CommanderError): string =>
+  error.code === 'commander.help' ? 'a command is missing; svc --help lists them' : error.message.replace(/^error: /, '')

@@ -1,0 +1,14 @@
+import type { Writable } from 'node:stream'
+
+/** Where output goes; a terminal tells so and how wide it is. */
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+
+/** The surroundings of one run of `svc`: those of the process, or those of a test. */
+export interface Terminal {
+  readonly stdout: Output
+  readonly stderr: Output
+  /** Relative paths to import are meant from here. */
+  readonly cwd: string
+  /** Of `TERM=dumb` and the socket's address only. */
+  readonly env: Readonly<Record<string, string | undefined>>
+}
