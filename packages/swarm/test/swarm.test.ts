@@ -210,13 +210,15 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
     const swarm = await engines.open({ pex: false })
     torrents.push(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(await fixture.target(`l${index}`)), peers: [address], upload: false }))
   }
-  // From the first byte on, three seconds.
   const sent = () => seeding.progress().uploadedBytes
-  while (sent() === 0) await new Promise((resolve) => setImmediate(resolve))
-  const begun = performance.now()
+  const reached = async (bytes: number) => {
+    while (sent() < bytes) await new Promise((resolve) => setTimeout(resolve, 5))
+    return performance.now()
+  }
+  const begun = await reached(500_000)
   const base = sent()
-  await new Promise((resolve) => setTimeout(resolve, 3000))
-  const rate = (sent() - base) / ((performance.now() - begun) / 1000)
+  const ended = await reached(base + 3_000_000)
+  const rate = (sent() - base) / ((ended - begun) / 1000)
   expect(rate).toBeGreaterThan(limit * 0.9)
   expect(rate).toBeLessThan(limit * 1.1)
   const got = torrents.map((torrent) => torrent.progress().downloadedBytes)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { leafLayer, pieceLayer, piecesRoot } from '../src/merkle.ts'
 import { buildInfo, encodeTorrent, toHex, type TorrentInfo } from '../src/metainfo.ts'
@@ -38,7 +39,8 @@ export async function makeTorrent(
   sizes: Readonly<Record<string, number | Uint8Array>>, pieceLength: number, options: {
     readonly name?: string; readonly webseeds?: readonly string[]; readonly trackers?: readonly string[] } = {}
 ): Promise<Fixture> {
-  const root = await mkdtemp(path.join(tmpdir(), 'swarm-'))
+  // Memory where there is some: hundreds of small files are synced.
+  const root = await mkdtemp(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'swarm-'))
   const folder = path.join(root, 'seed')
   const name = options.name ?? 'torrent'
   const files = new Map<string, Uint8Array>()
