@@ -34,6 +34,7 @@ const BY_CODE: Readonly<Record<string, ExitCode>> = {
   E_SOURCE_NOT_REGULAR: EXIT.usage,
   E_RANGE_INVALID: EXIT.usage,
   E_TOO_LARGE: EXIT.usage,
+  E_NOT_ANCHORED: EXIT.usage,
   E_NOT_FOUND: EXIT.notFound,
   E_UNKNOWN_REF: EXIT.notFound,
   E_NO_INDEX: EXIT.notFound,

@@ -111,7 +111,9 @@ export interface TestDaemon {
   readonly folder: string
   readonly root: string
   readonly socketPath: string
-  readonly running: RunningDaemon
+  /** Stops the daemon, and starts it again on the same root. */
+  pause(): Promise<void>
+  resume(): Promise<void>
   /** Runs `svc` against it, in its folder. */
   svc(...args: string[]): Promise<Ran>
   /** The same, with more to say about the terminal. */
@@ -131,10 +133,16 @@ export async function testDaemon(
   if (given === undefined) cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const root = join(folder, 'root')
   const socketPath = join(folder, 's.sock')
-  const running = await startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, ...more })
-  cleanUp(() => running.close({ quick: true }))
+  const start = (): Promise<RunningDaemon> =>
+    startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, ...more })
+  let running = await start()
+  const pause = (): Promise<void> => running.close({ quick: true })
+  const resume = async (): Promise<void> => {
+    running = await start()
+  }
+  cleanUp(pause)
   const svcWith: TestDaemon['svcWith'] = (args, more) => svc(args, { socketPath, cwd: folder, ...more })
-  return { folder, root, socketPath, running, svc: (...args) => svcWith(args, {}), svcWith }
+  return { folder, root, socketPath, pause, resume, svc: (...args) => svcWith(args, {}), svcWith }
 }
 
 /** Clean-ups for a daemon that a whole file shares: `afterAll(undo.all)`. */

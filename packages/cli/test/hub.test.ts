@@ -1,0 +1,88 @@
+// `svc import hf` against the real daemon and a hub on 127.0.0.1.
+import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { laterUndo, testDaemon, type TestDaemon } from './support.ts'
+
+const REPO = 'Some-Org/Small.Model'
+const WEIGHTS = 'small-q8_0.gguf'
+const undo = laterUndo()
+let hub: FakeHub
+let daemon: TestDaemon
+let first: string
+let second: string
+
+beforeAll(async () => {
+  hub = await startFakeHub({ tokens: ['good'] })
+  undo.later(() => hub.close())
+  const files = [{ path: WEIGHTS, content: makeGguf({ seed: 1 }) }, { path: 'README.md', content: Buffer.from('# small') }]
+  first = hub.commit({ id: REPO, files })
+  second = hub.commit({ id: REPO, files: [...files, { path: 'small-q4_0.gguf', content: makeGguf({ seed: 2 }) }] })
+  hub.commit({ id: 'some-org/gated', gated: 'manual', files })
+  daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
+}, 60_000)
+afterEach(() => hub.setFaults(undefined))
+afterAll(undo.all)
+
+it('--dry-run shows what would happen, and fetches no weights', async () => {
+  const plain = await daemon.svc('import', 'hf', REPO, '--dry-run')
+  expect(plain.code).toBe(0)
+  expect(plain.stdout).toMatch(new RegExp(`^some-org/small.model at ${second}|${REPO} at ${second}`))
+  expect(plain.stdout).toMatch(/^ +store +.* small-q8_0\.gguf +weights\.gguf, q8_0$/m)
+  expect(plain.stdout).toMatch(/^ +skip +.* README\.md +/m)
+  expect(plain.stdout).toMatch(/^quants +q4_0, q8_0$/m)
+  const json = await daemon.svc('import', 'hf', REPO, '--dry-run', '--revision', first, '--json')
+  expect(JSON.parse(json.stdout)).toMatchObject({ commit: first, as: 'some-org/small.model', quants: ['q8_0'] })
+  expect(hub.bytesSent.get(WEIGHTS) ?? 0).toBe(0)
+  expect((await daemon.svc('ls', '-q')).stdout).toBe('')
+})
+
+it('imports a revision, then what is new on the branch', async () => {
+  const old = await daemon.svc('import', 'hf', REPO, '--revision', first)
+  expect(old).toMatchObject({ code: 0, stdout: 'some-org/small.model:q8_0\n' })
+  const shown = await daemon.svc('show', 'some-org/small.model:q8_0', '--json')
+  expect(JSON.parse(shown.stdout).annotations).toMatchObject({ 'svc.hf.repo': REPO, 'svc.hf.revision': first })
+  const sent = hub.bytesSent.get(WEIGHTS)
+  const now = await daemon.svc('import', 'hf', REPO, '--json', '--quiet')
+  expect(JSON.parse(now.stdout)).toMatchObject({ state: 'done', result: { quants: ['q4_0', 'q8_0'], skipped: 1 } })
+  expect(hub.bytesSent.get(WEIGHTS)).toBe(sent)
+})
+
+it('a gated repository names the variable that takes the token', async () => {
+  const ran = await daemon.svc('import', 'hf', 'some-org/gated')
+  expect(ran).toMatchObject({ code: 6, stdout: '' })
+  expect(ran.stderr).toContain('SVC_HF_TOKEN')
+})
+
+it.each([
+  [['some-org/small.model', '--revision', 'nowhere'], 3, 'E_UNKNOWN_REF'],
+  [['no-slash'], 2, 'E_BAD_REQUEST']
+])('svc import hf %j exits %d with %s', async (args, code, errorCode) => {
+  const ran = await daemon.svc('import', 'hf', ...args, '--json')
+  expect(ran).toMatchObject({ code, stdout: '' })
+  expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
+})
+
+it('Ctrl-C detaches, and the import comes to its end', async () => {
+  hub.commit({ id: 'some-org/slow', files: [{ path: 'slow-q8_0.gguf', content: { seed: 9, sizeBytes: 400_000 } }] })
+  const fault = { kind: 'drip', stepBytes: 20_000, everyMs: 10 } as const
+  hub.setFaults(scriptedFaults([{ stage: 'cdn', path: 'slow-q8_0.gguf', fault }]))
+  const ran = await daemon.svcWith(['import', 'hf', 'some-org/slow'], { interruptAt: 'some-org/slow' })
+  expect(ran).toMatchObject({ code: 130, stdout: '' })
+  const id = /svc jobs ([0-9a-f]+) --follow/.exec(ran.stderr)![1]!
+  const followed = await daemon.svc('jobs', id, '--follow')
+  expect(followed).toMatchObject({ code: 0, stdout: 'some-org/slow:q8_0\n' })
+})
+
+it('draws bars on a terminal, as wide as it is, and takes them away', async () => {
+  const content = { seed: 10, sizeBytes: 20 << 20 }
+  hub.commit({ id: 'some-org/wide', files: [1, 2].map((n) => ({ path: `wide-0000${n}-of-00002.gguf`, content })) })
+  const ran = await daemon.svcWith(['import', 'hf', 'some-org/wide'], { columns: 44 })
+  expect(ran.code).toBe(0)
+  const lines = ran.stderr.replace(/\u001b\[[0-9?;]*[A-Za-z]/g, '\n').split(/[\r\n]+/)
+  const drawn = lines.filter((line) => /^[#-]{8} /.test(line))
+  expect(drawn.length).toBeGreaterThan(0)
+  for (const line of drawn) expect(line.length).toBeLessThanOrEqual(44)
+  expect(ran.stderr).toContain('\u001b[?25h')
+})
