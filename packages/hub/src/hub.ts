@@ -70,7 +70,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const net = createNet({ endpoint, token, tokenName: options.tokenName ?? 'a token', userAgent, dispatcher: options.dispatcher, limits, timings })
+  const { dispatcher, tokenName = 'a token' } = options
+  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, limits, timings })
   const lanes: Lanes = {
     large: new Slots(limits.ranges),
     small: new Slots(limits.smallFiles),
@@ -88,7 +89,9 @@ export function createHub(options: HubOptions = {}): Hub {
     download: (file, sink, given) => downloadRange(net, lanes, file, sink, 0, file.sizeBytes, within(given)),
     read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
       const { start, end } = range
-      if (!(start >= 0 && start <= end && end <= file.sizeBytes)) throw new RangeError('the range is not within the file')
+      if (!(start >= 0 && start <= end && end <= file.sizeBytes)) {
+        throw new RangeError('the range is not within the file')
+      }
       const memory = createMemorySink(end - start)
       // A window onto the file: everything outside of it counts as present, so that nothing of it is asked for.
       const window: HubSink = {
@@ -103,7 +106,8 @@ export function createHub(options: HubOptions = {}): Hub {
     probe: async (file, given) => {
       const { signal } = within(given)
       const url = new URL(resolveUrl(endpoint, file.repoId, file.commit, file.path))
-      const context = { ...file, endpoint, hasToken: net.hasToken, tokenName: net.tokenName, revision: file.commit, nowMs: timings.now() }
+      const { hasToken } = net
+      const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }
       let forbidden: HubError | undefined
       const answered = new Error('answered')
       await net

@@ -140,7 +140,12 @@ async function fetchJson(
   }
 }
 
-const contextOf = (net: Net) => ({ endpoint: net.endpoint, hasToken: net.hasToken, tokenName: net.tokenName, nowMs: net.timings.now() })
+const contextOf = ({ endpoint, hasToken, tokenName, timings }: Net) => ({
+  endpoint,
+  hasToken,
+  tokenName,
+  nowMs: timings.now()
+})
 
 async function tryJson(
   net: Net,

@@ -26,7 +26,8 @@ export interface Waiting {
 }
 
 /**
- * Counts the tries of one request or one range. Invariant: `failures` and `rateWaitedMs` cover only the time since the last progress.
+ * Counts the tries of one request or one range. Invariant: `failures` and `rateWaitedMs` cover only the time since the
+ * last progress.
  */
 export class Retry {
   #failures = 0

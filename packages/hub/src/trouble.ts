@@ -4,7 +4,8 @@ import type { HubError } from './errors.ts'
  * What a failed try means for the next one:
  * `retry` again after a pause · `wait` the server asked for patience · `final` no use in trying ·
  * `stale-url` the signed URL no longer serves: resolve again · `wrong` the bytes on offer are not those of the listing ·
- * `changed` the representation changed between two ranges · `no-ranges` the server ignores Range: read the whole file in one stream.
+ * `changed` the representation changed between two ranges · `no-ranges` the server ignores Range: read the whole file in
+ * one stream.
  */
 export type TroubleKind = 'retry' | 'wait' | 'final' | 'stale-url' | 'wrong' | 'changed' | 'no-ranges'
 

@@ -32,7 +32,8 @@ export function createHubPart(context: DaemonContext, more: Pick<HubOptions, 'li
 
   const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
     try {
-      const listing = await hub.listing(repo, revision, { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting: waiting => tell(waiting, repo) })
+      const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
+      const listing = await hub.listing(repo, revision, { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting })
       const probed = cheapestWitness(listing)
       if (probed !== undefined) await hub.probe(probed)
       return listing

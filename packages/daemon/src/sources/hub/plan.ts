@@ -33,13 +33,20 @@ const MAX_TEXT_BYTES = 16 * 2 ** 20
  * headers of the safetensors. No weights are fetched. Small texts are not checked against their hashes: nothing is kept.
  * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planImport`
  */
-export async function planHub(hub: Hub, listing: HubListing, source: ImportSource, as: string, store: DiskBlobStore): Promise<ImportPlan> {
+export async function planHub(
+  hub: Hub,
+  listing: HubListing,
+  source: ImportSource,
+  as: string,
+  store: DiskBlobStore
+): Promise<ImportPlan> {
   const planned = planImport(source)
   requireImportable(planned.recognition)
   const files = new Map(listing.files.map(file => [file.path, file]))
   const facts = await readFacts(hub, planned, files)
   const plan = planArtifacts(planned.recognition, facts)
-  const quantOf = new Map(plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const)))
+  const quantOf = new Map<string, string>()
+  for (const { quant, entries } of plan.artifacts) for (const { name } of entries.filter(isWeights)) quantOf.set(name, quant)
   const rows: PlanFile[] = []
   for (const { path, sizeBytes } of listing.files) rows.push(await rowOf(path, sizeBytes, planned, quantOf, store))
   const license = plan.artifacts[0]?.annotations['svc.license']
@@ -102,7 +109,8 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
 async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {
-    throw new DaemonError('E_NOT_IMPORTABLE', `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`, { status: 502 })
+    const what = `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`
+    throw new DaemonError('E_NOT_IMPORTABLE', what, { status: 502 })
   }
   return digestFromBytes(createHash('sha256').update(bytes ?? (await hub.read(file))).digest())
 }
@@ -128,7 +136,7 @@ async function rowOf(
 }
 
 function totalsOf(rows: readonly PlanFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
-  const sum = (which: readonly PlanFile[]): readonly [number, number] => [which.length, which.reduce((bytes, { size }) => bytes + size, 0)]
+  const sum = (which: readonly PlanFile[]) => [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
   const skipped = rows.filter(({ action }) => action === 'skip')
   const [files, bytes] = sum(rows)
   const [fetchFiles, fetchBytes] = sum(rows.filter(({ action }) => action !== 'present' && (fetchesSkipped || action !== 'skip')))

@@ -10,19 +10,21 @@ import { DaemonError } from '../../errors.ts'
  */
 export function hubTarget({ repo, revision }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {
-    throw new DaemonError('E_BAD_REQUEST', `the field "repo": ${shown(repo)} is not org/name as the hub spells it, e.g. some-org/some-model`)
+    throw refused('repo', `${shown(repo)} is not org/name as the hub spells it, e.g. some-org/some-model`)
   }
   const target = tryParseRepoId(repo.toLowerCase())
   if (target === undefined) {
-    throw new DaemonError('E_BAD_REQUEST', `the field "repo": ${shown(repo)} cannot be a name here; both parts begin with a letter or digit, and have at most 64 and 128 characters`)
+    const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
+    throw refused('repo', `${shown(repo)} cannot be a name here; ${rule}`)
   }
   if (isReservedNamespace(target.ns)) {
-    throw new DaemonError('E_BAD_REQUEST', `the field "repo": the namespace "${target.ns}" is reserved, nothing can be imported into it`)
+    throw refused('repo', `the namespace "${target.ns}" is reserved, nothing can be imported into it`)
   }
   if (revision !== undefined && !isRevision(revision)) {
-    throw new DaemonError('E_BAD_REQUEST', `the field "revision": ${shown(revision)} is no branch, tag or commit`)
+    throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
   }
   return target
 }
 
+const refused = (field: string, why: string) => new DaemonError('E_BAD_REQUEST', `the field "${field}": ${why}`)
 const shown = (text: string): string => JSON.stringify(text.slice(0, 200))
