@@ -1,5 +1,8 @@
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { ClientError } from './errors.ts'
+
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client: a quarter of a short command's time.
+const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
 
 /** A JSON answer is never larger; the longest one is the plan of a hub repository with 100,000 files. */
 const MAX_JSON_BYTES = 64 * 1024 * 1024
