@@ -35,8 +35,8 @@ class Peer {
       this.#seen.push(message)
       this.#wake()
     })
-    child.on('exit', (code) => {
-      if (code !== 0 && code !== null) throw new Error(`a peer ended with ${code}`)
+    child.on('exit', (code, signal) => {
+      if (code !== 0) throw new Error(`a peer ended with ${code ?? signal}`)
     })
   }
 
@@ -140,11 +140,17 @@ for (let run = 0; run < runs; run += 1) {
     results.set(key, [...(results.get(key) ?? []), result])
   }
 }
-console.log(`| pair | MB/s | ratio | seed CPU s/GB | leech CPU s/GB | seed RSS MB | leech RSS MB |\n|---|---|---|---|---|---|---|`)
+// On a busy machine medians measure the neighbours: the best run of each kind is printed beside them.
+console.log('| pair | MB/s | ratio | best MB/s | ratio | seed CPU s/GB (best) | leech CPU s/GB (best) | seed RSS MB | leech RSS MB |\n|---|---|---|---|---|---|---|---|---|')
 const base = results.get('lt → lt')
-const unit = base === undefined ? Number.NaN : median(base.map((result) => result.megabytesPerSecond))
+const speeds = (list: readonly Result[]): number[] => list.map((result) => result.megabytesPerSecond)
 for (const [key, list] of results) {
   const of = (pick: (result: Result) => number): number => median(list.map(pick))
-  console.log(`| ${key} | ${of((r) => r.megabytesPerSecond).toFixed(0)} | ${(of((r) => r.megabytesPerSecond) / unit).toFixed(2)} | ` +
-    `${of((r) => r.seedCpu).toFixed(2)} | ${of((r) => r.leechCpu).toFixed(2)} | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`)
+  const least = (pick: (result: Result) => number): number => Math.min(...list.map(pick))
+  const ratio = (value: number, unit: number | undefined): string => (unit === undefined ? '' : (value / unit).toFixed(2))
+  const typical = median(speeds(list))
+  const best = Math.max(...speeds(list))
+  console.log(`| ${key} | ${typical.toFixed(0)} | ${ratio(typical, base && median(speeds(base)))} | ${best.toFixed(0)} | ` +
+    `${ratio(best, base && Math.max(...speeds(base)))} | ${of((r) => r.seedCpu).toFixed(2)} (${least((r) => r.seedCpu).toFixed(2)}) | ` +
+    `${of((r) => r.leechCpu).toFixed(2)} (${least((r) => r.leechCpu).toFixed(2)}) | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`)
 }

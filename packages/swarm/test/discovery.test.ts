@@ -1,3 +1,6 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import DHT from 'bittorrent-dht'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
@@ -51,6 +54,27 @@ test('a third engine is found by peer exchange alone', async () => {
   const torrent = (await engines.open()).add({ info: fixture.info, storage: createFileStorage(folder), peers: [`127.0.0.1:${middle.port}`] })
   await torrent.completed()
   await expectFiles(fixture, folder)
+})
+
+test.each(['i4000000e', 'i-5e', '3:now', 'le'])('a tracker that asks for an announce every %s seconds is not flooded', async (interval) => {
+  let announces = 0
+  const server = createServer((_request, response) => {
+    announces += 1
+    response.end(`d8:interval${interval}5:peers0:e`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const tracker = `http://127.0.0.1:${(server.address() as AddressInfo).port}/announce`
+    const torrent = (await engines.open()).add({ info: fixture.info, storage: createFileStorage(await fixture.target('leech')), trackers: [tracker] })
+    while (announces === 0) await delay(10)
+    // A timer gone wild announces hundreds of times by then.
+    await delay(300)
+    expect(announces).toBe(1)
+    await torrent.remove()
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
 })
 
 test.each([

@@ -11,6 +11,8 @@ declare module 'bittorrent-tracker/client' {
       readonly getAnnounceOpts?: () => object
       readonly wrtc?: false
     })
+    /** Not public; one for each URL that it understood. */
+    readonly _trackers: readonly { setInterval(intervalMs?: number): void }[]
     start(): void
     stop(): void
     complete(): void
