@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { MessageChannel } from 'node:worker_threads'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
+import { EarlySync } from './early-sync.ts'
 import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-threads.ts'
 import { Gate, type Release } from './keyed-lock.ts'
@@ -158,6 +159,8 @@ export class Ingestor {
     const session = threads.nextSession()
     const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part }
     const busy: HashThread[] = [first.thread]
+    const early = new EarlySync(this.#context, part)
+    let done: SessionResult | undefined
     const stop = (): void => busy.forEach(thread => void thread.call('drop', { session }).catch(() => undefined))
     signal.addEventListener('abort', stop)
     try {
@@ -171,22 +174,23 @@ export class Ingestor {
         forward = { ...memory, port: port2 }
       }
       const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
-      const progress = options.onProgress !== undefined
+      const onProgress = (bytes: number): void => {
+        early.advance(bytes)
+        options.onProgress?.(bytes)
+      }
       const one = await first.thread.call(
         'run',
-        { session, spec, fd, forward, progress },
-        { transfer: forward === undefined ? [] : [forward.port], onProgress: options.onProgress }
+        { session, spec, fd, forward, progress: true },
+        { transfer: forward === undefined ? [] : [forward.port], onProgress }
       )
-      const two: SessionResult = second === undefined ? one : await second.thread.call('finish', { session })
-      return {
-        digest: one.digest as Sha256Digest,
-        sizeBytes: one.sizeBytes,
-        attachments: two.attachments,
-        partFd: two.partFd
-      }
+      done = second === undefined ? one : await second.thread.call('finish', { session })
+      await early.end()
+      const { attachments: attached, partFd } = done
+      return { digest: one.digest as Sha256Digest, sizeBytes: one.sizeBytes, attachments: attached, partFd }
     } catch (error) {
       // The caller may close the descriptor once this throws: both threads must have let go of it.
-      await Promise.allSettled(busy.map(thread => thread.call('drop', { session })))
+      await Promise.allSettled([early.end(), ...busy.map(thread => thread.call('drop', { session }))])
+      if (done !== undefined) await this.#context.discardPart(done.partFd, part)
       throw error
     } finally {
       signal.removeEventListener('abort', stop)
@@ -224,7 +228,8 @@ export class Ingestor {
     try {
       const part = this.#context.layout.part(randomId())
       const { attachments = [], sizeBytes, onProgress } = options
-      const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, { flat: true, attachments, sizeBytes, part }, onProgress)
+      const spec = { flat: true, attachments, sizeBytes, part }
+      const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, spec, onProgress)
       const { digest } = result
       return await this.commit({ ...result, digest: digest as Sha256Digest }, { part, partFd }, options, signal)
     } finally {
@@ -238,9 +243,11 @@ export class Ingestor {
     session: number,
     head: Uint8Array,
     pull: Pull,
-    spec: SessionSpec,
+    spec: SessionSpec & { readonly part: string },
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<SessionResult> {
+    const early = new EarlySync(this.#context, spec.part)
+    let done: SessionResult | undefined
     try {
       await thread.call('begin', { session, spec })
       const blocks = Array.from({ length: STREAM_BLOCKS }, () => new SharedArrayBuffer(STREAM_BLOCK_BYTES))
@@ -257,12 +264,16 @@ export class Ingestor {
         const answer = thread.call('feed', { session, block, length })
         answer.catch(() => undefined)
         answers[index] = answer
+        early.advance(pull.bytesTaken)
         onProgress?.(pull.bytesTaken)
       }
       await Promise.all(answers)
-      return await thread.call('finish', { session })
+      done = await thread.call('finish', { session })
+      await early.end()
+      return done
     } catch (error) {
-      await thread.call('drop', { session }).catch(() => undefined)
+      await Promise.allSettled([early.end(), thread.call('drop', { session })])
+      if (done !== undefined) await this.#context.discardPart(done.partFd, spec.part)
       throw error
     }
   }

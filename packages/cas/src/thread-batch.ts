@@ -24,10 +24,6 @@ export class ThreadBatch<Item, Outcome> {
     this.#send = send
   }
 
-  get idle(): boolean {
-    return this.#busy.size === 0
-  }
-
   /** @throws what the whole batch failed with; a failure of this item alone is the outcome's business. */
   add(item: Item): Promise<Outcome> {
     return new Promise((resolve, reject) => {

@@ -30,6 +30,11 @@ export class Faults {
     Atomics.store(this.#slots, FAIL_AT, n)
   }
 
+  /** How many operations that match came since. */
+  get seen(): number {
+    return Atomics.load(this.#slots, SEEN)
+  }
+
   get fired(): boolean {
     return Atomics.load(this.#slots, FIRED) === 1
   }

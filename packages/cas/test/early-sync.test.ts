@@ -1,0 +1,59 @@
+import { openSync, writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { EarlySync } from '../src/early-sync.ts'
+import { loadFilePort } from '../src/file-port.ts'
+import { HashThreads } from '../src/hash-threads.ts'
+import { layoutOf } from '../src/layout.ts'
+import { StoreContext } from '../src/store-context.ts'
+import { Faults } from './fault-port.ts'
+import { openDescriptors, temporaryFolder } from './temporary-root.ts'
+
+const STEP = 64 << 20
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let threads: HashThreads
+let part: string
+
+async function setUp(only: string): Promise<{ plan: Faults; early: EarlySync }> {
+  const plan = new Faults({ only })
+  threads = new HashThreads(plan.filePort)
+  const context = new StoreContext(layoutOf(folder.path), await loadFilePort(plan.filePort), threads)
+  return { plan, early: new EarlySync(context, part) }
+}
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  part = `${folder.path}/part`
+  writeFileSync(part, 'bytes')
+})
+afterEach(async () => {
+  await threads.close()
+  await folder.dispose()
+})
+
+test('syncs once per step, however often it is told', async () => {
+  const { plan, early } = await setUp('^fdatasync')
+  early.advance(STEP - 1)
+  expect(plan.seen).toBe(0)
+  for (let bytes = STEP; bytes < STEP + 100; bytes++) early.advance(bytes)
+  await vi.waitFor(() => expect(plan.seen).toBe(1), { timeout: 20_000 })
+  await early.end()
+  expect(plan.seen).toBe(1)
+  early.advance(STEP * 3)
+  await early.end()
+  expect(plan.seen).toBe(1)
+})
+
+test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves no descriptor', async only => {
+  const { plan, early } = await setUp(only)
+  // The thread, and the descriptors that it brings, exist before anything is counted.
+  await threads.datasync(openSync(part, 'r'))
+  const descriptors = await openDescriptors()
+  plan.arm(1)
+  early.advance(STEP)
+  // An end that comes first leaves the sync out; the close is its own doing.
+  if (only !== '^close$') await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 20_000 })
+  await expect(early.end()).rejects.toMatchObject({ name: 'CasError', code: 'E_IO', details: { operation: 'sync part' } })
+  expect(plan.fired).toBe(true)
+  await expect(early.end()).rejects.toMatchObject({ code: 'E_IO' })
+  expect(await openDescriptors()).toBe(descriptors)
+})

@@ -1,0 +1,28 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { openDiskStore } from '@svc/cas'
+import { chunksOf, seededBytes } from '@svc/cas/contract'
+
+// Run by crash.faults.ts, which kills it: takes blobs in, eight at a time, and says so as soon as each is acknowledged.
+
+const [root, seed, source] = process.argv.slice(2) as [string, string, string]
+const store = await openDiskStore({ root })
+writeSync(1, 'open\n')
+
+let next = Number(seed)
+async function lane(): Promise<void> {
+  for (;;) {
+    const n = next++
+    if (n % 3 === 0) {
+      const fd = openSync(source, 'r')
+      try {
+        writeSync(1, `ack ${(await store.ingest({ fd })).digest}\n`)
+      } finally {
+        closeSync(fd)
+      }
+    } else {
+      const bytes = seededBytes(n % 3 === 1 ? 5000 : 400_000, n)
+      writeSync(1, `ack ${(await store.ingest(chunksOf(bytes, 60_000))).digest}\n`)
+    }
+  }
+}
+await Promise.all(Array.from({ length: 8 }, lane))

@@ -1,0 +1,8 @@
+import { describe } from 'vitest'
+import { describeReadFaults } from './read-faults.ts'
+import { describeWriteFaults } from './write-faults.ts'
+
+describe('each file operation in turn fails', () => {
+  describeWriteFaults(5, 1)
+  describeReadFaults(1)
+})
