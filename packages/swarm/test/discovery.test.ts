@@ -56,7 +56,7 @@ test('a third engine is found by peer exchange alone', async () => {
   await expectFiles(fixture, folder)
 })
 
-test.each(['i4000000e', 'i-5e', '3:now', 'le'])('a tracker that asks for an announce every %s seconds is not flooded', async (interval) => {
+test.each(['i4000000e', 'i-5e'])('a tracker that asks for an announce every %s seconds is not flooded', async (interval) => {
   let announces = 0
   const server = createServer((_request, response) => {
     announces += 1
