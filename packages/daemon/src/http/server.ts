@@ -1,7 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '@svc/client/protocol'
 import { envelope } from './envelope.ts'
+
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** Bounds of the management listener (reliability: defaults of Node that are too generous). */
 export const HTTP_LIMITS = {
