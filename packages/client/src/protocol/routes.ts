@@ -198,7 +198,7 @@ export const ROUTES = {
     body: VerifyBodySchema,
     status: 201,
     response: JobSchema,
-    errors: { ...RESOLUTION, E_NOT_FOUND: 404 },
+    errors: RESOLUTION,
     jobErrors: ['E_VERIFY_FAILED', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
   },
   models: {
