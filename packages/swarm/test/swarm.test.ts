@@ -110,6 +110,26 @@ describe('storage', () => {
     await expectFiles(fixture, folder)
   })
 
+  test('a download that was broken off goes on from its verified pieces', async () => {
+    fixture = await makeTorrent({ 'a': 3_000_000, 'b': 300_000 }, PIECE)
+    const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: 2_000_000 })
+    const folder = await fixture.target('leech')
+    const add = async () => (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), peers: [address] })
+    const first = await add()
+    let pieces = 0
+    await new Promise<void>((resolve) => first.on('piece', () => {
+      pieces += 1
+      if (pieces === 15) resolve()
+    }))
+    await first.remove()
+    const before = seeding.progress().uploadedBytes
+    const second = await add()
+    await second.completed()
+    await expectFiles(fixture, folder)
+    expect(seeding.progress().uploadedBytes - before).toBeLessThanOrEqual(fixture.info.totalBytes - 15 * PIECE + 4 * PIECE)
+    expect(second.progress().downloadedBytes).toBeLessThanOrEqual(fixture.info.totalBytes - 15 * PIECE)
+  })
+
   test('a storage that refuses a file whose pieces are right fails the torrent after one more try', async () => {
     fixture = await makeTorrent({ 'a': 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)

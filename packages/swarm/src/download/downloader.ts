@@ -57,6 +57,8 @@ export class Downloader {
   readonly #loose = new Set<PieceBuffer>()
   /** The buffer that each source works on. */
   readonly #current = new Map<number, PieceBuffer>()
+  /** The last piece that was to be started found no slot. */
+  #starved = false
   #verifying = 0
   #closed = false
   readonly #notify = (): void => this.#hooks.moreWork()
@@ -97,7 +99,7 @@ export class Downloader {
     }
     const fresh = this.#start(source)
     if (fresh !== undefined) return this.#from(fresh, source, maxBlocks)
-    return this.#steal(source, maxBlocks) ?? this.#endGame(source, maxBlocks)
+    return this.#steal(source, maxBlocks) ?? this.#twice(source, maxBlocks)
   }
 
   #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
@@ -122,6 +124,7 @@ export class Downloader {
     const size = this.#layout.span(piece).lengthBytes
     let slot = this.#pool.take(size)
     if (slot === undefined && this.#evict()) slot = this.#pool.take(size)
+    this.#starved = slot === undefined
     if (slot === undefined) {
       this.#pool.wait(this.#notify)
       return undefined
@@ -169,8 +172,12 @@ export class Downloader {
     return undefined
   }
 
-  #endGame(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
-    if (this.#picker.openCount > 0) return undefined
+  /**
+   * End game: what others were asked for and have not sent. Also while there are pieces to start and no memory for them:
+   * slow sources would hold all slots otherwise.
+   */
+  #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
+    if (this.#picker.openCount > 0 && !this.#starved) return undefined
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
       const run = buffer.takeAgain(maxBlocks, source.id)
@@ -223,7 +230,7 @@ export class Downloader {
   /** Blocks of a run arrived. */
   arrived(buffer: PieceBuffer, run: BlockRun, source: number): void {
     if (buffer.sealed) return
-    if (this.#picker.openCount === 0) this.#hooks.cancel(buffer, run, source)
+    if (this.#picker.openCount === 0 || this.#starved) this.#hooks.cancel(buffer, run, source)
     if (buffer.complete) void this.#verify(buffer)
   }
 

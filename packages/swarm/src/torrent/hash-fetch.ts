@@ -83,6 +83,8 @@ export class HashFetch {
     const able = [...peers].filter((peer) => !peer.closed)
     for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
     for (const job of this.#jobs.values()) {
+      // Jobs in front are under way: with many files only those and the next few are looked at.
+      if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
       for (const request of job.assembler.missing()) {
         if (job.asked.has(request.index)) continue
         const peer = leastBusy(able, (candidate) => !job.refusedBy.has(candidate.id) && candidate.hashes.size < PER_PEER)
