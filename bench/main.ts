@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { inspect, parseArgs } from 'node:util'
 import { DaemonLauncher } from './harness/daemon.ts'
 import { PROFILES, type Profile } from './harness/profile.ts'
 import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
@@ -75,23 +75,29 @@ async function main(): Promise<void> {
   const daemons = new DaemonLauncher({ source: values.source ?? false, nodeFlags })
   const reports: RowReport[] = []
   for (const row of ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-    reports.push(await runRow(row, parent, profile, daemons))
+    const report = await runRow(row, parent, profile, daemons)
+    reports.push(report)
+    // a long run that is cut short has still said what it knows
+    process.stdout.write(`${formatTable([report])}\n\n`)
+    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ facts, reports }, null, 2)}\n`)
   }
-  if (reports.length > 0) process.stdout.write(`${formatTable(reports)}\n`)
-  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ facts, reports }, null, 2)}\n`)
+  if (reports.length > 1) process.stdout.write(`${formatTable(reports)}\n`)
   if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
   if (wanted.includes('swarm')) await runSwarm()
 }
 
 async function runRow(row: Row, parent: string, profile: Profile, daemons: DaemonLauncher): Promise<RowReport> {
   const scratch = new Scratch(parent)
-  const remove = (): void => scratch.remove()
+  const remove = (): void => {
+    daemons.killAll()
+    scratch.remove()
+  }
   process.once('exit', remove)
   try {
     const say = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`${row.name}: ${text}\n`))
     return { row: row.name, lines: await row.run({ profile, scratch, daemons, say }) }
   } catch (error) {
-    process.stderr.write(`${row.name}: ${(error as Error).stack}\n`)
+    process.stderr.write(`${row.name}: ${inspect(error)}\n`)
     return { row: row.name, lines: [], error: (error as Error).message }
   } finally {
     await daemons.stopAll()
@@ -115,7 +121,7 @@ async function runSwarm(): Promise<void> {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    // the folders go in the `exit` handlers; daemons notice by the signal that the terminal sends them, too
+    // daemons and folders go in the `exit` handlers
     process.exit(130)
   })
 }

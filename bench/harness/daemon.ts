@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Api } from './api.ts'
 import { cpuSecondsOf, memoryOf } from './process-facts.ts'
 
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 10_000
 const MAIN = new URL('../../packages/daemon/', import.meta.url).pathname
 
@@ -92,6 +92,11 @@ export class DaemonLauncher {
         await delay(5)
       }
     }
+  }
+
+  /** For the end of this process: nothing is awaited. */
+  killAll(): void {
+    for (const child of this.#running) child.kill('SIGTERM')
   }
 
   async stopAll(): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BenchDaemon } from '../harness/daemon.ts'
 import { askAndStall, fetchAndDiscard } from '../harness/discard.ts'
-import { interleave, median, medianRatio } from '../harness/measure.ts'
+import { bestNote, interleave, median, medianRatio } from '../harness/measure.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { hasNginx, Nginx } from '../harness/nginx.ts'
 import { formatRate, formatSize } from '../harness/report.ts'
@@ -52,7 +52,7 @@ export const blobRow: Row = {
           ratio,
           target: `≥ ${floor.toFixed(1)}`,
           met: ratio >= floor,
-          note: `server CPU s/GB ${cpu('svc')} against ${cpu(name)}`
+          note: `${bestNote(time(name), time('svc'))}; server CPU s/GB ${cpu('svc')} against ${cpu(name)}`
         }
       }
       return [line('sendfile', 'sendfile on', 0.8), line('plain', 'sendfile off', 1), await besideStalled(daemon, digest, ours, shortRuns)]

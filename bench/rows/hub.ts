@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { timeCommand, type Timed } from '../harness/command.ts'
 import { end } from '../harness/daemon.ts'
-import { interleave, median } from '../harness/measure.ts'
+import { bestNote, interleave, median } from '../harness/measure.ts'
 import { formatRate, formatSeconds, formatSize } from '../harness/report.ts'
 import type { Row } from '../harness/row.ts'
 
@@ -53,7 +53,7 @@ export const hubRow: Row = {
           ratio: peer / ours,
           target: '≥ 0.8',
           met: peer / ours >= 0.8,
-          note: `CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
+          note: `${bestNote(rounds.tools.map(time => time.seconds), rounds.svc.map(time => time.seconds))}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
         }
       ]
     } finally {

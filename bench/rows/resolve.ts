@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startLoad } from '../harness/load.ts'
 import type { LoadResult } from '../harness/load-client.ts'
-import { interleave, median } from '../harness/measure.ts'
+import { bestNote, interleave, median } from '../harness/measure.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { hasNginx, Nginx } from '../harness/nginx.ts'
 import type { Row } from '../harness/row.ts'
@@ -41,6 +41,7 @@ export const resolveRow: Row = {
       await ours()
       const rounds = await interleave<Served, 'svc' | 'nginx'>(profile.runs, { svc: ours, nginx: () => load(server.socketPath, () => server.cpuSeconds()) })
       const rate = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ requests, seconds }) => requests / seconds))
+      const perRequest = (name: 'svc' | 'nginx'): number[] => rounds[name].map(({ requests, seconds }) => seconds / requests)
       const perCpu = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ requests, cpuSeconds }) => requests / cpuSeconds))
       const p99 = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ p99Ms }) => p99Ms))
       const ratio = rate('svc') / rate('nginx')
@@ -52,7 +53,7 @@ export const resolveRow: Row = {
           ratio,
           target: '≥ 0.3',
           met: ratio >= 0.3,
-          note: `p99 ${p99('svc').toFixed(2)} ms against ${p99('nginx').toFixed(2)} ms`
+          note: `${bestNote(perRequest('nginx'), perRequest('svc'))}; p99 ${p99('svc').toFixed(2)} ms against ${p99('nginx').toFixed(2)} ms`
         },
         {
           what: 'requests per CPU second of the server',

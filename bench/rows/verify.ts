@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { timeCommand, type Timed } from '../harness/command.ts'
-import { interleave, median } from '../harness/measure.ts'
+import { bestNote, interleave, median } from '../harness/measure.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { formatRate, formatSeconds, formatSize } from '../harness/report.ts'
 import type { Row } from '../harness/row.ts'
@@ -38,7 +38,7 @@ export const verifyRow: Row = {
           ratio: peer / ours,
           target: '≥ 0.9',
           met: peer / ours >= 0.9,
-          note: `CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
+          note: `${bestNote(rounds.openssl.map(time => time.seconds), rounds.svc.map(time => time.seconds))}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
         }
       ]
     } finally {
