@@ -87,7 +87,7 @@ export class Verifier {
   #start(): Lane {
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
     const base = import.meta.url.endsWith('.ts') ? '../' : './'
-    const worker = new Worker(new URL(`${base}verify-worker${extension}`, import.meta.url), { stdin: false })
+    const worker = new Worker(new URL(`${base}verify-worker${extension}`, import.meta.url), { execArgv: inheritedArguments() })
     const lane: Lane = { worker, jobs: new Map() }
     worker.on('message', (reply: VerifyReply) => {
       const job = lane.jobs.get(reply.id)
@@ -136,6 +136,17 @@ export class Verifier {
     for (const lane of this.#lanes) if (lane.jobs.size > DEPTH) throw new Error('a thread has too many jobs')
     if (this.#lanes.length > this.#threads) throw new Error('too many threads')
   }
+}
+
+/** The process's own options, but those that name its program: a thread would take its file for it. */
+function inheritedArguments(): string[] {
+  const kept: string[] = []
+  for (let at = 0; at < process.execArgv.length; at += 1) {
+    const argument = process.execArgv[at]!
+    if (['-e', '--eval', '-p', '--print', '-pe'].includes(argument)) at += 1
+    else if (!/^--(?:input-type|eval|print)\b/.test(argument)) kept.push(argument)
+  }
+  return kept
 }
 
 const closedError = (): SwarmError => new SwarmError('E_CLOSED', 'closed', 'the engine is closed')
