@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { CasError, openDiskStore } from '@svc/cas'
-import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { type CasErrorCode, openDiskStore } from '@svc/cas'
+import { collect, seededBytes } from '@svc/cas/contract'
+import { describeKills } from './kill-sweep.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 const required = process.env['SVC_REQUIRE_INTEROP'] === '1'
 const KILL_CHILD = fileURLToPath(new URL('./kill-child.ts', import.meta.url))
 const FULL_DISK_CHILD = fileURLToPath(new URL('./full-disk-child.ts', import.meta.url))
+const NO_SPACE: CasErrorCode = 'E_NO_SPACE'
 const mountsWork = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' }).status === 0
 
 const lines = (child: ChildProcess): { text: string } => {
@@ -69,10 +71,10 @@ describe.skipIf(!mountsWork && !required)('a full disk', () => {
     expect(await ended(child)).toBe(0)
     const outcomes = JSON.parse(seen.text) as { failures: Record<string, number>; phases: number }
     expect(outcomes.phases).toBeGreaterThan(20)
-    expect(Object.keys(outcomes.failures)).toEqual([CODE])
-    expect(outcomes.failures[CODE]).toBeGreaterThan(5)
+    expect(Object.keys(outcomes.failures)).toEqual([NO_SPACE])
+    expect(outcomes.failures[NO_SPACE]).toBeGreaterThan(5)
     await folder.dispose()
   })
 })
 
-const CODE: CasError['code'] = 'E_NO_SPACE'
+describeKills(1)
