@@ -94,7 +94,7 @@ export class Libtorrent {
   }
 
   /** Asks for the status until it is as wanted. */
-  async until(what: (status: LibtorrentStatus) => boolean, timeoutMs = 20_000): Promise<LibtorrentStatus> {
+  async until(what: (status: LibtorrentStatus) => boolean, timeoutMs = 60_000): Promise<LibtorrentStatus> {
     const end = performance.now() + timeoutMs
     for (;;) {
       const status = await this.status()

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 /** Message ids of BEP 3 and BEP 52. */
 export const PEER_MESSAGE = { bitfield: 5, piece: 7, extended: 20, hashes: 22, hashReject: 23, haveAll: 14 } as const
@@ -19,15 +18,25 @@ export interface TamperingPeer {
   readonly connections: number
   /** Bytes passed on to those who fetch. */
   readonly bytes: number
+  /** Resolves when so many bytes were passed on. */
+  passedOn(bytes: number): Promise<void>
   close(): Promise<void>
 }
 
-/** A peer that lies: passes on what an honest one says, with changes. Understands plain connections only, as our engine opens them. */
-export async function startTamperingPeer(honest: string, tamper: Tamper): Promise<TamperingPeer> {
+/**
+ * A peer that lies: passes on what an honest one says, with changes. Understands plain connections only, as our engine opens
+ * them. Says nothing before `ready`.
+ */
+export async function startTamperingPeer(
+  honest: string,
+  tamper: Tamper = () => undefined,
+  ready: Promise<unknown> = Promise.resolve()
+): Promise<TamperingPeer> {
   const [host, port] = honest.split(':')
   const sockets = new Set<Socket>()
   let connections = 0
   let passed = 0
+  const waiters = new Set<{ readonly bytes: number; readonly resolve: () => void }>()
   const server: Server = createServer(near => {
     connections += 1
     const far = connect(Number(port), host)
@@ -40,7 +49,7 @@ export async function startTamperingPeer(honest: string, tamper: Tamper): Promis
         far.destroy()
       })
     }
-    near.on('data', bytes => far.write(bytes))
+    void ready.then(() => near.on('data', bytes => far.write(bytes)))
     let waiting = Buffer.alloc(0)
     let greeted = false
     far.on('data', bytes => {
@@ -62,6 +71,11 @@ export async function startTamperingPeer(honest: string, tamper: Tamper): Promis
         passed += each.length
         near.write(each)
       }
+      for (const waiter of waiters) {
+        if (passed < waiter.bytes) continue
+        waiters.delete(waiter)
+        waiter.resolve()
+      }
     })
   })
   server.listen(0, '127.0.0.1')
@@ -74,6 +88,7 @@ export async function startTamperingPeer(honest: string, tamper: Tamper): Promis
     get bytes() {
       return passed
     },
+    passedOn: bytes => (passed >= bytes ? Promise.resolve() : new Promise(resolve => waiters.add({ bytes, resolve }))),
     close: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise(resolve => server.close(resolve))

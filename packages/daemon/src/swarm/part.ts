@@ -24,6 +24,11 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 const LONELY_TIMEOUT_MS = 15_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
+export interface SwarmClientOptions {
+  /** The start waits for the verification no longer than this; default ten seconds (decisions §7). */
+  readonly startLimitMs?: number
+}
+
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (API §1.2, §4, decisions §7). */
 export class SwarmClient implements SwarmPart {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
@@ -38,7 +43,7 @@ export class SwarmClient implements SwarmPart {
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   #closing: Promise<void> | undefined
 
-  private constructor(context: DaemonContext, engine: Swarm, webseed: WebseedListener | undefined, peerHost: string) {
+  private constructor(context: DaemonContext, engine: Swarm, webseed: WebseedListener | undefined, peerHost: string, options: SwarmClientOptions) {
     const { store, leafLayers, documents, artifacts, log, config } = context
     this.#context = context
     this.#engine = engine
@@ -46,11 +51,11 @@ export class SwarmClient implements SwarmPart {
     this.#peerHost = peerHost
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
     this.#artifacts = new ArtifactSwarm({ store, leafLayers, swarm: engine, webseed, trackers: config.swarm.trackers, log })
-    this.#seeding = new Seeding({ store, artifacts, torrents: this.#torrents, swarm: this.#artifacts, config: config.swarm, log })
+    this.#seeding = new Seeding({ store, artifacts, torrents: this.#torrents, swarm: this.#artifacts, config: config.swarm, log, startLimitMs: options.startLimitMs })
   }
 
   /** @throws StartError, ConfigError when an address cannot be listened on. */
-  static async open(context: DaemonContext): Promise<SwarmClient> {
+  static async open(context: DaemonContext, options: SwarmClientOptions = {}): Promise<SwarmClient> {
     const { config, store, log } = context
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
@@ -64,7 +69,7 @@ export class SwarmClient implements SwarmPart {
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
         uploadLimit: swarm.uploadLimitBytesPerSecond
       })
-      return new SwarmClient(context, engine, webseed, peer.host)
+      return new SwarmClient(context, engine, webseed, peer.host, options)
     } catch (cause) {
       await webseed?.close()
       throw new StartError(`the swarm client cannot start: ${(cause as Error).message}; see peer_addr and webseed_addr under [swarm]`, { cause })

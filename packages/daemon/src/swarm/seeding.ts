@@ -21,6 +21,8 @@ export interface SeedingParts {
   readonly swarm: ArtifactSwarm
   readonly config: DaemonConfig['swarm']
   readonly log: Log
+  /** Default {@link START_LIMIT_MS}. */
+  readonly startLimitMs?: number | undefined
 }
 
 interface Candidate {
@@ -72,7 +74,7 @@ export class Seeding {
     })
     let timer: NodeJS.Timeout | undefined
     const limit = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, START_LIMIT_MS)
+      timer = setTimeout(resolve, this.#parts.startLimitMs ?? START_LIMIT_MS)
     })
     await Promise.race([this.#background, limit])
     clearTimeout(timer)

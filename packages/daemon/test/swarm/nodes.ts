@@ -51,7 +51,7 @@ export class Node {
     const running = await startDaemon({
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
-      fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20, seed_on_import: true, ...swarm } },
+      fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm } },
       parts: { swarm: context => SwarmClient.open(context) },
       ...more
     })
@@ -93,6 +93,11 @@ export class Node {
       const share = await this.share(manifestDigest)
       return share.announced ? share : undefined
     })
+  }
+
+  /** The start-up verification is over, also where it took longer than the start waits. */
+  async verified(): Promise<void> {
+    await eventually(async () => ((await this.client.status()).swarm.verifying === undefined ? true : undefined))
   }
 
   share(manifestDigest: string): Promise<ShareResult> {
@@ -148,7 +153,7 @@ export const pinned = ({ infohash, manifestDigest, webseeds, peers }: ShareResul
 })
 
 /** Asks until there is an answer. */
-export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined, timeoutMs = 15_000): Promise<T> {
+export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined, timeoutMs = 60_000): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {
     const answer = await ask()

@@ -1,0 +1,173 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
+import { expect, test } from 'vitest'
+import { SwarmClient } from '../../src/swarm/part.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
+import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
+
+const small = (seed: number) => ({ 'model-q8_0.gguf': weights(100_000, seed), 'tokenizer.json': `{"seed":${seed}}` })
+
+function corrupt(node: Node, digest: string): void {
+  const path = node.blobPath(digest)
+  const bytes = readFileSync(path)
+  bytes[bytes.length >> 1]! ^= 1
+  chmodSync(path, 0o644)
+  writeFileSync(path, bytes)
+}
+
+/** Digest of the weights of an artifact. */
+async function weightsOf(node: Node, manifestDigest: string): Promise<string> {
+  return (await node.client.open(refOf(manifestDigest))).files.find(({ kind }) => kind?.startsWith('weights'))!.digest
+}
+
+test('imports join at the next start, and the share says so; with seed_on_import they join at once', async () => {
+  const swarm = { seed_on_import: false }
+  const node = await Node.start({ swarm })
+  const manifest = await node.importFiles(small(1))
+  const before = await node.share(manifest)
+  expect(before).toMatchObject({ announced: false, note: expect.stringContaining('seed_on_import') })
+  expect((await node.client.status()).swarm).toMatchObject({ enabled: true, seed: true, seeding: 0, torrents: [] })
+  const { webseed } = await node.addresses()
+  expect((await fetch(`${webseed}${before.name}/manifest/sha256-${manifest.slice(7)}`)).status).toBe(404)
+  await node.stop()
+
+  const again = await Node.start({ folder: node.folder, swarm })
+  await again.announced(manifest)
+  expect((await again.client.status()).swarm).toMatchObject({ seeding: 1, torrents: [{ manifestDigest: manifest, state: 'seeding' }] })
+  await again.stop()
+
+  const eager = await Node.start({ folder: node.folder })
+  const second = await eager.importFiles(small(2), 'me/second')
+  await eager.announced(second)
+})
+
+test('a corrupt blob is found at start: quarantined, its artifact not announced, the others are; unless no_seed_verify', async () => {
+  const swarm = { seed_on_import: false }
+  const node = await Node.start({ swarm })
+  const [bad, good] = [await node.importFiles(small(3), 'me/bad'), await node.importFiles(small(4), 'me/good')]
+  const digest = await weightsOf(node, bad)
+  await node.stop()
+  corrupt(node, digest)
+
+  const unsafe = await Node.start({ folder: node.folder, swarm: { ...swarm, no_seed_verify: true } })
+  expect((await unsafe.client.status()).swarm.seeding).toBe(2)
+  await unsafe.stop()
+
+  const again = await Node.start({ folder: node.folder, swarm })
+  await again.verified()
+  expect((await again.client.status()).swarm).toMatchObject({ seeding: 1, torrents: [{ manifestDigest: good }] })
+  expect(await again.share(bad)).toMatchObject({ announced: false })
+  expect((await again.client.open(refOf(bad))).missing).toEqual([digest])
+  expect(readdirSync(join(node.root, 'quarantine')).length).toBeGreaterThan(0)
+  expect(existsSync(node.blobPath(digest))).toBe(false)
+})
+
+test('seed = false fetches and serves nothing', async () => {
+  const source = await Node.start()
+  const share = await source.publish(small(5))
+  const node = await Node.start({ swarm: { seed: false } })
+  expect(await node.importBt(pinned(share))).toMatchObject({ state: 'done' })
+  const own = await node.share(share.manifestDigest)
+  expect(own).toMatchObject({ announced: false, webseeds: [], note: expect.stringContaining('seed') })
+  expect((await node.client.status()).swarm).toMatchObject({ enabled: true, seed: false, seeding: 0, torrents: [] })
+  expect((await node.client.status()).swarm.webseedAddress).toBeUndefined()
+  const documents = await startWebseed(await contentOf(share), documentsOnly)
+  const third = await Node.start({ swarm: { fill_timeout: 1 } })
+  const job = await third.importBt(pinned(share, { webseeds: [documents.url], peers: [...own.peers] }))
+  expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+})
+
+test('what needed a token is held back, from peers and from the webseed, unless seed_restricted', async () => {
+  const node = await Node.start({ swarm: { seed_on_import: false } })
+  const manifest = await node.importFiles(small(6))
+  const { artifacts } = node.running.context
+  const state = (await artifacts.read(manifest))!
+  await artifacts.record({ ...state, source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) }, restricted: true })
+  await node.stop()
+
+  const holding = await Node.start({ folder: node.folder })
+  expect((await holding.client.status()).swarm).toMatchObject({
+    seeding: 0, torrents: [], heldBack: [{ manifestDigest: manifest, reason: expect.stringContaining('seed_restricted') }]
+  })
+  const held = await holding.share(manifest)
+  expect(held).toMatchObject({ announced: false, note: expect.stringContaining('seed_restricted') })
+  for (const path of [`${held.name}/model-q8_0.gguf`, `bt/piece-layers/${held.infohash.slice(9)}`, `bt/${held.infohash.slice(9)}.torrent`]) {
+    expect((await fetch(`${held.webseeds[0]}${path}`)).status, path).toBe(404)
+  }
+  // an import by the pin does not make it public: it says nothing of where the model came from
+  const open = await Node.start()
+  const share = await open.publish(small(6))
+  expect(share.manifestDigest).toBe(manifest)
+  expect(await holding.importBt(pinned(share))).toMatchObject({ state: 'done' })
+  expect(await holding.share(manifest)).toMatchObject({ announced: false })
+  await holding.stop()
+
+  const giving = await Node.start({ folder: node.folder, swarm: { seed_restricted: true } })
+  await giving.announced(manifest)
+  expect((await giving.client.status()).swarm).toMatchObject({ seeding: 1, heldBack: [] })
+})
+
+test('a restricted artifact gives nothing away while it is being healed either', async () => {
+  const source = await Node.start()
+  const share = await source.publish({ 'model-q8_0.gguf': weights(3 * MIB, 7) })
+  const node = await Node.start()
+  const manifest = await node.importFiles({ 'model-q8_0.gguf': weights(3 * MIB, 7) })
+  const { artifacts } = node.running.context
+  const state = (await artifacts.read(manifest))!
+  await artifacts.record({ ...state, source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) }, restricted: true, hints: { trackers: [], webseeds: [], peers: share.peers } })
+  corrupt(node, await weightsOf(node, manifest))
+  await node.done(await node.client.verify({ target: 'all' }))
+  expect(await node.ensure(manifest)).toMatchObject({ state: 'done' })
+  expect(await node.share(manifest)).toMatchObject({ announced: false })
+  expect((await node.client.status()).swarm.torrents).toEqual([])
+})
+
+test('the start answers at its limit, and the verification goes on behind, with progress in the status', async () => {
+  const node = await Node.start({ swarm: { seed_on_import: false } })
+  const manifests = [await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 8) }), await node.importFiles(small(9), 'me/second')]
+  await node.stop()
+  const again = await Node.start({ folder: node.folder, more: { parts: { swarm: context => SwarmClient.open(context, { startLimitMs: 0 }) } } })
+  const { verifying } = (await again.client.status()).swarm
+  expect(verifying).toMatchObject({ artifactsTotal: 2, bytesTotal: expect.any(Number) })
+  expect(verifying!.artifactsDone).toBeLessThan(2)
+  for (const manifest of manifests) await again.announced(manifest)
+  await again.verified()
+})
+
+test('upload_limit holds', async () => {
+  const limit = 2 * MIB
+  const source = await Node.start({ swarm: { upload_limit: limit } })
+  const share = await source.publish({ 'model-q8_0.gguf': weights(10 * MIB, 10) })
+  const documents = await startWebseed(await contentOf(share), documentsOnly)
+  const node = await Node.start()
+  const begun = performance.now()
+  const job = await node.importBt(pinned(share, { webseeds: [documents.url] }))
+  const seconds = (performance.now() - begun) / 1000
+  expect(job).toMatchObject({ state: 'done' })
+  expect(job.bytesTotal! / seconds).toBeLessThan(limit * 1.15)
+})
+
+test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', async () => {
+  const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`m-q${(i % 9) + 1}_${i}.gguf`, weights(2_000 + i, 100 + i)]))
+  const folder = temporaryFolder()
+  const maker = await Node.start({ folder, swarm: { seed_on_import: false } })
+  await maker.importFiles(files)
+  await maker.stop()
+  const resources = (): number => process.getActiveResourcesInfo().filter(name => /TCP|UDP|Pipe|Timeout/.test(name)).length
+  const descriptors = (): number => readdirSync('/proc/self/fd').length
+  const quiet = { resources: resources(), descriptors: descriptors() }
+
+  const node = await Node.start({ folder })
+  await node.verified()
+  const { swarm } = await node.client.status()
+  expect(swarm.seeding).toBe(120)
+  expect(new Set(swarm.torrents.map(({ infohash }) => infohash)).size).toBe(120)
+  const share = await node.share(swarm.torrents[77]!.manifestDigest as Sha256Digest)
+  const other = await Node.start()
+  expect(await other.importBt(pinned(share))).toMatchObject({ state: 'done' })
+  await other.stop()
+  await node.stop()
+  await eventually(() => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined), 10_000)
+})
