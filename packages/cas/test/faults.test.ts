@@ -1,9 +1,7 @@
 import { describe } from 'vitest'
-import { describeReadFaults } from './read-faults.ts'
 import { describeWriteFaults } from './write-faults.ts'
 
 // A sample, for every commit; `store.faults.ts` tries all operations and all errors.
 describe('the N-th file operation fails', () => {
   describeWriteFaults(2, 5)
-  describeReadFaults(3)
 })

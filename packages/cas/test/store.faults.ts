@@ -4,5 +4,5 @@ import { describeWriteFaults } from './write-faults.ts'
 
 describe('each file operation in turn fails', () => {
   describeWriteFaults(5, 1)
-  describeReadFaults(1)
+  describeReadFaults(3)
 })
