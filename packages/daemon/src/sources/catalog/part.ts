@@ -1,11 +1,12 @@
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
-import { createHub, type Hub, type HubOptions, resolvesToInner } from '@svc/hub'
-import { formatRepoId, isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
+import { createHub, type Hub, HubError, type HubOptions, resolvesToInner } from '@svc/hub'
+import { formatRepoId, isReservedNamespace, parseRepoId, RefError, type RepoId, tryParseRepoId } from '@svc/ref'
 import { ForeignSwarm } from '@svc/swarm/foreign'
 import { EnvHttpProxyAgent } from 'undici'
 import { DaemonError } from '../../errors.ts'
 import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
 import type { CatalogPart, DaemonContext } from '../../parts.ts'
+import { checkedHints, isPeerAddress } from '../../swarm/addresses.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
@@ -101,13 +102,14 @@ export class Catalog implements CatalogPart {
       throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
     }
     const repo = targetOf(body)
+    const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
     const entry = await this.#withOuterTrackers(selectEntry(await provider.search(body.repo, signal), body.repo, body.quant))
     const anchor = await findAnchor(entry, { hub: this.#hub, provider, trustCatalog: body.trustCatalog ?? false, signal })
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
-      (job) => this.#import(entry, anchor, repo, body.peers ?? [], job)
+      (job) => this.#import(entry, anchor, repo, peers, job)
     )
   }
 
@@ -154,8 +156,15 @@ export class Catalog implements CatalogPart {
     if (!entry.webseed?.url.endsWith(suffix)) return sources
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
+    if (!URL.canParse(endpoint)) return sources
     if (!(await this.#isInnerCatalog()) && (await resolvesToInner(hostOf(endpoint)))) return sources
-    return [createHub({ endpoint }), ...sources]
+    try {
+      return [createHub({ endpoint }), ...sources]
+    } catch (error) {
+      // with credentials, say: what a listing names is a source more or none, never a reason to fail
+      if (error instanceof HubError) return sources
+      throw error
+    }
   }
 
   async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<ForeignSeed | undefined> {
@@ -226,14 +235,15 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** What the model is stored under: `as`, else the listed name in lower case. */
 function targetOf({ repo, as }: ImportCatalogBody): RepoId {
-  const id = tryParseRepoId(as ?? repo.toLowerCase())
+  let id: RepoId | undefined
+  try {
+    id = as === undefined ? tryParseRepoId(repo.toLowerCase()) : parseRepoId(as)
+  } catch (cause) {
+    if (!(cause instanceof RefError)) throw cause
+    throw new DaemonError('E_BAD_REQUEST', `the field "as": ${cause.message}`, { cause })
+  }
   if (id === undefined) {
-    throw new DaemonError(
-      'E_BAD_REQUEST',
-      as === undefined
-        ? `"${repo}" makes no valid name here: give the one to store it under as "as"`
-        : 'the field "as" is "ns/name" in lower case, of letters, digits, ".", "_" and "-"'
-    )
+    throw new DaemonError('E_BAD_REQUEST', `"${repo}" makes no valid name here: give the one to store it under as "as"`)
   }
   if (!isReservedNamespace(id.ns)) return id
   throw new DaemonError('E_BAD_REQUEST', `the namespace "${id.ns}" is reserved; choose another one with "as"`)

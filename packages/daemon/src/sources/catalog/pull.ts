@@ -46,6 +46,9 @@ export interface Pulled {
   readonly warnings: readonly string[]
 }
 
+/** Peers can be had by the thousand, and so can their lies. */
+const MAX_WARNINGS = 50
+
 interface WantedFile {
   readonly path: string
   readonly sizeBytes: number
@@ -90,7 +93,7 @@ export class Pull {
       peers,
       metadataTimeoutMs: timings.metadataTimeoutMs,
       open: (layout) => this.#open(layout, signal),
-      onWarning: (message) => this.#warnings.push(message)
+      onWarning: (message) => void (this.#warnings.length < MAX_WARNINGS && this.#warnings.push(message))
     })
     try {
       await this.#fill(torrent, signal)

@@ -338,7 +338,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
 describe('the error table', () => {
   test('bodies', async () => {
     const { client } = await start()
-    for (const body of [{}, { repo: 5 }, { repo: 'no-slash' }, { repo: REPO, peers: 'x' }, { repo: REPO, as: 'A/B' }, { repo: REPO, as: 'svc/x' }, { repo: REPO, trustCatalog: 1 }]) {
+    for (const body of [{}, { repo: 5 }, { repo: 'no-slash' }, { repo: REPO, peers: 'x' }, { repo: REPO, peers: ['nowhere'] }, { repo: REPO, as: 'A/B' }, { repo: REPO, as: 'svc/x' }, { repo: REPO, trustCatalog: 1 }]) {
       expect(await refusal(client.importCatalog(body as never)), JSON.stringify(body)).toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
     }
   })
