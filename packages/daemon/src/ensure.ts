@@ -20,11 +20,14 @@ export interface EnsureParts {
   readonly filler: () => Filler | undefined
 }
 
+/** A refused reference is shown by the job as it was sent, but jobs are kept: a body of a megabyte must not be. */
+const MAX_SHOWN_REF = 512
+
 /** POST /v1/ensure: the state table of API §3. Whatever is wrong with the reference is a failed job, not a response. */
 export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
   const { resolver, store, documents, jobs } = parts
   const parsed = tryParseRef(text)
-  const start = { kind: 'ensure', ref: parsed === undefined ? text : formatRef(parsed) } as const
+  const start = { kind: 'ensure', ref: parsed === undefined ? shownRef(text) : formatRef(parsed) } as const
   let manifestDigest: Sha256Digest | undefined
   try {
     const resolved = await resolver.resolve(text)
@@ -76,3 +79,5 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     return jobs.settled({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, { error: parts.toEnvelope(error) })
   }
 }
+
+const shownRef = (text: string): string => (text.length <= MAX_SHOWN_REF ? text : `${text.slice(0, MAX_SHOWN_REF)}…`)

@@ -186,6 +186,14 @@ describe('ensure', () => {
     if (code === 'E_SOURCE_UNAVAILABLE') expect(body.error.error.message).toContain('/v1/import/')
   })
 
+  it('keeps no more of an endless reference than it takes to recognise it', async () => {
+    const { api } = await shared()
+    const { status, body } = await api.post('/v1/ensure', { ref: `svc:///me/${'x'.repeat(500_000)}:q8_0` })
+    expect([status, body.state, body.error.error.code]).toEqual([201, 'failed', 'E_LENGTH'])
+    expect(body.ref.length).toBeLessThan(600)
+    expect(body.ref.startsWith('svc:///me/xxx')).toBe(true)
+  })
+
   it('names the knob when files are missing and the swarm is off', async () => {
     const { api } = await imported()
     rmSync((await api.open('svc:///me/model:q8_0')).body.files[3].path)

@@ -175,6 +175,9 @@ describe('paths and methods', () => {
     ['/v10', 400, 'E_UNSUPPORTED_VERSION', ['v1']],
     ['/v1/nothing', 404, 'E_NOT_FOUND', undefined],
     ['/v1', 404, 'E_NOT_FOUND', undefined],
+    ['/v1/%6dodels', 404, 'E_NOT_FOUND', undefined],
+    ['/v1/%62lob/nothing', 404, 'E_NOT_FOUND', undefined],
+    ['/%76%32/models', 404, 'E_NOT_FOUND', undefined],
     ['/vx/jobs', 404, 'E_NOT_FOUND', undefined],
     ['/metrics', 404, 'E_NOT_FOUND', undefined]
   ])('%s', async (path, status, code, candidates) => {

@@ -97,13 +97,17 @@ describe('starting', () => {
     await new Promise<void>(resolve => server.listen(path, resolve))
     onTestFinished(() => void server.close())
     const { fd } = (server as Server & { _handle: { fd: number } })._handle
-    const daemon = await spawnDaemon({
+    const activated = {
       folder,
       args: ['--root', join(folder, 'root'), '--config', join(folder, 'off.toml')],
       wrapper: ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'],
       env: { LISTEN_FDS: '1' },
       descriptor: fd
-    })
+    }
+    chmodSync(path, 0o666)
+    await expect(spawnDaemon(activated)).rejects.toThrow('"code":2')
+    chmodSync(path, 0o600)
+    const daemon = await spawnDaemon(activated)
     server.unref()
     expect(daemon.log.at(-1)).toMatchObject({ socket: path })
     daemon.child.kill('SIGTERM')

@@ -51,7 +51,8 @@ export async function createApp(handlers: Handlers, log: Log, options: AppOption
 
   // The static part of a path is compared as it was sent: `%72esolve` is not `resolve`, and an encoded slash is no slash.
   app.addHook('onRequest', (request, reply, done) => {
-    if (pathOf(request.raw).includes('%') && !request.routeOptions.url?.includes(':')) notFound(request, reply, log)
+    const path = pathOf(request.raw)
+    if (path.includes('%') && allowedMethods(path).length === 0) notFound(request, reply, log)
     else done()
   })
   app.setNotFoundHandler((request, reply) => notFound(request, reply, log))

@@ -93,7 +93,14 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
     server.close()
     throw new StartError(`the descriptor ${fd} that LISTEN_FDS names is no Unix socket; the API has no other listener`)
   }
-  return { path: await pathOfDescriptor(fd), release: async () => undefined }
+  const path = await pathOfDescriptor(fd)
+  // systemd's own default is 0666, and the mode is the only access control that there is
+  const mode = (await lstat(path).catch(() => undefined))?.mode
+  if (mode !== undefined && (mode & 0o077) !== 0) {
+    server.close()
+    throw new StartError(`others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and whoever can open it may call everything; set SocketMode=0600 in its unit`)
+  }
+  return { path, release: async () => undefined }
 }
 
 /** The path that a listening Unix socket is bound to, from /proc. @throws StartError */
