@@ -26,7 +26,7 @@ class Peer {
   #wake: () => void = () => undefined
   port = 0
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, kind: Kind) {
     this.#child = child
     createInterface({ input: child.stdout! }).on('line', (line) => {
       if (process.env['BENCH_VERBOSE']) console.error(line)
@@ -36,7 +36,7 @@ class Peer {
       this.#wake()
     })
     child.on('exit', (code, signal) => {
-      if (code !== 0) throw new Error(`a peer ended with ${code ?? signal}`)
+      if (code !== 0) throw new Error(`a peer (${kind}) ended with ${code ?? signal}`)
     })
   }
 
@@ -44,7 +44,7 @@ class Peer {
     const child = kind === 'lt'
       ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
       : spawn(process.execPath, ['--conditions=svc-source', path.join(here, 'swarm/engine-peer.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
-    const peer = new Peer(child)
+    const peer = new Peer(child, kind)
     peer.port = (await peer.wait('ready'))['port'] as number
     return peer
   }

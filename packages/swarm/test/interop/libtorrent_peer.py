@@ -40,9 +40,14 @@ def make(command):
 
 def main():
     options = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    category = lt.alert.category_t
+    # Logs of every message cost more than the transfer itself.
+    mask = category.all_categories if options.get('verbose') else (
+        category.error_notification | category.status_notification | category.storage_notification | category.peer_notification
+        | category.connect_notification | category.block_progress_notification)
     settings = {
         'listen_interfaces': options.get('listen', '127.0.0.1:0'), 'enable_lsd': False, 'enable_upnp': False, 'enable_natpmp': False,
-        'enable_dht': bool(options.get('dht')), 'alert_mask': lt.alert.category_t.all_categories, 'user_agent': 'lt',
+        'enable_dht': bool(options.get('dht')), 'alert_mask': mask, 'user_agent': 'lt',
         'allow_multiple_connections_per_ip': True, 'dht_bootstrap_nodes': '', 'ban_web_seeds': True,
         'min_reconnect_time': 1, 'peer_connect_timeout': 5, 'urlseed_wait_retry': 1,
     }
@@ -61,7 +66,8 @@ def main():
         first = set()
         dialled = {}
         while not quitting.is_set():
-            session.wait_for_alert(100)
+            # wait_for_alert hands out an alert that the queue may move meanwhile: it crashed.
+            time.sleep(0.01)
             for alert in session.pop_alerts():
                 kind = type(alert).__name__
                 handle = getattr(alert, 'handle', None)
