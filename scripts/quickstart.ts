@@ -1,6 +1,6 @@
 /**
- * `pnpm quickstart [PATH] [--root FOLDER] [--as ns/name]`: a model goes into a verified store and comes out again, through the
- * daemon's socket. Without PATH a small model is made; without --root the store is thrown away at the end. Run after the build.
+ * `pnpm quickstart [PATH] [--root FOLDER] [--as ns/name]`: a model goes into a verified store and comes out again, through
+ * the daemon's socket. Without PATH a small model is made; without --root the store is thrown away at the end. Run after the build.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const repoRoot = resolve(import.meta.dirname, '..')
 const say = (line = ''): void => console.log(line)
 const step = (line: string): void => say(`\n▸ ${line}`)
 const sized = (bytes: number): string =>
-  bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
+  bytes < 1024 ? `${bytes} B` : bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
 
 /** A failure with a message for people; everything else keeps its stack. */
 class QuickstartError extends Error {}
@@ -33,7 +33,8 @@ function startDaemon(root: string, socketPath: string): Daemon {
   // A tour announces nothing to anybody: the swarm client stays off.
   const config = join(dirname(socketPath), 'config.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
-  const child = spawn(process.execPath, [main, '--root', root, '--config', config], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const args = [main, '--root', root, '--config', config]
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-8000)))
   return { process: child, log: () => log }
@@ -43,12 +44,16 @@ async function untilReady(client: Client, daemon: Daemon): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS
   for (;;) {
     const { exitCode, signalCode } = daemon.process
-    if (exitCode !== null || signalCode !== null) throw new QuickstartError(`the daemon ended (${exitCode ?? signalCode}):\n${daemon.log()}`)
+    if (exitCode !== null || signalCode !== null) {
+      throw new QuickstartError(`the daemon ended (${exitCode ?? signalCode}):\n${daemon.log()}`)
+    }
     try {
       await client.models()
       return
     } catch (error) {
-      if (Date.now() > deadline) throw new QuickstartError(`the daemon does not answer:\n${daemon.log()}`, { cause: error })
+      if (Date.now() > deadline) {
+        throw new QuickstartError(`the daemon does not answer:\n${daemon.log()}`, { cause: error })
+      }
       await delay(50)
     }
   }
@@ -64,27 +69,29 @@ async function stopDaemon({ process: child }: Daemon): Promise<void> {
 }
 
 /** Shows a job on one line that is rewritten on a terminal. */
-async function watch(client: Client, job: Job): Promise<Job> {
+async function watch(client: Client, job: Job, unit: string): Promise<Job> {
   let last = job
   const live = process.stdout.isTTY
   for await (last of client.watchJob(job, { intervalMs: 200 })) {
     const bytes = last.bytesTotal === undefined ? '' : `, ${sized(last.bytesDone ?? 0)} of ${sized(last.bytesTotal)}`
-    const line = `  ${last.state}: ${last.filesDone ?? 0} of ${last.filesTotal ?? '?'}${bytes}`
+    const line = `  ${last.state}: ${last.filesDone ?? 0} of ${last.filesTotal ?? '?'} ${unit}${bytes}`
     if (live) process.stdout.write(`\r${line}\u001b[K`)
     else if (last.state === 'done' || last.state === 'failed') say(line)
   }
   if (live) say()
-  if (last.state === 'failed') throw new QuickstartError(`${last.kind}: ${last.error?.error.code}: ${last.error?.error.message}`)
+  const { code, message } = last.error?.error ?? {}
+  if (last.state === 'failed') throw new QuickstartError(`${last.kind}: ${code}: ${message}`)
   return last
 }
 
 async function tour(client: Client, path: string, as: string): Promise<string> {
   step(`Importing ${path} as ${as}`)
-  const imported = await watch(client, await client.importLocal({ paths: [path], as }))
+  const imported = await watch(client, await client.importLocal({ paths: [path], as }), 'files')
   const { result } = imported
   for (const warning of result?.warnings ?? []) say(`  warning: ${warning}`)
   const quants = result?.quants ?? []
-  say(`  quants: ${quants.join(', ')}; ${result?.skipped ?? 0} files skipped (README and the like)`)
+  say(`  quants: ${quants.join(', ')}`)
+  if (result !== undefined && result.skipped > 0) say(`  left out, as no part of a model (README and the like): ${result.skipped}`)
   if (quants[0] === undefined) throw new QuickstartError('the import gave no quant')
 
   const ref = `svc:///${as}:${quants[0]}`
@@ -95,7 +102,9 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
   step('Opening it: every blob has a path that programs can read')
   const opened = await client.open(ref)
   if (opened.missing !== undefined) throw new QuickstartError(`${opened.missing.length} blobs are missing after the import`)
-  for (const { name, kind, size } of opened.files) if (name !== undefined) say(`  ${(kind ?? '').padEnd(20)} ${sized(size).padStart(10)}  ${name}`)
+  for (const { name, kind, size } of opened.files) {
+    if (name !== undefined) say(`  ${(kind ?? '').padEnd(20)} ${sized(size).padStart(10)}  ${name}`)
+  }
   const weights = opened.files.find(({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors')
   if (weights === undefined) throw new QuickstartError('no weights among the files')
   say(`  weights at ${weights.path}`)
@@ -106,10 +115,26 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
   say(`  ${head.toString('hex')}  ${head.toString('latin1').replace(/[^\x20-\x7e]/g, '.')}`)
 
   step('Verifying the whole store')
-  const verified = await watch(client, await client.verify({ target: 'all' }))
+  const verified = await watch(client, await client.verify({ target: 'all' }), 'blobs')
   say(`  ${verified.filesTotal ?? 0} blobs hash to their names`)
   return ref
 }
+
+const thrownAway = `
+✔ It works. This store is thrown away now. Next, with a store that stays:
+
+  npx --yes pnpm@10 start                               # in a terminal of its own; Ctrl-C ends it
+  npx --yes pnpm@10 svc import local PATH --as my/model
+  npx --yes pnpm@10 svc ls
+  npx --yes pnpm@10 svc --help`
+
+const kept = (root: string, ref: string): string => `
+✔ It works, and the store stays. Next:
+
+  npx --yes pnpm@10 start --root ${root}   # in a terminal of its own; Ctrl-C ends it
+  npx --yes pnpm@10 svc ls
+  npx --yes pnpm@10 svc path ${ref}
+  npx --yes pnpm@10 svc --help`
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -130,7 +155,9 @@ async function main(): Promise<void> {
     if (path === undefined) {
       path = join(work, 'tiny-llama')
       step('Making a small model: two GGUF quants, safetensors, tokenizer, licence')
-      for (const name of makeModelFolder(path, { width: 512 })) say(`  ${sized(statSync(join(path, name)).size).padStart(9)}  ${name}`)
+      for (const name of makeModelFolder(path, { width: 512 })) {
+        say(`  ${sized(statSync(join(path, name)).size).padStart(9)}  ${name}`)
+      }
     }
     step(`Starting the daemon on ${root}`)
     daemon = startDaemon(root, socketPath)
@@ -139,15 +166,7 @@ async function main(): Promise<void> {
     const words = basename(path).toLowerCase().replace(/\.(gguf|safetensors)$/, '').replace(/[^a-z0-9._-]+/g, '-')
     const as = values.as ?? `demo/${words.replace(/^[^a-z0-9]+/, '').slice(0, 128) || 'model'}`
     const ref = await tour(client, path, as)
-    const keep = values.root === undefined ? '' : ` --root ${root}`
-    say(`
-✔ It works. ${values.root === undefined ? 'This store is thrown away now. ' : ''}Next:
-
-  npx --yes pnpm@10 start${keep}
-  npx --yes pnpm@10 svc import local PATH --as my/model
-  npx --yes pnpm@10 svc ls
-  npx --yes pnpm@10 svc path ${ref.slice('svc:///'.length)}
-  npx --yes pnpm@10 svc --help`)
+    say(values.root === undefined ? thrownAway : kept(root, ref.slice('svc:///'.length)))
   } finally {
     client.close()
     if (daemon !== undefined) await stopDaemon(daemon)

@@ -18,4 +18,5 @@ process.on('SIGINT', () => {
 })
 
 const { stdout, stderr, env } = process
-process.exitCode = await run(process.argv.slice(2), version, { stdout, stderr, env, cwd: process.cwd() }, interrupt.signal)
+const terminal = { stdout, stderr, env, cwd: process.cwd() }
+process.exitCode = await run(process.argv.slice(2), version, terminal, interrupt.signal)

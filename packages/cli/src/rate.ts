@@ -1,4 +1,4 @@
-/** Smoothed rate of a growing counter: exponential, about 5 s deep, so that a burst does not make the time left jump. */
+/** Smoothed rate of a growing counter: exponential, 5 s deep, so that a burst does not make the time left jump. */
 export class Rate {
   #last: { readonly atMs: number; readonly value: number } | undefined
   #perSecond: number | undefined

@@ -34,5 +34,5 @@ export async function run(
 }
 
 /** A command group without its command fails with its help, which is no message. */
-const parserMessage = (error: CommanderError): string =>
-  error.code === 'commander.help' ? 'a command is missing; svc --help lists them' : error.message.replace(/^error: /, '')
+const parserMessage = ({ code, message }: CommanderError): string =>
+  code === 'commander.help' ? 'a command is missing; svc --help lists them' : message.replace(/^error: /, '')

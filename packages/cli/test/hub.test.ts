@@ -16,7 +16,8 @@ let second: string
 beforeAll(async () => {
   hub = await startFakeHub({ tokens: ['good'] })
   undo.later(() => hub.close())
-  const files = [{ path: WEIGHTS, content: makeGguf({ seed: 1 }) }, { path: 'README.md', content: Buffer.from('# small') }]
+  const readme = { path: 'README.md', content: Buffer.from('# small') }
+  const files = [{ path: WEIGHTS, content: makeGguf({ seed: 1 }) }, readme]
   first = hub.commit({ id: REPO, files })
   second = hub.commit({ id: REPO, files: [...files, { path: 'small-q4_0.gguf', content: makeGguf({ seed: 2 }) }] })
   hub.commit({ id: 'some-org/gated', gated: 'manual', files })

@@ -18,7 +18,7 @@ beforeAll(async () => {
   expect(await here.svc('import', 'local', 'tiny', '--as', 'acme/tiny')).toMatchObject({ code: 0 })
   const { manifestDigest } = JSON.parse((await here.svc('resolve', 'acme/tiny:q8_0', '--json')).stdout)
   pinned = `acme/tiny@${manifestDigest}`
-}, 60_000)
+}, 120_000)
 afterAll(undo.all)
 
 const weights = (): Buffer => readFileSync(join(here.folder, 'tiny/tiny-q8_0.gguf'))

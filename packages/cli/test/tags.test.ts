@@ -26,7 +26,8 @@ it('a tag keeps the models of its day selectable', { timeout: 60_000 }, async ()
   await tag('set', 'acme/tiny:v1')
   expect((await svc('import', 'local', 'two', '--as', 'acme/tiny')).code).toBe(0)
 
-  const [now, then] = [await svc('resolve', 'acme/tiny:q8_0', '--json'), await svc('resolve', 'acme/tiny:v1+q8', '--json')]
+  const now = await svc('resolve', 'acme/tiny:q8_0', '--json')
+  const then = await svc('resolve', 'acme/tiny:v1+q8', '--json')
   expect(JSON.parse(then.stdout).manifestDigest).toBe(JSON.parse(now.stdout).manifestDigest)
   expect(JSON.parse(then.stdout).indexDigest).not.toBe(JSON.parse(now.stdout).indexDigest)
   expect((await svc('path', 'acme/tiny:q4_0')).code).toBe(0)

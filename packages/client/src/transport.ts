@@ -128,7 +128,7 @@ function unreachableMessage(code: string | undefined, socketPath: string): strin
     case 'ENOENT':
     case 'ENOTDIR':
     case 'ECONNREFUSED':
-      return `no daemon answers at ${socketPath}; start it with "svcd", or set SVC_SOCKET to where it listens`
+      return `no daemon answers at ${socketPath}; start "svcd" (in a checkout: pnpm start), or set SVC_SOCKET to its socket`
     case 'EACCES':
     case 'EPERM':
       return `no permission to open ${socketPath}; the daemon's socket belongs to the user who runs it`

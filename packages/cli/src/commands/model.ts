@@ -69,7 +69,7 @@ async function readAnnotations(client: Client, result: OpenResult): Promise<Reco
   return manifest.annotations ?? {}
 }
 
-export const isWeights = (file: OpenFile): boolean => file.kind === 'weights.gguf' || file.kind === 'weights.safetensors'
+export const isWeights = ({ kind }: OpenFile): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /** `svc path REF`: where the weights are, to hand to a program. */
 export async function path(session: Session, text: string, options: { readonly all?: boolean }): Promise<void> {
