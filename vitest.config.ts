@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
@@ -12,6 +13,8 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'vectors/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
+    // Threads and processes that tests start strip and compile the sources each time otherwise: five times the CPU.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url)) },
     maxWorkers: 2,
     // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
     testTimeout: 120_000,

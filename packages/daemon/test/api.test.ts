@@ -14,24 +14,40 @@ const spoil = (path: string, bytes: string | Buffer): void => {
   writeFileSync(path, bytes)
 }
 
-/** A repository with members q4_0, q4_k_m and q8_0. */
-async function imported(cleanUp?: CleanUp): Promise<{ api: TestDaemon; indexDigest: string; manifests: readonly string[] }> {
-  const api = await testDaemon({}, cleanUp)
-  const files = { 'm-q4_0.gguf': gguf(1000, 1), 'm-q4_k_m.gguf': gguf(1000, 2), 'm-q8_0.gguf': gguf(1000, 3) }
-  const job = await api.import([writeFiles(join(api.folder, 'm'), files)])
+interface Imported {
+  readonly api: TestDaemon
+  readonly indexDigest: string
+  readonly manifests: readonly string[]
+}
+
+/** Imports a repository with members q4_0, q4_k_m and q8_0; another number gives other bytes. */
+async function importMembers(api: TestDaemon, as = 'me/model', number = 0): Promise<Imported> {
+  const files = { 'm-q4_0.gguf': gguf(1000, number * 3 + 1), 'm-q4_k_m.gguf': gguf(1000, number * 3 + 2), 'm-q8_0.gguf': gguf(1000, number * 3 + 3) }
+  const job = await api.import([writeFiles(join(api.folder, `m${number}`), files)], as)
   return { api, indexDigest: job.result!.indexDigest!, manifests: job.result!.manifests }
 }
 
-/** For tests that change nothing. */
-const shared = sharedByFile(imported)
+/** A daemon of the test's own. */
+const imported = async (cleanUp?: CleanUp): Promise<Imported> => importMembers(await testDaemon({}, cleanUp))
+
+/** For tests that change nothing: me/model, and the same as tagged/model with the tag stable. */
+const shared = sharedByFile(async cleanUp => {
+  const made = await imported(cleanUp)
+  await importMembers(made.api, 'tagged/model')
+  const tags = new Map([['stable', made.indexDigest as never]])
+  await made.api.running.context.repos.update({ ns: 'tagged', name: 'model' }, async state => ({ ...state!, tags }))
+  return made
+})
+
+/** For tests that harm a repository of their own, which no other test looks at. */
+const workshop = sharedByFile(cleanUp => testDaemon({}, cleanUp))
+let harmed = 0
+async function ownRepository(): Promise<Imported & { readonly ref: string }> {
+  const name = `own${++harmed}/model`
+  return { ...(await importMembers(await workshop(), name, harmed)), ref: `svc:///${name}` }
+}
 
 describe('resolve', () => {
-  const tagged = sharedByFile(async cleanUp => {
-    const { api, indexDigest } = await imported(cleanUp)
-    await api.running.context.repos.update({ ns: 'me', name: 'model' }, async state => ({ ...state!, tags: new Map([['stable', indexDigest as never]]) }))
-    return api
-  })
-
   it('gives every documented field', async () => {
     const { api, indexDigest, manifests } = await shared()
     const { status, body } = await api.resolve('svc:///Me/MODEL:q8')
@@ -53,12 +69,12 @@ describe('resolve', () => {
     ['no selector', '', 400, 'E_PARSE', ['q4_0', 'q4_k_m', 'q8_0']],
     ['another pin', `:q8_0@sha256:${'0'.repeat(64)}`, 400, 'E_PIN_MISMATCH', undefined]
   ])('%s', async (_name, selector, status, code, candidates) => {
-    const api = await tagged()
-    const answer = await api.resolve(`svc:///me/model${selector}`)
+    const { api } = await shared()
+    const answer = await api.resolve(`svc:///tagged/model${selector}`)
     expect(answer.status).toBe(status)
     expect(answer.body.error?.code).toBe(code)
     expect(answer.body.error?.candidates).toEqual(candidates)
-    expect((await api.open(`svc:///me/model${selector}`)).status).toBe(status)
+    expect((await api.open(`svc:///tagged/model${selector}`)).status).toBe(status)
   })
 
   it('names siblings of an unknown repository, and keeps tags apart', async () => {
@@ -79,21 +95,22 @@ describe('resolve', () => {
   })
 
   it('tells an absent index from an invalid one, also right after it was in use', async () => {
-    const { api, indexDigest } = await imported()
-    expect((await api.resolve('svc:///me/model:q8_0')).status).toBe(200)
+    const { api, indexDigest, ref } = await ownRepository()
+    expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
     const path = blobFile(api, indexDigest)
     const bytes = readFileSync(path)
     for (const bad of [Buffer.concat([bytes, Buffer.from('\n')]), Buffer.from('{}'), Buffer.alloc(0)]) {
       spoil(path, bad)
-      expect((await api.resolve('svc:///me/model:q8_0')).body.error.code).toBe('E_INVALID_INDEX')
-      expect((await api.resolve('svc:///me/model:q8_0')).status).toBe(500)
+      expect((await api.resolve(`${ref}:q8_0`)).body.error.code).toBe('E_INVALID_INDEX')
+      expect((await api.resolve(`${ref}:q8_0`)).status).toBe(500)
     }
     rmSync(path)
-    const { status, body } = await api.resolve('svc:///me/model:q8_0')
+    const { status, body } = await api.resolve(`${ref}:q8_0`)
     expect([status, body.error.code]).toEqual([404, 'E_NO_INDEX'])
-    expect((await api.get('/v1/models')).body.namespaces).toEqual([{ ns: 'me', name: 'model', indexDigest, indexPresent: false, quants: [] }])
+    const listed = (await api.get('/v1/models')).body.namespaces as { indexDigest: string }[]
+    expect(listed.filter(entry => entry.indexDigest === indexDigest)).toMatchObject([{ name: 'model', indexPresent: false, quants: [] }])
     spoilBack(path, bytes)
-    expect((await api.resolve('svc:///me/model:q8_0')).status).toBe(200)
+    expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
   })
 
   it('names corrupt state and leaves it alone', async () => {
@@ -108,7 +125,7 @@ describe('resolve', () => {
       const { error, verify } = await api.verify('all')
       expect(error!.error.code).toBe('E_VERIFY_FAILED')
       expect(verify!.stateErrors).toHaveLength(1)
-      const job = await api.import([join(api.folder, 'm')])
+      const job = await api.import([join(api.folder, 'm0')])
       expect(job.error!.error.code).toBe('E_INTERNAL')
       expect(readFileSync(path, 'utf8')).toBe(bad)
     }
@@ -119,9 +136,9 @@ const spoilBack = (path: string, bytes: Buffer): void => writeFileSync(path, byt
 
 describe('open', () => {
   it('lists index, manifest and files in order, with what the manifest says', async () => {
-    const api = await testDaemon()
-    const job = await api.import([writeFiles(join(api.folder, 'm'), MODEL)])
-    const { status, body } = await api.open('svc:///me/model:bf16')
+    const api = await workshop()
+    const job = await api.import([writeFiles(join(api.folder, 'whole'), MODEL)], 'whole/model')
+    const { status, body } = await api.open('svc:///whole/model:bf16')
     expect(status).toBe(200)
     fits(OpenResultSchema, body)
     expect(body.missing).toBeUndefined()
@@ -139,14 +156,14 @@ describe('open', () => {
   })
 
   it('lists what is missing, and has no metadata without a manifest', async () => {
-    const { api, indexDigest } = await imported()
-    const before = (await api.open('svc:///me/model:q8_0')).body
+    const { api, indexDigest, ref } = await ownRepository()
+    const before = (await api.open(`${ref}:q8_0`)).body
     rmSync(before.files[3].path)
-    const after = (await api.open('svc:///me/model:q8_0')).body
+    const after = (await api.open(`${ref}:q8_0`)).body
     expect(after.missing).toEqual([before.files[3].digest])
     expect(after.files).toHaveLength(3)
     rmSync(before.files[1].path)
-    const last = (await api.open('svc:///me/model:q8_0')).body
+    const last = (await api.open(`${ref}:q8_0`)).body
     expect(last.missing).toEqual([before.manifestDigest])
     expect(last.files).toEqual([{ digest: indexDigest, path: before.files[0].path, size: before.files[0].size }])
     const direct = (await api.open(`svc:///x/y@${before.manifestDigest}`)).body
@@ -154,11 +171,11 @@ describe('open', () => {
   })
 
   it('calls a corrupt manifest corrupt', async () => {
-    const { api, manifests } = await imported()
+    const { api, manifests, ref } = await ownRepository()
     spoil(blobFile(api, manifests[2]!), '{}')
-    const { status, body } = await api.open('svc:///me/model:q8_0')
+    const { status, body } = await api.open(`${ref}:q8_0`)
     expect([status, body.error.code]).toEqual([500, 'E_CORRUPTION'])
-    expect((await api.post('/v1/ensure', { ref: 'svc:///me/model:q8_0' })).body.error.error.code).toBe('E_CORRUPTION')
+    expect((await api.post('/v1/ensure', { ref: `${ref}:q8_0` })).body.error.error.code).toBe('E_CORRUPTION')
   })
 })
 
@@ -195,9 +212,9 @@ describe('ensure', () => {
   })
 
   it('names the knob when files are missing and the swarm is off', async () => {
-    const { api } = await imported()
-    rmSync((await api.open('svc:///me/model:q8_0')).body.files[3].path)
-    const { body } = await api.post('/v1/ensure', { ref: 'svc:///me/model:q8_0' })
+    const { api, ref } = await ownRepository()
+    rmSync((await api.open(`${ref}:q8_0`)).body.files[3].path)
+    const { body } = await api.post('/v1/ensure', { ref: `${ref}:q8_0` })
     expect([body.state, body.error.error.code]).toEqual(['failed', 'E_SOURCE_UNAVAILABLE'])
     expect(body.error.error.message).toContain('[swarm]')
   })
@@ -285,31 +302,35 @@ describe('verify', () => {
 
 describe('models, jobs, status', () => {
   it('lists repositories and tags', async () => {
-    const { api, indexDigest } = await imported()
-    await api.running.context.repos.update({ ns: 'me', name: 'model' }, async state => ({ ...state!, tags: new Map([['v1', indexDigest as never]]) }))
+    const { api, indexDigest } = await shared()
     const { status, body } = await api.get('/v1/models')
     expect(status).toBe(200)
     fits(InventorySchema, body)
-    expect(body.namespaces).toEqual([{ ns: 'me', name: 'model', indexDigest, indexPresent: true, quants: ['q4_0', 'q4_k_m', 'q8_0'] }])
-    expect(body.tags).toEqual([{ repo: 'me/model', tag: 'v1', digest: indexDigest, blobPresent: true }])
+    const entry = { name: 'model', indexDigest, indexPresent: true, quants: ['q4_0', 'q4_k_m', 'q8_0'] }
+    expect(body.namespaces).toEqual([{ ns: 'me', ...entry }, { ns: 'tagged', ...entry }])
+    expect(body.tags).toEqual([{ repo: 'tagged/model', tag: 'stable', digest: indexDigest, blobPresent: true }])
   })
 
   it('lists jobs, newest first, and knows no others', async () => {
-    const { api } = await imported()
-    await api.verify('all')
+    const { api } = await shared()
+    const { id } = await api.verify('all')
     const { body } = await api.get('/v1/jobs')
     fits(JobListSchema, body)
-    expect(body.jobs.map((job: { kind: string }) => job.kind)).toEqual(['verify', 'import-local'])
+    expect(body.jobs[0].id).toBe(id)
+    expect(body.jobs.slice(-2).map((job: { as: string }) => job.as)).toEqual(['tagged/model', 'me/model'])
     const unknown = await api.get('/v1/jobs/abc')
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'E_NOT_FOUND'])
     expect(unknown.body.error.message).toContain('abc')
   })
 
   it('tells its status', async () => {
-    const { api } = await imported()
+    const { api } = await shared()
+    const { jobs } = (await api.get('/v1/jobs')).body as { jobs: { state: string }[] }
     const { body } = await api.get('/v1/status')
     fits(StatusSchema, body)
-    expect(body).toMatchObject({ pid: process.pid, root: api.root, jobs: { waiting: 0, fetching: 0, done: 1, failed: 0 }, swarm: { enabled: false } })
+    const count = (state: string): number => jobs.filter(job => job.state === state).length
+    expect(body.jobs).toMatchObject({ waiting: 0, fetching: 0, done: count('done'), failed: count('failed') })
+    expect(body).toMatchObject({ pid: process.pid, root: api.root, swarm: { enabled: false } })
     expect(body.store.blobs).toBeGreaterThan(5)
   })
 })

@@ -83,6 +83,16 @@ describe('what an import gives', () => {
     api.running.context.jobs.checkInvariants()
   })
 
+  it('takes fifty imports of one file at once, while everything is verified', async () => {
+    const api = await shared()
+    const file = join(writeFiles(temporaryFolder(), { 'm-q6_k.gguf': gguf(300_000, 50) }), 'm-q6_k.gguf')
+    const [verified, ...jobs] = await Promise.all([api.verify('all'), ...Array.from({ length: 50 }, (_, i) => api.import([file], `fifty/n${i}`))])
+    expect(verified!.state).toBe('done')
+    expect(new Set(jobs.map(job => `${job.state} ${job.result?.indexDigest}`)).size).toBe(1)
+    expect(jobs[0]!.state).toBe('done')
+    expect((await api.verify(jobs[0]!.manifest!)).state).toBe('done')
+  })
+
   it('keeps tags on a merge', async () => {
     const api = await testDaemon()
     const first = await api.import([writeFiles(temporaryFolder(), { 'a-q4_0.gguf': gguf(10, 1) })], 'me/m')
@@ -219,11 +229,15 @@ describe('files that change between listing and reading', () => {
     const source = await localSource([join(folder, 'in')])
     change(folder)
     const opened = await source.files[0]!.open(new AbortController().signal).catch((error: unknown) => error)
-    if (opened instanceof Error) return (opened as Error & { code: string }).code
+    if (opened instanceof Error) {
+      await source.close()
+      return (opened as Error & { code: string }).code
+    }
     const { unchanged, close } = opened as { unchanged(): Promise<void>; close(): Promise<void> }
     appendFileSync(join(folder, 'in/m.gguf'), 'x')
     const verdict = await unchanged().then(() => 'unchanged', (error: { code: string }) => error.code)
     await close()
+    await source.close()
     return verdict
   }
   it.each([

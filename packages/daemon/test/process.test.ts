@@ -1,17 +1,29 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { temporaryFolder } from './support/daemon.ts'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { StartError } from '../src/errors.ts'
+import { parseFlags } from '../src/flags.ts'
+import { startDaemon, type DaemonOptions } from '../src/index.ts'
+import { tagCommand } from '../src/tag-command.ts'
+import { temporaryFolder, testDaemon } from './support/daemon.ts'
 import { gguf, MODEL, seededBytes, writeFiles } from './support/models.ts'
 import { runSvcd, spawnDaemon } from './support/process.ts'
+import { HAS_STRACE, inject } from './support/strace.ts'
 
 const can = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0
 const mode = (path: string): number => statSync(path).mode & 0o777
 
-// each start of a process loads the whole daemon
+// Only what shows no other way starts a process: each one loads the whole daemon.
 vi.setConfig({ testTimeout: 120_000 })
+afterEach(() => void vi.unstubAllEnvs())
+
+const refusal = (options: DaemonOptions): Promise<unknown> =>
+  startDaemon({ fileConfig: { swarm: { enabled: false } }, parts: {}, ...options }).then(
+    daemon => daemon.close({ quick: true }),
+    (error: unknown) => error
+  )
 
 describe('starting', () => {
   it('makes socket, folder and files that only the owner can use, and writes runtime.json', async () => {
@@ -30,11 +42,9 @@ describe('starting', () => {
     const folder = temporaryFolder()
     expect(runSvcd(folder, ['--version'])).toMatchObject({ code: 0, err: '' })
     expect(runSvcd(folder, ['--help']).out).toContain('svcd tag set')
-    for (const args of [['--nonsense'], ['nonsense'], ['--root', ''], ['--log-level', 'loud']]) {
-      const { code, err } = runSvcd(folder, args)
-      expect([args, code]).toEqual([args, 2])
-      expect(err).toMatch(/^svcd: /)
-    }
+    const { code, err } = runSvcd(folder, ['nonsense'])
+    expect([code, err.startsWith('svcd: ')]).toEqual([2, true])
+    for (const args of [['--nonsense'], ['--root', ''], ['--log-level', 'loud']]) expect(() => parseFlags(args)).toThrowError(StartError)
   })
 
   it('stops over a bad configuration, naming file, key and the known keys', () => {
@@ -49,45 +59,76 @@ describe('starting', () => {
   it('refuses a root or a socket that is in use, and takes over after a kill', async () => {
     const folder = temporaryFolder()
     const daemon = await spawnDaemon({ folder })
-    const sameRoot = runSvcd(folder, ['--root', join(folder, 'root'), '--socket', join(folder, 'other.sock')])
-    expect([sameRoot.code, sameRoot.err.includes(String(daemon.child.pid))]).toEqual([2, true])
-    const sameSocket = runSvcd(folder, ['--root', join(folder, 'other'), '--socket', join(folder, 's.sock')])
-    expect([sameSocket.code, existsSync(join(folder, 'other'))]).toEqual([2, false])
+    const sameRoot = await refusal({ root: join(folder, 'root'), socketPath: join(folder, 'other.sock') })
+    expect(sameRoot).toBeInstanceOf(StartError)
+    expect((sameRoot as Error).message).toContain(String(daemon.child.pid))
+    expect(await refusal({ root: join(folder, 'other'), socketPath: join(folder, 's.sock') })).toBeInstanceOf(StartError)
+    expect(existsSync(join(folder, 'other'))).toBe(false)
     expect((await daemon.get('/v1/jobs')).status).toBe(200)
     daemon.child.kill('SIGKILL')
     await daemon.ended
     expect(existsSync(join(folder, 's.sock'))).toBe(true)
-    const next = await spawnDaemon({ folder })
+    const next = await testDaemon({ folder })
     expect((await next.get('/v1/jobs')).status).toBe(200)
     expect(mode(join(folder, 's.sock'))).toBe(0o600)
   })
 
-  it('leaves alone what is no socket, a foreign folder, a linked folder and a long path', () => {
+  it('leaves alone what is no socket, a linked folder and a long path', async () => {
     const folder = temporaryFolder()
     const root = join(folder, 'root')
     writeFileSync(join(folder, 'file'), 'precious')
-    expect(runSvcd(folder, ['--root', root, '--socket', join(folder, 'file')]).code).toBe(2)
+    expect(await refusal({ root, socketPath: join(folder, 'file') })).toBeInstanceOf(StartError)
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('precious')
     mkdirSync(join(folder, 'real'))
     mkdirSync(join(folder, 'run'))
     symlinkSync(join(folder, 'real'), join(folder, 'run', `svc-${process.geteuid!()}`))
-    expect(runSvcd(folder, ['--root', root], { XDG_RUNTIME_DIR: join(folder, 'run') }).code).toBe(2)
-    expect(runSvcd(folder, ['--root', root, '--socket', `${folder}/${'x'.repeat(108 - folder.length - 1)}`]).code).toBe(2)
+    vi.stubEnv('SVC_SOCKET', '')
+    vi.stubEnv('XDG_RUNTIME_DIR', join(folder, 'run'))
+    expect(await refusal({ root })).toBeInstanceOf(StartError)
+    expect(await refusal({ root, socketPath: `${folder}/${'x'.repeat(108 - folder.length - 1)}` })).toBeInstanceOf(StartError)
     expect(existsSync(root)).toBe(false)
   })
 
   it('takes a socket path of 107 bytes, and closes a folder of its own that is too open', async () => {
     const folder = temporaryFolder()
     const path = `${folder}/${'x'.repeat(107 - folder.length - 1)}`
-    const daemon = await spawnDaemon({ folder, args: ['--root', join(folder, 'root'), '--socket', path, '--config', join(folder, 'off.toml')] })
+    const first = await testDaemon({ folder, socketPath: path })
     expect(mode(path)).toBe(0o600)
-    daemon.child.kill('SIGTERM')
-    await daemon.ended
+    await first.running.close({ quick: true })
     const own = join(folder, `svc-${process.geteuid!()}`)
     mkdirSync(own)
     chmodSync(own, 0o777)
-    await spawnDaemon({ folder, args: ['--root', join(folder, 'root'), '--config', join(folder, 'off.toml')] })
+    vi.stubEnv('SVC_SOCKET', '')
+    vi.stubEnv('XDG_RUNTIME_DIR', folder)
+    const daemon = await startDaemon({ root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} })
+    onTestFinished(() => daemon.close({ quick: true }))
+    expect(daemon.socketPath).toBe(join(own, 'svc.sock'))
     expect(mode(own)).toBe(0o700)
+  })
+
+  it('takes the path of SVC_SOCKET, whatever the umask, and makes its folder', async () => {
+    const folder = temporaryFolder()
+    vi.stubEnv('SVC_SOCKET', join(folder, 'new/my.sock'))
+    const umask = process.umask(0)
+    try {
+      const daemon = await startDaemon({ root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} })
+      onTestFinished(() => daemon.close({ quick: true }))
+      expect(daemon.socketPath).toBe(join(folder, 'new/my.sock'))
+      expect([mode(daemon.socketPath), mode(join(folder, 'new')), mode(join(folder, 'root'))]).toEqual([0o600, 0o700, 0o700])
+    } finally {
+      process.umask(umask)
+    }
+  })
+
+  it('two at once on one root: one starts and one is refused, each of ten times', async () => {
+    const folder = temporaryFolder()
+    for (let round = 0; round < 10; round++) {
+      const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} }
+      const both = await Promise.allSettled([1, 2].map(i => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) })))
+      for (const each of both) if (each.status === 'fulfilled') await each.value.close({ quick: true })
+      expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+      for (const each of both) if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(StartError)
+    }
   })
 
   it('takes a socket from a service manager, and leaves its file', async () => {
@@ -95,6 +136,7 @@ describe('starting', () => {
     const path = join(folder, 's.sock')
     const server = createServer()
     await new Promise<void>(resolve => server.listen(path, resolve))
+    chmodSync(path, 0o600)
     onTestFinished(() => void server.close())
     const { fd } = (server as Server & { _handle: { fd: number } })._handle
     const activated = {
@@ -157,23 +199,50 @@ describe('faults', () => {
     const before = await spawnDaemon({ folder })
     const old = await before.import([writeFiles(join(folder, 'old'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')
     const model = writeFiles(join(folder, 'new'), { ...MODEL, 'm-q4_0.gguf': gguf(3_000_000, 2) })
-    let daemon = before
+    before.agent.destroy()
+    before.child.kill('SIGKILL')
+    await before.ended
     let done = 0
-    for (let round = 0; round < 4; round++) {
+    for (const delayMs of [6, 70]) {
+      const daemon = await spawnDaemon({ folder })
       const { body } = await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
-      const moment = new Promise(resolve => setTimeout(resolve, [0, 6, 25, 70][round]))
-      await moment
+      await new Promise(resolve => setTimeout(resolve, delayMs))
       done += (await daemon.get(`/v1/jobs/${body.id}`)).body.state === 'done' ? 1 : 0
       daemon.child.kill('SIGKILL')
       await daemon.ended
       daemon.agent.destroy()
-      daemon = await spawnDaemon({ folder })
-      expect(await daemon.verify('all')).toMatchObject({ state: 'done', verify: {} })
-      const { status, body: resolved } = await daemon.resolve('svc:///a/b:q4_0')
+      const after = await testDaemon({ folder })
+      expect(await after.verify('all')).toMatchObject({ state: 'done', verify: {} })
+      const { status, body: resolved } = await after.resolve('svc:///a/b:q4_0')
       expect(status).toBe(200)
       if (done > 0) expect(resolved.manifestDigest).not.toBe(old.manifest)
-      expect((await daemon.open('svc:///a/b:q4_0')).body.missing).toBeUndefined()
+      expect((await after.open('svc:///a/b:q4_0')).body.missing).toBeUndefined()
+      if (delayMs === 70) expect((await after.import([model], 'a/b')).state).toBe('done')
+      await after.running.close({ quick: true })
     }
+  })
+
+  it.skipIf(!HAS_STRACE)('failing disks fail the job by name, leave the state as it was, and the daemon goes on', async () => {
+    const folder = temporaryFolder()
+    const daemon = await spawnDaemon({ folder })
+    await daemon.import([writeFiles(join(folder, 'old'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')
+    const statePath = join(folder, 'root/state/repos/a/b.json')
+    const before = readFileSync(statePath)
+    const model = writeFiles(join(folder, 'new'), { 'm-q4_0.gguf': gguf(3_000_000, 2) })
+    for (const [what, code, word] of [
+      ['fsync,fdatasync:error=EIO', 'E_INTERNAL', 'EIO'],
+      ['pwrite64:error=EIO', 'E_INTERNAL', 'EIO'],
+      ['pwrite64:error=ENOSPC', 'E_NO_SPACE', '']
+    ] as const) {
+      const injection = await inject(daemon.child.pid!, what)
+      const job = await daemon.import([model], 'a/b')
+      await injection.stop()
+      expect([what, job.state, job.error?.error.code]).toEqual([what, 'failed', code])
+      expect(job.error!.error.message).toContain(word)
+      expect(readFileSync(statePath)).toEqual(before)
+      expect(await daemon.verify('all')).toMatchObject({ state: 'done', verify: {} })
+    }
+    expect(readdirSync(join(folder, 'root/incoming'))).toEqual([])
     expect((await daemon.import([model], 'a/b')).state).toBe('done')
   })
 
@@ -217,16 +286,21 @@ describe('faults', () => {
 describe('svcd tag', () => {
   it('works with and without a running daemon', async () => {
     const folder = temporaryFolder()
-    const args = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), 'tag']
-    const daemon = await spawnDaemon({ folder })
+    const paths = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock')]
+    const daemon = await testDaemon({ folder })
+    const tag = async (...words: string[]): Promise<string> => {
+      const lines: string[] = []
+      await tagCommand(words, { root: daemon.root, socketPath: daemon.socketPath, print: line => void lines.push(line) })
+      return lines.join('\n')
+    }
     const job = await daemon.import([writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(100) })], 'a/b')
     const index = job.result!.indexDigest!
-    expect(runSvcd(folder, [...args, 'set', 'a/b:v1'])).toMatchObject({ code: 0, out: `a/b:v1 ${index}\n` })
+    expect(await tag('set', 'a/b:v1')).toBe(`a/b:v1 ${index}`)
     expect((await daemon.resolve('svc:///a/b:v1+q4_0')).body.indexDigest).toBe(index)
-    expect(runSvcd(folder, [...args, 'rm', 'a/b:nope']).code).toBe(1)
-    daemon.child.kill('SIGTERM')
-    await daemon.ended
-    expect(runSvcd(folder, [...args, 'set', 'a/b:v2', index]).code).toBe(0)
-    expect(runSvcd(folder, [...args, 'ls']).out).toBe(`a/b:v1 ${index}\na/b:v2 ${index}\n`)
+    await expect(tag('rm', 'a/b:nope')).rejects.toThrow()
+    await daemon.running.close({ quick: true })
+    await tag('set', 'a/b:v2', index)
+    expect(runSvcd(folder, [...paths, 'tag', 'rm', 'a/b:nope']).code).toBe(1)
+    expect(runSvcd(folder, [...paths, 'tag', 'ls'])).toMatchObject({ code: 0, out: `a/b:v1 ${index}\na/b:v2 ${index}\n` })
   })
 })
