@@ -75,7 +75,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
       return {}
     })
   } catch (error) {
-    if (error instanceof DaemonError && error.code === 'E_SHUTTING_DOWN') throw error
+    if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED')) throw error
     return jobs.settled({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, { error: parts.toEnvelope(error) })
   }
 }

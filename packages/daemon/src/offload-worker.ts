@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import {
   ClassifyError,
@@ -6,6 +7,7 @@ import {
   readConfig,
   readGgufHead,
   readSafetensorsHeader,
+  recognise,
   type HeaderSummary,
   type ImportPlan,
   type LicenceFact,
@@ -80,8 +82,19 @@ async function run(task: OffloadTask): Promise<unknown> {
       return piecesRoot(task.leaves, task.sizeBytes)
     case 'layer':
       return layer(task)
+    case 'recognise':
+      return recognise(task.listing)
     case 'plan':
       return plan(task)
+  }
+}
+
+// Requests go first. On Linux this is the priority of the thread; elsewhere it would be that of the whole process.
+if (process.platform === 'linux') {
+  try {
+    setPriority(0, 5)
+  } catch {
+    // A sandbox may refuse: nothing depends on it.
   }
 }
 

@@ -1,19 +1,22 @@
 import { Worker } from 'node:worker_threads'
-import type { ImportPlan } from '@svc/classify'
+import type { ImportPlan, ListedFile, Recognition } from '@svc/classify'
 import { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from '@svc/classify'
 import type { PlanTask } from './offload-worker.ts'
 
-/** Work that would hold up the event loop: folding leaf layers, parsing headers of weights, matching licence texts. */
+/** Work that would hold up the event loop: folding leaf layers, recognising long listings, parsing headers of weights, matching licence texts. */
 export type OffloadTask =
   /** The pieces root of a leaf layer. */
   | { readonly kind: 'root'; readonly leaves: Uint8Array; readonly sizeBytes: number }
   /** Root and piece layer of a leaf layer kept in a file. */
   | { readonly kind: 'layer'; readonly path: string; readonly sizeBytes: number; readonly pieceLengthBytes: number }
+  /** What each name of a listing is. */
+  | { readonly kind: 'recognise'; readonly listing: readonly ListedFile[] }
   | PlanTask
 
 export interface OffloadResults {
   readonly root: Uint8Array
   readonly layer: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
+  readonly recognise: Recognition
   readonly plan: ImportPlan
 }
 
@@ -33,7 +36,7 @@ export class Offload {
   #next = 0
   readonly #waiting = new Map<number, Waiting>()
 
-  /** @throws ClassifyError from `plan`; Error when the thread dies or is closed. */
+  /** @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
   run<K extends OffloadTask['kind']>(task: Extract<OffloadTask, { kind: K }>): Promise<OffloadResults[K]> {
     if (this.#closed) return Promise.reject(new Error('the offload thread is closed'))
     const worker = (this.#worker ??= this.#start())

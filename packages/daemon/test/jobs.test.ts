@@ -2,9 +2,10 @@ import type { ErrorEnvelope } from '@svc/client/protocol'
 import { describe, expect, it } from 'vitest'
 import { envelope, toWireError } from '../src/http/envelope.ts'
 import { LANE_WIDTHS, Lanes } from '../src/jobs/lanes.ts'
-import { JobRegistry, KEPT_JOBS } from '../src/jobs/registry.ts'
+import { JobRegistry, KEPT_JOBS, OPEN_LIMITS } from '../src/jobs/registry.ts'
 
-const registry = (): JobRegistry => new JobRegistry(new Lanes(), (error): ErrorEnvelope => toWireError(error).envelope)
+const registry = (limits: { jobs: number; files: number } = OPEN_LIMITS): JobRegistry =>
+  new JobRegistry(new Lanes(), (error): ErrorEnvelope => toWireError(error).envelope, limits)
 const gate = (): { open: () => void; passed: Promise<void> } => {
   let open = (): void => undefined
   const passed = new Promise<void>(resolve => (open = resolve))
@@ -77,6 +78,25 @@ describe('jobs', () => {
     held.open()
     await settle(jobs)
     jobs.checkInvariants()
+  })
+
+  it('are taken up to a bound of jobs and of listed files; what is over makes room', async () => {
+    const refused = expect.objectContaining({ code: 'E_RATE_LIMITED', status: 503 })
+    const held = gate()
+    const wait = async (): Promise<object> => (await held.passed, {})
+    const many = registry({ jobs: 20, files: 100 })
+    for (let i = 0; i < 20; i++) many.start({ kind: 'verify', ref: 'all' }, wait)
+    expect(() => many.start({ kind: 'verify', ref: 'all' }, wait)).toThrowError(refused)
+    expect(many.settled({ kind: 'ensure', ref: 'r' }, {}).state).toBe('done')
+    const large = registry({ jobs: 20, files: 100 })
+    // a single job is taken whatever it lists
+    large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 101 }, wait)
+    expect(() => large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait)).toThrowError(refused)
+    held.open()
+    await Promise.all([settle(many), settle(large)])
+    expect(large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait).state).toBe('waiting')
+    await settle(large)
+    many.checkInvariants()
   })
 
   it('are cut by a stop, running or waiting, and say so; later ones are refused', async () => {

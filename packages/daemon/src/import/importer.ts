@@ -11,7 +11,7 @@ import type { Repos } from '../state/repos.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts } from './commit.ts'
 import { ingestFiles } from './ingest.ts'
-import { planImport, type PlannedImport } from './plan.ts'
+import { planListing, type PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
@@ -57,7 +57,7 @@ export class Importer {
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source } = request
     try {
-      const plan = planImport(source)
+      const plan = await planListing(source, this.#parts.offload)
       const { bytesTotal } = plan
       const start = { kind, ref, as: formatRepoId(repo), filesTotal: source.files.length, bytesTotal }
       return this.#parts.jobs.start(start, context => this.#run(plan, repo, context), () => source.close())
@@ -73,7 +73,7 @@ export class Importer {
    */
   async run({ repo, source }: Pick<ImportRequest, 'repo' | 'source'>, context: JobContext): Promise<JobOutcome> {
     try {
-      return await this.#run(planImport(source), repo, context)
+      return await this.#run(await planListing(source, this.#parts.offload), repo, context)
     } finally {
       await source.close()
     }

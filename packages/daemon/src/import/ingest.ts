@@ -38,7 +38,10 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const { source, recognition, files } = plan
   await requireSpace(plan, context.store)
   const work = new FileIngest(plan, context)
+  const passed = source.fetchUnrecognised ? 0 : recognition.skipped.length
+  if (passed > 0) context.progress.pass(passed)
   const largestFirst = [...recognition.uses]
+    .filter(([, { use }]) => use !== 'skip' || source.fetchUnrecognised)
     .map(([name, use]) => ({ file: files.get(name)!, use }))
     .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
   await forEachLimited(largestFirst, source.concurrency, context.signal, ({ file, use }, signal) => work.take(file, use, signal))
@@ -73,7 +76,6 @@ class FileIngest {
   async take(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
     const { progress } = this.#context
     const remote = this.#plan.source.kind !== 'local'
-    if (use.use === 'skip' && !this.#plan.source.fetchUnrecognised) return progress.pass(1)
     if (use.use !== 'entry' && !remote) return
     progress.start(file.name, file.sizeBytes)
     if (use.use === 'entry') this.blobs.set(use.entry, await this.#blob(file, signal))

@@ -1,5 +1,6 @@
-import { ClassifyError, recognise, type Recognition } from '@svc/classify'
+import { ClassifyError, recognise, type ListedFile, type Recognition } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
+import type { Offload } from '../offload.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** Stage 1: what a listing is, by its names alone. Nothing was read yet. */
@@ -14,14 +15,35 @@ export interface PlannedImport {
 
 /** @throws DaemonError for a listing that is refused whole (decisions §3): `E_BAD_REQUEST` local, else `E_NOT_IMPORTABLE`. */
 export function planImport(source: ImportSource): PlannedImport {
-  let recognition: Recognition
   try {
-    recognition = recognise(source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes })))
+    return planned(source, recognise(listingOf(source)))
   } catch (cause) {
-    if (!(cause instanceof ClassifyError)) throw cause
-    if (source.kind === 'local') throw new DaemonError('E_BAD_REQUEST', cause.message, { cause })
-    throw new DaemonError('E_NOT_IMPORTABLE', cause.message, { cause, status: 502 })
+    throw refused(source, cause)
   }
+}
+
+/** Longer listings than this are recognised off the event loop: 100,000 names take seconds. */
+const MAX_NAMES_HERE = 500
+
+/** {@link planImport} for a listing of any length. @throws as it */
+export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
+  if (source.files.length <= MAX_NAMES_HERE) return planImport(source)
+  try {
+    return planned(source, await offload.run<'recognise'>({ kind: 'recognise', listing: listingOf(source) }))
+  } catch (cause) {
+    throw refused(source, cause)
+  }
+}
+
+const listingOf = ({ files }: ImportSource): ListedFile[] => files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))
+
+function refused({ kind }: ImportSource, cause: unknown): unknown {
+  if (!(cause instanceof ClassifyError)) return cause
+  if (kind === 'local') return new DaemonError('E_BAD_REQUEST', cause.message, { cause })
+  return new DaemonError('E_NOT_IMPORTABLE', cause.message, { cause, status: 502 })
+}
+
+function planned(source: ImportSource, recognition: Recognition): PlannedImport {
   const files = new Map(source.files.map(file => [file.name, file]))
   let bytesTotal = 0
   for (const [name, { use }] of recognition.uses) {

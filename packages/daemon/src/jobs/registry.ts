@@ -6,6 +6,9 @@ import { Lanes } from './lanes.ts'
 /** Terminal jobs beyond this are dropped, oldest first; running ones never (decisions §2). */
 export const KEPT_JOBS = 1000
 
+/** So many jobs may wait or run, and so many files may they list together: listings are held in memory until their job is over. */
+export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
+
 /** What a job is when it is accepted. */
 export interface JobStart {
   readonly kind: JobKind
@@ -52,6 +55,8 @@ export type JobWork = (context: JobContext) => Promise<JobOutcome>
 
 interface Entry {
   readonly id: string
+  /** Files that its listing holds in memory while it is open. */
+  readonly listed: number
   snapshot: Job
   settled: Promise<void>
 }
@@ -64,16 +69,20 @@ export class JobRegistry {
   readonly #entries = new Map<string, Entry>()
   readonly #open = new Set<Entry>()
   readonly #lanes: Lanes
+  readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   readonly #stop = new AbortController()
   readonly #toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorEnvelope
   #terminal = 0
+  #openFiles = 0
 
   /** `toEnvelope` turns what a job threw into its `error`, and logs what only the log may have. */
   constructor(
     lanes: Lanes,
-    toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorEnvelope
+    toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorEnvelope,
+    limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>> = OPEN_LIMITS
   ) {
     this.#lanes = lanes
+    this.#limits = limits
     this.#toEnvelope = toEnvelope
   }
 
@@ -93,14 +102,14 @@ export class JobRegistry {
   /**
    * Accepts a job; `work` starts as soon as its lane has room, never before the returned snapshot (state `waiting`) exists.
    * `cleanUp` runs in every case before the job is over.
-   * @throws DaemonError `E_SHUTTING_DOWN`
+   * @throws DaemonError `E_SHUTTING_DOWN`; `E_RATE_LIMITED` (503) beyond {@link OPEN_LIMITS}
    */
   start(start: JobStart, work: JobWork, cleanUp: () => Promise<void> = async () => undefined): Job {
     if (this.#stop.signal.aborted) {
       throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back')
     }
+    this.#requireRoom(start.filesTotal ?? 0)
     const entry = this.#add(start, 'waiting')
-    this.#open.add(entry)
     entry.settled = this.#run(entry, work, cleanUp)
     return entry.snapshot
   }
@@ -108,7 +117,6 @@ export class JobRegistry {
   /** A job that was over when it began (API §3: ensure). */
   settled(start: JobStart, outcome: JobOutcome & JobProgress): Job {
     const entry = this.#add(start, 'waiting')
-    this.#open.add(entry)
     const { filesDone, bytesDone } = outcome
     this.#patch(entry, { ...(filesDone !== undefined && { filesDone }), ...(bytesDone !== undefined && { bytesDone }) })
     this.#finish(entry, outcome)
@@ -128,6 +136,12 @@ export class JobRegistry {
     }
   }
 
+  #requireRoom(files: number): void {
+    if (this.#open.size === 0) return
+    if (this.#open.size < this.#limits.jobs && this.#openFiles + files <= this.#limits.files) return
+    throw new DaemonError('E_RATE_LIMITED', `${this.#open.size} jobs are waiting or running, as many as the daemon takes; try again when some are done`, { status: 503 })
+  }
+
   #add(start: JobStart, state: Job['state']): Entry {
     const id = randomBytes(12).toString('hex')
     const { kind, ref, as, target, manifest, filesTotal, bytesTotal } = start
@@ -143,8 +157,10 @@ export class JobRegistry {
       ...(filesTotal !== undefined && { filesDone: 0, filesTotal }),
       ...(bytesTotal !== undefined && { bytesDone: 0, bytesTotal })
     }
-    const entry: Entry = { id, snapshot: Object.freeze(snapshot), settled: Promise.resolve() }
+    const entry: Entry = { id, listed: filesTotal ?? 0, snapshot: Object.freeze(snapshot), settled: Promise.resolve() }
     this.#entries.set(id, entry)
+    this.#open.add(entry)
+    this.#openFiles += entry.listed
     return entry
   }
 
@@ -193,6 +209,7 @@ export class JobRegistry {
       ...(error !== undefined && { error })
     })
     this.#open.delete(entry)
+    this.#openFiles -= entry.listed
     this.#terminal++
     if (this.#terminal > KEPT_JOBS) this.#drop()
   }
