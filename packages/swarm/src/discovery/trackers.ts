@@ -4,14 +4,11 @@ import { lookup } from 'node:dns/promises'
 import { isPublicAddress, tryParseAddress } from '../net/address.ts'
 import { truncateInfohash } from '../infohash.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
+import { boundIntervals } from './tracker-intervals.ts'
 
 /** Peers taken from one announce. */
 const MAX_PEERS = 200
 const GOODBYE_MS = 1_500
-/** Between announces, whatever a tracker asks for. */
-const MIN_INTERVAL_MS = 1_000
-const MAX_INTERVAL_MS = 86_400_000
-const DEFAULT_INTERVAL_MS = 1_800_000
 
 /**
  * Announces to HTTP and UDP trackers through `bittorrent-tracker`, with the v2 infohash truncated (BEP 52). One client for
@@ -71,19 +68,6 @@ export function startTrackers(options: {
     }
   }
 }
-
-/**
- * The client gives what a tracker asks for to a timer as it is; a timer takes a number beyond 2^31, or none at all, for a millisecond.
- */
-function boundIntervals(client: TrackerClient): void {
-  for (const tracker of client._trackers) {
-    const set = tracker.setInterval
-    tracker.setInterval = (ms) => set.call(tracker, ms === undefined ? undefined : boundedInterval(ms))
-  }
-}
-
-const boundedInterval = (ms: number): number =>
-  Number.isFinite(ms) ? Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, ms)) : DEFAULT_INTERVAL_MS
 
 /** True when the tracker's host resolves to non-public addresses only. */
 async function isOnPrivate(url: string): Promise<boolean> {

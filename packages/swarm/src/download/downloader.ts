@@ -40,6 +40,9 @@ export interface BlockOrder {
   readonly run: BlockRun
 }
 
+/** A piece that nothing came for in this time is asked for elsewhere when memory is short. */
+const STANDSTILL_MS = 3_000
+
 /**
  * The pieces under way: hands out blocks, takes them in, has complete pieces verified, finds the sender of wrong ones.
  * Invariants: every buffer in `#active` owns one slot until the piece is done or abandoned; a piece is closed in the picker
@@ -130,6 +133,7 @@ export class Downloader {
       return undefined
     }
     const buffer = new PieceBuffer(piece, slot)
+    buffer.touchedAt = performance.now()
     this.#active.set(piece, buffer)
     this.#picker.close(piece)
     return buffer
@@ -173,13 +177,16 @@ export class Downloader {
   }
 
   /**
-   * End game: what others were asked for and have not sent. Also while there are pieces to start and no memory for them:
-   * slow sources would hold all slots otherwise.
+   * End game: what others were asked for and have not sent. Also while there are pieces to start and no memory for them, but
+   * then only pieces that stand still: slow sources would hold all slots otherwise.
    */
   #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
-    if (this.#picker.openCount > 0 && !this.#starved) return undefined
+    const endGame = this.#picker.openCount === 0
+    if (!endGame && !this.#starved) return undefined
+    const stillSince = performance.now() - STANDSTILL_MS
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
+      if (!endGame && buffer.touchedAt > stillSince) continue
       const run = buffer.takeAgain(maxBlocks, source.id)
       if (run !== undefined) return { buffer, run }
     }
@@ -230,6 +237,7 @@ export class Downloader {
   /** Blocks of a run arrived. */
   arrived(buffer: PieceBuffer, run: BlockRun, source: number): void {
     if (buffer.sealed) return
+    buffer.touchedAt = performance.now()
     if (this.#picker.openCount === 0 || this.#starved) this.#hooks.cancel(buffer, run, source)
     if (buffer.complete) void this.#verify(buffer)
   }

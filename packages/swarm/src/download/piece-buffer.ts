@@ -26,6 +26,8 @@ export class PieceBuffer {
   exclusive = NOBODY
   /** The piece failed before: from one sender only, so that a second failure has a name. */
   parole = false
+  /** When something last happened to it, by the owner's clock: a piece that stands still may be asked for twice. */
+  touchedAt = 0
   /** Handed to the verifier; nothing may touch the slot. */
   sealed = false
   readonly #state: Uint8Array
