@@ -30,7 +30,8 @@ export async function presenceOf(
   const missing = new Set<Sha256Digest>()
   for (const { digest, file } of wanted) {
     const info = await store.stat(digest)
-    if (info === undefined) missing.add(digest)
+    // another length than the manifest says is not that blob, whatever its name: ensure brings the right one
+    if (info === undefined || (file !== undefined && info.sizeBytes !== file.size)) missing.add(digest)
     else present.push({ digest, path: store.blobPath(digest), size: info.sizeBytes, ...(file !== undefined && metadata(file)) })
   }
   return { manifest, present, missing: [...missing] }

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events'
+import type { TrackerTimers } from '../discovery/tracker-intervals.ts'
 
 // The parts of webtorrent 3 that are used here; it ships no types. Members with an underscore are not its public API:
 // `ForeignSwarm` checks at the start that they are there and fails loudly when a new version moved them.
@@ -22,7 +23,9 @@ export interface WebTorrentTorrent extends EventEmitter {
   addPeer(address: string): boolean
   removePeer(address: string): void
   destroy(callback?: (error?: Error) => void): void
+  readonly discovery?: { readonly tracker?: TrackerTimers | undefined } | null
   _onMetadata(metadata: unknown): Promise<void>
+  _startDiscovery(): void
 }
 
 export interface WebTorrentClient extends EventEmitter {

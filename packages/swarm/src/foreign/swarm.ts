@@ -1,5 +1,6 @@
 import { Blame } from './blame.ts'
 import { loadWebTorrent, type WebTorrentClient, type WebTorrentTorrent, type WebTorrentWire } from './client.ts'
+import { boundIntervals } from '../discovery/tracker-intervals.ts'
 import { SwarmError } from '../errors.ts'
 import { isPublicAddress } from '../net/address.ts'
 import { type ForeignLayout, parseForeignTorrent, torrentBytes } from './layout.ts'
@@ -179,6 +180,7 @@ class Joined implements ForeignTorrent {
       ...(options.complete && options.info ? { bitfield: fullBitfield(options.info, options.infohash) } : {})
     })
     this.#checkMetadataFirst()
+    this.#boundAnnounces()
 
     this.#timer = setTimeout(
       () => this.#fail(new SwarmError('E_FOREIGN', 'metadata-timeout', 'no peer gave the torrent\'s metadata in time: the swarm is unreachable')),
@@ -266,6 +268,21 @@ class Joined implements ForeignTorrent {
       } catch (error) {
         this.#fail(error)
       }
+    }
+  }
+
+  #boundAnnounces(): void {
+    const torrent = this.#torrent
+    const inner = torrent._startDiscovery
+    if (typeof inner !== 'function') {
+      throw new SwarmError('E_FOREIGN', 'client', 'this version of webtorrent starts its trackers in another way than the tested one')
+    }
+    torrent._startDiscovery = () => {
+      const before = torrent.discovery
+      inner.call(torrent)
+      // its first answers come later
+      const tracker = torrent.discovery?.tracker
+      if (torrent.discovery !== before && tracker) boundIntervals(tracker)
     }
   }
 

@@ -133,7 +133,7 @@ export class Catalog implements CatalogPart {
     const swarm = await this.#started()
     const seeds = await this.#seeding()
     // One client joins a torrent once: a pull of what is seeded takes its place for a while.
-    await seeds.remove(entry.infohash)
+    let again = await seeds.remove(entry.infohash)
     const web = await this.#webSources(entry, anchor)
     try {
       const pulled = await new Pull(
@@ -142,9 +142,10 @@ export class Catalog implements CatalogPart {
       ).run()
       const seed = await this.#seedOf(entry, pulled)
       const outcome = await importer.run({ repo, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
-      if (seed && config.swarm.seed && (!anchor.restricted || config.swarm.seedRestricted)) await seeds.add(seed)
+      if (seed && config.swarm.seed && (!anchor.restricted || config.swarm.seedRestricted)) again = seed
       return outcome
     } finally {
+      if (again) await seeds.add(again)
       for (const source of web) if (source !== this.#hub) await source.close()
     }
   }

@@ -46,7 +46,7 @@ export class ForeignSeeds {
   readonly #store: BlobStore
   readonly #swarm: ForeignSwarm
   readonly #log: Log
-  readonly #torrents = new Map<string, { readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }>()
+  readonly #torrents = new Map<string, { readonly seed: ForeignSeed; readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
   #closed = false
 
@@ -87,7 +87,7 @@ export class ForeignSeeds {
       complete: true,
       open: async () => this.#storage(seed)
     })
-    const joined = { torrent, layout, seeding: false }
+    const joined = { seed, torrent, layout, seeding: false }
     this.#torrents.set(seed.infohash, joined)
     torrent.done.then(
       () => {
@@ -101,11 +101,12 @@ export class ForeignSeeds {
     )
   }
 
-  /** Stops serving one torrent: a pull of the same one takes its place for a while. */
-  async remove(infohash: string): Promise<void> {
+  /** Stops serving one torrent: a pull of the same one takes its place for a while. @returns what to `add` again */
+  async remove(infohash: string): Promise<ForeignSeed | undefined> {
     const joined = this.#torrents.get(infohash)
     this.#torrents.delete(infohash)
     await joined?.torrent.leave()
+    return joined?.seed
   }
 
   async close(): Promise<void> {
