@@ -161,7 +161,7 @@ export class SwarmClient implements SwarmPart {
   }
 
   imported(manifestDigest: Sha256Digest): void {
-    if (this.#context.config.swarm.seedOnImport) void this.#seeding.join(manifestDigest)
+    void this.#seeding.withdraw(manifestDigest).then(() => (this.#context.config.swarm.seedOnImport ? this.#seeding.join(manifestDigest) : undefined))
   }
 
   close(): Promise<void> {

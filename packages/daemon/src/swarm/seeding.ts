@@ -69,9 +69,14 @@ export class Seeding {
       return
     }
     const begun = performance.now()
-    this.#background = this.#joinAll().catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) log.error({ err: error }, 'the start of seeding failed')
-    })
+    this.#progress = { artifactsDone: 0, artifactsTotal: 0, bytesDone: 0, bytesTotal: 0 }
+    this.#background = this.#joinAll()
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted) log.error({ err: error }, 'the start of seeding failed')
+      })
+      .finally(() => {
+        this.#progress = undefined
+      })
     let timer: NodeJS.Timeout | undefined
     const limit = new Promise<void>(resolve => {
       timer = setTimeout(resolve, this.#parts.startLimitMs ?? START_LIMIT_MS)
@@ -92,6 +97,20 @@ export class Seeding {
       if (candidate) await this.#join(candidate)
     } catch (error) {
       log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
+    }
+  }
+
+  /** After an import: what may not be given away any more leaves at once, whatever it was before. */
+  async withdraw(manifestDigest: Sha256Digest): Promise<void> {
+    const { artifacts, config, swarm, log } = this.#parts
+    try {
+      const state = await artifacts.read(manifestDigest)
+      const reason = state && heldBackReason(state, config)
+      if (reason === undefined) return
+      this.#heldBack.set(manifestDigest, { manifestDigest, reason })
+      if (swarm.joined.get(manifestDigest)?.seeding === true) await swarm.leave(manifestDigest)
+    } catch (error) {
+      log.error({ err: error, manifest: manifestDigest }, 'it cannot be told whether an artifact may be seeded')
     }
   }
 
@@ -162,7 +181,6 @@ export class Seeding {
       await Promise.all(Array.from({ length: PARALLEL_BLOBS }, work))
     } finally {
       clearInterval(timer)
-      this.#progress = undefined
       this.#checked.clear()
     }
   }

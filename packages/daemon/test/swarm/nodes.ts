@@ -124,8 +124,9 @@ export class Node {
 
   /** Whatever is addressable hashes to its address. */
   async expectSound(): Promise<void> {
-    const job = await this.done(await this.client.verify({ target: 'all' }))
-    expect(job).toMatchObject({ state: 'done', verify: {} })
+    const { verify } = await this.done(await this.client.verify({ target: 'all' }))
+    // what an interrupted import has not brought yet may be missing; nothing may be wrong
+    expect({ mismatched: [], stateErrors: [], ...verify }).toMatchObject({ mismatched: [], stateErrors: [] })
   }
 
   /** Digests of all blobs. */

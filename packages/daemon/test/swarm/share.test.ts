@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
+import { writeFiles } from '../support/models.ts'
 import { Node, pinned, refOf, refusal, weights } from './nodes.ts'
 
 const served = sharedByFile(async cleanUp => {
@@ -33,7 +34,8 @@ test('of what is not here, and without a swarm client', async () => {
   expect(await refusal(node.client.share('svc:///no/body:q8_0'))).toMatchObject({ code: 'E_UNKNOWN_REF', status: 404 })
   expect(await refusal(node.share(`sha256:${'00'.repeat(32)}`))).toMatchObject({ code: 'E_NOT_FOUND', status: 404 })
   const off = await testDaemon()
-  const { status, body } = await off.get(`/v1/share?ref=${encodeURIComponent(refOf(`sha256:${'00'.repeat(32)}`))}`)
+  await off.import([writeFiles(join(off.folder, 'files'), { 'model-q8_0.gguf': weights(1_000, 63) })])
+  const { status, body } = await off.get(`/v1/share?ref=${encodeURIComponent('svc:///me/model:q8_0')}`)
   expect({ status, code: body.error.code }).toEqual({ status: 501, code: 'E_NOT_IMPLEMENTED' })
   expect((await off.get('/v1/status')).body.swarm).toMatchObject({ enabled: false, seeding: 0, torrents: [] })
 })
