@@ -1,6 +1,7 @@
 /**
- * `pnpm quickstart [PATH] [--root FOLDER] [--as ns/name]`: a model goes into a verified store and comes out again, through
- * the daemon's socket. Without PATH a small model is made; without --root the store is thrown away at the end. Run after the build.
+ * `pnpm quickstart [PATH] [--root FOLDER] [--as ns/name]`: a model goes into a verified store and comes out again,
+ * through the daemon's socket. Without PATH a small model is made; without --root the store is thrown away at the end. Run after
+ * the build.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -15,8 +16,10 @@ const START_TIMEOUT_MS = 20_000
 const repoRoot = resolve(import.meta.dirname, '..')
 const say = (line = ''): void => console.log(line)
 const step = (line: string): void => say(`\n▸ ${line}`)
-const sized = (bytes: number): string =>
-  bytes < 1024 ? `${bytes} B` : bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
+const sized = (bytes: number): string => {
+  if (bytes < 1024) return `${bytes} B`
+  return bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
+}
 
 /** A failure with a message for people; everything else keeps its stack. */
 class QuickstartError extends Error {}
@@ -91,7 +94,8 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
   for (const warning of result?.warnings ?? []) say(`  warning: ${warning}`)
   const quants = result?.quants ?? []
   say(`  quants: ${quants.join(', ')}`)
-  if (result !== undefined && result.skipped > 0) say(`  left out, as no part of a model (README and the like): ${result.skipped}`)
+  const skipped = result?.skipped ?? 0
+  if (skipped > 0) say(`  left out, as no part of a model (README and the like): ${skipped}`)
   if (quants[0] === undefined) throw new QuickstartError('the import gave no quant')
 
   const ref = `svc:///${as}:${quants[0]}`
@@ -101,7 +105,8 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
 
   step('Opening it: every blob has a path that programs can read')
   const opened = await client.open(ref)
-  if (opened.missing !== undefined) throw new QuickstartError(`${opened.missing.length} blobs are missing after the import`)
+  const missing = opened.missing?.length ?? 0
+  if (missing > 0) throw new QuickstartError(`${missing} blobs are missing after the import`)
   for (const { name, kind, size } of opened.files) {
     if (name !== undefined) say(`  ${(kind ?? '').padEnd(20)} ${sized(size).padStart(10)}  ${name}`)
   }

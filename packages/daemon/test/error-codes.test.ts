@@ -47,10 +47,17 @@ async function model(repo: string, quants: readonly string[] = ['q8_0']): Promis
   return { api, ref: `svc:///${repo}:${quants[0]}` }
 }
 
-async function spoiled(repo: string, which: 'index' | 'manifest' | 'weights', bytes: string | undefined): Promise<{ api: TestDaemon; ref: string }> {
+interface Imported {
+  readonly api: TestDaemon
+  readonly ref: string
+}
+
+/** A model whose file of this kind has other bytes, or is gone. */
+async function spoiled(repo: string, which: 'index' | 'manifest' | 'weights', bytes?: string): Promise<Imported> {
   const { api, ref } = await model(repo)
   const { files } = (await api.open(ref)).body as { files: { path: string; kind?: string }[] }
-  const { path } = which === 'weights' ? files.find(({ kind }) => kind === 'weights.gguf')! : files[which === 'index' ? 0 : 1]!
+  const at = which === 'weights' ? files.findIndex(({ kind }) => kind === 'weights.gguf') : which === 'index' ? 0 : 1
+  const { path } = files[at]!
   // A new file in the old one's place: the stored one is read-only, and may be linked from elsewhere.
   rmSync(path)
   if (bytes !== undefined) writeFileSync(path, bytes)
@@ -70,7 +77,8 @@ async function hubFault(stage: 'tree' | 'resolve' | 'cdn', fault: FakeHubFault):
 /** A daemon whose only job hangs, while it stops. */
 async function stopping<T>(look: (api: TestDaemon, job: { id: string }) => Promise<T>): Promise<T> {
   const { hub } = await outward()
-  const api = await testDaemon({ fileConfig: { hub: { endpoint: hub.endpoint }, swarm: { enabled: false } }, parts: BUILTIN_PARTS })
+  const fileConfig = { hub: { endpoint: hub.endpoint }, swarm: { enabled: false } }
+  const api = await testDaemon({ fileConfig, parts: BUILTIN_PARTS })
   hub.setFaults(scriptedFaults([{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 10 } }]))
   try {
     const { status, body } = await api.post('/v1/import/hf', { repo: 'org/plain' })
@@ -84,7 +92,7 @@ async function stopping<T>(look: (api: TestDaemon, job: { id: string }) => Promi
   }
 }
 
-const get = async (path: string, headers?: Record<string, string>): Promise<Answer> => (await local()).get(path, headers)
+const get = async (path: string): Promise<Answer> => (await local()).get(path)
 const answered = (answer: Answer): string => answer.body.error.code
 const failed = async (api: TestDaemon, answer: Answer): Promise<string> => {
   expect(answer.status).toBe(201)
@@ -94,6 +102,8 @@ const emptyBlob = async (headers: Record<string, string>): Promise<Answer> => {
   const { api, ref } = await model(`blob/${seeds}`)
   return api.get(`/v1/blob/${(await api.open(ref)).body.manifestDigest}`, headers)
 }
+
+const LARGE = Buffer.alloc(1_100_000, ' ')
 
 const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   E_UNSUPPORTED_VERSION: async () => answered(await get('/v2/models')),
@@ -105,7 +115,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     return envelopeOf(await rawExchange(socketPath, 'GET /v1/jobs HTTP/1.1\r\nHo')).code
   },
   E_PRECONDITION_FAILED: async () => answered(await emptyBlob({ 'If-Match': `"sha256:${ZEROS}"` })),
-  E_TOO_LARGE: async () => answered(await (await local()).call('POST', '/v1/ensure', { raw: Buffer.alloc(1_100_000, 32) })),
+  E_TOO_LARGE: async () => answered(await (await local()).call('POST', '/v1/ensure', { raw: LARGE })),
   E_HEADERS_TOO_LARGE: async () => {
     const head = `GET /v1/jobs HTTP/1.1\r\nHost: x\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`
     return envelopeOf(await rawExchange((await local()).socketPath, head)).code
@@ -126,7 +136,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     return answered(await api.resolve(`${ref}@sha256:${ZEROS}`))
   },
   E_NO_INDEX: async () => {
-    const { api, ref } = await spoiled('no/index', 'index', undefined)
+    const { api, ref } = await spoiled('no/index', 'index')
     return answered(await api.resolve(ref))
   },
   E_INVALID_INDEX: async () => {
@@ -147,10 +157,13 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   },
   E_SOURCE_FORBIDDEN: async () => answered(await (await outward()).api.post('/v1/import/hf', { repo: 'org/gated' })),
   E_SOURCE_UNAVAILABLE: async () => {
-    const { api, ref } = await spoiled('lost/weights', 'weights', undefined)
+    const { api, ref } = await spoiled('lost/weights', 'weights')
     return failed(api, await api.post('/v1/ensure', { ref }))
   },
-  E_RATE_LIMITED: async () => answered(await hubFault('tree', { kind: 'status', status: 429, headers: { 'retry-after': '400' } })),
+  E_RATE_LIMITED: async () => {
+    const headers = { 'retry-after': '400' }
+    return answered(await hubFault('tree', { kind: 'status', status: 429, headers }))
+  },
   E_NOT_IMPORTABLE: async () => {
     const api = await local()
     const folder = writeFiles(join(api.folder, 'no-weights'), { 'tokenizer.json': '{}' })
@@ -177,7 +190,9 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     const sizeBytes = 2 ** 46
     const inflated = (entries: FakeTreeEntry[]): unknown =>
       entries.map(entry =>
-        entry.lfs === undefined ? entry : { ...entry, size: sizeBytes, lfs: { ...(entry.lfs as object), size: sizeBytes } }
+        entry.lfs === undefined
+          ? entry
+          : { ...entry, size: sizeBytes, lfs: { ...(entry.lfs as object), size: sizeBytes } }
       )
     return failed(api, await hubFault('tree', { kind: 'tree', edit: inflated }))
   },
