@@ -115,15 +115,24 @@ async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promis
 }
 
 async function verifyAll({ store, documents, repos, artifacts }: VerifyParts, { signal, update }: JobContext): Promise<JobOutcome> {
-  const report = await store.scrub({
-    signal,
-    onProgress: ({ blobs, bytes, blobsTotal, bytesTotal }) =>
-      update({ filesDone: blobs, filesTotal: blobsTotal, bytesDone: bytes, bytesTotal })
-  })
-  update({ filesDone: report.checked, filesTotal: report.checked })
   const stateErrors: string[] = []
+  let mismatchedBlobs: readonly Sha256Digest[]
+  try {
+    const report = await store.scrub({
+      signal,
+      onProgress: ({ blobs, bytes, blobsTotal, bytesTotal }) =>
+        update({ filesDone: blobs, filesTotal: blobsTotal, bytesDone: bytes, bytesTotal })
+    })
+    update({ filesDone: report.checked, filesTotal: report.checked })
+    mismatchedBlobs = report.mismatched
+  } catch (error) {
+    // the disk refused some: what was found besides is not to be lost
+    if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
+    mismatchedBlobs = error.details.mismatched ?? []
+    for (const digest of error.details.unreadable) stateErrors.push(`${digest} cannot be read: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+  }
   const missing = new Set<Sha256Digest>()
-  const mismatched = new Set(report.mismatched)
+  const mismatched = new Set(mismatchedBlobs)
   const note = (error: CorruptStateError): void => void stateErrors.push(error.message)
   const need = async (digest: Sha256Digest): Promise<boolean> => {
     if ((await store.stat(digest)) !== undefined) return true
@@ -158,6 +167,8 @@ async function verifyAll({ store, documents, repos, artifacts }: VerifyParts, { 
   }
   for await (const artifact of artifacts.list(note)) {
     signal.throwIfAborted()
+    // a pinned import that is not complete: what it lacks was never there
+    if (artifact.source.kind === 'bt' && artifact.record === undefined) continue
     await needManifest(`state/artifacts of ${artifact.manifestDigest}`, artifact.manifestDigest)
     if (artifact.record !== undefined) await need(artifact.record)
   }
