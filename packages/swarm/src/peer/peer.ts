@@ -1,3 +1,6 @@
+// One file because a connection is one state machine: what each message may do depends on all of its states (choking,
+// interest, fast set, requests both ways).
+
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
 import { replyLength } from '../hash-request.ts'

@@ -1,3 +1,6 @@
+// One file because it is the public handle of a torrent and the one place where its parts are wired: most methods pass a
+// call on to the part that holds the state (peers, metadata, transfer, choking, discoveries).
+
 import { EventEmitter, on } from 'node:events'
 import { PeerExchange } from '../discovery/pex.ts'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
@@ -26,8 +29,6 @@ import { Choking } from './choking.ts'
 import { MetadataFetch } from './metadata-fetch.ts'
 import { peerLabel, PeerSet, type ConnectionLimits } from './peer-set.ts'
 import { Transfer, type EngineParts } from './transfer.ts'
-
-// Longer than the usual file: this is the public handle, most of its lines pass a call on to the part that does the work.
 
 export type TorrentState = 'metadata' | 'checking' | 'fetching' | 'seeding' | 'failed' | 'closed'
 

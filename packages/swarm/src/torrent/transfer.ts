@@ -1,3 +1,6 @@
+// One file because the decision which block to ask of whom looks at all parts of a running transfer at once (picker,
+// buffers, hashes, sources); the state itself lives in those parts.
+
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
 import { PieceHashes } from '../download/piece-hashes.ts'
