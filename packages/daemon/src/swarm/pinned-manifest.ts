@@ -68,6 +68,8 @@ export class WebseedDocuments {
       bodyTimeout: TIMEOUT_MS,
       headers: { 'accept-encoding': 'identity' }
     })
+    // Destroyed before its end, it emits an error, which nobody else would hear when an answer is refused by its head.
+    body.on('error', () => undefined)
     try {
       if (statusCode !== 200) throw new Error(`answered ${statusCode}`)
       if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
