@@ -47,12 +47,14 @@ export class LeafLayers {
     return layers
   }
 
-  /** Keeps a leaf layer that an ingest made, and gives the tree's root. */
+  /** Keeps a leaf layer that an ingest made, which is given away, and gives the tree's root. */
   async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
     if (sizeBytes <= UNCACHED_BYTES) return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
     await this.#write(digest, leaves)
-    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes })
+    const { buffer } = leaves
+    const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
+    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes }, whole)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
   }
 

@@ -36,15 +36,15 @@ export class Offload {
   #next = 0
   readonly #waiting = new Map<number, Waiting>()
 
-  /** @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
-  run<K extends OffloadTask['kind']>(task: Extract<OffloadTask, { kind: K }>): Promise<OffloadResults[K]> {
+  /** `transfer` gives buffers away instead of copying them. @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
+  run<K extends OffloadTask['kind']>(task: Extract<OffloadTask, { kind: K }>, transfer: readonly ArrayBuffer[] = []): Promise<OffloadResults[K]> {
     if (this.#closed) return Promise.reject(new Error('the offload thread is closed'))
     const worker = (this.#worker ??= this.#start())
     const id = this.#next++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve: resolve as (result: never) => void, reject })
       worker.ref()
-      worker.postMessage({ id, task })
+      worker.postMessage({ id, task }, transfer)
     })
   }
 
