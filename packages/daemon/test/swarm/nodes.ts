@@ -4,12 +4,15 @@ import { type Client, ClientError, createClient } from '@svc/client'
 import type { ImportBtBody, Job, ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { FileConfig } from '../../src/config/keys.ts'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '../../src/index.ts'
 import { SwarmClient } from '../../src/swarm/part.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
+
+// several daemons per test, each with threads of its own: on a busy machine their start alone takes a while
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 export const MIB = 1 << 20
 

@@ -197,6 +197,12 @@ export class HashFetch {
     // Everybody refused: perhaps they have the hashes by now.
     for (const job of this.#jobs.values()) if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
     this.pump(peers)
+    // Nobody is left to ask, e.g. among webseeds alone: the piece must not wait for the deadline.
+    for (const job of this.#leafJobs) {
+      if (job.peer !== undefined) continue
+      this.#leafJobs.delete(job)
+      job.resolve(undefined)
+    }
   }
 
   close(): void {
