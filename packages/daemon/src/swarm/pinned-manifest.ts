@@ -70,8 +70,6 @@ export class WebseedDocuments {
     })
     // Destroyed before its end, it emits an error, which nobody else would hear when an answer is refused by its head.
     body.on('error', () => undefined)
-    // given up in the middle, it ends with an error that nobody waits for
-    body.on('error', () => undefined)
     try {
       if (statusCode !== 200) throw new Error(`answered ${statusCode}`)
       if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
