@@ -106,7 +106,7 @@ class BtImport {
     await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
-    this.#job.update({ filesDone: files, filesTotal: files })
+    this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
     return { manifest: pin, result: { manifests: [pin], infohash: infohashText, skipped: 0, ...(all.length > 0 && { warnings: all }) } }
   }
 
