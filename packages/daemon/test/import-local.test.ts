@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync, appendFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync, appendFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseIndex, parseManifest, parseRecord } from '@svc/manifest'
@@ -283,16 +283,8 @@ describe('files that change between listing and reading', () => {
   })
 })
 
-describe('files that cannot be read', () => {
-  // root reads everything
-  it.skipIf(process.geteuid?.() === 0)('fail the import as E_INTERNAL', async () => {
-    const api = await shared()
-    const folder = writeFiles(temporaryFolder(), { 'm-q4_0.gguf': gguf(10), 'config.json': '{}' })
-    chmodSync(join(folder, 'config.json'), 0)
-    expect((await api.import([folder], 'cannot/read')).error!.error.code).toBe('E_INTERNAL')
-  })
-
-  it('a config.json that is no text is kept out with a warning', async () => {
+describe('a config.json that is no text', () => {
+  it('is kept out with a warning', async () => {
     const api = await shared()
     const job = await api.import([writeFiles(temporaryFolder(), { 'm.safetensors': safetensors(8), 'config.json': Buffer.from([0xff, 0xfe]) })], 'bad/config')
     expect([job.state, job.result!.warnings!.length]).toEqual(['done', 1])

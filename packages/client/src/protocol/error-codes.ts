@@ -54,7 +54,7 @@ export const ERROR_CODES = {
     status: 502,
     description: 'No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than the pin.'
   },
-  E_RATE_LIMITED: { status: 502, description: 'The hub limits the rate, also after the polite wait.' },
+  E_RATE_LIMITED: { status: 502, description: 'The hub limits the rate, also after the polite wait. With 503: more jobs are open than the daemon takes.' },
   E_NOT_IMPORTABLE: {
     status: 'job',
     description: 'No recognized weights, a listing that is refused, or fetched bytes that fail verification or the pin.'

@@ -13,13 +13,19 @@ const POOLED_BUFFERS = 16
  */
 export class BufferPool {
   readonly #idle: Buffer[] = []
+  readonly #chunkBytes: number
+
+  /** Smaller chunks where strangers decide how many responses there are. */
+  constructor(chunkBytes = CHUNK_BYTES) {
+    this.#chunkBytes = chunkBytes
+  }
 
   take(): Buffer {
-    return this.#idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
+    return this.#idle.pop() ?? Buffer.allocUnsafeSlow(this.#chunkBytes)
   }
 
   give(buffer: Buffer): void {
-    if (this.#idle.length < POOLED_BUFFERS && buffer.length === CHUNK_BYTES) this.#idle.push(buffer)
+    if (this.#idle.length < POOLED_BUFFERS && buffer.length === this.#chunkBytes) this.#idle.push(buffer)
   }
 }
 

@@ -13,6 +13,8 @@ export interface FetchRequest {
   readonly hints: SwarmHints
   /** Give to others meanwhile what is verified. */
   readonly upload: boolean
+  /** See {@link JoinOptions.quiet}. */
+  readonly quiet?: boolean
 }
 
 export interface FetchProgress {
@@ -56,6 +58,7 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
     layers,
     hints,
     upload,
+    ...(request.quiet && { quiet: true }),
     seedOnly: false,
     onBlob: digest => blobs.add(digest),
     onWrong: path =>

@@ -35,6 +35,8 @@ export interface JoinOptions {
   readonly seedOnly: boolean
   /** Bytes are given to others as well. */
   readonly upload: boolean
+  /** Access was needed to get it: only the hinted peers and web seeds are asked, nobody else hears of it (decisions §7). */
+  readonly quiet?: boolean
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
   readonly onWrong?: (path: string) => void
   readonly onWarning?: (warning: TorrentWarning) => void
@@ -80,7 +82,8 @@ export class ArtifactSwarm {
       info: torrent,
       ...(options.layers && { pieceLayers: options.layers }),
       storage,
-      trackers: [...new Set([...options.hints.trackers, ...trackers])],
+      trackers: options.quiet ? [] : [...new Set([...options.hints.trackers, ...trackers])],
+      ...(options.quiet && { dht: false, pex: false }),
       webseeds: options.seedOnly ? [] : options.hints.webseeds,
       peers: options.hints.peers,
       seedOnly: options.seedOnly,
@@ -89,7 +92,8 @@ export class ArtifactSwarm {
     const entry: Entry = { torrent, handle, seeding: options.seedOnly && options.upload, over }
     this.#entries.set(torrent.manifestDigest, entry)
     handle.on('warning', warning => {
-      log.info({ torrent: torrent.name, ...warning }, 'swarm')
+      // anybody who knows an infohash can break the protocol as often as they like: only proven lies are worth a line
+      log[warning.lied || warning.kind === 'storage' ? 'info' : 'debug']({ torrent: torrent.name, ...warning }, 'swarm')
       options.onWarning?.(warning)
     })
     handle.once('failed', error => {

@@ -183,8 +183,9 @@ export class SwarmClient implements SwarmPart {
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
       (await new WebseedDocuments(this.#agent, hints.webseeds, message => this.#context.log.info({ torrent: torrent.name, message }, 'swarm')).pieceLayers(torrent, signal))
     const upload = this.#mayUpload(artifact)
+    const quiet = artifact?.restricted === true && !this.#context.config.swarm.seedRestricted
     await this.#fetch(
-      { torrent, layers, hints, upload },
+      { torrent, layers, hints, upload, quiet },
       {
         signal,
         onProgress: ({ blobsDone, bytesDone }) => onProgress({ filesDone: Math.min(blobsDone, missing.length), bytesDone })
@@ -200,7 +201,7 @@ export class SwarmClient implements SwarmPart {
   /** One fetch of an artifact at a time: whoever comes second finds most of it, or all, in the store. */
   #fetch(request: FetchRequest, { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>): Promise<readonly string[]> {
     const { swarm } = this.#context.config
-    const canBeTold = swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0
+    const canBeTold = !request.quiet && (swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0)
     return this.#turns.run(request.torrent.manifestDigest, signal, async () => {
       if (await this.#isWhole(request.torrent)) return []
       return fetchArtifact(this.#artifacts, request, {

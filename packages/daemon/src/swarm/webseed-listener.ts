@@ -24,6 +24,8 @@ const HARDENING: OutgoingHttpHeaders = {
   'Cross-Origin-Resource-Policy': 'same-origin'
 }
 const MAX_PATH_CHARACTERS = 8_192
+/** Two of these for each of at most 512 connections of strangers. */
+const WEBSEED_CHUNK_BYTES = 256 << 10
 
 /**
  * The plain-HTTP webseed of the node (API §1.1, decisions §7): `/<torrent name>/<path>` (BEP 19),
@@ -34,7 +36,7 @@ export class WebseedListener {
   readonly #server: Server
   readonly #store: BlobStore
   readonly #log: Log
-  readonly #pool = new BufferPool()
+  readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
   readonly #byName = new Map<string, ServedArtifact>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   readonly #configuredHost: string

@@ -24,7 +24,7 @@ import {
   formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES, parseMetadataMessage, type ExtensionName
 } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
-import type { BlockRef, HashRange } from '../wire/messages.ts'
+import { type BlockRef, formatHashRange, type HashRange, MESSAGE } from '../wire/messages.ts'
 import { Choking } from './choking.ts'
 import { MetadataFetch } from './metadata-fetch.ts'
 import { peerLabel, PeerSet, type ConnectionLimits } from './peer-set.ts'
@@ -48,8 +48,10 @@ export interface TorrentOptions {
   readonly peers?: readonly (string | PeerAddress)[]
   /** True: nothing is ever requested; what the storage lacks is not offered. */
   readonly seedOnly?: boolean
-  /** False: nothing is uploaded. Default true. */
+  /** False: nothing is given away: no bytes, no metadata, no hashes. Default true. */
   readonly upload?: boolean
+  /** False: no addresses are exchanged with peers. Default: as the engine. */
+  readonly pex?: boolean
   /** Bytes per second; 0: unlimited. */
   readonly uploadLimit?: number
   /** False: not announced to the DHT. Default: as the engine. */
@@ -508,7 +510,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
   }
 
   get pexEnabled(): boolean {
-    return this.#env.pex && this.#info?.private !== true
+    return this.#env.pex && this.#options.pex !== false && this.#info?.private !== true
   }
 
   get clientName(): string {
@@ -561,7 +563,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     const message = parseMetadataMessage(payload)
     if (message === undefined) return
     if (message.kind !== 'request') return this.#metadata.message(peer, message)
-    const info = this.#info?.infoBytes
+    const info = this.#options.upload === false ? undefined : this.#info?.infoBytes
     const flooded = peer.transport.bufferedBytes > 1_048_576
     if (info === undefined || flooded || message.piece * METADATA_PIECE_BYTES >= info.length) {
       peer.sendExtension('ut_metadata', formatMetadataReject(message.piece))
@@ -574,7 +576,8 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   peerHashRequest(peer: Peer, range: HashRange): void {
     if (this.#transfer === undefined) throw protocolError('hashes', 'a hash request before there is metadata')
-    this.#transfer.peerHashRequest(peer, range)
+    if (this.#options.upload === false) peer.send(formatHashRange(MESSAGE.hashReject, range))
+    else this.#transfer.peerHashRequest(peer, range)
   }
 
   peerHashes(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
