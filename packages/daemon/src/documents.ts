@@ -3,10 +3,8 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import { parseIndex, parseManifest, type Manifest, type ModelIndex } from '@svc/manifest'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from './errors.ts'
+import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { sameStamp, stampOf, type FileStamp } from './state/stamp.ts'
-
-/** Documents are at most this large (decisions §4). */
-export const MAX_DOCUMENT_BYTES = 4 << 20
 
 /** Why a document could not be used. */
 export type DocumentProblem = 'absent' | 'invalid'
@@ -91,14 +89,8 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) {
       throw new DocumentError('invalid', digest, `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is no document`)
     }
-    const bytes = new Uint8Array(reader.sizeBytes)
-    let filled = 0
-    while (filled < bytes.length) {
-      const count = await reader.read(bytes.subarray(filled), filled)
-      if (count === 0) break
-      filled += count
-    }
-    const actual = digestFromBytes(createHash('sha256').update(bytes.subarray(0, filled)).digest())
+    const bytes = await readWhole(reader)
+    const actual = digestFromBytes(createHash('sha256').update(bytes).digest())
     if (actual !== digest) throw new DocumentError('invalid', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
     return bytes
   } finally {

@@ -2,8 +2,9 @@ import type { Job } from '@svc/client/protocol'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { parseManifest } from '@svc/manifest'
 import { digestFromHex, tryParseDigest, type Sha256Digest } from '@svc/ref'
-import { MAX_DOCUMENT_BYTES, type Documents } from './documents.ts'
+import { type Documents } from './documents.ts'
 import { DaemonError } from './errors.ts'
+import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { envelope } from './http/envelope.ts'
 import type { JobContext, JobOutcome, JobRegistry } from './jobs/registry.ts'
 import { digestsOf } from './open.ts'
@@ -97,15 +98,8 @@ async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promis
   }
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
-    const bytes = new Uint8Array(reader.sizeBytes)
-    let filled = 0
-    while (filled < bytes.length) {
-      const count = await reader.read(bytes.subarray(filled), filled)
-      if (count === 0) return undefined
-      filled += count
-    }
     // a blob that is no manifest is verified by itself, and one whose bytes went bad is about to be found out
-    return parseManifest(bytes).files
+    return parseManifest(await readWhole(reader)).files
   } catch (error) {
     if (error instanceof CasError) throw error
     return undefined

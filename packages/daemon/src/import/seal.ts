@@ -19,6 +19,7 @@ import { leafLayer } from '@svc/swarm/merkle'
 import { toHex } from '@svc/swarm/metainfo'
 import { DaemonError } from '../errors.ts'
 import type { BlobTree, LeafLayers } from '../leaf-layers.ts'
+import { oneChunk } from '../small-blob.ts'
 import type { Ingested } from './ingest.ts'
 
 /** One sealed artifact; all its documents are in the store. */
@@ -73,7 +74,7 @@ async function sealArtifact(
   const torrent = torrentOf(manifest)
   const layers = await pieceLayers(torrent, manifest.digest, leafLayers, signal)
   const pieceLayersBytes = pieceLayersOf(torrent, layers)
-  const { digest: pieceLayersDigest } = await store.ingest(one(pieceLayersBytes), { sizeBytes: pieceLayersBytes.length, signal })
+  const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), { sizeBytes: pieceLayersBytes.length, signal })
   const record = sealRecord({ manifest, pieceLayersDigest })
   await writeDocument(store, manifest, signal)
   await writeDocument(store, record, signal)
@@ -112,11 +113,7 @@ const blobFields = ({ digest, sizeBytes, merkleRoot }: BlobTree): Pick<ManifestF
   ...(merkleRoot !== undefined && { bt: { merkleRoot } })
 })
 
-async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}
-
 /** Writes a sealed document as a blob. */
 export async function writeDocument(store: DiskBlobStore, { bytes, digest }: Sealed<unknown>, signal?: AbortSignal): Promise<void> {
-  await store.ingest(one(bytes), { digest, sizeBytes: bytes.length, ...(signal !== undefined && { signal }) })
+  await store.ingest(oneChunk(bytes), { digest, sizeBytes: bytes.length, ...(signal !== undefined && { signal }) })
 }

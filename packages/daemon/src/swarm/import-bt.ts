@@ -11,7 +11,7 @@ import type { JobContext, JobOutcome } from '../jobs/registry.ts'
 import type { DaemonContext } from '../parts.ts'
 import type { ArtifactState } from '../state/artifacts.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from './addresses.ts'
-import { readSmallBlob } from '../small-blob.ts'
+import { oneChunk, readSmallBlob } from '../small-blob.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
@@ -145,7 +145,7 @@ class BtImport {
       if (!all.has(root)) all.set(root, await leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, this.#job.signal))
     }
     const bytes = pieceLayersOf(torrent, all)
-    const { digest: pieceLayersDigest } = await store.ingest(once(bytes), { sizeBytes: bytes.length, signal: this.#job.signal })
+    const { digest: pieceLayersDigest } = await store.ingest(oneChunk(bytes), { sizeBytes: bytes.length, signal: this.#job.signal })
     const record = sealRecord({ manifest: torrent.manifest, pieceLayersDigest })
     await writeDocument(store, record, this.#job.signal)
     await artifacts.record({ manifestDigest: pin, record: record.digest, source: { kind: 'bt' }, restricted: false, hints })
@@ -158,7 +158,3 @@ class BtImport {
 }
 
 const sizeOf = (files: readonly { readonly size: number }[]): number => files.reduce((sum, { size }) => sum + size, 0)
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}

@@ -3,7 +3,7 @@ import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { parsePieceLayers, type PieceLayers, toHex } from '@svc/swarm/metainfo'
 import { type Dispatcher, request } from 'undici'
-import { MAX_DOCUMENT_BYTES } from '../documents.ts'
+import { MAX_DOCUMENT_BYTES } from '../small-blob.ts'
 
 const TIMEOUT_MS = 30_000
 /** A body may not drip longer than this, however small it is. */

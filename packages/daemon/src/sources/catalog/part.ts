@@ -7,6 +7,7 @@ import { DaemonError } from '../../errors.ts'
 import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
 import type { CatalogPart, DaemonContext } from '../../parts.ts'
 import { checkedHints, isPeerAddress } from '../../swarm/addresses.ts'
+import { oneChunk } from '../../small-blob.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
@@ -171,7 +172,7 @@ export class Catalog implements CatalogPart {
   async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<ForeignSeed | undefined> {
     if (layout === undefined) return undefined
     const { info } = layout
-    const { digest } = await this.#context.store.ingest(once(info), { sizeBytes: info.length })
+    const { digest } = await this.#context.store.ingest(oneChunk(info), { sizeBytes: info.length })
     let at = 0
     return {
       infohash: entry.infohash,
@@ -229,10 +230,6 @@ export class Catalog implements CatalogPart {
 }
 
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}
 
 /** What the model is stored under: `as`, else the listed name in lower case. */
 function targetOf({ repo, as }: ImportCatalogBody): RepoId {
