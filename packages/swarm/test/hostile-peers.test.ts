@@ -247,6 +247,15 @@ describe('peers that abuse a seed', () => {
     peer.socket.destroy()
   })
 
+  test('a torrent that discloses nothing rejects good hash requests too', async () => {
+    const { swarm } = await engines.seed(fixture, {}, { disclose: false })
+    const peer = await dialRaw(swarm.port!, fixture, { greet: () => undefined })
+    const good = { root: fixture.info.files[0]!.piecesRoot!, baseLayer: 2, index: 0, length: 16, proofLayers: 0 }
+    peer.send(formatHashRange(MESSAGE.hashRequest, good))
+    expect(parseHashRange(await peer.next(MESSAGE.hashReject))).toEqual(good)
+    peer.socket.destroy()
+  })
+
   test('a flood of requests while choked ends the connection', async () => {
     const { swarm } = await engines.seed(fixture, {}, { upload: false })
     const peer = await dialRaw(swarm.port!, fixture, { greet: () => undefined })

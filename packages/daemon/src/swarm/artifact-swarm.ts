@@ -83,7 +83,7 @@ export class ArtifactSwarm {
       ...(options.layers && { pieceLayers: options.layers }),
       storage,
       trackers: options.quiet ? [] : [...new Set([...options.hints.trackers, ...trackers])],
-      ...(options.quiet && { dht: false, pex: false }),
+      ...(options.quiet && { dht: false, pex: false, disclose: false }),
       webseeds: options.seedOnly ? [] : options.hints.webseeds,
       peers: options.hints.peers,
       seedOnly: options.seedOnly,

@@ -48,8 +48,10 @@ export interface TorrentOptions {
   readonly peers?: readonly (string | PeerAddress)[]
   /** True: nothing is ever requested; what the storage lacks is not offered. */
   readonly seedOnly?: boolean
-  /** False: nothing is given away: no bytes, no metadata, no hashes. Default true. */
+  /** False: no bytes are uploaded. Default true. */
   readonly upload?: boolean
+  /** False: peers get neither metadata nor hashes, which tell names and sizes of the files. Default true. */
+  readonly disclose?: boolean
   /** False: no addresses are exchanged with peers. Default: as the engine. */
   readonly pex?: boolean
   /** Bytes per second; 0: unlimited. */
@@ -563,7 +565,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     const message = parseMetadataMessage(payload)
     if (message === undefined) return
     if (message.kind !== 'request') return this.#metadata.message(peer, message)
-    const info = this.#options.upload === false ? undefined : this.#info?.infoBytes
+    const info = this.#options.disclose === false ? undefined : this.#info?.infoBytes
     const flooded = peer.transport.bufferedBytes > 1_048_576
     if (info === undefined || flooded || message.piece * METADATA_PIECE_BYTES >= info.length) {
       peer.sendExtension('ut_metadata', formatMetadataReject(message.piece))
@@ -576,7 +578,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   peerHashRequest(peer: Peer, range: HashRange): void {
     if (this.#transfer === undefined) throw protocolError('hashes', 'a hash request before there is metadata')
-    if (this.#options.upload === false) peer.send(formatHashRange(MESSAGE.hashReject, range))
+    if (this.#options.disclose === false) peer.send(formatHashRange(MESSAGE.hashReject, range))
     else this.#transfer.peerHashRequest(peer, range)
   }
 
