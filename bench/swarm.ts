@@ -1,4 +1,5 @@
 // The engine against libtorrent on loopback, one file in /dev/shm: seed and leech are processes of their own, runs are interleaved.
+// The last line is daemon to daemon (`import/bt`): built daemons, the store included.
 // Usage: node --conditions=svc-source bench/swarm.ts [sizeMiB=1024] [runs=5] [pieceMiB=4]
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
@@ -7,6 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { DaemonPair } from './swarm/daemon-pair.ts'
 
 const sizeMiB = Number(process.argv[2] ?? 1024)
 const runs = Number(process.argv[3] ?? 5)
@@ -132,6 +134,8 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.f
 const pairs: readonly (readonly [Kind, Kind])[] = ([['lt', 'lt'], ['us', 'lt'], ['lt', 'us'], ['us', 'us']] as const)
   .filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
 const results = new Map<string, Result[]>()
+const daemons = only === undefined || only.includes('daemons') ? await DaemonPair.start(path.join(root, 'daemons'), sizeMiB * 1024 * 1024) : undefined
+const daemonSpeeds: number[] = []
 for (let run = 0; run < runs; run += 1) {
   for (const [seed, leech] of pairs) {
     const key = `${seed} → ${leech}`
@@ -139,7 +143,12 @@ for (let run = 0; run < runs; run += 1) {
     console.error(`${run + 1}/${runs} ${key}: ${result.megabytesPerSecond.toFixed(0)} MB/s, CPU s/GB ${result.seedCpu.toFixed(2)} + ${result.leechCpu.toFixed(2)}`)
     results.set(key, [...(results.get(key) ?? []), result])
   }
+  if (daemons === undefined) continue
+  const speed = await daemons.measure()
+  console.error(`${run + 1}/${runs} daemon → daemon: ${speed.toFixed(0)} MB/s`)
+  daemonSpeeds.push(speed)
 }
+await daemons?.stop()
 // On a busy machine medians measure the neighbours: the best run of each kind is printed beside them.
 console.log('| pair | MB/s | ratio | best MB/s | ratio | seed CPU s/GB (best) | leech CPU s/GB (best) | seed RSS MB | leech RSS MB |\n|---|---|---|---|---|---|---|---|---|')
 const base = results.get('lt → lt')
@@ -153,4 +162,9 @@ for (const [key, list] of results) {
   console.log(`| ${key} | ${typical.toFixed(0)} | ${ratio(typical, base && median(speeds(base)))} | ${best.toFixed(0)} | ` +
     `${ratio(best, base && Math.max(...speeds(base)))} | ${of((r) => r.seedCpu).toFixed(2)} (${least((r) => r.seedCpu).toFixed(2)}) | ` +
     `${of((r) => r.leechCpu).toFixed(2)} (${least((r) => r.leechCpu).toFixed(2)}) | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`)
+}
+if (daemonSpeeds.length > 0) {
+  const unit = (pick: (values: number[]) => number, value: number): string => (base === undefined ? '' : (value / pick([...speeds(base)])).toFixed(2))
+  const [typical, best] = [median([...daemonSpeeds]), Math.max(...daemonSpeeds)]
+  console.log(`| daemon → daemon | ${typical.toFixed(0)} | ${unit(median, typical)} | ${best.toFixed(0)} | ${unit((values) => Math.max(...values), best)} | | | | |`)
 }

@@ -3,6 +3,7 @@ import type { HeldBack, SwarmStatus } from '@svc/client/protocol'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from '../config/config.ts'
+import { forEachLimited } from '../import/limited.ts'
 import type { Log } from '../log.ts'
 import type { Artifacts, ArtifactState } from '../state/artifacts.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
@@ -13,6 +14,8 @@ const START_LIMIT_MS = 10_000
 const LOG_EVERY_MS = 5_000
 /** Blobs verified at once: the store spreads them over its hashing threads. */
 const PARALLEL_BLOBS = 4
+/** Joining waits for many small reads. */
+const PARALLEL_JOINS = 16
 
 export interface SeedingParts {
   readonly store: DiskBlobStore
@@ -121,17 +124,18 @@ export class Seeding {
 
   async #joinAll(): Promise<void> {
     const { artifacts, config, log } = this.#parts
+    const states: ArtifactState[] = []
+    for await (const state of artifacts.list(error => log.error({ err: error }, 'a corrupt artifact state is left alone'))) states.push(state)
     const candidates: Candidate[] = []
-    for await (const state of artifacts.list(error => log.error({ err: error }, 'a corrupt artifact state is left alone'))) {
-      this.#stop.signal.throwIfAborted()
+    await forEachLimited(states, PARALLEL_JOINS, this.#stop.signal, async state => {
       try {
         const candidate = await this.#candidate(state)
         if (candidate) candidates.push(candidate)
       } catch (error) {
         log.error({ err: error, manifest: state.manifestDigest }, 'an artifact cannot be seeded')
       }
-    }
-    if (config.noSeedVerify) for (const candidate of candidates) await this.#join(candidate)
+    })
+    if (config.noSeedVerify) await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, candidate => this.#join(candidate))
     else await this.#verifyAndJoin(candidates)
     const seeding = [...this.#parts.swarm.joined.values()].filter(each => each.seeding).length
     log.info({ seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' }, 'seeding')

@@ -1,0 +1,77 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type BenchDaemon, DaemonLauncher } from '../harness/daemon.ts'
+import { writeSafetensors } from '../harness/model-files.ts'
+
+const CONFIG = '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\nseed_on_import = true\n'
+const WARM_UP_BYTES = 12 << 20
+
+interface Share {
+  readonly announced: boolean
+  readonly magnet: string
+  readonly manifestDigest: string
+}
+
+/**
+ * Two built daemons on loopback: one holds a model, the other imports it by its pin, with the whole way of a byte: peer protocol and
+ * webseed, merkle and flat check, the store, synced. Each measurement starts a fresh leech, warmed up by one small import.
+ */
+export class DaemonPair {
+  readonly #root: string
+  readonly #launcher: DaemonLauncher
+  readonly #sizeBytes: number
+  readonly #seed: BenchDaemon
+  readonly #share: Share
+  readonly #warmUp: string
+
+  private constructor(root: string, launcher: DaemonLauncher, sizeBytes: number, seed: BenchDaemon, share: Share, warmUp: string) {
+    this.#root = root
+    this.#launcher = launcher
+    this.#sizeBytes = sizeBytes
+    this.#seed = seed
+    this.#share = share
+    this.#warmUp = warmUp
+  }
+
+  static async start(root: string, sizeBytes: number): Promise<DaemonPair> {
+    const folder = (name: string): string => {
+      const path = join(root, name)
+      mkdirSync(path, { mode: 0o700, recursive: true })
+      return path
+    }
+    const model = folder('model')
+    const warmUp = folder('warm-up')
+    writeSafetensors(model, 'model.safetensors', sizeBytes)
+    writeSafetensors(warmUp, 'model.safetensors', WARM_UP_BYTES)
+    const launcher = new DaemonLauncher({ source: false })
+    const seed = await launcher.start({ root: folder('seed'), config: CONFIG })
+    await seed.api.job('/v1/import/local', { paths: [model], as: 'bench/model' })
+    const ref = encodeURIComponent('svc:///bench/model:bf16')
+    for (;;) {
+      const share = (await seed.api.get(`/v1/share?ref=${ref}`)) as Share
+      if (share.announced) return new DaemonPair(root, launcher, sizeBytes, seed, share, warmUp)
+      await delay(50)
+    }
+  }
+
+  /** MB/s from the request to the durable end of the job. */
+  async measure(): Promise<number> {
+    const root = join(this.#root, 'leech')
+    mkdirSync(root, { mode: 0o700 })
+    const leech = await this.#launcher.start({ root, config: CONFIG })
+    try {
+      await leech.api.job('/v1/import/local', { paths: [this.#warmUp], as: 'bench/warm' })
+      const { magnet, manifestDigest } = this.#share
+      const { seconds } = await leech.api.job('/v1/import/bt', { magnet, manifestDigest })
+      return this.#sizeBytes / 1e6 / seconds
+    } finally {
+      await leech.stop()
+      rmSync(root, { recursive: true, force: true })
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#seed.stop()
+  }
+}
