@@ -11,6 +11,8 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'vectors/**/*.test.ts', 'test/**/*.test.ts'],
+    // Real programs over real sockets on a shared machine: CI tries a failed test once more, and names it as flaky.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
     // Threads and processes that tests start strip and compile the sources each time otherwise: five times the CPU.
