@@ -53,6 +53,8 @@ export interface Swarm {
   /** The DHT's UDP port, where there is one. */
   readonly dhtPort: number | undefined
   readonly torrents: readonly Torrent[]
+  /** The engine's upload limit, for whoever sends beside it (a webseed) to share; undefined when unlimited. */
+  readonly uploadBudget: { waitMs(nowMs: number): number; spend(bytes: number): void } | undefined
   /**
    * Joins a swarm. A torrent that is here already is refused.
    * @throws SwarmError `E_OPTION`, `E_METAINFO`, `E_MAGNET`, `E_CLOSED`.
@@ -122,6 +124,10 @@ class Engine implements Swarm {
 
   get dhtPort(): number | undefined {
     return this.#dht?.port
+  }
+
+  get uploadBudget(): TokenBucket | undefined {
+    return this.#bucket.limited ? this.#bucket : undefined
   }
 
   get torrents(): readonly Torrent[] {

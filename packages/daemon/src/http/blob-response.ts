@@ -32,7 +32,19 @@ export class BufferPool {
 /** A reader must take a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
 export const SLOW_READER_TIMEOUT_MS = 120_000
 
+/** Bytes that may go out over time, shared with others that send (a token bucket). */
+export interface SendBudget {
+  /** Milliseconds until something may be sent; 0: now. */
+  waitMs(nowMs: number): number
+  spend(bytes: number): void
+}
+
+/** What goes out at once under a budget. */
+const BUDGET_CHUNK_BYTES = 64 << 10
+
 export interface BlobResponseOptions {
+  /** Absent: as fast as the reader takes it. */
+  readonly budget?: SendBudget | undefined
   readonly pool: BufferPool
   readonly slowReaderTimeoutMs?: number
   /** Sent with every answer, e.g. the hardening headers of a listener that browsers can reach. */
@@ -109,7 +121,7 @@ function pump(
   blob: BlobReader,
   start: number,
   end: number,
-  { pool, slowReaderTimeoutMs = SLOW_READER_TIMEOUT_MS }: BlobResponseOptions
+  { pool, budget, slowReaderTimeoutMs = SLOW_READER_TIMEOUT_MS }: BlobResponseOptions
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const free: Buffer[] = []
@@ -120,12 +132,14 @@ function pump(
     let gone = false
     let settled = false
     let ended = false
+    let pause: NodeJS.Timeout | undefined
     const slow = setTimeout(() => response.destroy(), slowReaderTimeoutMs)
 
     const settle = (error?: Error): void => {
       if (settled) return
       settled = true
       clearTimeout(slow)
+      clearTimeout(pause)
       response.off('close', onClose)
       for (const buffer of free) pool.give(buffer)
       if (error !== undefined) {
@@ -159,12 +173,22 @@ function pump(
     }
 
     const next = (): void => {
-      if (settled || reading || gone) return
+      if (settled || reading || gone || pause !== undefined) return
       if (offset >= end) {
         if (writing === 0 && !ended) {
           ended = true
           response.end(() => settle())
         }
+        return
+      }
+      const waitMs = budget?.waitMs(performance.now()) ?? 0
+      if (waitMs > 0) {
+        pause = setTimeout(() => {
+          pause = undefined
+          // the reader is not to blame for this wait
+          slow.refresh()
+          next()
+        }, Math.min(waitMs, slowReaderTimeoutMs / 2))
         return
       }
       let buffer = free.pop()
@@ -174,7 +198,8 @@ function pump(
         buffer = pool.take()
       }
       reading = true
-      const length = Math.min(buffer.length, end - offset)
+      const length = Math.min(buffer.length, end - offset, budget === undefined ? buffer.length : BUDGET_CHUNK_BYTES)
+      budget?.spend(length)
       const target = buffer
       if (blob.fd !== undefined) {
         readCallback(blob.fd, target, 0, length, offset, (error, count) => onRead(target, error, count))

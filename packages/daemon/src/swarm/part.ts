@@ -69,6 +69,7 @@ export class SwarmClient implements SwarmPart {
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
         uploadLimit: swarm.uploadLimitBytesPerSecond
       })
+      webseed?.shareBudget(engine.uploadBudget)
       return new SwarmClient(context, engine, webseed, peer.host, options)
     } catch (cause) {
       await webseed?.close()

@@ -5,7 +5,7 @@ import type { ErrorCode } from '@svc/client/protocol'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/swarm/metainfo'
-import { BufferPool, sendBlob } from '../http/blob-response.ts'
+import { BufferPool, sendBlob, type SendBudget } from '../http/blob-response.ts'
 import { envelope } from '../http/envelope.ts'
 import { createHttpServer, onClientError } from '../http/server.ts'
 import type { Log } from '../log.ts'
@@ -40,6 +40,7 @@ export class WebseedListener {
   readonly #byName = new Map<string, ServedArtifact>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   readonly #configuredHost: string
+  #budget: SendBudget | undefined
 
   private constructor(store: BlobStore, log: Log, configuredHost: string) {
     this.#store = store
@@ -66,6 +67,11 @@ export class WebseedListener {
   get address(): { readonly host: string; readonly port: number } {
     const { address, port } = this.#server.address() as AddressInfo
     return { host: address, port }
+  }
+
+  /** `[swarm] upload_limit` holds over peers and this listener together (API §1.2). */
+  shareBudget(budget: SendBudget | undefined): void {
+    this.#budget = budget
   }
 
   serve(artifact: ServedArtifact): void {
@@ -131,6 +137,7 @@ export class WebseedListener {
     if (reader === undefined) return notFound()
     await sendBlob(request, response, reader, {
       pool: this.#pool,
+      budget: this.#budget,
       headers: HARDENING,
       refuse: (status, headers) =>
         status === 416

@@ -160,6 +160,22 @@ test('upload_limit holds', async () => {
   expect(job.bytesTotal! / seconds).toBeLessThan(limit * 1.15)
 })
 
+test('upload_limit holds over the webseed and the peers together', async () => {
+  const limit = 2 * MIB
+  const source = await Node.start({ swarm: { upload_limit: limit } })
+  const share = await source.publish({ 'model-q8_0.gguf': weights(8 * MIB, 11) })
+  for (const more of [{ peers: [] }, {}]) {
+    const node = await Node.start()
+    const begun = performance.now()
+    const job = await node.importBt(pinned(share, more))
+    const seconds = (performance.now() - begun) / 1000
+    expect(job).toMatchObject({ state: 'done' })
+    await node.expectWhole(share.manifestDigest)
+    // half a second's burst may have gathered before
+    expect((job.bytesTotal! - limit / 2) / seconds).toBeLessThan(limit * 1.15)
+  }
+})
+
 test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', async () => {
   const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`m-q${(i % 9) + 1}_${i}.gguf`, weights(2_000 + i, 100 + i)]))
   const folder = temporaryFolder()
