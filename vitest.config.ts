@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
 const conditions = ['svc-source']
-const report = process.env['SVC_TEST_REPORT']
+const report = process.env.SVC_TEST_REPORT
 
 export default defineConfig({
   resolve: { conditions },
@@ -12,7 +12,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts', 'vectors/**/*.test.ts', 'test/**/*.test.ts'],
     // Real programs over real sockets on a shared machine: CI tries a failed test once more, and names it as flaky.
-    retry: process.env['CI'] === undefined ? 0 : 1,
+    retry: process.env.CI === undefined ? 0 : 1,
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
     // Threads and processes that tests start strip and compile the sources each time otherwise: five times the CPU.

@@ -3,11 +3,14 @@ import base from './vitest.config.ts'
 
 // The longer tier, `pnpm test:faults`: crashes, full disks, soaks. Its files are `*.faults.ts` beside the tests; what needs
 // root or a foreign program says so and is skipped where that is absent.
-export default mergeConfig({ ...base, test: { ...base.test, include: [] } }, defineConfig({
-  test: {
-    include: ['packages/*/test/**/*.faults.ts', 'test/**/*.faults.ts'],
-    fileParallelism: false,
-    testTimeout: 30 * 60_000,
-    hookTimeout: 60_000
-  }
-}))
+export default mergeConfig(
+  { ...base, test: { ...base.test, include: [] } },
+  defineConfig({
+    test: {
+      include: ['packages/*/test/**/*.faults.ts', 'test/**/*.faults.ts'],
+      fileParallelism: false,
+      testTimeout: 30 * 60_000,
+      hookTimeout: 60_000
+    }
+  })
+)

@@ -12,14 +12,24 @@ import { Scratch } from './harness/scratch.ts'
 import { blobRow } from './rows/blob.ts'
 import { cliRow } from './rows/cli.ts'
 import { hubRow } from './rows/hub.ts'
+import { importRow } from './rows/import.ts'
 import { importManyRow } from './rows/import-many.ts'
 import { importMemoryRow } from './rows/import-memory.ts'
-import { importRow } from './rows/import.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { startRow } from './rows/start.ts'
 import { verifyRow } from './rows/verify.ts'
 
-const ROWS: readonly Row[] = [importRow, importMemoryRow, importManyRow, verifyRow, blobRow, resolveRow, startRow, cliRow, hubRow]
+const ROWS: readonly Row[] = [
+  importRow,
+  importMemoryRow,
+  importManyRow,
+  verifyRow,
+  blobRow,
+  resolveRow,
+  startRow,
+  cliRow,
+  hubRow
+]
 const SWARM = new URL('./swarm.ts', import.meta.url).pathname
 
 const HELP = `pnpm bench -- [flags] [row …]
@@ -59,11 +69,12 @@ const fail = (message: string): never => {
 
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(HELP)
-  const wanted = positionals.filter(word => word !== '--')
-  const unknown = wanted.find(name => name !== 'swarm' && !ROWS.some(row => row.name === name))
+  const wanted = positionals.filter((word) => word !== '--')
+  const unknown = wanted.find((name) => name !== 'swarm' && !ROWS.some((row) => row.name === name))
   if (unknown !== undefined) fail(`there is no row ${JSON.stringify(unknown)}`)
   const runs = values.runs === undefined ? undefined : Number(values.runs)
-  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 1 && runs <= 100)) fail('--runs takes a number from 1 to 100')
+  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 1 && runs <= 100))
+    fail('--runs takes a number from 1 to 100')
   const base: Profile = PROFILES[values.smoke ? 'smoke' : values.quick ? 'quick' : 'full']
   const profile = runs === undefined ? base : { ...base, runs, shortRuns: runs }
   const parent = values.dir ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
@@ -109,10 +120,14 @@ async function runRow(row: Row, parent: string, profile: Profile, daemons: Daemo
 async function runSwarm(): Promise<void> {
   if (!existsSync(SWARM)) throw new Error('bench/swarm.ts is not there')
   const [sizeMiB, runs] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
-  const child = spawn(process.execPath, ['--conditions=svc-source', SWARM, String(sizeMiB), values.runs ?? String(runs)], { stdio: 'inherit' })
+  const child = spawn(
+    process.execPath,
+    ['--conditions=svc-source', SWARM, String(sizeMiB), values.runs ?? String(runs)],
+    { stdio: 'inherit' }
+  )
   await new Promise<void>((done, reject) => {
     child.on('error', reject)
-    child.on('exit', code => {
+    child.on('exit', (code) => {
       if (code !== 0) process.exitCode = 1
       done()
     })

@@ -168,7 +168,10 @@ async function main(): Promise<void> {
     daemon = startDaemon(root, socketPath)
     await untilReady(client, daemon)
     say(`  listening on ${socketPath} (mode 0600: only you can open it)`)
-    const words = basename(path).toLowerCase().replace(/\.(gguf|safetensors)$/, '').replace(/[^a-z0-9._-]+/g, '-')
+    const words = basename(path)
+      .toLowerCase()
+      .replace(/\.(gguf|safetensors)$/, '')
+      .replace(/[^a-z0-9._-]+/g, '-')
     const as = values.as ?? `demo/${words.replace(/^[^a-z0-9]+/, '').slice(0, 128) || 'model'}`
     const ref = await tour(client, path, as)
     say(values.root === undefined ? thrownAway : kept(root, ref.slice('svc:///'.length)))

@@ -13,7 +13,7 @@ interface Report {
 }
 
 const MAIN = new URL('../bench/main.ts', import.meta.url).pathname
-const strict = process.env['SVC_REQUIRE_INTEROP'] === '1'
+const strict = process.env.SVC_REQUIRE_INTEROP === '1'
 
 /** Runs rows with tiny sizes on the daemon's sources: the figures mean nothing, but the rows cannot rot. */
 async function smoke(...rows: string[]): Promise<Report[]> {
@@ -36,7 +36,8 @@ async function smoke(...rows: string[]): Promise<Report[]> {
   }
 }
 
-const ratiosOf = (reports: readonly Report[]): (number | undefined)[] => reports.flatMap(({ lines }) => lines.map(({ ratio }) => ratio))
+const ratiosOf = (reports: readonly Report[]): (number | undefined)[] =>
+  reports.flatMap(({ lines }) => lines.map(({ ratio }) => ratio))
 
 describe('the benchmarks run', { timeout: 250_000 }, () => {
   test('imports, verify and start', async () => {
@@ -48,7 +49,8 @@ describe('the benchmarks run', { timeout: 250_000 }, () => {
       ['verify', undefined, 1],
       ['start', undefined, 5]
     ])
-    for (const ratio of ratiosOf(reports.filter(({ row }) => row !== 'start' && row !== 'import-memory'))) expect(ratio).toBeGreaterThan(0)
+    for (const ratio of ratiosOf(reports.filter(({ row }) => row !== 'start' && row !== 'import-memory')))
+      expect(ratio).toBeGreaterThan(0)
   })
 
   test('an import from the hub', async () => {

@@ -1,11 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 import { loadConfig } from '../packages/daemon/src/config/config.ts'
 import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
-import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -42,7 +42,9 @@ describe('docs/configuration.md', () => {
 
   test('has a row for each key of the file, and for no other', () => {
     const rows = [...page.matchAll(/^\| `\[(\w+)\]` \| `(\w+)` \|/gm)].map(([, section, key]) => `${section}.${key}`)
-    const keys = Object.entries(CONFIG_KEYS).flatMap(([section, each]) => Object.keys(each).map((key) => `${section}.${key}`))
+    const keys = Object.entries(CONFIG_KEYS).flatMap(([section, each]) =>
+      Object.keys(each).map((key) => `${section}.${key}`)
+    )
     expect(rows.sort()).toEqual(keys.sort())
   })
 
@@ -58,19 +60,21 @@ describe('docs/configuration.md', () => {
 })
 
 test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no other', () => {
-  const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| .{20,} \|$/gm)]
-    .map(([, name, rooms]) => `${name}: ${rooms}`)
+  const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| .{20,} \|$/gm)].map(
+    ([, name, rooms]) => `${name}: ${rooms}`
+  )
   const used = new Map<string, string[]>()
   for (const room of readdirSync(join(root, 'packages'))) {
     const json = JSON.parse(read(`packages/${room}/package.json`)) as { private?: boolean; dependencies?: object }
     if (json.private === true) continue
     for (const name of Object.keys(json.dependencies ?? {}).filter((each) => !each.startsWith('@svc/'))) {
-      used.set(name, [...used.get(name) ?? [], room])
+      used.set(name, [...(used.get(name) ?? []), room])
     }
   }
   const sorted = (rooms: string): string => rooms.split(', ').sort().join(', ')
-  expect(rows.map((row) => row.replace(/: (.*)/, (_, rooms: string) => `: ${sorted(rooms)}`)).sort())
-    .toEqual([...used].map(([name, rooms]) => `${name}: ${sorted(rooms.join(', '))}`).sort())
+  expect(rows.map((row) => row.replace(/: (.*)/, (_, rooms: string) => `: ${sorted(rooms)}`)).sort()).toEqual(
+    [...used].map(([name, rooms]) => `${name}: ${sorted(rooms.join(', '))}`).sort()
+  )
 })
 
 test('vectors/README.md describes every table', () => {
@@ -81,17 +85,25 @@ test('vectors/README.md describes every table', () => {
 })
 
 const pages = [
-  ...readdirSync(root), ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
-  ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`), 'vectors/README.md', '.changeset/README.md'
+  ...readdirSync(root),
+  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
+  'vectors/README.md',
+  '.changeset/README.md'
 ].filter((path) => path.endsWith('.md') && existsSync(join(root, path)))
 
 /** The anchor that common renderers give a heading. */
 const anchor = (heading: string): string =>
-  heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').trim().replace(/\s/g, '-')
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')
 
 test.each(pages)('links of %s lead somewhere', (page) => {
   const text = read(page).replace(/^```[\s\S]*?^```/gm, '')
-  const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] as string)
+  const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => match[1] as string)
     .filter((link) => !/^(?:https?|mailto):/.test(link))
     .filter((link) => {
       const [path = '', fragment] = link.split('#')

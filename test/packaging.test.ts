@@ -1,6 +1,6 @@
 // Packs every publishable package as a release would and looks at the tarballs; needs `dist`, so `pnpm build` comes first.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,20 +37,24 @@ function readPackageJson(folder: string): PackageJson {
 }
 
 /** The pnpm that runs this test, else the one that npx has. */
-const pnpm = process.env['npm_execpath']?.includes('pnpm') === true
-  ? [process.execPath, process.env['npm_execpath']]
-  : ['npx', '--yes', 'pnpm@10']
+const pnpm =
+  process.env.npm_execpath?.includes('pnpm') === true
+    ? [process.execPath, process.env.npm_execpath]
+    : ['npx', '--yes', 'pnpm@10']
 
 const tarballs = join(scratch, 'tarballs')
 const tarball = (name: string): string => {
-  const [file, ...more] = readdirSync(tarballs).filter((each) => each.replace(/-\d.*$/, '') === name.replace('@', '').replace('/', '-'))
+  const [file, ...more] = readdirSync(tarballs).filter(
+    (each) => each.replace(/-\d.*$/, '') === name.replace('@', '').replace('/', '-')
+  )
   if (file === undefined || more.length > 0) throw new Error(`no single tarball of ${name}`)
   return join(tarballs, file)
 }
 
 beforeAll(async () => {
   const unbuilt = packages.filter(({ folder }) => !existsSync(join(root, 'packages', folder, 'dist')))
-  if (unbuilt.length > 0) throw new Error(`no dist in ${unbuilt.map(({ folder }) => folder).join(', ')}; run "pnpm build"`)
+  if (unbuilt.length > 0)
+    throw new Error(`no dist in ${unbuilt.map(({ folder }) => folder).join(', ')}; run "pnpm build"`)
   const [command = '', ...args] = pnpm
   const filters = packages.flatMap(({ name }) => ['--filter', name])
   await run(command, [...args, ...filters, 'pack', '--pack-destination', tarballs], { cwd: root, maxBuffer: 2 ** 24 })
@@ -58,34 +62,56 @@ beforeAll(async () => {
 
 describe.each(packages)('$name', ({ name, folder }) => {
   test('publint finds nothing', async () => {
-    const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(readFileSync(tarball(name))).buffer }, strict: true })
+    const { messages, pkg } = await publint({
+      pack: { tarball: new Uint8Array(readFileSync(tarball(name))).buffer },
+      strict: true
+    })
     expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([])
   })
 
   test('its types resolve as ES modules, from every entry', async () => {
     const bin = join(root, 'node_modules', '.bin', 'attw')
-    const { stdout } = await run(bin, [tarball(name), '--profile', 'esm-only', '--format', 'json', '--no-definitely-typed'])
-      .catch((error: { stdout: string }) => error)
+    const { stdout } = await run(bin, [
+      tarball(name),
+      '--profile',
+      'esm-only',
+      '--format',
+      'json',
+      '--no-definitely-typed'
+    ]).catch((error: { stdout: string }) => error)
     const { analysis } = JSON.parse(stdout) as { analysis: { problems?: { kind: string; resolutionKind?: string }[] } }
-    const problems = analysis.problems?.filter(({ resolutionKind = '' }) => !['node10', 'node16-cjs'].includes(resolutionKind))
+    const problems = analysis.problems?.filter(
+      ({ resolutionKind = '' }) => !['node10', 'node16-cjs'].includes(resolutionKind)
+    )
     expect(problems ?? []).toEqual([])
   })
 
   test('the tarball holds what it promises and nothing of the workspace', async () => {
     const { stdout } = await run('tar', ['-tzf', tarball(name)])
-    const files = stdout.trimEnd().split('\n').map((path) => path.replace(/^package\//, ''))
+    const files = stdout
+      .trimEnd()
+      .split('\n')
+      .map((path) => path.replace(/^package\//, ''))
     expect(files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE']))
-    expect(files.filter((path) => !/^(?:dist|src)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path))).toEqual([])
+    expect(
+      files.filter((path) => !/^(?:dist|src)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path))
+    ).toEqual([])
 
     const unpacked = join(scratch, 'unpacked', folder)
     mkdirSync(unpacked, { recursive: true })
     await run('tar', ['-xzf', tarball(name), '-C', unpacked, '--strip-components=1'])
     const json = readPackageJson(unpacked)
-    expect(Object.values(json.dependencies ?? {}).filter((range) => /^(?:workspace|file|link):/.test(range))).toEqual([])
+    expect(Object.values(json.dependencies ?? {}).filter((range) => /^(?:workspace|file|link):/.test(range))).toEqual(
+      []
+    )
     expect(json).toMatchObject({ license: 'Apache-2.0', engines: { node: expect.stringMatching(/^>=22/) as unknown } })
     expect(json.sideEffects).toBeDefined()
-    const targets = [...Object.values(json.bin ?? {}),
-      ...Object.values(json.exports ?? {}).flatMap((entry) => (typeof entry === 'string' ? entry : Object.values(entry)))]
+    const targets = [
+      ...Object.values(json.bin ?? {}),
+      ...Object.values(json.exports ?? {}).flatMap((entry) =>
+        typeof entry === 'string' ? entry : Object.values(entry)
+      )
+    ]
     expect(targets.filter((target) => !existsSync(join(unpacked, target)))).toEqual([])
     for (const bin of Object.values(json.bin ?? {})) {
       expect(readFileSync(join(unpacked, bin), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
@@ -120,19 +146,34 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
 
   beforeAll(async () => {
     mkdirSync(project, { recursive: true })
-    writeFileSync(join(project, 'package.json'), JSON.stringify({
-      name: 'consumer', version: '1.0.0', private: true, type: 'module',
-      dependencies: { '@svc/ref': `file:${tarball('@svc/ref')}`, '@svc/cas': `file:${tarball('@svc/cas')}` },
-      overrides: { '@svc/ref': '$@svc/ref' }
-    }))
+    writeFileSync(
+      join(project, 'package.json'),
+      JSON.stringify({
+        name: 'consumer',
+        version: '1.0.0',
+        private: true,
+        type: 'module',
+        dependencies: { '@svc/ref': `file:${tarball('@svc/ref')}`, '@svc/cas': `file:${tarball('@svc/cas')}` },
+        overrides: { '@svc/ref': '$@svc/ref' }
+      })
+    )
     writeFileSync(join(project, 'consumer.ts'), consumer)
-    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({
-      compilerOptions: {
-        module: 'NodeNext', target: 'ES2023', lib: ['ES2024', 'ESNext.Disposable'], strict: true, noEmit: true,
-        exactOptionalPropertyTypes: true, types: ['node'], typeRoots: [join(root, 'node_modules', '@types')]
-      },
-      files: ['consumer.ts']
-    }))
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          module: 'NodeNext',
+          target: 'ES2023',
+          lib: ['ES2024', 'ESNext.Disposable'],
+          strict: true,
+          noEmit: true,
+          exactOptionalPropertyTypes: true,
+          types: ['node'],
+          typeRoots: [join(root, 'node_modules', '@types')]
+        },
+        files: ['consumer.ts']
+      })
+    )
     await run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: project })
   })
 
@@ -143,8 +184,9 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
   })
 
   test('type-checks against the declarations, without skipLibCheck', async () => {
-    const { stdout } = await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json'], { cwd: project })
-      .catch((error: { stdout: string }) => error)
+    const { stdout } = await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json'], {
+      cwd: project
+    }).catch((error: { stdout: string }) => error)
     expect(stdout).toBe('')
   })
 })
@@ -161,7 +203,13 @@ test('@svc/ref runs where there is no Node', async () => {
     console.log(module.namespace.formatRef(module.namespace.parseShortRef('Acme/tiny:q4')))
     try { module.namespace.parseRef('acme/tiny:q4') } catch (error) { console.log(error.code, error.suggestion) }
   `
-  const child = run(process.execPath, ['--experimental-vm-modules', '--no-warnings', '--input-type=module', '-e', script])
+  const child = run(process.execPath, [
+    '--experimental-vm-modules',
+    '--no-warnings',
+    '--input-type=module',
+    '-e',
+    script
+  ])
   child.child.stdin?.end(dist)
   expect((await child).stdout).toBe('svc:///acme/tiny:q4\nE_PARSE svc:///acme/tiny:q4\n')
 })

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,9 @@ afterAll(() => rmSync(scratch, { recursive: true }))
 
 const hasAnalyze = (() => {
   try {
-    return Number(/^systemd (\d+)/.exec(execFileSync('systemd-analyze', ['--version'], { encoding: 'utf8' }))?.[1]) >= 252
+    return (
+      Number(/^systemd (\d+)/.exec(execFileSync('systemd-analyze', ['--version'], { encoding: 'utf8' }))?.[1]) >= 252
+    )
   } catch {
     return false
   }
@@ -22,7 +24,7 @@ const hasAnalyze = (() => {
 describe.each(['user', 'system'])('%s units', (kind) => {
   const folder = join(units, kind)
 
-  test('the socket is the owner\'s alone', () => {
+  test("the socket is the owner's alone", () => {
     expect(readFileSync(join(folder, 'svcd.socket'), 'utf8')).toMatch(/^SocketMode=0600$/m)
     expect(readFileSync(join(folder, 'svcd.service'), 'utf8')).toMatch(/^UMask=0077$/m)
   })
@@ -35,15 +37,22 @@ describe.each(['user', 'system'])('%s units', (kind) => {
       writeFileSync(join(copies, name), text)
       return join(copies, name)
     })
-    const { stdout, stderr } = await run('systemd-analyze',
+    const { stdout, stderr } = await run(
+      'systemd-analyze',
       ['verify', ...(kind === 'user' ? ['--user'] : []), ...paths],
-      { env: { ...process.env, XDG_RUNTIME_DIR: join(copies, 'runtime') } })
+      { env: { ...process.env, XDG_RUNTIME_DIR: join(copies, 'runtime') } }
+    )
     expect(stdout + stderr).toBe('')
   })
 })
 
 test.skipIf(!hasAnalyze)('the system service is confined', async () => {
   // The scale is 0 (confined) to 10 (exposed), times ten.
-  await run('systemd-analyze',
-    ['security', '--offline=true', '--no-pager', '--threshold=20', join(units, 'system', 'svcd.service')])
+  await run('systemd-analyze', [
+    'security',
+    '--offline=true',
+    '--no-pager',
+    '--threshold=20',
+    join(units, 'system', 'svcd.service')
+  ])
 })

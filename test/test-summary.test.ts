@@ -11,10 +11,16 @@ afterAll(() => rmSync(scratch, { recursive: true }))
 type File = [status: 'passed' | 'failed', ...tests: ('passed' | 'failed' | 'skipped' | 'pending')[]]
 const summary = (success: boolean, ...files: File[]): string => {
   const report = join(scratch, 'report.json')
-  writeFileSync(report, JSON.stringify({
-    success,
-    testResults: files.map(([status, ...tests]) => ({ status, assertionResults: tests.map((each) => ({ status: each })) }))
-  }))
+  writeFileSync(
+    report,
+    JSON.stringify({
+      success,
+      testResults: files.map(([status, ...tests]) => ({
+        status,
+        assertionResults: tests.map((each) => ({ status: each }))
+      }))
+    })
+  )
   const script = fileURLToPath(new URL('../scripts/test-summary.ts', import.meta.url))
   return execFileSync(process.execPath, [script, report], { encoding: 'utf8' }).trimEnd()
 }

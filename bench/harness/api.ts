@@ -8,7 +8,11 @@ export interface Job {
   readonly id: string
   readonly state: string
   readonly error?: { readonly error: { readonly code: string; readonly message: string } }
-  readonly result?: { readonly manifests: readonly string[]; readonly skipped: number; readonly warnings?: readonly string[] }
+  readonly result?: {
+    readonly manifests: readonly string[]
+    readonly skipped: number
+    readonly warnings?: readonly string[]
+  }
 }
 
 /** The management API, as plain as can be: the measured programs get the same kind of client. */
@@ -46,17 +50,20 @@ export class Api {
 
   #send(method: string, path: string, body?: string): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const sent = request({ socketPath: this.socketPath, method, path, agent: this.#agent, headers: { host: 'svc' } }, response => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
-          const { statusCode = 0 } = response
-          if (statusCode >= 300) reject(new Error(`${method} ${path}: ${statusCode} ${text.slice(0, 500)}`))
-          else resolve(JSON.parse(text))
-        })
-      })
+      const sent = request(
+        { socketPath: this.socketPath, method, path, agent: this.#agent, headers: { host: 'svc' } },
+        (response) => {
+          const chunks: Buffer[] = []
+          response.on('data', (chunk: Buffer) => chunks.push(chunk))
+          response.on('error', reject)
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString()
+            const { statusCode = 0 } = response
+            if (statusCode >= 300) reject(new Error(`${method} ${path}: ${statusCode} ${text.slice(0, 500)}`))
+            else resolve(JSON.parse(text))
+          })
+        }
+      )
       sent.on('error', reject)
       sent.end(body)
     })

@@ -11,7 +11,11 @@ export interface Timed {
  * Runs a line of shell with `args` as "$1", "$2" … and gives its times, without those of the shell's own start.
  * @throws Error with the command's messages when it fails
  */
-export function timeCommand(line: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): Promise<Timed> {
+export function timeCommand(
+  line: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env
+): Promise<Timed> {
   return new Promise((resolve, reject) => {
     const script = `TIMEFORMAT='%R %U %S'; set -e; time { ${line} ; }`
     const child = spawn('bash', ['-c', script, 'bench', ...args], { stdio: ['ignore', 'ignore', 'pipe'], env })
@@ -20,7 +24,7 @@ export function timeCommand(line: string, args: readonly string[] = [], env: Nod
       messages = (messages + text).slice(-65_536)
     })
     child.on('error', reject)
-    child.on('close', code => {
+    child.on('close', (code) => {
       const times = messages.trim().split('\n').at(-1)?.split(' ').map(Number)
       if (code !== 0 || times?.length !== 3 || times.some(Number.isNaN)) {
         return reject(new Error(`${line}: exit code ${code}\n${messages}`))

@@ -65,7 +65,12 @@ export class DaemonLauncher {
     this.#nodeFlags = nodeFlags
   }
 
-  async start({ root, config = '[swarm]\nenabled = false\n', probe = '/v1/jobs', nodeFlags = [] }: DaemonOptions): Promise<BenchDaemon> {
+  async start({
+    root,
+    config = '[swarm]\nenabled = false\n',
+    probe = '/v1/jobs',
+    nodeFlags = []
+  }: DaemonOptions): Promise<BenchDaemon> {
     const configPath = `${root}.toml`
     const socketPath = `${root}.sock`
     writeFileSync(configPath, config, { mode: 0o600 })
@@ -104,7 +109,8 @@ export class DaemonLauncher {
   }
 }
 
-const isAbsent = (error: unknown): boolean => ['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
+const isAbsent = (error: unknown): boolean =>
+  ['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** SIGTERM, and SIGKILL when that does not help. */
 export async function end(child: ChildProcess): Promise<void> {

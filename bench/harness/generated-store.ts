@@ -1,8 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomBytes } from 'node:crypto'
-import { openDiskStore, type DiskBlobStore } from '@svc/cas'
-import { pieceLayersOf, sealIndex, sealManifest, sealModelConfig, sealRecord, torrentOf, type Sealed } from '@svc/manifest'
+import { type DiskBlobStore, openDiskStore } from '@svc/cas'
+import {
+  pieceLayersOf,
+  type Sealed,
+  sealIndex,
+  sealManifest,
+  sealModelConfig,
+  sealRecord,
+  torrentOf
+} from '@svc/manifest'
 import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { leafLayer, piecesRoot } from '@svc/swarm/merkle'
 
@@ -14,7 +22,8 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-const put = async (store: DiskBlobStore, bytes: Uint8Array): Promise<Sha256Digest> => (await store.ingest(one(bytes), { sizeBytes: bytes.length })).digest
+const put = async (store: DiskBlobStore, bytes: Uint8Array): Promise<Sha256Digest> =>
+  (await store.ingest(one(bytes), { sizeBytes: bytes.length })).digest
 const seal = async <T>(store: DiskBlobStore, sealed: Sealed<T>): Promise<Sealed<T>> => {
   // the store takes the buffer over
   await put(store, sealed.bytes.slice())
@@ -28,7 +37,11 @@ const fileOf = (digest: Sha256Digest, bytes: Uint8Array) => ({
 })
 
 /** Opens a store in a new folder, fills it with `count` repositories at a time, and closes it. */
-async function fill(root: string, count: number, each: (store: DiskBlobStore, index: number) => Promise<void>): Promise<void> {
+async function fill(
+  root: string,
+  count: number,
+  each: (store: DiskBlobStore, index: number) => Promise<void>
+): Promise<void> {
   mkdirSync(root, { mode: 0o700 })
   const store = await openDiskStore({ root })
   try {
@@ -54,7 +67,10 @@ export async function generateArtifacts(root: string, count: number): Promise<vo
   await fill(root, count, async (store, number) => {
     const weights = randomBytes(WEIGHTS_BYTES)
     const weightsDigest = await put(store, new Uint8Array(weights))
-    const config = await seal(store, sealModelConfig({ weightsFormat: 'safetensors', quantization: 'bf16' } as Parameters<typeof sealModelConfig>[0]))
+    const config = await seal(
+      store,
+      sealModelConfig({ weightsFormat: 'safetensors', quantization: 'bf16' } as Parameters<typeof sealModelConfig>[0])
+    )
     const manifest = await seal(
       store,
       sealManifest(
@@ -67,11 +83,19 @@ export async function generateArtifacts(root: string, count: number): Promise<vo
     )
     const pieceLayersDigest = await put(store, pieceLayersOf(torrentOf(manifest), new Map()))
     const record = await seal(store, sealRecord({ manifest, pieceLayersDigest }))
-    const index = await seal(store, sealIndex([{ quant: 'bf16', manifest: manifest.digest, distribution: record.digest }]))
+    const index = await seal(
+      store,
+      sealIndex([{ quant: 'bf16', manifest: manifest.digest, distribution: record.digest }])
+    )
     writeRepo(root, number, index.digest)
     const folder = join(root, 'state', 'artifacts')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const state = { record: record.digest, source: { kind: 'local' }, restricted: false, hints: { trackers: [], webseeds: [], peers: [] } }
+    const state = {
+      record: record.digest,
+      source: { kind: 'local' },
+      restricted: false,
+      hints: { trackers: [], webseeds: [], peers: [] }
+    }
     writeFileSync(join(folder, `${digestHex(manifest.digest)}.json`), JSON.stringify(state), { mode: 0o600 })
   })
 }
@@ -80,7 +104,7 @@ export async function generateArtifacts(root: string, count: number): Promise<vo
 export async function generateRepositories(root: string, count: number): Promise<void> {
   const digest = (): Sha256Digest => digestFromBytes(randomBytes(32))
   await fill(root, count, async (store, number) => {
-    const members = ['bf16', 'q8_0'].map(quant => ({ quant, manifest: digest(), distribution: digest() }))
+    const members = ['bf16', 'q8_0'].map((quant) => ({ quant, manifest: digest(), distribution: digest() }))
     const index = await seal(store, sealIndex(members))
     writeRepo(root, number, index.digest)
   })

@@ -2,7 +2,12 @@
 import { startFakeHub } from '@svc/testkit/fake-hub'
 
 const hub = await startFakeHub({
-  repos: [{ id: 'bench/model', files: [{ path: 'model-q4_0.gguf', content: { seed: 7, sizeBytes: Number(process.argv[2]) } }] }]
+  repos: [
+    {
+      id: 'bench/model',
+      files: [{ path: 'model-q4_0.gguf', content: { seed: 7, sizeBytes: Number(process.argv[2]) } }]
+    }
+  ]
 })
 process.on('disconnect', () => process.exit(0))
 process.send!({ endpoint: hub.endpoint })

@@ -32,7 +32,13 @@ const begun = performance.now()
 function finish(): void {
   const seconds = (performance.now() - begun) / 1000
   const all = latenciesMs.subarray(0, answered)
-  const result: LoadResult = { requests: answered, seconds, p50Ms: quantile(all, 0.5), p99Ms: quantile(all, 0.99), maxMs: quantile(all, 1) }
+  const result: LoadResult = {
+    requests: answered,
+    seconds,
+    p50Ms: quantile(all, 0.5),
+    p99Ms: quantile(all, 0.99),
+    maxMs: quantile(all, 1)
+  }
   process.send!(result, () => process.disconnect())
 }
 
@@ -83,7 +89,7 @@ function run(): void {
     socket.write(request)
   }
   socket.on('connect', next)
-  socket.on('error', error => fail(error.message))
+  socket.on('error', (error) => fail(error.message))
   socket.on('end', () => fail('the server closed the connection'))
 }
 

@@ -11,11 +11,13 @@ export interface Load {
 
 /** Starts a load client; what it may do is bounded in time and count. */
 export function startLoad(request: LoadRequest): Load {
-  const child = spawn(process.execPath, [CLIENT, JSON.stringify(request)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = spawn(process.execPath, [CLIENT, JSON.stringify(request)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc']
+  })
   const result = new Promise<LoadResult>((resolve, reject) => {
-    child.once('message', message => resolve(message as LoadResult))
+    child.once('message', (message) => resolve(message as LoadResult))
     child.once('error', reject)
-    child.once('exit', code => reject(new Error(`the load client ended with ${code}`)))
+    child.once('exit', (code) => reject(new Error(`the load client ended with ${code}`)))
   })
   return { stop: () => void (child.connected && child.send('stop')), result }
 }

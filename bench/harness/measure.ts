@@ -20,7 +20,7 @@ export async function interleave<T, K extends string>(
   contestants: Readonly<Record<K, (round: number) => Promise<T>>>
 ): Promise<Record<K, T[]>> {
   const names = Object.keys(contestants) as K[]
-  const results = Object.fromEntries(names.map(name => [name, [] as T[]])) as Record<K, T[]>
+  const results = Object.fromEntries(names.map((name) => [name, [] as T[]])) as Record<K, T[]>
   for (let round = 0; round < rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) results[name].push(await contestants[name](round))
   }
@@ -33,4 +33,5 @@ export const medianRatio = (a: readonly number[], b: readonly number[]): number 
 /** Ratio of the shortest rounds, `a` over `b`: what is left when the rest of the machine happens to be quiet. */
 export const bestRatio = (a: readonly number[], b: readonly number[]): number => Math.min(...a) / Math.min(...b)
 
-export const bestNote = (a: readonly number[], b: readonly number[]): string => `shortest rounds ${bestRatio(a, b).toFixed(2)}`
+export const bestNote = (a: readonly number[], b: readonly number[]): string =>
+  `shortest rounds ${bestRatio(a, b).toFixed(2)}`

@@ -1,6 +1,6 @@
+import { randomFillSync } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomFillSync } from 'node:crypto'
 
 const BLOCK_BYTES = 8 << 20
 let block: Buffer | undefined
@@ -29,7 +29,8 @@ function writeModel(path: string, head: Uint8Array, sizeBytes: number): void {
 /** A safetensors file of one BF16 tensor; the size includes its header and is even. */
 export function writeSafetensors(folder: string, name: string, sizeBytes: number): string {
   const path = join(folder, name)
-  const header = (length: number): string => JSON.stringify({ w: { dtype: 'BF16', shape: [length / 2], data_offsets: [0, length] } })
+  const header = (length: number): string =>
+    JSON.stringify({ w: { dtype: 'BF16', shape: [length / 2], data_offsets: [0, length] } })
   const room = 128
   const text = header(sizeBytes - 8 - room).padEnd(room)
   const head = Buffer.alloc(8 + room)

@@ -26,7 +26,7 @@ export class Nginx {
     const temporary = join(folder, 'tmp')
     mkdirSync(temporary, { recursive: true })
     const socketPath = join(folder, 'nginx.sock')
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${temporary};`)
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${temporary};`)
     const configPath = join(folder, 'nginx.conf')
     writeFileSync(
       configPath,
@@ -44,7 +44,10 @@ export class Nginx {
     const begun = performance.now()
     for (;;) {
       const socket = connect(socketPath)
-      const answer = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(([error]) => error as Error | undefined, (error: Error) => error)
+      const answer = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
+        ([error]) => error as Error | undefined,
+        (error: Error) => error
+      )
       socket.destroy()
       if (answer === undefined) return new Nginx(socketPath, child)
       if (child.exitCode !== null || performance.now() - begun > START_TIMEOUT_MS) {

@@ -21,17 +21,50 @@ export interface Profile {
 
 export const PROFILES = {
   full: {
-    runs: 5, shortRuns: 11, largeBytes: 2048 * MIB, memoryBytes: 4096 * MIB, smallFiles: 1_000, ggufFiles: 20, ggufBytes: 200_000_000,
-    verifyBytes: 2048 * MIB, blobBytes: 1024 * MIB, loadSeconds: 3, artifacts: 1_000, repositories: 10_000, hubBytes: 1024 * MIB
+    runs: 5,
+    shortRuns: 11,
+    largeBytes: 2048 * MIB,
+    memoryBytes: 4096 * MIB,
+    smallFiles: 1_000,
+    ggufFiles: 20,
+    ggufBytes: 200_000_000,
+    verifyBytes: 2048 * MIB,
+    blobBytes: 1024 * MIB,
+    loadSeconds: 3,
+    artifacts: 1_000,
+    repositories: 10_000,
+    hubBytes: 1024 * MIB
   },
   quick: {
-    runs: 3, shortRuns: 5, largeBytes: 512 * MIB, memoryBytes: 1024 * MIB, smallFiles: 1_000, ggufFiles: 5, ggufBytes: 64_000_000,
-    verifyBytes: 512 * MIB, blobBytes: 256 * MIB, loadSeconds: 1, artifacts: 300, repositories: 2_000, hubBytes: 256 * MIB
+    runs: 3,
+    shortRuns: 5,
+    largeBytes: 512 * MIB,
+    memoryBytes: 1024 * MIB,
+    smallFiles: 1_000,
+    ggufFiles: 5,
+    ggufBytes: 64_000_000,
+    verifyBytes: 512 * MIB,
+    blobBytes: 256 * MIB,
+    loadSeconds: 1,
+    artifacts: 300,
+    repositories: 2_000,
+    hubBytes: 256 * MIB
   },
   /** Shows that every row still runs; its figures mean nothing. */
   smoke: {
-    runs: 1, shortRuns: 1, largeBytes: 9 * MIB, memoryBytes: 17 * MIB, smallFiles: 20, ggufFiles: 2, ggufBytes: 1_000_000,
-    verifyBytes: 8 * MIB, blobBytes: 3 * MIB, loadSeconds: 0.2, artifacts: 5, repositories: 20, hubBytes: 8 * MIB
+    runs: 1,
+    shortRuns: 1,
+    largeBytes: 9 * MIB,
+    memoryBytes: 17 * MIB,
+    smallFiles: 20,
+    ggufFiles: 2,
+    ggufBytes: 1_000_000,
+    verifyBytes: 8 * MIB,
+    blobBytes: 3 * MIB,
+    loadSeconds: 0.2,
+    artifacts: 5,
+    repositories: 20,
+    hubBytes: 8 * MIB
   }
 } as const satisfies Record<string, Profile>
 

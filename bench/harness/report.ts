@@ -15,16 +15,28 @@ const HEADS = ['row', 'what', 'svc', 'peer', 'ratio', 'target', '', 'note'] as c
 export function formatTable(reports: readonly RowReport[]): string {
   const cells = reports.flatMap(({ row, lines, error }) => [
     ...lines.map(({ what, ours, peer, ratio, target, met, note }) => [
-      row, what, ours, peer, ratio === undefined ? '' : ratio.toFixed(2), target, met === undefined ? '' : met ? 'met' : 'MISSED', note ?? ''
+      row,
+      what,
+      ours,
+      peer,
+      ratio === undefined ? '' : ratio.toFixed(2),
+      target,
+      met === undefined ? '' : met ? 'met' : 'MISSED',
+      note ?? ''
     ]),
     ...(error === undefined ? [] : [[row, 'FAILED', '', '', '', '', '', error.split('\n')[0]!]])
   ])
-  const widths = HEADS.map((head, i) => Math.max(3, head.length, ...cells.map(row => row[i]!.length)))
+  const widths = HEADS.map((head, i) => Math.max(3, head.length, ...cells.map((row) => row[i]!.length)))
   const line = (row: readonly string[]): string => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`
-  return [line(HEADS), `|${widths.map(width => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
+  return [line(HEADS), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
 }
 
-const FILE_SYSTEMS: Readonly<Record<number, string>> = { 0x01021994: 'tmpfs', 0xef53: 'ext4', 0x9123683e: 'btrfs', 0x58465342: 'xfs' }
+const FILE_SYSTEMS: Readonly<Record<number, string>> = {
+  16914836: 'tmpfs',
+  61267: 'ext4',
+  2435016766: 'btrfs',
+  1481003842: 'xfs'
+}
 
 /** Date, machine and versions, for the head of a report. */
 export function machineFacts(folder: string): string[] {
@@ -32,17 +44,30 @@ export function machineFacts(folder: string): string[] {
   const type = statfsSync(folder).type
   return [
     `${new Date().toISOString().slice(0, 16)}Z, Linux ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown CPU'}, ${Math.round(Number(memory) / 2 ** 20)} GiB`,
-    `load average at the start ${loadavg().map(load => load.toFixed(1)).join(' ')}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
-    [`Node ${process.version}`, versionOf('openssl', 'version'), versionOf('nginx', '-v'), versionOf('curl', '--version')?.split(' (')[0], versionOf('git', '--version')]
-      .filter(text => text !== undefined)
+    `load average at the start ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
+    [
+      `Node ${process.version}`,
+      versionOf('openssl', 'version'),
+      versionOf('nginx', '-v'),
+      versionOf('curl', '--version')?.split(' (')[0],
+      versionOf('git', '--version')
+    ]
+      .filter((text) => text !== undefined)
       .join(', ')
   ]
 }
 
 const MIB = 1 << 20
 
-export const formatSeconds = (seconds: number): string => (seconds < 1 ? `${(seconds * 1000).toPrecision(3)} ms` : `${seconds.toPrecision(3)} s`)
+export const formatSeconds = (seconds: number): string =>
+  seconds < 1 ? `${(seconds * 1000).toPrecision(3)} ms` : `${seconds.toPrecision(3)} s`
 export const formatRate = (bytesPerSecond: number): string => `${Math.round(bytesPerSecond / MIB)} MiB/s`
 export const formatMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`
 export const formatSize = (bytes: number): string =>
-  bytes >= 2 ** 30 ? `${+(bytes / 2 ** 30).toFixed(1)} GiB` : bytes >= MIB ? `${Math.round(bytes / MIB)} MiB` : `${Math.round(bytes / 1024)} KiB`
+  bytes >= 2 ** 30
+    ? `${+(bytes / 2 ** 30).toFixed(1)} GiB`
+    : bytes >= MIB
+      ? `${Math.round(bytes / MIB)} MiB`
+      : `${Math.round(bytes / 1024)} KiB`

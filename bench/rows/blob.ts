@@ -14,7 +14,8 @@ interface OpenAnswer {
 
 export const blobRow: Row = {
   name: 'blob',
-  summary: 'a whole blob over the Unix socket against nginx, with and without sendfile; the same beside readers that stall',
+  summary:
+    'a whole blob over the Unix socket against nginx, with and without sendfile; the same beside readers that stall',
   async run({ scratch, daemons, profile }) {
     if (!hasNginx()) throw new Error('nginx is not installed')
     const { blobBytes, shortRuns } = profile
@@ -31,7 +32,10 @@ export const blobRow: Row = {
       const [withSendfile, without] = servers as [Nginx, Nginx]
       const ours = (): Promise<number> => fetchAndDiscard(daemon.api.socketPath, `/v1/blob/${digest}`)
       await ours()
-      const cpuOf = async (server: { cpuSeconds(): number }, work: () => Promise<number>): Promise<readonly [number, number]> => {
+      const cpuOf = async (
+        server: { cpuSeconds(): number },
+        work: () => Promise<number>
+      ): Promise<readonly [number, number]> => {
         const before = server.cpuSeconds()
         const seconds = await work()
         return [seconds, server.cpuSeconds() - before]
@@ -42,7 +46,8 @@ export const blobRow: Row = {
         plain: () => cpuOf(without, () => fetchAndDiscard(without.socketPath, '/'))
       })
       const time = (name: keyof typeof rounds): number[] => rounds[name].map(([seconds]) => seconds)
-      const cpu = (name: keyof typeof rounds): string => `${(median(rounds[name].map(([, seconds]) => seconds)) / (blobBytes / 1e9)).toFixed(2)}`
+      const cpu = (name: keyof typeof rounds): string =>
+        `${(median(rounds[name].map(([, seconds]) => seconds)) / (blobBytes / 1e9)).toFixed(2)}`
       const line = (name: 'sendfile' | 'plain', label: string, floor: number): Line => {
         const ratio = medianRatio(time(name), time('svc'))
         return {
@@ -55,18 +60,25 @@ export const blobRow: Row = {
           note: `${bestNote(time(name), time('svc'))}; server CPU s/GB ${cpu('svc')} against ${cpu(name)}`
         }
       }
-      return [line('sendfile', 'sendfile on', 0.8), line('plain', 'sendfile off', 1), await besideStalled(daemon, digest, ours, shortRuns)]
+      return [
+        line('sendfile', 'sendfile on', 0.8),
+        line('plain', 'sendfile off', 1),
+        await besideStalled(daemon, digest, ours, shortRuns)
+      ]
     } finally {
-      await Promise.all(servers.map(server => server.stop()))
+      await Promise.all(servers.map((server) => server.stop()))
       await daemon.stop()
     }
   }
 }
 
-async function importWeights(daemon: BenchDaemon, folder: string): Promise<{ readonly digest: string; readonly path: string }> {
+async function importWeights(
+  daemon: BenchDaemon,
+  folder: string
+): Promise<{ readonly digest: string; readonly path: string }> {
   await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
   const open = (await daemon.api.get(`/v1/open?ref=${encodeURIComponent('svc:///bench/model:bf16')}`)) as OpenAnswer
-  const weights = open.files.find(file => file.kind === 'weights.safetensors')
+  const weights = open.files.find((file) => file.kind === 'weights.safetensors')
   if (weights === undefined) throw new Error('the import gave no weights')
   return weights
 }
@@ -74,11 +86,18 @@ async function importWeights(daemon: BenchDaemon, folder: string): Promise<{ rea
 const STALLED = 8
 
 /** The same read alone and beside clients that asked for the blob and take nothing. */
-async function besideStalled(daemon: BenchDaemon, digest: string, read: () => Promise<number>, runs: number): Promise<Line> {
+async function besideStalled(
+  daemon: BenchDaemon,
+  digest: string,
+  read: () => Promise<number>,
+  runs: number
+): Promise<Line> {
   const rounds = await interleave(runs, {
     alone: read,
     beside: async () => {
-      const stalled = await Promise.all(Array.from({ length: STALLED }, () => askAndStall(daemon.api.socketPath, `/v1/blob/${digest}`)))
+      const stalled = await Promise.all(
+        Array.from({ length: STALLED }, () => askAndStall(daemon.api.socketPath, `/v1/blob/${digest}`))
+      )
       try {
         return await read()
       } finally {

@@ -24,11 +24,16 @@ export const cliRow: Row = {
       const env = { ...process.env, SVC_SOCKET: daemon.api.socketPath }
       const rounds = await interleave(profile.shortRuns, {
         // a listing without the model is no listing
-        svc: () => timeCommand('"$1" "$2" ls >"$3"; grep -q bench/model "$3"', [process.execPath, MAIN, join(place, 'listing')], env),
+        svc: () =>
+          timeCommand(
+            '"$1" "$2" ls >"$3"; grep -q bench/model "$3"',
+            [process.execPath, MAIN, join(place, 'listing')],
+            env
+          ),
         node: () => timeCommand('"$1" -e 0', [process.execPath]),
         git: () => timeCommand('git --version')
       })
-      const seconds = (name: keyof typeof rounds): number => median(rounds[name].map(time => time.seconds))
+      const seconds = (name: keyof typeof rounds): number => median(rounds[name].map((time) => time.seconds))
       return [
         {
           what: '`svc ls`, cold',

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { timeCommand, type Timed } from '../harness/command.ts'
+import { type Timed, timeCommand } from '../harness/command.ts'
 import { end } from '../harness/daemon.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
 import { formatRate, formatSeconds, formatSize } from '../harness/report.ts'
@@ -15,7 +15,9 @@ export const hubRow: Row = {
   summary: 'an import from a hub on loopback against curl into a file and openssl dgst of it',
   async run({ scratch, daemons, profile, say }) {
     const { hubBytes, runs } = profile
-    const hub = spawn(process.execPath, [...process.execArgv, SERVER, String(hubBytes)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const hub = spawn(process.execPath, [...process.execArgv, SERVER, String(hubBytes)], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc']
+    })
     try {
       const [{ endpoint }] = (await once(hub, 'message')) as [{ endpoint: string }]
       const rounds = await interleave<Timed, 'svc' | 'tools'>(runs, {
@@ -28,10 +30,13 @@ export const hubRow: Row = {
           await scratch.drop(place)
           return time
         },
-        svc: async round => {
+        svc: async (round) => {
           const place = await scratch.folder()
           mkdirSync(join(place, 'root'), { mode: 0o700 })
-          const daemon = await daemons.start({ root: join(place, 'root'), config: `[swarm]\nenabled = false\n[hub]\nendpoint = "${endpoint}"\n` })
+          const daemon = await daemons.start({
+            root: join(place, 'root'),
+            config: `[swarm]\nenabled = false\n[hub]\nendpoint = "${endpoint}"\n`
+          })
           try {
             const before = daemon.cpuSeconds()
             const { seconds } = await daemon.api.job('/v1/import/hf', { repo: 'bench/model' })
@@ -43,8 +48,12 @@ export const hubRow: Row = {
           }
         }
       })
-      const [ours, peer] = (['svc', 'tools'] as const).map(name => median(rounds[name].map(time => time.seconds))) as [number, number]
-      const [oursCpu, peerCpu] = (['svc', 'tools'] as const).map(name => median(rounds[name].map(time => time.cpuSeconds))) as [number, number]
+      const [ours, peer] = (['svc', 'tools'] as const).map((name) =>
+        median(rounds[name].map((time) => time.seconds))
+      ) as [number, number]
+      const [oursCpu, peerCpu] = (['svc', 'tools'] as const).map((name) =>
+        median(rounds[name].map((time) => time.cpuSeconds))
+      ) as [number, number]
       return [
         {
           what: `one file of ${formatSize(hubBytes)}`,
@@ -53,7 +62,10 @@ export const hubRow: Row = {
           ratio: peer / ours,
           target: '≥ 0.8',
           met: peer / ours >= 0.8,
-          note: `${bestNote(rounds.tools.map(time => time.seconds), rounds.svc.map(time => time.seconds))}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
+          note: `${bestNote(
+            rounds.tools.map((time) => time.seconds),
+            rounds.svc.map((time) => time.seconds)
+          )}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
         }
       ]
     } finally {

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { timeCommand, type Timed } from '../harness/command.ts'
+import { type Timed, timeCommand } from '../harness/command.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { formatRate, formatSeconds } from '../harness/report.ts'
@@ -20,7 +20,10 @@ const WARM_UP_BYTES = 12 << 20
  * Imports a folder through a fresh daemon each round (warmed up by one small import), in turn with `openssl dgst` over the same files
  * and with `cp` and `sync` of them, and compares with the slower of the two.
  */
-export async function compareImport({ scratch, daemons, profile, say }: Bench, { what, folder, sizeBytes, note }: Comparison): Promise<Line> {
+export async function compareImport(
+  { scratch, daemons, profile, say }: Bench,
+  { what, folder, sizeBytes, note }: Comparison
+): Promise<Line> {
   const warmUp = await scratch.folder()
   writeSafetensors(warmUp, 'model.safetensors', WARM_UP_BYTES)
   const rounds = await interleave<Timed, 'svc' | 'openssl' | 'copy'>(profile.runs, {
@@ -28,11 +31,14 @@ export async function compareImport({ scratch, daemons, profile, say }: Bench, {
     copy: async () => {
       const target = await scratch.folder()
       // each file is synced, as the store's are
-      const time = await timeCommand('cp -r "$1" "$2"; find "$2" -type f -exec sync {} +', [folder, join(target, 'copy')])
+      const time = await timeCommand('cp -r "$1" "$2"; find "$2" -type f -exec sync {} +', [
+        folder,
+        join(target, 'copy')
+      ])
       await scratch.drop(target)
       return time
     },
-    svc: async round => {
+    svc: async (round) => {
       const place = await scratch.folder()
       mkdirSync(join(place, 'root'), { mode: 0o700 })
       const daemon = await daemons.start({ root: join(place, 'root') })
@@ -49,9 +55,9 @@ export async function compareImport({ scratch, daemons, profile, say }: Bench, {
     }
   })
   await scratch.drop(warmUp)
-  const times = (name: keyof typeof rounds): number[] => rounds[name].map(time => time.seconds)
+  const times = (name: keyof typeof rounds): number[] => rounds[name].map((time) => time.seconds)
   const seconds = (name: keyof typeof rounds): number => median(times(name))
-  const cpu = (name: keyof typeof rounds): number => median(rounds[name].map(time => time.cpuSeconds))
+  const cpu = (name: keyof typeof rounds): number => median(rounds[name].map((time) => time.cpuSeconds))
   const slower = seconds('openssl') >= seconds('copy') ? 'openssl' : 'copy'
   const ratio = seconds(slower) / seconds('svc')
   return {
@@ -61,6 +67,12 @@ export async function compareImport({ scratch, daemons, profile, say }: Bench, {
     ratio,
     target: '≥ 0.8',
     met: ratio >= 0.8,
-    note: [bestNote(times(slower), times('svc')), `CPU ${formatSeconds(cpu('svc'))} against ${formatSeconds(cpu('openssl') + cpu('copy'))} of both together`, note].filter(Boolean).join('; ')
+    note: [
+      bestNote(times(slower), times('svc')),
+      `CPU ${formatSeconds(cpu('svc'))} against ${formatSeconds(cpu('openssl') + cpu('copy'))} of both together`,
+      note
+    ]
+      .filter(Boolean)
+      .join('; ')
   }
 }

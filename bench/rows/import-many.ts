@@ -17,17 +17,30 @@ export const importManyRow: Row = {
     const code = await scratch.folder()
     writeSafetensors(code, 'model.safetensors', SHARD_BYTES)
     for (let i = 1; i < smallFiles; i++) writeCode(code, `modeling_part${number(i)}.py`, CODE_BYTES)
-    const small = await compareImport(bench, { what: `${smallFiles} files of ${formatSize(CODE_BYTES)}`, folder: code, sizeBytes: (smallFiles - 1) * CODE_BYTES + SHARD_BYTES })
+    const small = await compareImport(bench, {
+      what: `${smallFiles} files of ${formatSize(CODE_BYTES)}`,
+      folder: code,
+      sizeBytes: (smallFiles - 1) * CODE_BYTES + SHARD_BYTES
+    })
     await scratch.drop(code)
 
     const shards = await scratch.folder()
-    for (let i = 1; i <= smallFiles; i++) writeSafetensors(shards, `model-${number(i)}-of-${number(smallFiles)}.safetensors`, SHARD_BYTES)
-    const sharded = await compareImport(bench, { what: `${smallFiles} shards of ${formatSize(SHARD_BYTES)}`, folder: shards, sizeBytes: smallFiles * SHARD_BYTES })
+    for (let i = 1; i <= smallFiles; i++)
+      writeSafetensors(shards, `model-${number(i)}-of-${number(smallFiles)}.safetensors`, SHARD_BYTES)
+    const sharded = await compareImport(bench, {
+      what: `${smallFiles} shards of ${formatSize(SHARD_BYTES)}`,
+      folder: shards,
+      sizeBytes: smallFiles * SHARD_BYTES
+    })
     await scratch.drop(shards)
 
     const gguf = await scratch.folder()
     for (let i = 0; i < ggufFiles; i++) writeGguf(gguf, `model-q${i + 2}_k.gguf`, ggufBytes)
-    const quants = await compareImport(bench, { what: `${ggufFiles} GGUF of ${formatSize(ggufBytes)}`, folder: gguf, sizeBytes: ggufFiles * ggufBytes })
+    const quants = await compareImport(bench, {
+      what: `${ggufFiles} GGUF of ${formatSize(ggufBytes)}`,
+      folder: gguf,
+      sizeBytes: ggufFiles * ggufBytes
+    })
     await scratch.drop(gguf)
     return [small, sharded, quants]
   }

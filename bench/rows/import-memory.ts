@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { startLoad } from '../harness/load.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { formatMib, formatRate, formatSize } from '../harness/report.ts'

@@ -10,6 +10,12 @@ export const importRow: Row = {
     const { scratch, profile } = bench
     const folder = await scratch.folder()
     writeSafetensors(folder, 'model.safetensors', profile.largeBytes)
-    return [await compareImport(bench, { what: `one file of ${formatSize(profile.largeBytes)}`, folder, sizeBytes: profile.largeBytes })]
+    return [
+      await compareImport(bench, {
+        what: `one file of ${formatSize(profile.largeBytes)}`,
+        folder,
+        sizeBytes: profile.largeBytes
+      })
+    ]
   }
 }

@@ -33,16 +33,29 @@ export const resolveRow: Row = {
       const server = (nginx = await Nginx.start(await scratch.folder(), file, { sendfile: true }))
       const load = async (socketPath: string, cpu: () => number): Promise<Served> => {
         const before = cpu()
-        const { result } = startLoad({ socketPath, path, connections: CONNECTIONS, seconds: profile.loadSeconds, maxRequests: MAX_REQUESTS, pauseMs: 0 })
+        const { result } = startLoad({
+          socketPath,
+          path,
+          connections: CONNECTIONS,
+          seconds: profile.loadSeconds,
+          maxRequests: MAX_REQUESTS,
+          pauseMs: 0
+        })
         const done = await result
         return { ...done, cpuSeconds: cpu() - before }
       }
       const ours = (): Promise<Served> => load(daemon.api.socketPath, () => daemon.cpuSeconds())
       await ours()
-      const rounds = await interleave<Served, 'svc' | 'nginx'>(profile.runs, { svc: ours, nginx: () => load(server.socketPath, () => server.cpuSeconds()) })
-      const rate = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ requests, seconds }) => requests / seconds))
-      const perRequest = (name: 'svc' | 'nginx'): number[] => rounds[name].map(({ requests, seconds }) => seconds / requests)
-      const perCpu = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ requests, cpuSeconds }) => requests / cpuSeconds))
+      const rounds = await interleave<Served, 'svc' | 'nginx'>(profile.runs, {
+        svc: ours,
+        nginx: () => load(server.socketPath, () => server.cpuSeconds())
+      })
+      const rate = (name: 'svc' | 'nginx'): number =>
+        median(rounds[name].map(({ requests, seconds }) => requests / seconds))
+      const perRequest = (name: 'svc' | 'nginx'): number[] =>
+        rounds[name].map(({ requests, seconds }) => seconds / requests)
+      const perCpu = (name: 'svc' | 'nginx'): number =>
+        median(rounds[name].map(({ requests, cpuSeconds }) => requests / cpuSeconds))
       const p99 = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ p99Ms }) => p99Ms))
       const ratio = rate('svc') / rate('nginx')
       return [

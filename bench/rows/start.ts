@@ -16,7 +16,10 @@ export const startRow: Row = {
     const lines: Line[] = []
     const { artifacts, repositories, runs, shortRuns } = profile
     const place = await scratch.folder()
-    for (const [label, root, config] of [['no artifact', 'empty', WITH_SWARM], [`${artifacts} artifacts`, 'full', WITH_SWARM]] as const) {
+    for (const [label, root, config] of [
+      ['no artifact', 'empty', WITH_SWARM],
+      [`${artifacts} artifacts`, 'full', WITH_SWARM]
+    ] as const) {
       await generateArtifacts(join(place, root), root === 'full' ? artifacts : 0)
       say(`${label}: store made`)
       const started = await interleave(runs, {
@@ -29,12 +32,24 @@ export const startRow: Row = {
           }
         }
       })
-      const seconds = median(started.svc.map(each => each.seconds))
-      const rssBytes = median(started.svc.map(each => each.rssBytes))
+      const seconds = median(started.svc.map((each) => each.seconds))
+      const rssBytes = median(started.svc.map((each) => each.rssBytes))
       const floor = root === 'empty'
       lines.push(
-        { what: `start with ${label}`, ours: formatSeconds(seconds), peer: '', target: floor ? '' : '< 3 s', met: floor ? undefined : seconds < MAX_START_SECONDS },
-        { what: `RSS after it`, ours: formatMib(rssBytes), peer: '', target: floor ? '' : '≤ 200 MiB', met: floor ? undefined : rssBytes <= MAX_RSS_BYTES }
+        {
+          what: `start with ${label}`,
+          ours: formatSeconds(seconds),
+          peer: '',
+          target: floor ? '' : '< 3 s',
+          met: floor ? undefined : seconds < MAX_START_SECONDS
+        },
+        {
+          what: `RSS after it`,
+          ours: formatMib(rssBytes),
+          peer: '',
+          target: floor ? '' : '≤ 200 MiB',
+          met: floor ? undefined : rssBytes <= MAX_RSS_BYTES
+        }
       )
     }
     await generateRepositories(join(place, 'names'), repositories)
@@ -45,7 +60,8 @@ export const startRow: Row = {
         const begun = performance.now()
         const { namespaces } = (await daemon.api.get('/v1/models')) as { readonly namespaces: readonly unknown[] }
         const seconds = (performance.now() - begun) / 1000
-        if (namespaces.length !== repositories) throw new Error(`${namespaces.length} of ${repositories} repositories are listed`)
+        if (namespaces.length !== repositories)
+          throw new Error(`${namespaces.length} of ${repositories} repositories are listed`)
         return seconds
       }
       const cold = await time()

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { timeCommand, type Timed } from '../harness/command.ts'
+import { type Timed, timeCommand } from '../harness/command.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
 import { writeSafetensors } from '../harness/model-files.ts'
 import { formatRate, formatSeconds, formatSize } from '../harness/report.ts'
@@ -14,22 +14,32 @@ export const verifyRow: Row = {
   async run({ scratch, daemons, profile }) {
     const folder = await scratch.folder()
     const shardBytes = profile.verifyBytes / SHARDS
-    const paths = Array.from({ length: SHARDS }, (_, i) => writeSafetensors(folder, `model-0000${i + 1}-of-0000${SHARDS}.safetensors`, shardBytes))
+    const paths = Array.from({ length: SHARDS }, (_, i) =>
+      writeSafetensors(folder, `model-0000${i + 1}-of-0000${SHARDS}.safetensors`, shardBytes)
+    )
     const place = await scratch.folder()
     mkdirSync(join(place, 'root'), { mode: 0o700 })
     const daemon = await daemons.start({ root: join(place, 'root') })
     try {
       await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
       const rounds = await interleave<Timed, 'svc' | 'openssl'>(profile.runs, {
-        openssl: () => timeCommand(`openssl dgst -sha256 "\${@:1:${SHARDS / 2}}" & openssl dgst -sha256 "\${@:${SHARDS / 2 + 1}}" & wait`, paths),
+        openssl: () =>
+          timeCommand(
+            `openssl dgst -sha256 "\${@:1:${SHARDS / 2}}" & openssl dgst -sha256 "\${@:${SHARDS / 2 + 1}}" & wait`,
+            paths
+          ),
         svc: async () => {
           const before = daemon.cpuSeconds()
           const { seconds } = await daemon.api.job('/v1/verify', { target: 'all' })
           return { seconds, cpuSeconds: daemon.cpuSeconds() - before }
         }
       })
-      const [ours, peer] = (['svc', 'openssl'] as const).map(name => median(rounds[name].map(time => time.seconds))) as [number, number]
-      const [oursCpu, peerCpu] = (['svc', 'openssl'] as const).map(name => median(rounds[name].map(time => time.cpuSeconds))) as [number, number]
+      const [ours, peer] = (['svc', 'openssl'] as const).map((name) =>
+        median(rounds[name].map((time) => time.seconds))
+      ) as [number, number]
+      const [oursCpu, peerCpu] = (['svc', 'openssl'] as const).map((name) =>
+        median(rounds[name].map((time) => time.cpuSeconds))
+      ) as [number, number]
       return [
         {
           what: `${SHARDS} blobs, ${formatSize(profile.verifyBytes)}`,
@@ -38,7 +48,10 @@ export const verifyRow: Row = {
           ratio: peer / ours,
           target: '≥ 0.9',
           met: peer / ours >= 0.9,
-          note: `${bestNote(rounds.openssl.map(time => time.seconds), rounds.svc.map(time => time.seconds))}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
+          note: `${bestNote(
+            rounds.openssl.map((time) => time.seconds),
+            rounds.svc.map((time) => time.seconds)
+          )}; CPU ${formatSeconds(oursCpu)} against ${formatSeconds(peerCpu)}`
         }
       ]
     } finally {

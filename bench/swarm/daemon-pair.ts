@@ -25,7 +25,14 @@ export class DaemonPair {
   readonly #share: Share
   readonly #warmUp: string
 
-  private constructor(root: string, launcher: DaemonLauncher, sizeBytes: number, seed: BenchDaemon, share: Share, warmUp: string) {
+  private constructor(
+    root: string,
+    launcher: DaemonLauncher,
+    sizeBytes: number,
+    seed: BenchDaemon,
+    share: Share,
+    warmUp: string
+  ) {
     this.#root = root
     this.#launcher = launcher
     this.#sizeBytes = sizeBytes

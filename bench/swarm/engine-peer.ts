@@ -1,9 +1,10 @@
 // One engine in a process of its own, told by JSON lines what to do: the seed or the leech of a measurement.
+
+import { readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
 import { createFileStorage, createSwarm, type TorrentStorage } from '@svc/swarm'
 import { parseTorrent } from '@svc/swarm/metainfo'
-import { readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 } })
@@ -11,12 +12,21 @@ const delay = monitorEventLoopDelay({ resolution: 5 })
 out({ event: 'ready', port: swarm.port })
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const command = JSON.parse(line) as { cmd: string; torrent?: string; save?: string; seed?: boolean; peers?: [string, number][]; magnet?: boolean }
+  const command = JSON.parse(line) as {
+    cmd: string
+    torrent?: string
+    save?: string
+    seed?: boolean
+    peers?: [string, number][]
+    magnet?: boolean
+  }
   if (command.cmd === 'quit') break
   if (command.cmd === 'usage') {
     const usage = process.resourceUsage()
     out({
-      event: 'usage', cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6, maxRssBytes: usage.maxRSS * 1024,
+      event: 'usage',
+      cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
+      maxRssBytes: usage.maxRSS * 1024,
       loopP99Ms: delay.percentile(99) / 1e6
     })
   }
@@ -29,8 +39,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   const storage: TorrentStorage = createFileStorage(command.save!, { trusted: command.seed === true })
   const begun = performance.now()
   const torrent = swarm.add({
-    ...(command.magnet === true ? { infohash: info.infohash } : { info, pieceLayers: pieceLayers.layers }), storage,
-    ...(command.seed === true ? { seedOnly: true } : {}), peers: (command.peers ?? []).map(([host, port]) => ({ host, port }))
+    ...(command.magnet === true ? { infohash: info.infohash } : { info, pieceLayers: pieceLayers.layers }),
+    storage,
+    ...(command.seed === true ? { seedOnly: true } : {}),
+    peers: (command.peers ?? []).map(([host, port]) => ({ host, port }))
   })
   torrent.on('warning', (warning) => console.error(warning))
   torrent.on('failed', (error) => console.error(error))

@@ -11,9 +11,8 @@ export interface Import {
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 
 /** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognised. */
-export const withoutComments = (source: string): string => source
-  .replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, blank)
-  .replace(/(^|[ \t])\/\/ .*$/gm, blank)
+export const withoutComments = (source: string): string =>
+  source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, blank).replace(/(^|[ \t])\/\/ .*$/gm, blank)
 
 const STATIC = /^(import|export)\b(?!\s*\()([^'"`;=]*?)(?:\bfrom\s*)?['"]([^'"\n]+)['"]/gm
 const DYNAMIC = /\b(?:import|require|import\.meta\.resolve)\(\s*['"]([^'"\n]+)['"]/g
@@ -42,6 +41,9 @@ function isTypeOnly(clause: string): boolean {
   if (/^\s*type\b/.test(clause)) return true
   const names = /\{([\s\S]*)\}/.exec(clause)?.[1]
   if (names === undefined || /^\s*\w+\s*,/.test(clause)) return false
-  const each = names.split(',').map((name) => name.trim()).filter((name) => name !== '')
+  const each = names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
   return each.length > 0 && each.every((name) => name.startsWith('type '))
 }

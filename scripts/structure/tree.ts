@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { importsOf, withoutComments, type Import } from './imports.ts'
+import { type Import, importsOf, withoutComments } from './imports.ts'
 
 export interface SourceFile {
   /** From the repository's root, with forward slashes. */
@@ -50,12 +50,16 @@ const keys = (value: unknown): string[] => (typeof value === 'object' && value !
 
 /** Reads the workspace below `root`. */
 export function readTree(root: string): Tree {
-  const texts = [...walk(root)].filter((path) => TEXT.test(path) && path !== 'pnpm-lock.yaml').sort()
+  const texts = [...walk(root)]
+    .filter((path) => TEXT.test(path) && path !== 'pnpm-lock.yaml')
+    .sort()
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
-  const sources = texts.filter(({ path }) => path.endsWith('.ts')).map(({ path, text }): SourceFile => (
-    { path, text, code: withoutComments(text), imports: importsOf(text) }))
+  const sources = texts
+    .filter(({ path }) => path.endsWith('.ts'))
+    .map(({ path, text }): SourceFile => ({ path, text, code: withoutComments(text), imports: importsOf(text) }))
 
-  const folders = texts.map(({ path }) => /^(packages\/[^/]+|bench)\/package\.json$/.exec(path)?.[1])
+  const folders = texts
+    .map(({ path }) => /^(packages\/[^/]+|bench)\/package\.json$/.exec(path)?.[1])
     .filter((folder) => folder !== undefined)
   const packages = folders.map((folder): Package => {
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Record<string, unknown>
@@ -66,17 +70,19 @@ export function readTree(root: string): Tree {
     return {
       room: folder.replace('packages/', ''),
       folder,
-      name: String(manifest['name']),
-      isPrivate: manifest['private'] === true,
-      dependencies: [...keys(manifest['dependencies']), ...keys(manifest['optionalDependencies'])],
-      devDependencies: keys(manifest['devDependencies']),
-      subpaths: keys(manifest['exports']),
+      name: String(manifest.name),
+      isPrivate: manifest.private === true,
+      dependencies: [...keys(manifest.dependencies), ...keys(manifest.optionalDependencies)],
+      devDependencies: keys(manifest.devDependencies),
+      subpaths: keys(manifest.exports),
       src: own.filter(isSource),
       other: own.filter((file) => !isSource(file))
     }
   })
 
   const rootManifest = join(root, 'package.json')
-  const rootJson = existsSync(rootManifest) ? JSON.parse(readFileSync(rootManifest, 'utf8')) as Record<string, unknown> : {}
-  return { packages, texts, rootDependencies: [...keys(rootJson['dependencies']), ...keys(rootJson['devDependencies'])] }
+  const rootJson = existsSync(rootManifest)
+    ? (JSON.parse(readFileSync(rootManifest, 'utf8')) as Record<string, unknown>)
+    : {}
+  return { packages, texts, rootDependencies: [...keys(rootJson.dependencies), ...keys(rootJson.devDependencies)] }
 }

@@ -18,7 +18,11 @@ export async function replaceFile(port: FilePort, path: string, bytes: Uint8Arra
   let fd: number | undefined
   let created = false
   try {
-    fd = await port.open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600)
+    fd = await port.open(
+      temporary,
+      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+      0o600
+    )
     created = true
     await writeFully(port, fd, bytes, 0)
     await port.fsync(fd)

@@ -1,12 +1,12 @@
 import type { Sha256Digest } from '@svc/ref'
-import { CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import { notFound, openBlobFile } from './blob-reader.ts'
+import { CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import { syncFolder } from './file-port.ts'
-import { Gate } from './keyed-lock.ts'
 import { SMALL_BYTES } from './ingest.ts'
+import { Gate } from './keyed-lock.ts'
 import { digestAt, isShard } from './layout.ts'
-import type { StoreContext } from './store-context.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
+import type { StoreContext } from './store-context.ts'
 
 const LSTATS_AT_ONCE = 16
 
@@ -25,11 +25,11 @@ export class BlobAudit {
     const shards = (await this.#readdir(layout.blobs)).filter(isShard).sort()
     for (const shard of shards) {
       const folder = `${layout.blobs}/${shard}`
-      const digests = (await this.#readdir(folder)).sort().flatMap(name => digestAt(shard, name) ?? [])
+      const digests = (await this.#readdir(folder)).sort().flatMap((name) => digestAt(shard, name) ?? [])
       for (let i = 0; i < digests.length; i += LSTATS_AT_ONCE) {
         this.#context.throwIfClosed()
         const found = await Promise.all(
-          digests.slice(i, i + LSTATS_AT_ONCE).map(async digest => {
+          digests.slice(i, i + LSTATS_AT_ONCE).map(async (digest) => {
             try {
               const stat = await port.lstat(layout.blob(digest))
               return stat.isFile() ? { digest, sizeBytes: stat.size } : undefined
@@ -54,7 +54,7 @@ export class BlobAudit {
   }
 
   async verify(digest: Sha256Digest, options: VerifyOptions): Promise<VerifyResult> {
-    return this.#context.run(options.signal, signal => this.#verify(digest, options, signal))
+    return this.#context.run(options.signal, (signal) => this.#verify(digest, options, signal))
   }
 
   async #verify(digest: Sha256Digest, options: VerifyOptions, signal: AbortSignal): Promise<VerifyResult> {
@@ -80,7 +80,11 @@ export class BlobAudit {
           throwIfAborted(signal)
           const { attachments = [], onProgress } = options
           const spec = { flat: true, attachments, sizeBytes }
-          const result = await thread.call('run', { session, spec, fd, progress: onProgress !== undefined }, { onProgress })
+          const result = await thread.call(
+            'run',
+            { session, spec, fd, progress: onProgress !== undefined },
+            { onProgress }
+          )
           onProgress?.(result.sizeBytes)
           if (result.digest === digest) return { status: 'ok', sizeBytes, attachments: result.attachments }
         } catch (error) {
@@ -100,7 +104,10 @@ export class BlobAudit {
   }
 
   /** Durably out of the way, unless another file has taken the name meanwhile. */
-  async #moveAside(digest: Sha256Digest, file: { readonly dev: number; readonly ino: number } | undefined): Promise<void> {
+  async #moveAside(
+    digest: Sha256Digest,
+    file: { readonly dev: number; readonly ino: number } | undefined
+  ): Promise<void> {
     const { port, layout, digestLocks } = this.#context
     const path = layout.blob(digest)
     const release = await digestLocks.acquire(digest)
@@ -120,11 +127,16 @@ export class BlobAudit {
 
   /** All threads at once. What cannot be read is reported at the end, as a failure: the rest is checked all the same. */
   async scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
-    return this.#context.run(options.signal, async signal => {
+    return this.#context.run(options.signal, async (signal) => {
       let [blobs, bytes, blobsTotal, bytesTotal] = [0, 0, 0, 0]
       const tell = (more: number): void => {
         bytes += more
-        options.onProgress?.({ blobs, bytes, blobsTotal: Math.max(blobs, blobsTotal), bytesTotal: Math.max(bytes, bytesTotal) })
+        options.onProgress?.({
+          blobs,
+          bytes,
+          blobsTotal: Math.max(blobs, blobsTotal),
+          bytesTotal: Math.max(bytes, bytesTotal)
+        })
       }
       for await (const { sizeBytes } of this.list()) {
         throwIfAborted(signal)
@@ -145,7 +157,10 @@ export class BlobAudit {
           told = done
         }
         try {
-          if (sizeBytes < SMALL_BYTES && (await this.#context.threads.check({ path: this.#context.layout.blob(digest), digest }))) {
+          if (
+            sizeBytes < SMALL_BYTES &&
+            (await this.#context.threads.check({ path: this.#context.layout.blob(digest), digest }))
+          ) {
             bytes += sizeBytes
             blobs++
             return tell(0)
@@ -176,7 +191,12 @@ export class BlobAudit {
       throwIfAborted(signal)
       mismatched.sort()
       if (unreadable.length > 0) {
-        throw new CasError('E_IO', `${unreadable.length} blobs could not be read, e.g. ${unreadable[0]}`, { unreadable, mismatched }, failure)
+        throw new CasError(
+          'E_IO',
+          `${unreadable.length} blobs could not be read, e.g. ${unreadable[0]}`,
+          { unreadable, mismatched },
+          failure
+        )
       }
       return { checked: blobs, mismatched }
     })

@@ -8,7 +8,8 @@ import type { BlobReader } from './store.ts'
 export const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 256 << 10
 
-export const notFound = (digest: Sha256Digest): CasError => new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
+export const notFound = (digest: Sha256Digest): CasError =>
+  new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
 
 export const notRegular = (digest: Sha256Digest, path: string): CasError =>
   new CasError('E_CORRUPT', `${path} is no regular file: move it away, then bring the blob in again`, { digest, path })
@@ -67,7 +68,8 @@ export class DiskBlobReader implements BlobReader {
 
   async read(target: Uint8Array, offset: number): Promise<number> {
     if (this.#closed !== undefined) throw closedError('the reader')
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.sizeBytes) checkRange(offset, offset, this.sizeBytes)
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.sizeBytes)
+      checkRange(offset, offset, this.sizeBytes)
     const reading = this.#readFully(target, offset, Math.min(target.length, this.sizeBytes - offset))
     this.#reads.add(reading)
     try {
@@ -87,7 +89,9 @@ export class DiskBlobReader implements BlobReader {
         throw ioError(error, 'read blob')
       }
       if (count === 0) {
-        throw new CasError('E_CORRUPT', `the file of ${this.digest} ends before its ${this.sizeBytes} bytes`, { digest: this.digest })
+        throw new CasError('E_CORRUPT', `the file of ${this.digest} ends before its ${this.sizeBytes} bytes`, {
+          digest: this.digest
+        })
       }
       done += count
     }
@@ -118,9 +122,11 @@ export class DiskBlobReader implements BlobReader {
   }
 
   close(): Promise<void> {
-    this.#closed ??= Promise.allSettled(this.#reads).then(() => this.#port.close(this.#fd)).catch(error => {
-      throw ioError(error, 'close blob')
-    })
+    this.#closed ??= Promise.allSettled(this.#reads)
+      .then(() => this.#port.close(this.#fd))
+      .catch((error) => {
+        throw ioError(error, 'close blob')
+      })
     return this.#closed
   }
 }

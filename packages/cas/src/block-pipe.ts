@@ -39,7 +39,7 @@ export class PipeSender {
   constructor(pipe: BlockPipe) {
     this.#port = pipe.port
     this.#control = new Int32Array(pipe.control)
-    this.#blocks = pipe.blocks.map(block => new Uint8Array(block))
+    this.#blocks = pipe.blocks.map((block) => new Uint8Array(block))
     this.#port.on('message', (message: Message) => {
       if (message !== 'wake') this.#error ??= message.error
       this.#wake?.()
@@ -85,7 +85,7 @@ export class PipeSender {
 
   async #until(ready: () => boolean): Promise<void> {
     while (this.#error === undefined && !ready()) {
-      const woken = new Promise<void>(resolve => (this.#wake = resolve))
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve))
       Atomics.store(this.#control, SENDER_ASLEEP, 1)
       if (ready()) break
       await woken
@@ -108,7 +108,7 @@ export class PipeTaker {
   constructor(pipe: BlockPipe, take: (bytes: Uint8Array) => void, breathe: () => Promise<void>) {
     this.#port = pipe.port
     this.#control = new Int32Array(pipe.control)
-    this.#blocks = pipe.blocks.map(block => new Uint8Array(block))
+    this.#blocks = pipe.blocks.map((block) => new Uint8Array(block))
     this.#take = take
     this.#breathe = breathe
     this.#port.on('message', () => void this.#run())
@@ -126,7 +126,8 @@ export class PipeTaker {
         if (taken === Atomics.load(this.#control, SENT)) {
           Atomics.store(this.#control, TAKER_ASLEEP, 1)
           // Unless something came in between, and nobody else has noticed.
-          if (taken === Atomics.load(this.#control, SENT) || Atomics.exchange(this.#control, TAKER_ASLEEP, 0) === 0) return
+          if (taken === Atomics.load(this.#control, SENT) || Atomics.exchange(this.#control, TAKER_ASLEEP, 0) === 0)
+            return
           continue
         }
         const slot = taken % BLOCKS

@@ -69,7 +69,8 @@ export class ByteRangeSet {
   checkInvariants(): void {
     this.#ranges.forEach(([start, end], i) => {
       const before = this.#ranges[i - 1]
-      if (!(start >= 0 && start < end && (before === undefined || before[1] < start))) throw new Error(`broken ranges at ${i}`)
+      if (!(start >= 0 && start < end && (before === undefined || before[1] < start)))
+        throw new Error(`broken ranges at ${i}`)
     })
   }
 

@@ -120,7 +120,7 @@ class Commit {
 
   #isWhole(): boolean {
     const stat = this.#stat()
-    return stat !== undefined && stat.isFile() && stat.size === this.item.sizeBytes
+    return stat?.isFile() === true && stat.size === this.item.sizeBytes
   }
 
   #stat(): ReturnType<FilePort['lstatSync']> | undefined {
@@ -138,13 +138,13 @@ class Commit {
  * and each folder is synced once. Each item succeeds or fails alone, and only after its own syncs.
  */
 export function commitParts(port: FilePort, items: readonly CommitItem[]): CommitOutcome[] {
-  const commits = items.map(item => new Commit(port, item))
+  const commits = items.map((item) => new Commit(port, item))
   for (const commit of commits) commit.step(() => commit.write(), 'write part')
   for (const commit of commits) commit.step(() => commit.sync(), 'sync part')
   for (const commit of commits) commit.step(() => commit.publish(), 'publish blob')
   const byShard = Map.groupBy(
-    commits.filter(commit => !commit.failed),
-    commit => commit.item.shard
+    commits.filter((commit) => !commit.failed),
+    (commit) => commit.item.shard
   )
   for (const [shard, members] of byShard) {
     try {
@@ -153,5 +153,5 @@ export function commitParts(port: FilePort, items: readonly CommitItem[]): Commi
       for (const commit of members) commit.retract(error)
     }
   }
-  return commits.map(commit => commit.end())
+  return commits.map((commit) => commit.end())
 }

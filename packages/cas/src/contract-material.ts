@@ -26,7 +26,8 @@ export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
   return bytes
 }
 
-export const digestOf = (bytes: Uint8Array): Sha256Digest => parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
+export const digestOf = (bytes: Uint8Array): Sha256Digest =>
+  parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 
 /** `bytes` in chunks of `chunkBytes`. */
 export async function* chunksOf(bytes: Uint8Array, chunkBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
@@ -70,6 +71,11 @@ export const blockAttachment: HashAttachment = {
 
 export function blockHashes(bytes: Uint8Array): Uint8Array {
   const out: Buffer[] = []
-  for (let i = 0; i < bytes.length; i += 1000) out.push(createHash('sha256').update(bytes.subarray(i, i + 1000)).digest())
+  for (let i = 0; i < bytes.length; i += 1000)
+    out.push(
+      createHash('sha256')
+        .update(bytes.subarray(i, i + 1000))
+        .digest()
+    )
   return new Uint8Array(Buffer.concat(out))
 }

@@ -1,4 +1,13 @@
-import { blockAttachment, blockHashes, chunksOf, codeOf, collect, type ContractApi, digestOf, seededBytes } from './contract-material.ts'
+import {
+  blockAttachment,
+  blockHashes,
+  type ContractApi,
+  chunksOf,
+  codeOf,
+  collect,
+  digestOf,
+  seededBytes
+} from './contract-material.ts'
 import type { BlobStore } from './store.ts'
 
 /** The part of the store contract about partial blobs. */
@@ -9,7 +18,7 @@ export function describePartials(
 ): void {
   describe(`${name}: partial blobs`, () => {
     test('are written in any order, hashed on the way, and gone once published', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [0, 1, 300_000, 9_000_000]) {
           const bytes = seededBytes(sizeBytes)
           const partial = await store.partial({ key: `k${sizeBytes}`, sizeBytes }, { attachments: [blockAttachment] })
@@ -21,7 +30,7 @@ export function describePartials(
           expect(await store.stat(digestOf(bytes))).toBe(undefined)
           const result = await partial.publish()
           expect([result.digest, result.sizeBytes, result.existed]).toEqual([digestOf(bytes), sizeBytes, false])
-          expect(Buffer.compare(result.attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+          expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
           expect(await codeOf(partial.write(0, new Uint8Array(0)))).toBe('E_CLOSED')
           const got = Buffer.concat(await collect((await store.open(result.digest)).stream()))
           expect(Buffer.compare(got, bytes)).toBe(0)
@@ -32,7 +41,7 @@ export function describePartials(
       }))
 
     test('go on where the last holder released them', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(500_000)
         const key = { key: 'git-blob-sha1:1234', sizeBytes: bytes.length, digest: digestOf(bytes) }
         const first = await store.partial(key)
@@ -48,7 +57,7 @@ export function describePartials(
       }))
 
     test('of another size or digest start anew', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const first = await store.partial({ key: 'k', sizeBytes: 100 })
         await first.write(0, new Uint8Array(50))
         await first.release()
@@ -58,17 +67,17 @@ export function describePartials(
       }))
 
     test('have one holder; the others wait in order, and may give up', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const key = { key: 'k', sizeBytes: 10 }
         const order: number[] = []
         const first = await store.partial(key)
-        const second = store.partial(key).then(async partial => {
+        const second = store.partial(key).then(async (partial) => {
           order.push(2)
           await partial.release()
         })
         const controller = new AbortController()
         const third = codeOf(store.partial(key, { signal: controller.signal }))
-        const fourth = store.partial(key).then(async partial => {
+        const fourth = store.partial(key).then(async (partial) => {
           order.push(4)
           await partial.discard()
         })
@@ -81,7 +90,7 @@ export function describePartials(
       }))
 
     test('say what is missing, and what is wrong', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(3_000_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
         await partial.write(0, bytes.subarray(0, 2_999_999))
@@ -95,23 +104,26 @@ export function describePartials(
       }))
 
     test('hash again what was taken back or written over', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(5_000_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [blockAttachment] })
         await partial.write(0, new Uint8Array(bytes.length))
         expect((await partial.verify()).digest).toBe(digestOf(new Uint8Array(bytes.length)))
         partial.unmark(1000, 4_000_000)
-        expect(partial.ranges()).toEqual([[0, 1000], [4_000_000, 5_000_000]])
+        expect(partial.ranges()).toEqual([
+          [0, 1000],
+          [4_000_000, 5_000_000]
+        ])
         expect(await codeOf(partial.verify())).toBe('E_INCOMPLETE')
         await partial.write(0, bytes.subarray(0, 2_500_000))
         await partial.write(2_000_000, bytes.subarray(2_000_000))
         const result = await partial.publish()
         expect(result.digest).toBe(digestOf(bytes))
-        expect(Buffer.compare(result.attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+        expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
       }))
 
     test('can be verified and read without being published', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(100_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
         await partial.write(0, bytes.subarray(0, 50_000))
@@ -127,24 +139,31 @@ export function describePartials(
       }))
 
     test('keep to their bounds', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const partial = await store.partial({ key: 'k', sizeBytes: 10 })
         for (const offset of [-1, 6, 10.5, Number.NaN, Number.MAX_SAFE_INTEGER]) {
           expect(await codeOf(partial.write(offset, new Uint8Array(5)))).toBe('E_RANGE')
         }
-        for (const [start, end] of [[-1, 2], [3, 2], [0, 11], [0, Number.NaN]] as const) {
+        for (const [start, end] of [
+          [-1, 2],
+          [3, 2],
+          [0, 11],
+          [0, Number.NaN]
+        ] as const) {
           for (const change of [() => partial.markWritten(start, end), () => partial.unmark(start, end)]) {
             expect(await codeOf(Promise.resolve().then(change))).toBe('E_RANGE')
           }
         }
         expect(partial.ranges()).toEqual([])
         await partial.discard()
-        for (const key of ['', 'x'.repeat(201)]) expect(await codeOf(store.partial({ key, sizeBytes: 1 }))).toBe('E_RANGE')
-        for (const sizeBytes of [-1, 0.5, Number.NaN]) expect(await codeOf(store.partial({ key: 'k', sizeBytes }))).toBe('E_RANGE')
+        for (const key of ['', 'x'.repeat(201)])
+          expect(await codeOf(store.partial({ key, sizeBytes: 1 }))).toBe('E_RANGE')
+        for (const sizeBytes of [-1, 0.5, Number.NaN])
+          expect(await codeOf(store.partial({ key: 'k', sizeBytes }))).toBe('E_RANGE')
       }))
 
     test('publish what is there already, as existing', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(100_000)
         await store.ingest(chunksOf(bytes, 1000))
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length })
@@ -154,7 +173,7 @@ export function describePartials(
       }))
 
     test('are abandoned when their last word is no', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const partial = await store.partial({ key: 'k', sizeBytes: 3 })
         await partial.write(0, seededBytes(3))
         const refusal = new Error('no')

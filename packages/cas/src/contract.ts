@@ -2,20 +2,29 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
-import { blockAttachment, blockHashes, chunksOf, codeOf, collect, digestOf, seededBytes, type ContractApi } from './contract-material.ts'
+import {
+  blockAttachment,
+  blockHashes,
+  type ContractApi,
+  chunksOf,
+  codeOf,
+  collect,
+  digestOf,
+  seededBytes
+} from './contract-material.ts'
 import { describePartials } from './contract-partials.ts'
 import type { BlobStore, HashAttachment } from './store.ts'
 
 export {
   blockAttachment,
   blockHashes,
+  type ContractApi,
+  type ContractMatchers,
   chunksOf,
   codeOf,
   collect,
   digestOf,
-  seededBytes,
-  type ContractApi,
-  type ContractMatchers
+  seededBytes
 } from './contract-material.ts'
 
 /** A fresh, empty store for one test. */
@@ -37,7 +46,10 @@ export function describeBlobReads(
   makeReads: (blobs: readonly Uint8Array[]) => Promise<ContractSubject<Pick<BlobStore, 'stat' | 'open'>>>,
   { describe, test, expect }: ContractApi
 ): void {
-  const withBlob = async (bytes: Uint8Array, body: (reads: Pick<BlobStore, 'stat' | 'open'>, digest: Sha256Digest) => Promise<void>) => {
+  const withBlob = async (
+    bytes: Uint8Array,
+    body: (reads: Pick<BlobStore, 'stat' | 'open'>, digest: Sha256Digest) => Promise<void>
+  ) => {
     const subject = await makeReads([bytes])
     try {
       await body(subject.store, digestOf(bytes))
@@ -55,7 +67,7 @@ export function describeBlobReads(
       }))
 
     test('open of what is not there is E_NOT_FOUND', () =>
-      withBlob(small, async reads => {
+      withBlob(small, async (reads) => {
         expect(await codeOf(reads.open(digestOf(seededBytes(3))))).toBe('E_NOT_FOUND')
       }))
 
@@ -80,12 +92,23 @@ export function describeBlobReads(
     test('streams the whole and any range; chunks stay valid', () => {
       const bytes = seededBytes(700_001)
       return withBlob(bytes, async (reads, digest) => {
-        const ranges = [undefined, { start: 0, end: 0 }, { start: 0, end: 1 }, { start: 262_143, end: 262_145 }, { start: 700_000, end: 700_001 }]
+        const ranges = [
+          undefined,
+          { start: 0, end: 0 },
+          { start: 0, end: 1 },
+          { start: 262_143, end: 262_145 },
+          { start: 700_000, end: 700_001 }
+        ]
         for (const range of ranges) {
           const got = Buffer.concat(await collect((await reads.open(digest)).stream(range)))
           expect(Buffer.compare(got, bytes.subarray(range?.start ?? 0, range?.end ?? bytes.length))).toBe(0)
         }
-        for (const range of [{ start: 1, end: 0 }, { start: -1, end: 2 }, { start: 0, end: 700_002 }, { start: 0.5, end: 1 }]) {
+        for (const range of [
+          { start: 1, end: 0 },
+          { start: -1, end: 2 },
+          { start: 0, end: 700_002 },
+          { start: 0.5, end: 1 }
+        ]) {
           const reader = await reads.open(digest)
           expect(await codeOf(collect(reader.stream(range)))).toBe('E_RANGE')
         }
@@ -112,7 +135,11 @@ export function describeBlobReads(
 }
 
 /** The promises of {@link BlobStore}, for any implementation. Run it from a test file of that implementation. */
-export function describeBlobStore(name: string, makeStore: () => Promise<ContractSubject<BlobStore>>, api: ContractApi): void {
+export function describeBlobStore(
+  name: string,
+  makeStore: () => Promise<ContractSubject<BlobStore>>,
+  api: ContractApi
+): void {
   const { describe, test, expect } = api
   const withStore = async (body: (store: BlobStore) => Promise<void>): Promise<void> => {
     const subject = await makeStore()
@@ -122,11 +149,12 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       await subject.dispose()
     }
   }
-  const digests = async (store: BlobStore): Promise<string[]> => (await collect(store.list())).map(({ digest }) => digest)
+  const digests = async (store: BlobStore): Promise<string[]> =>
+    (await collect(store.list())).map(({ digest }) => digest)
 
   describeBlobReads(
     name,
-    async blobs => {
+    async (blobs) => {
       const subject = await makeStore()
       for (const bytes of blobs) await subject.store.ingest(chunksOf(bytes, 65_536))
       return subject
@@ -136,17 +164,26 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
 
   describe(`${name}: ingest`, () => {
     test('takes any size in any chunks, with further hashes in the same pass', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of SIZES) {
           const bytes = seededBytes(sizeBytes, sizeBytes + 7)
           const [first, second] = [
             await store.ingest(chunksOf(bytes, 100_003), { attachments: [blockAttachment] }),
-            await store.ingest(chunksOf(bytes, 1 << 20), { digest: digestOf(bytes), sizeBytes, attachments: [blockAttachment] })
+            await store.ingest(chunksOf(bytes, 1 << 20), {
+              digest: digestOf(bytes),
+              sizeBytes,
+              attachments: [blockAttachment]
+            })
           ]
-          expect({ ...first, attachments: {} }).toEqual({ digest: digestOf(bytes), sizeBytes, existed: false, attachments: {} })
+          expect({ ...first, attachments: {} }).toEqual({
+            digest: digestOf(bytes),
+            sizeBytes,
+            existed: false,
+            attachments: {}
+          })
           expect(second.existed).toBe(true)
           for (const { attachments } of [first, second]) {
-            expect(Buffer.compare(attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+            expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
           }
           const got = Buffer.concat(await collect((await store.open(first.digest)).stream()))
           expect(Buffer.compare(got, bytes)).toBe(0)
@@ -157,7 +194,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('takes a descriptor, which stays the caller’s', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const folder = mkdtempSync(join(tmpdir(), 'svc-contract-'))
         try {
           for (const sizeBytes of [0, 1000, 1_048_577, 9_000_001]) {
@@ -166,7 +203,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
             const fd = openSync(join(folder, 'file'), 'r')
             const result = await store.ingest({ fd }, { attachments: [blockAttachment] })
             expect(result.digest).toBe(digestOf(bytes))
-            expect(Buffer.compare(result.attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+            expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
             expect(await codeOf(store.ingest({ fd }, { sizeBytes: sizeBytes + 1 }))).toBe('E_SIZE_MISMATCH')
             closeSync(fd)
           }
@@ -176,7 +213,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('a source may use one buffer again and again, and yield empty chunks', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(600_000)
         async function* reusing(): AsyncGenerator<Uint8Array> {
           const buffer = new Uint8Array(50_000)
@@ -190,7 +227,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('refuses one flipped bit, one byte more, one byte less', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           const bytes = seededBytes(sizeBytes)
           const expected = { digest: digestOf(bytes), sizeBytes }
@@ -208,7 +245,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('stops an endless source as soon as it is too long, and lets it clean up', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           let cleaned = false
           async function* endless(): AsyncGenerator<Uint8Array> {
@@ -224,7 +261,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('passes the source’s own error on, and keeps nothing', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           const mine = new Error('the source broke')
           async function* breaking(): AsyncGenerator<Uint8Array> {
@@ -238,7 +275,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('asks before a blob becomes addressable', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           const bytes = seededBytes(sizeBytes)
           const refusal = new Error('no')
@@ -252,7 +289,7 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('an abort ends the wait for a silent source', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           const controller = new AbortController()
           async function* silent(): AsyncGenerator<Uint8Array> {
@@ -262,15 +299,23 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
           }
           expect(await codeOf(store.ingest(silent(), { signal: controller.signal }))).toBe('E_ABORTED')
         }
-        expect(await codeOf(store.ingest(chunksOf(seededBytes(9), 9), { signal: AbortSignal.abort() }))).toBe('E_ABORTED')
+        expect(await codeOf(store.ingest(chunksOf(seededBytes(9), 9), { signal: AbortSignal.abort() }))).toBe(
+          'E_ABORTED'
+        )
         expect(await digests(store)).toEqual([])
       }))
 
     test('a further hash that fails is E_ATTACHMENT', () =>
-      withStore(async store => {
-        const bad = (code: string): HashAttachment => ({ name: 'bad', module: `data:text/javascript,${encodeURIComponent(code)}` })
+      withStore(async (store) => {
+        const bad = (code: string): HashAttachment => ({
+          name: 'bad',
+          module: `data:text/javascript,${encodeURIComponent(code)}`
+        })
         for (const sizeBytes of [1000, 600_000]) {
-          for (const code of ['throw new Error("x")', 'export default () => ({ update() { throw new Error("y") }, digest() {} })']) {
+          for (const code of [
+            'throw new Error("x")',
+            'export default () => ({ update() { throw new Error("y") }, digest() {} })'
+          ]) {
             const source = chunksOf(seededBytes(sizeBytes), 65_536)
             expect(await codeOf(store.ingest(source, { attachments: [bad(code)] }))).toBe('E_ATTACHMENT')
           }
@@ -279,10 +324,12 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
 
     test('fifty writers of one blob all succeed, one of them first', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (const sizeBytes of [1000, 400_000]) {
           const bytes = seededBytes(sizeBytes)
-          const results = await Promise.all(Array.from({ length: 50 }, (_, i) => store.ingest(chunksOf(bytes, 10_000 + i))))
+          const results = await Promise.all(
+            Array.from({ length: 50 }, (_, i) => store.ingest(chunksOf(bytes, 10_000 + i)))
+          )
           expect(results.filter(({ existed }) => !existed).length).toBe(1)
         }
         expect((await digests(store)).length).toBe(2)
@@ -293,27 +340,27 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
 
   describe(`${name}: verify, scrub, close`, () => {
     test('verify tells ok from missing, and gives further hashes', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(1_500_000)
         const { digest } = await store.ingest(chunksOf(bytes, 65_536))
         const { status, sizeBytes, attachments } = await store.verify(digest, { attachments: [blockAttachment] })
         expect([status, sizeBytes]).toEqual(['ok', bytes.length])
-        expect(Buffer.compare(attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+        expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
         expect((await store.verify(digestOf(seededBytes(5)))).status).toBe('missing')
       }))
 
     test('scrub counts everything, up to the totals', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         for (let i = 0; i < 12; i++) await store.ingest(chunksOf(seededBytes(i * 1000, i), 512))
         let last: unknown
-        const report = await store.scrub({ onProgress: done => (last = done) })
+        const report = await store.scrub({ onProgress: (done) => (last = done) })
         expect(report).toEqual({ checked: 12, mismatched: [] })
         expect(last).toEqual({ blobs: 12, blobsTotal: 12, bytes: 66_000, bytesTotal: 66_000 })
         expect(await codeOf(store.scrub({ signal: AbortSignal.abort() }))).toBe('E_ABORTED')
       }))
 
     test('close aborts what is under way; afterwards everything is E_CLOSED', () =>
-      withStore(async store => {
+      withStore(async (store) => {
         const bytes = seededBytes(1000)
         const { digest } = await store.ingest(chunksOf(bytes, 100))
         const { promise: started, resolve } = Promise.withResolvers<void>()
@@ -327,7 +374,13 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
         await store.close()
         await store.close()
         expect(await outcome).toBe('E_CLOSED')
-        const late = [store.stat(digest), store.open(digest), store.ingest(chunksOf(bytes, 1)), store.verify(digest), store.scrub()]
+        const late = [
+          store.stat(digest),
+          store.open(digest),
+          store.ingest(chunksOf(bytes, 1)),
+          store.verify(digest),
+          store.scrub()
+        ]
         expect(await Promise.all(late.map(codeOf))).toEqual(late.map(() => 'E_CLOSED'))
         expect(await codeOf(store.partial({ key: 'k', sizeBytes: 1 }))).toBe('E_CLOSED')
       }))

@@ -1,13 +1,13 @@
 import { constants } from 'node:fs'
 import { TEMPORARY_FILE } from './atomic-file.ts'
-import { CasError, errnoOf, ioError } from './errors.ts'
+import { type CasError, errnoOf, ioError } from './errors.ts'
 import type { Ingestor } from './ingest.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { KeyedLock, type Release } from './keyed-lock.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
-import type { StoreContext } from './store-context.ts'
 import type { ByteRanges, PartialKey, PartialOptions } from './store.ts'
+import type { StoreContext } from './store-context.ts'
 
 const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
 const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -35,8 +35,12 @@ export class DiskPartials {
     const { port, layout } = this.#context
     try {
       const names = port.readdirSync(layout.incoming)
-      const parts = new Set(names.flatMap(name => (ENTRY.exec(name)?.[2] === 'part' ? [ENTRY.exec(name)?.[1] as string] : [])))
-      const journals = names.flatMap(name => (ENTRY.exec(name)?.[2] === 'json' ? [ENTRY.exec(name)?.[1] as string] : []))
+      const parts = new Set(
+        names.flatMap((name) => (ENTRY.exec(name)?.[2] === 'part' ? [ENTRY.exec(name)?.[1] as string] : []))
+      )
+      const journals = names.flatMap((name) =>
+        ENTRY.exec(name)?.[2] === 'json' ? [ENTRY.exec(name)?.[1] as string] : []
+      )
       for (const name of names) if (TEMPORARY_FILE.test(name)) port.unlinkSync(`${layout.incoming}/${name}`)
       for (const id of journals) {
         const found = this.#readJournal(id)
@@ -78,7 +82,7 @@ export class DiskPartials {
 
   async open(key: PartialKey, options: PartialOptions): Promise<DiskPartialBlob> {
     checkPartialKey(key)
-    return this.#context.run(options.signal, async signal => {
+    return this.#context.run(options.signal, async (signal) => {
       const release = await this.#keys.acquire(key.key, signal)
       try {
         const partial = await this.#resume(key, options, release)
@@ -95,14 +99,18 @@ export class DiskPartials {
     if (remains === undefined) return undefined
     const { port, layout } = this.#context
     const { id, journal } = remains
-    const same = journal.sizeBytes === key.sizeBytes && (key.digest === undefined || journal.digest === undefined || key.digest === journal.digest)
+    const same =
+      journal.sizeBytes === key.sizeBytes &&
+      (key.digest === undefined || journal.digest === undefined || key.digest === journal.digest)
     let fd: number | undefined
     try {
       if (same) {
         fd = await port.open(layout.part(id), OPEN_PART)
         const stat = await port.fstat(fd)
         if (stat.isFile()) {
-          const ranges = journal.ranges.filter(([start]) => start < stat.size).map(([start, end]) => [start, Math.min(end, stat.size)] as const)
+          const ranges = journal.ranges
+            .filter(([start]) => start < stat.size)
+            .map(([start, end]) => [start, Math.min(end, stat.size)] as const)
           this.#remains.delete(key.key)
           const digest = key.digest ?? journal.digest
           return this.#hand(id, fd, digest === undefined ? key : { ...key, digest }, ranges, options, release)
@@ -132,7 +140,14 @@ export class DiskPartials {
     return this.#hand(id, fd, key, [], options, release)
   }
 
-  #hand(id: string, fd: number, key: PartialKey, ranges: ByteRanges, options: PartialOptions, release: Release): DiskPartialBlob {
+  #hand(
+    id: string,
+    fd: number,
+    key: PartialKey,
+    ranges: ByteRanges,
+    options: PartialOptions,
+    release: Release
+  ): DiskPartialBlob {
     const partial: DiskPartialBlob = new DiskPartialBlob({
       context: this.#context,
       ingestor: this.#ingestor,
@@ -141,7 +156,7 @@ export class DiskPartials {
       key,
       ranges,
       options,
-      onEnd: remains => {
+      onEnd: (remains) => {
         this.#open.delete(partial)
         if (remains !== undefined) this.#remains.set(key.key, remains)
         release()
@@ -153,8 +168,8 @@ export class DiskPartials {
 
   /** Releases what is still held, so that it is there after the next start. Gives the first failure. */
   async releaseAll(): Promise<CasError | undefined> {
-    const results = await Promise.allSettled([...this.#open].map(partial => partial.release()))
-    const failed = results.find(result => result.status === 'rejected')
+    const results = await Promise.allSettled([...this.#open].map((partial) => partial.release()))
+    const failed = results.find((result) => result.status === 'rejected')
     return failed === undefined ? undefined : ioError(failed.reason, 'release partial')
   }
 }

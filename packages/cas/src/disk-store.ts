@@ -10,7 +10,6 @@ import { HashThreads } from './hash-threads.ts'
 import { Ingestor } from './ingest.ts'
 import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
 import { type LockKind, lockRoot, type RootLock } from './root-lock.ts'
-import { StoreContext } from './store-context.ts'
 import type {
   BlobInfo,
   BlobReader,
@@ -26,6 +25,7 @@ import type {
   VerifyOptions,
   VerifyResult
 } from './store.ts'
+import { StoreContext } from './store-context.ts'
 
 export interface DiskStoreOptions {
   /** The store's folder; made with mode 0700 where it is absent. */

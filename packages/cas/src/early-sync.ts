@@ -44,7 +44,8 @@ export class EarlySync {
     await this.#running
     const fd = this.#fd
     this.#fd = undefined
-    if (fd !== undefined) await this.#context.port.close(fd).catch((error: unknown) => (this.#failure ??= ioError(error, 'sync part')))
+    if (fd !== undefined)
+      await this.#context.port.close(fd).catch((error: unknown) => (this.#failure ??= ioError(error, 'sync part')))
     if (this.#failure !== undefined) throw this.#failure
   }
 

@@ -75,7 +75,12 @@ export function ioError(error: unknown, operation: string, path?: string): CasEr
   const details = path === undefined ? { operation } : { operation, path }
   const errno = errnoOf(error)
   if (errno === 'ENOSPC' || errno === 'EDQUOT') {
-    return new CasError('E_NO_SPACE', `no room on the store's file system (${operation}): free some space and try again`, details, error)
+    return new CasError(
+      'E_NO_SPACE',
+      `no room on the store's file system (${operation}): free some space and try again`,
+      details,
+      error
+    )
   }
   const reason = error instanceof Error ? error.message : String(error)
   return new CasError('E_IO', `${operation} failed: ${reason}`, details, error)

@@ -53,33 +53,35 @@ const promised = <T>(start: (done: Done<T>) => void): Promise<T> =>
 /** The operating system's files. Descriptors are plain integers: they are never closed behind the store's back. */
 export const nodeFilePort: FilePort = {
   openSync: (path, flags, mode) => fs.openSync(path, flags, mode),
-  closeSync: fd => fs.closeSync(fd),
+  closeSync: (fd) => fs.closeSync(fd),
   readSync: (fd, target, offset, length, position) => fs.readSync(fd, target, offset, length, position),
   writeSync: (fd, bytes, offset, length, position) => fs.writeSync(fd, bytes, offset, length, position),
-  fstatSync: fd => fs.fstatSync(fd),
-  lstatSync: path => fs.lstatSync(path),
-  fsyncSync: fd => fs.fsyncSync(fd),
-  fdatasyncSync: fd => fs.fdatasyncSync(fd),
+  fstatSync: (fd) => fs.fstatSync(fd),
+  lstatSync: (path) => fs.lstatSync(path),
+  fsyncSync: (fd) => fs.fsyncSync(fd),
+  fdatasyncSync: (fd) => fs.fdatasyncSync(fd),
   fchmodSync: (fd, mode) => fs.fchmodSync(fd, mode),
   chmodSync: (path, mode) => fs.chmodSync(path, mode),
   linkSync: (existing, path) => fs.linkSync(existing, path),
   renameSync: (from, to) => fs.renameSync(from, to),
-  unlinkSync: path => fs.unlinkSync(path),
+  unlinkSync: (path) => fs.unlinkSync(path),
   mkdirSync: (path, mode) => fs.mkdirSync(path, mode),
-  readdirSync: path => fs.readdirSync(path),
+  readdirSync: (path) => fs.readdirSync(path),
 
-  open: (path, flags, mode) => promised(done => fs.open(path, flags, mode, done)),
-  close: fd => promised(done => fs.close(fd, done)),
-  read: (fd, target, offset, length, position) => promised(done => fs.read(fd, target, offset, length, position, done)),
-  write: (fd, bytes, offset, length, position) => promised(done => fs.write(fd, bytes, offset, length, position, done)),
-  fstat: fd => promised(done => fs.fstat(fd, done)),
-  lstat: path => promised(done => fs.lstat(path, done)),
-  fsync: fd => promised(done => fs.fsync(fd, done)),
-  fchmod: (fd, mode) => promised(done => fs.fchmod(fd, mode, done)),
-  rename: (from, to) => promised(done => fs.rename(from, to, done)),
-  unlink: path => promised(done => fs.unlink(path, done)),
-  readdir: path => promised(done => fs.readdir(path, done)),
-  statfs: path => promised(done => fs.statfs(path, done))
+  open: (path, flags, mode) => promised((done) => fs.open(path, flags, mode, done)),
+  close: (fd) => promised((done) => fs.close(fd, done)),
+  read: (fd, target, offset, length, position) =>
+    promised((done) => fs.read(fd, target, offset, length, position, done)),
+  write: (fd, bytes, offset, length, position) =>
+    promised((done) => fs.write(fd, bytes, offset, length, position, done)),
+  fstat: (fd) => promised((done) => fs.fstat(fd, done)),
+  lstat: (path) => promised((done) => fs.lstat(path, done)),
+  fsync: (fd) => promised((done) => fs.fsync(fd, done)),
+  fchmod: (fd, mode) => promised((done) => fs.fchmod(fd, mode, done)),
+  rename: (from, to) => promised((done) => fs.rename(from, to, done)),
+  unlink: (path) => promised((done) => fs.unlink(path, done)),
+  readdir: (path) => promised((done) => fs.readdir(path, done)),
+  statfs: (path) => promised((done) => fs.statfs(path, done))
 }
 
 /** Loads the port that a module describes; without one, {@link nodeFilePort}. */

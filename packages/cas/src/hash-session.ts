@@ -12,7 +12,7 @@ const PROGRESS_BYTES = 4 << 20
 let scratch: Uint8Array | undefined
 
 /** Lets messages in: an abort must not wait for the end of a large file, nor small blobs behind it. */
-const breathe = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
  * One pass in a worker thread. Invariants: bytes arrive in order; `part` exists on disk and `#partFd` is open from
@@ -43,7 +43,7 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
-    if (from !== undefined) session.#from = new PipeTaker(from, bytes => session.feed(bytes), breathe)
+    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes), breathe)
     return session
   }
 

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { Worker, type MessagePort } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import { CasError, closedError, decodeError } from './errors.ts'
 import type { FilePortModule } from './file-port.ts'
 import { Gate, type Release } from './keyed-lock.ts'
@@ -43,7 +43,10 @@ export class HashThread {
   call<K extends ThreadOperation>(
     op: K,
     request: ThreadOperations[K]['request'],
-    options: { readonly transfer?: readonly (ArrayBuffer | MessagePort)[]; readonly onProgress?: ((bytes: number) => void) | undefined } = {}
+    options: {
+      readonly transfer?: readonly (ArrayBuffer | MessagePort)[]
+      readonly onProgress?: ((bytes: number) => void) | undefined
+    } = {}
   ): Promise<ThreadOperations[K]['response']> {
     if (this.#closed) return Promise.reject(closedError('the store'))
     const worker = (this.#worker ??= this.#start())
@@ -68,7 +71,7 @@ export class HashThread {
       else pending.resolve(reply.result)
     })
     let cause: unknown
-    worker.on('error', error => {
+    worker.on('error', (error) => {
       cause = error
     })
     worker.on('exit', () => {
@@ -76,7 +79,11 @@ export class HashThread {
       const lost = [...this.#pending.values()]
       this.#pending.clear()
       for (const { reject } of lost) {
-        reject(this.#closed ? closedError('the store') : new CasError('E_THREAD', 'a hashing thread ended unexpectedly', {}, cause))
+        reject(
+          this.#closed
+            ? closedError('the store')
+            : new CasError('E_THREAD', 'a hashing thread ended unexpectedly', {}, cause)
+        )
       }
     })
     worker.unref()
@@ -109,7 +116,8 @@ export class HashThreads {
   #nextSession = 1
 
   constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
-    if (!Number.isInteger(count) || count < 1 || count > 64) throw new RangeError('hashThreads is a number from 1 to 64')
+    if (!Number.isInteger(count) || count < 1 || count > 64)
+      throw new RangeError('hashThreads is a number from 1 to 64')
     const data: ThreadData = { filePort }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#sync = Array.from({ length: SYNC_THREADS }, () => new HashThread(data))
@@ -161,7 +169,7 @@ export class HashThreads {
 
   /** A second thread for a large pass, when it would otherwise idle. */
   takeIdle(): { readonly thread: HashThread; readonly release: Release } | undefined {
-    if (this.#passGate.waiting > 0 || !this.#hash.some(thread => thread.passes === 0)) return undefined
+    if (this.#passGate.waiting > 0 || !this.#hash.some((thread) => thread.passes === 0)) return undefined
     return this.take()
   }
 
@@ -186,6 +194,6 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, ...this.#sync].map(thread => thread.close()))
+    await Promise.all([...this.#hash, ...this.#sync].map((thread) => thread.close()))
   }
 }

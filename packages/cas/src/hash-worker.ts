@@ -1,12 +1,20 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { BlockPipe } from './block-pipe.ts'
 import { OPEN_BLOB } from './blob-reader.ts'
+import type { BlockPipe } from './block-pipe.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError } from './errors.ts'
 import { type FilePort, loadFilePort } from './file-port.ts'
 import { HashSession } from './hash-session.ts'
-import type { SessionResult, SmallCheck, SmallRun, SmallRunOutcome, ThreadData, ThreadReply, ThreadRequest } from './thread-protocol.ts'
+import type {
+  SessionResult,
+  SmallCheck,
+  SmallRun,
+  SmallRunOutcome,
+  ThreadData,
+  ThreadReply,
+  ThreadRequest
+} from './thread-protocol.ts'
 
 // The thread behind `HashThreads`: one message, one operation, one reply. Operations of different sessions interleave;
 // the messages of one session are answered in order, since whoever sends them waits for each answer that matters.
@@ -35,9 +43,14 @@ const sessionOf = (session: number): HashSession => {
   return found
 }
 
-function pump(port: HashSession, request: { id: number; fd: number; progress: boolean; forward?: BlockPipe | undefined }, start: number, end?: number) {
+function pump(
+  port: HashSession,
+  request: { id: number; fd: number; progress: boolean; forward?: BlockPipe | undefined },
+  start: number,
+  end?: number
+) {
   const { id, fd, forward, progress } = request
-  return port.pump(fd, start, end, forward, progress ? bytes => reply({ id, progress: bytes }) : undefined)
+  return port.pump(fd, start, end, forward, progress ? (bytes) => reply({ id, progress: bytes }) : undefined)
 }
 
 async function finish(id: number): Promise<SessionResult> {
@@ -75,7 +88,10 @@ async function check(port: FilePort, { path, digest }: SmallCheck): Promise<bool
   }
 }
 
-async function oneByOne<Item, Outcome>(items: readonly Item[], work: (item: Item) => Promise<Outcome>): Promise<Outcome[]> {
+async function oneByOne<Item, Outcome>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Outcome>
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const item of items) outcomes.push(await work(item))
   return outcomes
@@ -106,9 +122,9 @@ async function handle(port: FilePort, request: ThreadRequest): Promise<unknown> 
       return undefined
     }
     case 'runSmall':
-      return oneByOne(request.items, item => runSmall(port, item))
+      return oneByOne(request.items, (item) => runSmall(port, item))
     case 'check':
-      return oneByOne(request.items, item => check(port, item))
+      return oneByOne(request.items, (item) => check(port, item))
     case 'commit':
       return commitParts(port, request.items)
     case 'datasync':

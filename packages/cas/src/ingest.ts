@@ -9,8 +9,8 @@ import { Gate, type Release } from './keyed-lock.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { Pull } from './pull.ts'
-import { askCaller, checkExpected, type StoreContext } from './store-context.ts'
 import type { ByteSource, HashResult, IngestOptions, IngestResult } from './store.ts'
+import { askCaller, checkExpected, type StoreContext } from './store-context.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Up to here a stream is hashed in place and needs no thread of its own: 0.15 ms. */
@@ -39,7 +39,7 @@ export class Ingestor {
   }
 
   async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
-    return this.#context.run(options.signal, signal =>
+    return this.#context.run(options.signal, (signal) =>
       isFile(source) ? this.#file(source.fd, options, signal) : this.#stream(source, options, signal)
     )
   }
@@ -90,9 +90,13 @@ export class Ingestor {
       throw ioError(error, 'ask for free space', layout.root)
     }
     if (free >= sizeBytes) return
-    throw new CasError('E_NO_SPACE', `${sizeBytes} bytes are needed, ${free} are free at ${layout.root}: free some space and try again`, {
-      sizeBytes
-    })
+    throw new CasError(
+      'E_NO_SPACE',
+      `${sizeBytes} bytes are needed, ${free} are free at ${layout.root}: free some space and try again`,
+      {
+        sizeBytes
+      }
+    )
   }
 
   async #file(fd: number, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
@@ -123,10 +127,14 @@ export class Ingestor {
       throw ioError(error, 'read source')
     }
     if (options.sizeBytes !== undefined && options.sizeBytes !== sizeBytes) {
-      throw new CasError('E_SIZE_MISMATCH', `the file has ${sizeBytes} bytes instead of the ${options.sizeBytes} that were announced`, {
-        sizeBytes,
-        expectedSizeBytes: options.sizeBytes
-      })
+      throw new CasError(
+        'E_SIZE_MISMATCH',
+        `the file has ${sizeBytes} bytes instead of the ${options.sizeBytes} that were announced`,
+        {
+          sizeBytes,
+          expectedSizeBytes: options.sizeBytes
+        }
+      )
     }
     return sizeBytes
   }
@@ -138,7 +146,13 @@ export class Ingestor {
     sizeBytes: number,
     options: IngestOptions
   ): Promise<HashResult & { readonly partFd: number | undefined }> {
-    const spec: SessionSpec = { flat: true, attachments: options.attachments ?? [], sizeBytes, maxBytes: sizeBytes, part }
+    const spec: SessionSpec = {
+      flat: true,
+      attachments: options.attachments ?? [],
+      sizeBytes,
+      maxBytes: sizeBytes,
+      part
+    }
     const outcome = await this.#context.threads.runSmall({ spec, fd })
     if ('error' in outcome) throw decodeError(outcome.error)
     return { ...outcome.result, digest: outcome.result.digest as Sha256Digest }
@@ -161,7 +175,7 @@ export class Ingestor {
     const busy: HashThread[] = [first.thread]
     const early = new EarlySync(this.#context, part)
     let done: SessionResult | undefined
-    const stop = (): void => busy.forEach(thread => void thread.call('drop', { session }).catch(() => undefined))
+    const stop = (): void => busy.forEach((thread) => void thread.call('drop', { session }).catch(() => undefined))
     signal.addEventListener('abort', stop)
     try {
       let forward: BlockPipe | undefined
@@ -169,7 +183,11 @@ export class Ingestor {
         const { port1, port2 } = new MessageChannel()
         const memory = newPipeMemory()
         busy.push(second.thread)
-        await second.thread.call('begin', { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } }, { transfer: [port1] })
+        await second.thread.call(
+          'begin',
+          { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } },
+          { transfer: [port1] }
+        )
         throwIfAborted(signal)
         forward = { ...memory, port: port2 }
       }
@@ -189,7 +207,7 @@ export class Ingestor {
       return { digest: one.digest as Sha256Digest, sizeBytes: one.sizeBytes, attachments: attached, partFd }
     } catch (error) {
       // The caller may close the descriptor once this throws: both threads must have let go of it.
-      await Promise.allSettled([early.end(), ...busy.map(thread => thread.call('drop', { session }))])
+      await Promise.allSettled([early.end(), ...busy.map((thread) => thread.call('drop', { session }))])
       if (done !== undefined) await this.#context.discardPart(done.partFd, part)
       throw error
     } finally {
@@ -212,7 +230,11 @@ export class Ingestor {
   }
 
   async #small(bytes: Uint8Array, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    const hasher = await PassHasher.create({ flat: false, attachments: options.attachments ?? [], sizeBytes: bytes.length })
+    const hasher = await PassHasher.create({
+      flat: false,
+      attachments: options.attachments ?? [],
+      sizeBytes: bytes.length
+    })
     hasher.update(bytes)
     const { attachments } = hasher.finish()
     const digest = digestFromHex(hash('sha256', bytes, 'hex'))

@@ -40,7 +40,7 @@ export function tryParseJournal(bytes: Uint8Array): Journal | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  if (Object.keys(value).some(field => !FIELDS.has(field))) return undefined
+  if (Object.keys(value).some((field) => !FIELDS.has(field))) return undefined
   const { version, key, sizeBytes, digest, ranges } = value as Record<string, unknown>
   if (version !== 1 || typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) return undefined
   if (!Number.isSafeInteger(sizeBytes) || (sizeBytes as number) < 0) return undefined

@@ -38,7 +38,7 @@ export class Gate {
         reject(abortError(signal))
       }
       const waiter: Waiter = {
-        grant: release => {
+        grant: (release) => {
           signal?.removeEventListener('abort', onAbort)
           resolve(release)
         }

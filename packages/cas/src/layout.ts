@@ -42,11 +42,11 @@ export function layoutOf(root: string): Layout {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    shard: digest => join(blobs, digestHex(digest).slice(0, 2)),
-    blob: digest => join(blobs, digestHex(digest).slice(0, 2), digestHex(digest).slice(2)),
-    aside: digest => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
-    part: id => join(incoming, `${id}.part`),
-    journal: id => join(incoming, `${id}.json`)
+    shard: (digest) => join(blobs, digestHex(digest).slice(0, 2)),
+    blob: (digest) => join(blobs, digestHex(digest).slice(0, 2), digestHex(digest).slice(2)),
+    aside: (digest) => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
+    part: (id) => join(incoming, `${id}.part`),
+    journal: (id) => join(incoming, `${id}.json`)
   }
 }
 
@@ -91,15 +91,23 @@ export function prepareRoot(port: FilePort, root: string): void {
     const stat = port.lstatSync(root)
     const user = process.geteuid?.()
     if (user !== undefined && stat.uid !== user) {
-      throw new CasError('E_UNSAFE_ROOT', `${root} belongs to user ${stat.uid}, not to ${user}: choose a folder of your own`, {
-        path: root
-      })
+      throw new CasError(
+        'E_UNSAFE_ROOT',
+        `${root} belongs to user ${stat.uid}, not to ${user}: choose a folder of your own`,
+        {
+          path: root
+        }
+      )
     }
     if ((stat.mode & 0o022) !== 0) {
       const mode = (stat.mode & 0o777).toString(8)
-      throw new CasError('E_UNSAFE_ROOT', `${root} may be written by others (mode ${mode}): chmod 700 it after a look inside`, {
-        path: root
-      })
+      throw new CasError(
+        'E_UNSAFE_ROOT',
+        `${root} may be written by others (mode ${mode}): chmod 700 it after a look inside`,
+        {
+          path: root
+        }
+      )
     }
     if (!created && (stat.mode & 0o077) !== 0) port.chmodSync(root, 0o700)
   } catch (error) {
@@ -144,19 +152,29 @@ function readFormat(port: FilePort, layout: Layout): number | undefined {
     fd = port.openSync(layout.format, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error
-    const foreign = port.readdirSync(layout.root).find(name => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
+    const foreign = port
+      .readdirSync(layout.root)
+      .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
     if (foreign === undefined) return undefined
-    throw new CasError('E_FORMAT', `${layout.root} is no store: it has no "format" file, but holds "${foreign}"; choose an empty folder`, {
-      path: layout.root
-    })
+    throw new CasError(
+      'E_FORMAT',
+      `${layout.root} is no store: it has no "format" file, but holds "${foreign}"; choose an empty folder`,
+      {
+        path: layout.root
+      }
+    )
   }
   try {
     const text = new Uint8Array(64)
     const count = port.readSync(fd, text, 0, text.length, 0)
     if (Buffer.from(text.subarray(0, count)).toString('latin1') === FORMAT_TEXT) return LAYOUT_VERSION
-    throw new CasError('E_FORMAT', `${layout.format} does not say "${FORMAT_TEXT.trim()}": made by another version, or damaged`, {
-      path: layout.format
-    })
+    throw new CasError(
+      'E_FORMAT',
+      `${layout.format} does not say "${FORMAT_TEXT.trim()}": made by another version, or damaged`,
+      {
+        path: layout.format
+      }
+    )
   } finally {
     port.closeSync(fd)
   }

@@ -8,7 +8,6 @@ import { checkPartialKey } from './journal.ts'
 import { KeyedLock } from './keyed-lock.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { Pull } from './pull.ts'
-import { askCaller, checkExpected } from './store-context.ts'
 import type {
   BlobInfo,
   BlobReader,
@@ -26,6 +25,7 @@ import type {
   VerifyOptions,
   VerifyResult
 } from './store.ts'
+import { askCaller, checkExpected } from './store-context.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -67,8 +67,11 @@ class MemoryStore implements BlobStore {
   }
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
-    return this.run(options.signal, async signal => {
-      const bytes = 'fd' in source ? await readDescriptor(source.fd, options.sizeBytes, signal) : await readStream(source, options.sizeBytes, signal)
+    return this.run(options.signal, async (signal) => {
+      const bytes =
+        'fd' in source
+          ? await readDescriptor(source.fd, options.sizeBytes, signal)
+          : await readStream(source, options.sizeBytes, signal)
       const result = await hashOf(bytes, options.attachments)
       options.onProgress?.(bytes.length)
       checkExpected(result, options)
@@ -77,7 +80,12 @@ class MemoryStore implements BlobStore {
   }
 
   /** Bytes become a blob: they are never changed afterwards. */
-  async publish(bytes: Uint8Array, result: HashResult, options: Pick<IngestOptions, 'accept'>, signal: AbortSignal): Promise<IngestResult> {
+  async publish(
+    bytes: Uint8Array,
+    result: HashResult,
+    options: Pick<IngestOptions, 'accept'>,
+    signal: AbortSignal
+  ): Promise<IngestResult> {
     await askCaller(options.accept, result)
     throwIfAborted(signal)
     const existed = this.#blobs.has(result.digest)
@@ -87,7 +95,7 @@ class MemoryStore implements BlobStore {
 
   async partial(key: PartialKey, options: PartialOptions = {}): Promise<PartialBlob> {
     checkPartialKey(key)
-    return this.run(options.signal, async signal => {
+    return this.run(options.signal, async (signal) => {
       const release = await this.#keys.acquire(key.key, signal)
       const found = this.#remains.get(key.key)
       this.#remains.delete(key.key)
@@ -98,7 +106,7 @@ class MemoryStore implements BlobStore {
       const digest = key.digest ?? (same ? found.key.digest : undefined)
       const known = digest === undefined ? key : { ...key, digest }
       const [bytes, ranges] = same ? [found.bytes, found.ranges] : [new Uint8Array(key.sizeBytes), []]
-      return new MemoryPartial(this, known, options, bytes, ranges, kept => {
+      return new MemoryPartial(this, known, options, bytes, ranges, (kept) => {
         if (kept !== undefined) this.#remains.set(key.key, kept)
         release()
       })
@@ -126,7 +134,7 @@ class MemoryStore implements BlobStore {
   }
 
   scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
-    return this.run(options.signal, async signal => {
+    return this.run(options.signal, async (signal) => {
       const all: BlobInfo[] = []
       for await (const info of this.list()) all.push(info)
       const bytesTotal = all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
@@ -184,7 +192,11 @@ async function readDescriptor(fd: number, sizeBytes: number | undefined, signal:
   return readStream(chunks(), sizeBytes, signal)
 }
 
-async function readStream(source: AsyncIterable<Uint8Array>, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
+async function readStream(
+  source: AsyncIterable<Uint8Array>,
+  sizeBytes: number | undefined,
+  signal: AbortSignal
+): Promise<Uint8Array> {
   const pull = new Pull(source, sizeBytes, signal)
   try {
     return await pull.upTo(Number.MAX_SAFE_INTEGER)
@@ -288,7 +300,8 @@ class MemoryPartial implements PartialBlob {
   async read(target: Uint8Array, offset: number): Promise<number> {
     const end = Math.min(this.sizeBytes, offset + target.length)
     this.#check(offset, Math.max(offset, end))
-    if (!this.#ranges.contains(offset, end)) throw new CasError('E_INCOMPLETE', `[${offset}, ${end}) is not written yet`)
+    if (!this.#ranges.contains(offset, end))
+      throw new CasError('E_INCOMPLETE', `[${offset}, ${end}) is not written yet`)
     target.set(this.#bytes.subarray(offset, end))
     return Math.max(0, end - offset)
   }
@@ -306,7 +319,9 @@ class MemoryPartial implements PartialBlob {
     if (this.#verified !== undefined) return this.#verified
     if (!this.#ranges.contains(0, this.sizeBytes)) {
       const missing = this.sizeBytes - this.#ranges.totalBytes
-      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, { sizeBytes: this.sizeBytes })
+      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, {
+        sizeBytes: this.sizeBytes
+      })
     }
     const result = await hashOf(this.#bytes, this.#options.attachments)
     try {
@@ -320,7 +335,7 @@ class MemoryPartial implements PartialBlob {
 
   async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
     this.#check(0, 0)
-    return this.#store.run(this.#options.signal, async signal => {
+    return this.#store.run(this.#options.signal, async (signal) => {
       const result = await this.#verify()
       this.#check(0, 0)
       this.#ended = true

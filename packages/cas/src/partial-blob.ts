@@ -6,10 +6,17 @@ import { CasError, closedError, ioError } from './errors.ts'
 import { writeFully } from './file-port.ts'
 import type { Ingestor } from './ingest.ts'
 import { formatJournal, type Journal } from './journal.ts'
-import type { Release } from './keyed-lock.ts'
 import { PrefixHash } from './prefix-hash.ts'
+import type {
+  ByteRanges,
+  HashResult,
+  IngestOptions,
+  IngestResult,
+  PartialBlob,
+  PartialKey,
+  PartialOptions
+} from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
-import type { ByteRanges, HashResult, IngestOptions, IngestResult, PartialBlob, PartialKey, PartialOptions } from './store.ts'
 
 const CHECKPOINT_BYTES = 64 << 20
 /** From here on flat hash and attachments go to two threads. */
@@ -127,7 +134,8 @@ export class DiskPartialBlob implements PartialBlob {
         } catch (error) {
           throw ioError(error, 'read part')
         }
-        if (count === 0) throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+        if (count === 0)
+          throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
         done += count
       }
       return done
@@ -141,13 +149,13 @@ export class DiskPartialBlob implements PartialBlob {
 
   async verify(): Promise<HashResult> {
     this.#throwIfEnded()
-    return this.#hold(() => this.#setup.context.run(this.#setup.options.signal, signal => this.#verify(signal)))
+    return this.#hold(() => this.#setup.context.run(this.#setup.options.signal, (signal) => this.#verify(signal)))
   }
 
   async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
     this.#throwIfEnded()
     const { context, ingestor, id, fd } = this.#setup
-    return context.run(this.#setup.options.signal, async signal => {
+    return context.run(this.#setup.options.signal, async (signal) => {
       const result = await this.#hold(() => this.#verify(signal))
       this.#throwIfEnded()
       let published: IngestResult | undefined
@@ -182,7 +190,10 @@ export class DiskPartialBlob implements PartialBlob {
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
       })
-      return { id, journal: { key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges: this.#ranges.toRanges() } }
+      return {
+        id,
+        journal: { key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges: this.#ranges.toRanges() }
+      }
     })
     if (failure !== undefined) throw failure
   }
@@ -199,9 +210,11 @@ export class DiskPartialBlob implements PartialBlob {
     if (this.#failure !== undefined) throw this.#failure
     if (!this.#ranges.contains(0, this.sizeBytes)) {
       const missing = this.sizeBytes - this.#ranges.totalBytes
-      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, { sizeBytes: this.sizeBytes })
+      throw new CasError('E_INCOMPLETE', `${missing} of ${this.sizeBytes} bytes are not written yet`, {
+        sizeBytes: this.sizeBytes
+      })
     }
-    const results = await Promise.allSettled(this.#hashes.map(hash => hash.finish(this.sizeBytes, signal)))
+    const results = await Promise.allSettled(this.#hashes.map((hash) => hash.finish(this.sizeBytes, signal)))
     const attachments: Record<string, Uint8Array> = {}
     let digest: Sha256Digest | undefined
     for (const result of results) {
@@ -285,7 +298,7 @@ export class DiskPartialBlob implements PartialBlob {
       let remains: PartialRemains | undefined
       try {
         while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
-        await Promise.all(this.#hashes.map(hash => hash.stop()))
+        await Promise.all(this.#hashes.map((hash) => hash.stop()))
         remains = await last()
       } finally {
         this.#setup.onEnd(remains)
@@ -307,4 +320,6 @@ export class DiskPartialBlob implements PartialBlob {
 }
 
 const intersect = (ranges: ByteRanges, start: number, end: number): [number, number][] =>
-  ranges.flatMap(([from, to]) => (from < end && to > start ? [[Math.max(from, start), Math.min(to, end)] as [number, number]] : []))
+  ranges.flatMap(([from, to]) =>
+    from < end && to > start ? [[Math.max(from, start), Math.min(to, end)] as [number, number]] : []
+  )

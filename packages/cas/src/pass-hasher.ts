@@ -17,7 +17,12 @@ export interface PassResult {
 }
 
 const attachmentError = (name: string, what: string, cause: unknown): CasError =>
-  new CasError('E_ATTACHMENT', `the attached hash "${name}" ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, {}, cause)
+  new CasError(
+    'E_ATTACHMENT',
+    `the attached hash "${name}" ${what}: ${cause instanceof Error ? cause.message : String(cause)}`,
+    {},
+    cause
+  )
 
 /** More bytes than announced. */
 export const oversize = (expectedSizeBytes: number): CasError =>
@@ -42,7 +47,8 @@ export class PassHasher {
     const attached: [string, StreamHasher][] = []
     for (const { name, module, options } of spec.attachments) {
       try {
-        const factory = factories.get(module) ?? ((await import(module)) as { readonly default: StreamHasherFactory }).default
+        const factory =
+          factories.get(module) ?? ((await import(module)) as { readonly default: StreamHasherFactory }).default
         factories.set(module, factory)
         attached.push([name, factory(options, spec.sizeBytes)])
       } catch (error) {

@@ -72,7 +72,8 @@ export class PrefixHash {
     try {
       this.#prefixEnd = sizeBytes
       while (this.#error === undefined && this.#position < sizeBytes) {
-        if (this.#prefixEnd < sizeBytes) throw new CasError('E_INCOMPLETE', 'bytes were taken back while they were hashed', { sizeBytes })
+        if (this.#prefixEnd < sizeBytes)
+          throw new CasError('E_INCOMPLETE', 'bytes were taken back while they were hashed', { sizeBytes })
         this.#start(1)
         await this.#running
       }
@@ -127,9 +128,16 @@ export class PrefixHash {
       while (this.#session === session && this.#prefixEnd - this.#position >= least) {
         const start = this.#position
         const end = (this.#target = Math.min(this.#prefixEnd, start + MAX_STEP_BYTES))
-        const { bytes } = await session.thread.call('pump', { session: session.id, fd: this.#fd, start, end, progress: false })
+        const { bytes } = await session.thread.call('pump', {
+          session: session.id,
+          fd: this.#fd,
+          start,
+          end,
+          progress: false
+        })
         if (this.#session !== session) return
-        if (bytes !== end - start) throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+        if (bytes !== end - start)
+          throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
         this.#position = end
       }
     } finally {

@@ -38,9 +38,12 @@ export async function lockRoot(path: string): Promise<RootLock> {
       if (openInThisProcess.has(path) || isAlive(owner)) throw lockedError(path, owner.pid)
     }
     if (kind === 'pid-file') {
-      process.emitWarning(`no "flock" program: ${path} is guarded by a pid file only, which two starts at the same moment can pass`, {
-        code: 'SVC_WEAK_LOCK'
-      })
+      process.emitWarning(
+        `no "flock" program: ${path} is guarded by a pid file only, which two starts at the same moment can pass`,
+        {
+          code: 'SVC_WEAK_LOCK'
+        }
+      )
     }
     fs.fchmodSync(fd, 0o600)
     writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'} ${kind}\n`)
@@ -85,8 +88,8 @@ function runFlock(fd: number): Promise<boolean | undefined> {
     child.stderr?.on('data', (chunk: Buffer) => {
       if (said.length < 1000) said += chunk.toString('utf8')
     })
-    child.on('error', error => (errnoOf(error) === 'ENOENT' ? resolve(undefined) : reject(error)))
-    child.on('close', code => {
+    child.on('error', (error) => (errnoOf(error) === 'ENOENT' ? resolve(undefined) : reject(error)))
+    child.on('close', (code) => {
       if (code === 0) resolve(true)
       else if (code === 1) resolve(false)
       else reject(new Error(`flock ended with ${code}: ${said.trim()}`))
@@ -104,7 +107,9 @@ function readOwner(fd: number): Owner | undefined {
   const bytes = new Uint8Array(64)
   const text = Buffer.from(bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, 0))).toString('latin1')
   const match = /^(\d{1,10}) (\d{1,20}|-) (flock|pid-file)\n/.exec(text)
-  return match === null ? undefined : { pid: Number(match[1]), startTime: match[2] as string, kind: match[3] as LockKind }
+  return match === null
+    ? undefined
+    : { pid: Number(match[1]), startTime: match[2] as string, kind: match[3] as LockKind }
 }
 
 function writeOwner(fd: number, text: string): void {

@@ -69,10 +69,14 @@ export function checkExpected(
 ): void {
   const { digest, sizeBytes } = result
   if (expected.sizeBytes !== undefined && sizeBytes !== expected.sizeBytes) {
-    throw new CasError('E_SIZE_MISMATCH', `${sizeBytes} bytes instead of the ${expected.sizeBytes} that were announced`, {
-      sizeBytes,
-      expectedSizeBytes: expected.sizeBytes
-    })
+    throw new CasError(
+      'E_SIZE_MISMATCH',
+      `${sizeBytes} bytes instead of the ${expected.sizeBytes} that were announced`,
+      {
+        sizeBytes,
+        expectedSizeBytes: expected.sizeBytes
+      }
+    )
   }
   if (expected.digest !== undefined && digest !== expected.digest) {
     throw new CasError('E_DIGEST_MISMATCH', `the bytes hash to ${digest}, expected was ${expected.digest}`, {

@@ -141,9 +141,16 @@ export interface BlobStore {
   /** Re-hashes one blob; a corrupt one is moved to quarantine first and is then `mismatched`. */
   verify(digest: Sha256Digest, options?: VerifyOptions): Promise<VerifyResult>
   /** Re-hashes everything with all hashing threads. */
-  scrub(options?: Omit<VerifyOptions, 'attachments' | 'onProgress'> & {
-    readonly onProgress?: (done: { readonly blobs: number; readonly bytes: number; readonly blobsTotal: number; readonly bytesTotal: number }) => void
-  }): Promise<ScrubReport>
+  scrub(
+    options?: Omit<VerifyOptions, 'attachments' | 'onProgress'> & {
+      readonly onProgress?: (done: {
+        readonly blobs: number
+        readonly bytes: number
+        readonly blobsTotal: number
+        readonly bytesTotal: number
+      }) => void
+    }
+  ): Promise<ScrubReport>
   /** Aborts what is under way, waits for it, stops the threads. Idempotent. */
   close(): Promise<void>
 }

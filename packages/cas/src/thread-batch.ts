@@ -18,7 +18,11 @@ export class ThreadBatch<Item, Outcome> {
   readonly #busy = new Set<HashThread>()
   #scheduled = false
 
-  constructor(threads: readonly HashThread[], maxItems: number, send: (thread: HashThread, items: Item[]) => Promise<readonly Outcome[]>) {
+  constructor(
+    threads: readonly HashThread[],
+    maxItems: number,
+    send: (thread: HashThread, items: Item[]) => Promise<readonly Outcome[]>
+  ) {
     this.#threads = threads
     this.#maxItems = maxItems
     this.#send = send
@@ -49,7 +53,7 @@ export class ThreadBatch<Item, Outcome> {
       const items = batch.map(({ item }) => item)
       void this.#send(thread, items)
         .then(
-          outcomes => batch.forEach(({ resolve }, i) => resolve(outcomes[i] as Outcome)),
+          (outcomes) => batch.forEach(({ resolve }, i) => resolve(outcomes[i] as Outcome)),
           (error: unknown) => batch.forEach(({ reject }) => reject(error))
         )
         .finally(() => {

@@ -68,7 +68,14 @@ export interface ThreadOperations {
   feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: undefined }
   /** Reads `[start, end)` of a descriptor, or up to its end, into a session. */
   pump: {
-    request: { session: number; fd: number; start: number; end?: number | undefined; forward?: BlockPipe | undefined; progress: boolean }
+    request: {
+      session: number
+      fd: number
+      start: number
+      end?: number | undefined
+      forward?: BlockPipe | undefined
+      progress: boolean
+    }
     response: { bytes: number }
   }
   /** Ends a session. */

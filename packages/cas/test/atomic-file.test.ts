@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
 import { CasError, nodeFilePort, replaceFile } from '@svc/cas'
+import { expect, test } from 'vitest'
 import fault, { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
@@ -20,7 +20,10 @@ test('replaces a file, private and whole', async () => {
 test('leaves the old bytes or the new ones, and nothing else, whatever operation fails', async () => {
   const folder = await temporaryFolder()
   const path = join(folder.path, 'state.json')
-  for (const [errno, code] of [['EIO', 'E_IO'], ['ENOSPC', 'E_NO_SPACE']] as const) {
+  for (const [errno, code] of [
+    ['EIO', 'E_IO'],
+    ['ENOSPC', 'E_NO_SPACE']
+  ] as const) {
     const plan = new Faults({ errno })
     const port = fault(plan.filePort.options)
     const descriptors = await openDescriptors()

@@ -7,7 +7,7 @@ import { CasError } from '../src/errors.ts'
 import { BLOCK_BYTES } from '../src/thread-protocol.ts'
 import { byteAt, type PipeJob, sendAll } from './pipe-thread.ts'
 
-const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i++) await turn()
 }
@@ -23,7 +23,7 @@ function takingEnd(breaths: readonly number[] = [1], refuseAt = Infinity) {
   let onBlock: (count: number) => void = () => undefined
   const taker = new PipeTaker(
     { ...memory, port: port1 },
-    bytes => {
+    (bytes) => {
       if (lengths.length === refuseAt) throw new CasError('E_NO_SPACE', 'full')
       for (const byte of bytes) if (byte !== byteAt(position++)) wrong++
       lengths.push(bytes.length)
@@ -117,7 +117,7 @@ describe('the end of one side ends the other', () => {
   test('a taker that closes, at any block: the sender is aborted', async () => {
     for (const at of [1, 2, 5, 6, 7, 50]) {
       const end = takingEnd()
-      end.onBlock(count => {
+      end.onBlock((count) => {
         if (count === at) end.taker.close()
       })
       expect(await sendFromThread({ pipe: end.pipe, sizes: endless })).toBe('E_ABORTED')
@@ -143,7 +143,9 @@ describe('the end of one side ends the other', () => {
   })
 
   test('a thread that dies while it takes: the sender is aborted', async () => {
-    const other = new Worker('require("node:worker_threads").parentPort.on("message", () => process.exit())', { eval: true })
+    const other = new Worker('require("node:worker_threads").parentPort.on("message", () => process.exit())', {
+      eval: true
+    })
     const { port1, port2 } = new MessageChannel()
     const sending = sendAll({ pipe: { ...newPipeMemory(), port: port2 }, sizes: endless })
     other.postMessage(port1, [port1])

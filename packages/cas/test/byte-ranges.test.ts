@@ -14,8 +14,8 @@ test('behaves as a set of positions', () => {
         set.checkInvariants()
       }
       const positions = Array.from({ length }, (_, i) => from + i)
-      expect(set.contains(from, from + length)).toBe(positions.every(i => model.has(i)))
-      expect(set.overlaps(from, from + length)).toBe(positions.some(i => model.has(i)))
+      expect(set.contains(from, from + length)).toBe(positions.every((i) => model.has(i)))
+      expect(set.overlaps(from, from + length)).toBe(positions.some((i) => model.has(i)))
       expect(set.totalBytes).toBe(model.size)
       let prefix = 0
       while (model.has(prefix)) prefix++

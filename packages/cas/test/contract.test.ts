@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest'
 import { type DiskStoreOptions, openDiskStore } from '@svc/cas'
 import { describeBlobStore } from '@svc/cas/contract'
+import { describe, expect, test } from 'vitest'
 import { Faults } from './fault-port.ts'
 import { temporaryFolder } from './temporary-root.ts'
 

@@ -2,25 +2,27 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
 import { type CasErrorCode, openDiskStore } from '@svc/cas'
 import { collect, seededBytes } from '@svc/cas/contract'
+import { describe, expect, test } from 'vitest'
 import { describeKills } from './kill-sweep.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
-const required = process.env['SVC_REQUIRE_INTEROP'] === '1'
+const required = process.env.SVC_REQUIRE_INTEROP === '1'
 const KILL_CHILD = fileURLToPath(new URL('./kill-child.ts', import.meta.url))
 const FULL_DISK_CHILD = fileURLToPath(new URL('./full-disk-child.ts', import.meta.url))
 const NO_SPACE: CasErrorCode = 'E_NO_SPACE'
-const mountsWork = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' }).status === 0
+const mountsWork =
+  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' }).status === 0
 
 const lines = (child: ChildProcess): { text: string } => {
   const seen = { text: '' }
   child.stdout?.on('data', (chunk: Buffer) => (seen.text += chunk.toString()))
   return seen
 }
-const ended = (child: ChildProcess): Promise<number | null> => new Promise(resolve => child.on('close', resolve))
-const acknowledged = (text: string): string[] => [...text.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
+const ended = (child: ChildProcess): Promise<number | null> => new Promise((resolve) => child.on('close', resolve))
+const acknowledged = (text: string): string[] =>
+  [...text.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
 
 test('60 kills at random moments under parallel ingests: what was acknowledged is there, all is right', async () => {
   const folder = await temporaryFolder()
@@ -33,7 +35,7 @@ test('60 kills at random moments under parallel ingests: what was acknowledged i
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const seen = lines(child)
     const end = ended(child)
-    await new Promise<void>(resolve => {
+    await new Promise<void>((resolve) => {
       child.stdout?.on('data', () => seen.text.startsWith('open\n') && resolve())
       child.on('close', () => resolve())
     })
@@ -48,9 +50,13 @@ test('60 kills at random moments under parallel ingests: what was acknowledged i
     const present = new Set<string>()
     for (const { digest } of await collect(store.list())) {
       present.add(digest)
-      expect(`sha256:${createHash('sha256').update(readFileSync(store.blobPath(digest))).digest('hex')}`).toBe(digest)
+      expect(
+        `sha256:${createHash('sha256')
+          .update(readFileSync(store.blobPath(digest)))
+          .digest('hex')}`
+      ).toBe(digest)
     }
-    expect([...promised].filter(digest => !present.has(digest))).toEqual([])
+    expect([...promised].filter((digest) => !present.has(digest))).toEqual([])
     await store.close()
   }
   expect(promised.size).toBeGreaterThan(10)
@@ -64,9 +70,13 @@ describe.skipIf(!mountsWork && !required)('a full disk', () => {
     mkdirSync(`${folder.path}/small`)
     const script = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
     const args = ['-rm', 'sh', '-c', script, 'sh', `${folder.path}/small`]
-    const child = spawn('unshare', [...args, process.execPath, '--conditions=svc-source', FULL_DISK_CHILD, `${folder.path}/small`], {
-      stdio: ['ignore', 'pipe', 'inherit']
-    })
+    const child = spawn(
+      'unshare',
+      [...args, process.execPath, '--conditions=svc-source', FULL_DISK_CHILD, `${folder.path}/small`],
+      {
+        stdio: ['ignore', 'pipe', 'inherit']
+      }
+    )
     const seen = lines(child)
     expect(await ended(child)).toBe(0)
     const outcomes = JSON.parse(seen.text) as { failures: Record<string, number>; phases: number }

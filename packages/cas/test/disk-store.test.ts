@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, chunksOf, codeOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -23,7 +23,7 @@ beforeEach(async () => {
   root = join(folder.path, 'store')
 })
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map(store => store.close()))
+  await Promise.all(opened.splice(0).map((store) => store.close()))
   await folder.dispose()
 })
 
@@ -47,7 +47,8 @@ describe('layout', () => {
     const hex = digest.slice(7)
     const shard = join(root, 'blobs', 'sha256', hex.slice(0, 2))
     expect(opened[0] !== undefined && (opened[0] as DiskBlobStore).blobPath(digest)).toBe(join(shard, hex.slice(2)))
-    for (const path of ['', 'blobs', 'blobs/sha256', 'incoming', 'quarantine']) expect(modeOf(join(root, path))).toBe(0o700)
+    for (const path of ['', 'blobs', 'blobs/sha256', 'incoming', 'quarantine'])
+      expect(modeOf(join(root, path))).toBe(0o700)
     expect(modeOf(shard)).toBe(0o700)
     expect(modeOf(join(shard, hex.slice(2)))).toBe(0o444)
     for (const path of ['format', 'lock']) expect(modeOf(join(root, path))).toBe(0o600)
@@ -98,7 +99,7 @@ describe('lock', () => {
   test('of starts at the same moment exactly one wins', async () => {
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => open()))
     expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1)
-    const codes = results.flatMap(result => (result.status === 'rejected' ? [(result.reason as CasError).code] : []))
+    const codes = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as CasError).code] : []))
     expect(new Set(codes)).toEqual(new Set(['E_LOCKED']))
   })
 
@@ -109,7 +110,10 @@ describe('lock', () => {
       try { console.log((await openDiskStore({ root: ${JSON.stringify(path)} })).lockKind) } catch (error) { console.log(error.code, error.details.pid) }
       setImmediate(() => process.kill(process.pid, 'SIGKILL'))`
     const args = ['--conditions=svc-source', '--input-type=module', '-e', script]
-    const { stdout, stderr, pid } = spawnSync(process.execPath, args, { encoding: 'utf8', env: { ...process.env, ...env } })
+    const { stdout, stderr, pid } = spawnSync(process.execPath, args, {
+      encoding: 'utf8',
+      env: { ...process.env, ...env }
+    })
     return { said: stdout.trim(), warned: stderr.includes('SVC_WEAK_LOCK'), pid }
   }
 
@@ -211,7 +215,7 @@ describe('what is wrong on disk', () => {
     for (const name of ['README', 'A'.repeat(62), '0'.repeat(61)]) fs.writeFileSync(join(shard, name), 'x')
     fs.writeFileSync(join(root, 'blobs', 'sha256', 'zz'), 'x')
     fs.writeFileSync(join(root, 'incoming', 'note.txt'), 'x')
-    expect((await collect(store.list())).map(info => info.digest)).toEqual([digest])
+    expect((await collect(store.list())).map((info) => info.digest)).toEqual([digest])
     expect((await store.scrub()).checked).toBe(1)
     await store.close()
     await open()
@@ -237,11 +241,14 @@ describe('partial blobs', () => {
     expect(await codeOf(second.checkpoint())).toBe('E_CLOSED')
     store = await open()
     const third = await store.partial(key, { attachments: [blockAttachment] })
-    expect(third.ranges()).toEqual([[0, 1_000_000], [5_000_000, 9_000_000]])
+    expect(third.ranges()).toEqual([
+      [0, 1_000_000],
+      [5_000_000, 9_000_000]
+    ])
     await third.write(1_000_000, bytes.subarray(1_000_000, 5_000_000))
     const result = await third.publish()
     expect(result.digest).toBe(key.digest)
-    expect(Buffer.compare(result.attachments['blocks'] as Uint8Array, blockHashes(bytes))).toBe(0)
+    expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
     expect(fs.readdirSync(join(root, 'incoming'))).toEqual([])
   })
 
@@ -266,10 +273,17 @@ describe('partial blobs', () => {
     await store.close()
     const incoming = join(root, 'incoming')
     const journalOf = (name: string): string =>
-      fs.readdirSync(incoming).find(file => file.endsWith('.json') && fs.readFileSync(join(incoming, file), 'utf8').includes(`"${name}"`)) as string
+      fs
+        .readdirSync(incoming)
+        .find(
+          (file) => file.endsWith('.json') && fs.readFileSync(join(incoming, file), 'utf8').includes(`"${name}"`)
+        ) as string
     fs.utimesSync(join(incoming, journalOf('old')), 1, 1)
     fs.unlinkSync(join(incoming, journalOf('partless').replace('.json', '.part')))
-    fs.writeFileSync(join(incoming, journalOf('broken')), '{"version":1,"key":"broken","sizeBytes":100,"ranges":[[0,101]]}')
+    fs.writeFileSync(
+      join(incoming, journalOf('broken')),
+      '{"version":1,"key":"broken","sizeBytes":100,"ranges":[[0,101]]}'
+    )
     fs.writeFileSync(join(incoming, `${'0'.repeat(32)}.part`), 'x')
     fs.writeFileSync(join(incoming, `${'0'.repeat(32)}.json.0123456789abcdef.tmp`), 'x')
     store = await open()
@@ -285,7 +299,7 @@ describe('partial blobs', () => {
     await first.write(0, bytes.subarray(0, 1000))
     await first.release()
     await store.close()
-    const [part] = fs.readdirSync(join(root, 'incoming')).filter(name => name.endsWith('.part'))
+    const [part] = fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.part'))
     fs.truncateSync(join(root, 'incoming', part as string), 300)
     store = await open()
     const second = await store.partial(key)
@@ -348,7 +362,10 @@ test('the README example runs', async () => {
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] as string
   const script = join(folder.path, 'example.mts')
   fs.writeFileSync(script, example.replace(/from '@svc\/cas'/g, `from '${import.meta.resolve('../src/index.ts')}'`))
-  const { stdout, stderr, status } = spawnSync(process.execPath, ['--conditions=svc-source', script], { encoding: 'utf8', cwd: folder.path })
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--conditions=svc-source', script], {
+    encoding: 'utf8',
+    cwd: folder.path
+  })
   expect([status, stderr]).toEqual([0, ''])
   expect(stdout).toBe('sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 5 bytes\nhello\nok\n')
 })

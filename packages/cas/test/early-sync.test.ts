@@ -43,7 +43,7 @@ test('syncs once per step, however often it is told', async () => {
   expect(plan.seen).toBe(1)
 })
 
-test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves no descriptor', async only => {
+test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves no descriptor', async (only) => {
   const { plan, early } = await setUp(only)
   // The thread, and the descriptors that it brings, exist before anything is counted.
   await threads.datasync(openSync(part, 'r'))
@@ -52,7 +52,11 @@ test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves
   early.advance(STEP)
   // An end that comes first leaves the sync out; the close is its own doing.
   if (only !== '^close$') await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 20_000 })
-  await expect(early.end()).rejects.toMatchObject({ name: 'CasError', code: 'E_IO', details: { operation: 'sync part' } })
+  await expect(early.end()).rejects.toMatchObject({
+    name: 'CasError',
+    code: 'E_IO',
+    details: { operation: 'sync part' }
+  })
   expect(plan.fired).toBe(true)
   await expect(early.end()).rejects.toMatchObject({ code: 'E_IO' })
   expect(await openDescriptors()).toBe(descriptors)

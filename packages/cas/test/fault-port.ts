@@ -40,7 +40,7 @@ export class Faults {
   }
 }
 
-const factory: FilePortFactory = given => {
+const factory: FilePortFactory = (given) => {
   const plan = given as FaultPlan
   const slots = new Int32Array(plan.counters)
   const only = new RegExp(plan.only, 'i')
@@ -51,12 +51,14 @@ const factory: FilePortFactory = given => {
       // The length is the fourth argument.
       return call(name, [...args.slice(0, 3), Math.min(args[3] as number, 70_001), ...args.slice(4)])
     }
-    if (plan.awkward && name === 'linkSync') throw Object.assign(new Error('EPERM: no links here'), { code: 'EPERM', syscall: 'link' })
+    if (plan.awkward && name === 'linkSync')
+      throw Object.assign(new Error('EPERM: no links here'), { code: 'EPERM', syscall: 'link' })
     if (!only.test(name)) return call(name, args)
     if (Atomics.add(slots, SEEN, 1) + 1 !== Atomics.load(slots, FAIL_AT)) return call(name, args)
     Atomics.store(slots, FIRED, 1)
     const error = Object.assign(new Error(`${plan.errno}: injected, ${name}`), { code: plan.errno, syscall: name })
-    if (plan.errno === 'SHORT') return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
+    if (plan.errno === 'SHORT')
+      return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
     // Linux closes the descriptor whatever close() answers.
     if (name === 'closeSync') call(name, args)
     if (name === 'close') return (call(name, args) as Promise<void>).then(() => Promise.reject(error))
@@ -64,6 +66,8 @@ const factory: FilePortFactory = given => {
     return Promise.reject(error)
   }
   const names = Object.keys(nodeFilePort) as (keyof FilePort)[]
-  return Object.fromEntries(names.map(name => [name, (...args: unknown[]) => strike(name, args)])) as unknown as FilePort
+  return Object.fromEntries(
+    names.map((name) => [name, (...args: unknown[]) => strike(name, args)])
+  ) as unknown as FilePort
 }
 export default factory

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
 import { codeOf } from '@svc/cas/contract'
+import { expect, test } from 'vitest'
 import { Gate, KeyedLock } from '../src/keyed-lock.ts'
 
 test('a gate lets in as many as it has places, in order', async () => {
@@ -7,8 +7,8 @@ test('a gate lets in as many as it has places, in order', async () => {
   const first = await gate.enter()
   await gate.enter()
   const order: number[] = []
-  const third = gate.enter().then(release => (order.push(3), release()))
-  const fourth = gate.enter().then(release => (order.push(4), release()))
+  const third = gate.enter().then((release) => (order.push(3), release()))
+  const fourth = gate.enter().then((release) => (order.push(4), release()))
   expect([gate.waiting, order]).toEqual([2, []])
   first()
   first()

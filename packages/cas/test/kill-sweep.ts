@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
 import { openDiskStore } from '@svc/cas'
 import { collect, seededBytes } from '@svc/cas/contract'
+import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
-const required = process.env['SVC_REQUIRE_INTEROP'] === '1'
-const straceWorks = spawnSync('strace', ['-f', '-e', 'inject=fsync:error=EIO', 'true'], { stdio: 'ignore' }).status === 0
+const required = process.env.SVC_REQUIRE_INTEROP === '1'
+const straceWorks =
+  spawnSync('strace', ['-f', '-e', 'inject=fsync:error=EIO', 'true'], { stdio: 'ignore' }).status === 0
 const CHILD = fileURLToPath(new URL('./crash-child.ts', import.meta.url))
 
 interface Run {
@@ -31,7 +32,8 @@ function run(strace: readonly string[], root: string): Promise<Run> {
   })
 }
 
-const acknowledged = (stdout: string): string[] => [...stdout.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
+const acknowledged = (stdout: string): string[] =>
+  [...stdout.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
 
 /** A start after the crash: every name holds its bytes, what was acknowledged is there, nothing else is left. */
 async function checkAfterCrash(root: string, { stdout }: Run): Promise<void> {
@@ -67,21 +69,23 @@ export function describeKills(stride: number): void {
   describe.skipIf(!straceWorks && !required)('kill -9', () => {
     // In a new folder: while the store is made. In a made one, where the first call is the lock's: while blobs come in.
     const points: readonly { readonly call: string; readonly when: number; readonly fresh: boolean }[] = [
-      ...[1, 3, 130].map(when => ({ call: 'mkdir', when, fresh: true })),
-      ...[2, 4, 5].map(when => ({ call: 'fsync', when, fresh: true })),
+      ...[1, 3, 130].map((when) => ({ call: 'mkdir', when, fresh: true })),
+      ...[2, 4, 5].map((when) => ({ call: 'fsync', when, fresh: true })),
       { call: 'rename', when: 1, fresh: true },
-      ...[1, 2, 3, 4, 5, 6, 7, 8].map(when => ({ call: 'fsync', when, fresh: false })),
-      ...[1, 2, 3, 4].map(when => ({ call: 'link', when, fresh: false })),
-      ...[1, 2, 3, 4].map(when => ({ call: 'unlink', when, fresh: false })),
-      ...[2, 3, 4].map(when => ({ call: 'fchmod', when, fresh: false })),
-      ...[1, 2].map(when => ({ call: 'pwrite64', when, fresh: false })),
+      ...[1, 2, 3, 4, 5, 6, 7, 8].map((when) => ({ call: 'fsync', when, fresh: false })),
+      ...[1, 2, 3, 4].map((when) => ({ call: 'link', when, fresh: false })),
+      ...[1, 2, 3, 4].map((when) => ({ call: 'unlink', when, fresh: false })),
+      ...[2, 3, 4].map((when) => ({ call: 'fchmod', when, fresh: false })),
+      ...[1, 2].map((when) => ({ call: 'pwrite64', when, fresh: false })),
       { call: 'rename', when: 1, fresh: false },
       { call: 'fdatasync', when: 1, fresh: false }
     ]
 
     // Two at a time: a start of the child is most of it.
     for (const half of [0, 1]) {
-      test.concurrent(`at a system call leaves whole blobs and nothing else (${half + 1} of 2)`, { timeout: 60_000 }, async ({ expect }) => {
+      test.concurrent(`at a system call leaves whole blobs and nothing else (${half + 1} of 2)`, {
+        timeout: 60_000
+      }, async ({ expect }) => {
         const folder = await temporaryFolder()
         let killed = 0
         const mine = points.filter((_, i) => i % stride === 0).filter((_, i) => i % 2 === half)
@@ -89,7 +93,10 @@ export function describeKills(stride: number): void {
           const root = `${folder.path}/${call}-${when}-${fresh}`
           if (!fresh) await (await openDiskStore({ root })).close()
           // No --seccomp-bpf: strace 6.1 miscounts `when` with it.
-          const result = await run(['-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${when}`], root)
+          const result = await run(
+            ['-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${when}`],
+            root
+          )
           if (result.killed) killed++
           await checkAfterCrash(root, result)
         }
@@ -108,17 +115,25 @@ export function describeOrder(): void {
       const folder = await temporaryFolder()
       const root = `${folder.path}/store`
       const log = `${folder.path}/log`
-      const { stdout } = await run(['--seccomp-bpf', '-y', '-s', '200', '-o', log, '-e', 'trace=fsync,fdatasync,link,write'], root)
+      const { stdout } = await run(
+        ['--seccomp-bpf', '-y', '-s', '200', '-o', log, '-e', 'trace=fsync,fdatasync,link,write'],
+        root
+      )
       expect(stdout).toContain('end')
       const events = readEvents(readFileSync(log, 'utf8'))
-      const blobs = acknowledged(stdout).map(digest => `${root}/blobs/sha256/${digest.slice(7, 9)}/${digest.slice(9)}`)
+      const blobs = acknowledged(stdout).map(
+        (digest) => `${root}/blobs/sha256/${digest.slice(7, 9)}/${digest.slice(9)}`
+      )
       expect(blobs.length).toBe(4)
       for (const [i, blob] of blobs.entries()) {
         const link = events.find(({ call, text }) => call === 'link' && text.includes(`"${blob}"`))
         const part = /"([^"]*\.part)"/.exec(link?.text ?? '')?.[1]
         const synced = events.find(({ call, text }) => call === 'fsync' && text.includes(`<${part}>`))
         const folderSynced = events.find(
-          ({ call, text, begun }) => call === 'fsync' && text.includes(`<${blob.slice(0, blob.lastIndexOf('/'))}>`) && begun > (link?.ended ?? Infinity)
+          ({ call, text, begun }) =>
+            call === 'fsync' &&
+            text.includes(`<${blob.slice(0, blob.lastIndexOf('/'))}>`) &&
+            begun > (link?.ended ?? Infinity)
         )
         const ack = events.find(({ call, text }) => call === 'write' && text.includes(`ack ${acknowledged(stdout)[i]}`))
         expect(synced?.ended).toBeLessThan(link?.begun ?? -1)

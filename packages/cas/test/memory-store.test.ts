@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '@svc/cas'
 import { describeBlobStore } from '@svc/cas/contract'
+import { describe, expect, test } from 'vitest'
 
 describeBlobStore(
   'memory store',

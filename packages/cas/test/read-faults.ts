@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
 import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { expect, test } from 'vitest'
 import { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
@@ -13,20 +13,23 @@ const key = { key: 'k', sizeBytes: partialBytes.length, digest: digestOf(partial
 
 /** What only looks: whatever it meets, the blobs and the partial stay as they are. */
 const looks: readonly { readonly name: string; look(store: BlobStore): Promise<unknown> }[] = [
-  { name: 'stat', look: async store => expect(await store.stat(digestOf(small))).toBeDefined() },
-  { name: 'list', look: async store => expect((await collect(store.list())).map(({ digest }) => digest)).toEqual(digests) },
+  { name: 'stat', look: async (store) => expect(await store.stat(digestOf(small))).toBeDefined() },
+  {
+    name: 'list',
+    look: async (store) => expect((await collect(store.list())).map(({ digest }) => digest)).toEqual(digests)
+  },
   {
     name: 'open and read',
-    look: async store => {
+    look: async (store) => {
       const chunks = await collect((await store.open(digestOf(large))).stream())
       expect(Buffer.compare(Buffer.concat(chunks), large)).toBe(0)
     }
   },
-  { name: 'verify', look: async store => expect((await store.verify(digestOf(large))).status).toBe('ok') },
-  { name: 'scrub', look: async store => expect(await store.scrub()).toEqual({ checked: 2, mismatched: [] }) },
+  { name: 'verify', look: async (store) => expect((await store.verify(digestOf(large))).status).toBe('ok') },
+  { name: 'scrub', look: async (store) => expect(await store.scrub()).toEqual({ checked: 2, mismatched: [] }) },
   {
     name: 'resume a partial, read, release',
-    look: async store => {
+    look: async (store) => {
       const partial = await store.partial(key)
       try {
         // A sync that failed in the round before was final: that partial is gone, and this one begins anew.

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
 import { type BlobStore, createMemoryStore, openDiskStore } from '@svc/cas'
 import { codeOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
 const stores: readonly [name: string, open: () => Promise<{ store: BlobStore; dispose(): Promise<void> }>][] = [
@@ -39,7 +39,7 @@ const step = fc.record({
   length: fc.integer({ min: 1, max: 100 }),
   cuts: fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 5 })
 })
-const blobs = [0, 1, 2, 3, 4].map(i => seededBytes([0, 1, 100, 5000, 270_000][i] as number, i + 1))
+const blobs = [0, 1, 2, 3, 4].map((i) => seededBytes([0, 1, 100, 5000, 270_000][i] as number, i + 1))
 
 describe.each(stores)('%s store', (_, open) => {
   test('against a model map', async () => {
@@ -47,18 +47,32 @@ describe.each(stores)('%s store', (_, open) => {
     /** What the store must hold; both grow over the runs. */
     const model = new Map<string, Uint8Array>()
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 15 }), async steps => {
+      fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
         for (const { blob, act, start, length, cuts } of steps) {
           const bytes = blobs[blob] as Uint8Array
           const digest = digestOf(bytes)
           const key = { key: `k${blob}`, sizeBytes: bytes.length }
           // Positions in hundredths of the blob.
-          const [from, to] = [start, Math.min(100, start + length)].map(part => Math.floor((bytes.length * part) / 100)) as [number, number]
+          const [from, to] = [start, Math.min(100, start + length)].map((part) =>
+            Math.floor((bytes.length * part) / 100)
+          ) as [number, number]
           if (act === 'ingest') {
-            expect((await store.ingest(cut(bytes, cuts.map(c => c * 100)), { digest })).existed).toBe(model.has(digest))
+            expect(
+              (
+                await store.ingest(
+                  cut(
+                    bytes,
+                    cuts.map((c) => c * 100)
+                  ),
+                  { digest }
+                )
+              ).existed
+            ).toBe(model.has(digest))
             model.set(digest, bytes)
           } else if (act === 'wrong digest') {
-            expect(await codeOf(store.ingest(cut(bytes, [9999]), { digest: digestOf(Buffer.from('other')) }))).toBe('E_DIGEST_MISMATCH')
+            expect(await codeOf(store.ingest(cut(bytes, [9999]), { digest: digestOf(Buffer.from('other')) }))).toBe(
+              'E_DIGEST_MISMATCH'
+            )
           } else if (act === 'flip' && bytes.length > 0) {
             const flipped = bytes.slice()
             flipped[from % bytes.length] = (flipped[from % bytes.length] as number) ^ (1 << (length & 7))
@@ -87,8 +101,12 @@ describe.each(stores)('%s store', (_, open) => {
             expect(Buffer.compare(got, bytes.subarray(from, Math.max(from, to)))).toBe(0)
           }
         }
-        const listed = (await collect(store.list())).map(info => [info.digest, info.sizeBytes])
-        expect(listed).toEqual([...model].map(([digest, bytes]) => [digest, bytes.length]).sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)))
+        const listed = (await collect(store.list())).map((info) => [info.digest, info.sizeBytes])
+        expect(listed).toEqual(
+          [...model]
+            .map(([digest, bytes]) => [digest, bytes.length])
+            .sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1))
+        )
       }),
       { numRuns: 25 }
     )

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
 import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { expect, test } from 'vitest'
 import { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
@@ -12,16 +12,25 @@ const huge = seededBytes(9_000_000)
 const key = { key: 'k', sizeBytes: large.length, digest: digestOf(large) }
 
 /** Ways in; each puts one blob into the store. */
-const ways: readonly { readonly name: string; readonly bytes: Uint8Array; readonly key?: PartialKey; take(store: BlobStore, folder: string): Promise<unknown> }[] = [
-  { name: 'a small stream', bytes: small, take: store => store.ingest(chunksOf(small, 1000)) },
-  { name: 'a large stream', bytes: large, take: store => store.ingest(chunksOf(large, 100_000)) },
+const ways: readonly {
+  readonly name: string
+  readonly bytes: Uint8Array
+  readonly key?: PartialKey
+  take(store: BlobStore, folder: string): Promise<unknown>
+}[] = [
+  { name: 'a small stream', bytes: small, take: (store) => store.ingest(chunksOf(small, 1000)) },
+  { name: 'a large stream', bytes: large, take: (store) => store.ingest(chunksOf(large, 100_000)) },
   { name: 'a small file', bytes: large, take: (store, folder) => fromFile(store, `${folder}/large`, large) },
-  { name: 'a large file by two threads', bytes: huge, take: (store, folder) => fromFile(store, `${folder}/huge`, huge) },
+  {
+    name: 'a large file by two threads',
+    bytes: huge,
+    take: (store, folder) => fromFile(store, `${folder}/huge`, huge)
+  },
   {
     name: 'a partial that is released and resumed',
     bytes: large,
     key,
-    take: async store => {
+    take: async (store) => {
       const first = await store.partial(key)
       try {
         await first.write(300_000, large.subarray(300_000))
@@ -31,7 +40,11 @@ const ways: readonly { readonly name: string; readonly bytes: Uint8Array; readon
       }
       const second = await store.partial(key)
       try {
-        for (const [start, end] of [[0, 300_000], [300_000, large.length]] as const) await second.write(start, large.subarray(start, end))
+        for (const [start, end] of [
+          [0, 300_000],
+          [300_000, large.length]
+        ] as const)
+          await second.write(start, large.subarray(start, end))
         await second.publish()
       } finally {
         await second.release()

@@ -4,7 +4,7 @@ export { parseGgufHead, readGgufHead } from './gguf.ts'
 export { readHeader } from './header.ts'
 export { detectLicence, licenceIds, licenceRef, MIN_LEAD, MIN_SIMILARITY } from './licence.ts'
 export { looksLike } from './looks.ts'
-export { checkNames, isReservedName, MAX_NAME_BYTES, nameProblem, type NameProblem } from './names.ts'
+export { checkNames, isReservedName, MAX_NAME_BYTES, type NameProblem, nameProblem } from './names.ts'
 export { compareNames } from './order.ts'
 export { planArtifacts } from './plan.ts'
 export { configQuant, dtypeQuant, ggufQuant, projectorVariant } from './quant.ts'
@@ -32,8 +32,8 @@ export {
   planTar,
   type TarFile,
   type TarPlan,
-  tarSizeBytes,
   type TarSource,
+  tarSizeBytes,
   writeTar
 } from './tar.ts'
 export type {

@@ -43,7 +43,7 @@ const EXPONENT = 16
 const EXPONENT_SIGN = 17
 const EXPONENT_DIGITS = 18
 
-const WORDS: Readonly<Record<number, string>> = { 0x74: 'true', 0x66: 'false', 0x6e: 'null' }
+const WORDS: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' }
 const plainUtf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09

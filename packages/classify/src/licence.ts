@@ -1,10 +1,10 @@
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { compareNames, sortedByName } from './order.ts'
-import { MAX_LICENCE_BYTES } from './reads.ts'
+import { ClassifyError } from './errors.ts'
 import { DICTIONARY, TEXTS } from './licence-texts.ts'
 import { type Bigrams, bigramsOf, dice, licenceWords } from './licence-words.ts'
+import { compareNames, sortedByName } from './order.ts'
+import { MAX_LICENCE_BYTES } from './reads.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
-import { ClassifyError } from './errors.ts'
 
 /** A text is named when it is at least so similar to a known one (decisions §3) … */
 export const MIN_SIMILARITY = 0.98

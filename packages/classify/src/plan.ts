@@ -1,5 +1,5 @@
-import { ClassifyError } from './errors.ts'
 import { isContextLength, isFamily } from './config.ts'
+import { ClassifyError } from './errors.ts'
 import { licenceAnnotations } from './licence.ts'
 import { compareNames } from './order.ts'
 import { dtypeQuant, RAW } from './quant.ts'
@@ -47,12 +47,14 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
 
   const artifacts = [...byQuant]
     .sort(([a], [b]) => compareNames(a, b))
-    .map(([quant, own]): ArtifactPlan => ({
-      quant,
-      entries: [...own, ...shared],
-      modelConfig: modelConfig(quant, own, headers, config),
-      annotations
-    }))
+    .map(
+      ([quant, own]): ArtifactPlan => ({
+        quant,
+        entries: [...own, ...shared],
+        modelConfig: modelConfig(quant, own, headers, config),
+        annotations
+      })
+    )
   return {
     artifacts,
     warnings: [

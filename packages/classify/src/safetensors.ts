@@ -219,7 +219,7 @@ export async function readSafetensorsHeader(
       head[8] === 0x7b ? damaged : undefined
     )
   const header = new SafetensorsHeader(headerBytes, sizeBytes - 8 - headerBytes)
-  for (let offset = 8; offset < 8 + headerBytes;) {
+  for (let offset = 8; offset < 8 + headerBytes; ) {
     const chunk = await readAt(offset, Math.min(CHUNK_BYTES, 8 + headerBytes - offset))
     if (chunk.length === 0) return problem('the file became shorter while it was read')
     try {

@@ -10,7 +10,13 @@ export interface ListedFile {
 
 /** The manifest's kinds but `config`, in their order within a manifest (decisions §4). */
 export type EntryKind =
-  'weights.gguf' | 'weights.safetensors' | 'weights.aux' | 'tokenizer' | 'chat-template' | 'adapter' | 'code'
+  | 'weights.gguf'
+  | 'weights.safetensors'
+  | 'weights.aux'
+  | 'tokenizer'
+  | 'chat-template'
+  | 'adapter'
+  | 'code'
 
 export interface TarMember {
   /** The name inside the tar. */
@@ -25,7 +31,8 @@ export interface TarMember {
  * order).
  */
 export type EntryContent =
-  { readonly from: 'file'; readonly name: string } | { readonly from: 'tar'; readonly members: readonly TarMember[] }
+  | { readonly from: 'file'; readonly name: string }
+  | { readonly from: 'tar'; readonly members: readonly TarMember[] }
 
 /** A manifest entry to be. */
 export interface Entry {

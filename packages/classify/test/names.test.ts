@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { checkNames, ClassifyError, compareNames, isReservedName, MAX_NAME_BYTES, nameProblem } from '../src/index.ts'
+import { ClassifyError, checkNames, compareNames, isReservedName, MAX_NAME_BYTES, nameProblem } from '../src/index.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 30 })
 

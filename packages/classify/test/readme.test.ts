@@ -7,7 +7,10 @@ test('the example in README.md prints what its comments say', () => {
   const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((match) => match[1])
   expect(expected).toHaveLength(4)
-  const output = execFileSync(process.execPath, ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
-    { cwd: new URL('..', import.meta.url), encoding: 'utf8' })
+  const output = execFileSync(
+    process.execPath,
+    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
+    { cwd: new URL('..', import.meta.url), encoding: 'utf8' }
+  )
   expect(output.trimEnd().split('\n')).toEqual(expected)
 })

@@ -5,8 +5,8 @@ import {
   type Entry,
   isImportable,
   outcomeOf,
-  recognise,
   type Recognition,
+  recognise,
   requireImportable,
   TABLE
 } from '../src/index.ts'

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { extract } from 'tar-stream'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ClassifyError, compareNames, planTar, tarSizeBytes, type TarSource, writeTar } from '../src/index.ts'
+import { ClassifyError, compareNames, planTar, type TarSource, tarSizeBytes, writeTar } from '../src/index.ts'
 import { readVectors } from './vectors.ts'
 
 type Tree = ReadonlyMap<string, Uint8Array>
@@ -23,7 +23,7 @@ const hasGnuTar = ((): boolean => {
     return false
   }
 })()
-const mustHaveGnuTar = process.env['SVC_REQUIRE_INTEROP'] === '1'
+const mustHaveGnuTar = process.env.SVC_REQUIRE_INTEROP === '1'
 
 /** What GNU tar makes of a tree, or undefined when it refuses a member. */
 function gnuTar(tree: Tree): Buffer | undefined {
@@ -138,7 +138,7 @@ describe.skipIf(!hasGnuTar && !mustHaveGnuTar)('against GNU tar', () => {
       `${'a'.repeat(155)}/${'b'.repeat(100)}`,
       `${'a'.repeat(154)}/b/${'c'.repeat(98)}`,
       `${'a'.repeat(50)}/${'b'.repeat(104)}/${'c'.repeat(60)}`,
-      'a/'.repeat(60) + 'b',
+      `${'a/'.repeat(60)}b`,
       `${'é'.repeat(77)}/${'日'.repeat(33)}`
     ]) {
       const files = new Map([[name, new TextEncoder().encode(name)]])

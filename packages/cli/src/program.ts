@@ -90,19 +90,17 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     )
 
   const catalog = common(program.command('catalog')).description('the community catalog')
-  add(catalog, 'search <terms...>', 'what it lists')
-    .action(async (terms: string[], _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
-    )
+  add(catalog, 'search <terms...>', 'what it lists').action(async (terms: string[], _options, command: Command) =>
+    run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
+  )
 
-  add(program, 'ls [text]', 'what is here')
-    .action(async (text: string | undefined, _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text))
-    )
-  add(program, 'show <ref>', 'files, sizes, licence of a model; with ns/name its quants')
-    .action(async (ref: string, _options, command: Command) =>
+  add(program, 'ls [text]', 'what is here').action(async (text: string | undefined, _options, command: Command) =>
+    run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text))
+  )
+  add(program, 'show <ref>', 'files, sizes, licence of a model; with ns/name its quants').action(
+    async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
-    )
+  )
   add(program, 'path <ref>', 'absolute path of the weights: one GGUF, or each safetensors file')
     .option('--all', 'every part of a split GGUF')
     .action(async (ref: string, options, command: Command) =>
@@ -113,34 +111,32 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (target: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/cat.ts')).cat(session, target, options))
     )
-  add(program, 'resolve <ref>', 'the digests that a reference stands for')
-    .action(async (ref: string, _options, command: Command) =>
+  add(program, 'resolve <ref>', 'the digests that a reference stands for').action(
+    async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).resolve(session, ref))
-    )
-  add(program, 'pull <ref>', 'fetch what is missing of a known model from the swarm')
-    .action(async (ref: string, _options, command: Command) =>
+  )
+  add(program, 'pull <ref>', 'fetch what is missing of a known model from the swarm').action(
+    async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref))
-    )
-  add(program, 'verify [target]', 're-hash a model, a blob, or all (default)')
-    .action(async (target: string | undefined, _options, command: Command) =>
+  )
+  add(program, 'verify [target]', 're-hash a model, a blob, or all (default)').action(
+    async (target: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))
-    )
+  )
   add(program, 'jobs [id]', 'jobs since the daemon started')
     .option('-f, --follow', 'watch it to its end; without an id the newest that runs')
     .action(async (id: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
     )
-  add(program, 'share <ref>', 'what another machine needs to fetch this model from here')
-    .action(async (ref: string, _options, command: Command) =>
+  add(program, 'share <ref>', 'what another machine needs to fetch this model from here').action(
+    async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/daemon.ts')).share(session, ref))
-    )
-  add(program, 'status', 'the daemon, its store, its jobs')
-    .action(async (_options, command: Command) =>
-      run(command, async (session) => (await import('./commands/daemon.ts')).status(session))
-    )
-  add(program, 'swarm', 'torrents, peers and rates')
-    .action(async (_options, command: Command) =>
-      run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
-    )
+  )
+  add(program, 'status', 'the daemon, its store, its jobs').action(async (_options, command: Command) =>
+    run(command, async (session) => (await import('./commands/daemon.ts')).status(session))
+  )
+  add(program, 'swarm', 'torrents, peers and rates').action(async (_options, command: Command) =>
+    run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
+  )
   return program
 }

@@ -6,7 +6,7 @@ import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { haveLibtorrent, startV1Peer } from '@svc/testkit/v1-peer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, QUIET_SWARM, testDaemon, type TestDaemon } from './support.ts'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 const REPO = 'Org/Model-GGUF'
 const GGUF = 'model-q8_0.gguf'
@@ -34,7 +34,7 @@ function line(repo: string, infohash: string, commit: string) {
 it('searches', async () => {
   catalog.list([line(REPO, 'a'.repeat(40), 'b'.repeat(40)), line('Other/One', 'c'.repeat(40), 'd'.repeat(40))])
   const plain = await daemon.svc('catalog', 'search', 'model', 'gguf')
-  const [head, row, ...more] = plain.stdout.split('\n').map((text) => text.split(/  +/))
+  const [head, row, ...more] = plain.stdout.split('\n').map((text) => text.split(/ {2,}/))
   expect(head).toEqual(['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'])
   expect(row).toEqual([REPO, 'q8_0', '1.0 GiB', '3', GGUF])
   expect(more).toEqual([['']])

@@ -1,9 +1,10 @@
 // `svc import hf` against the real daemon and a hub on 127.0.0.1.
-import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { makeGguf } from '@svc/testkit/models'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { laterUndo, testDaemon, type TestDaemon } from './support.ts'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
 const REPO = 'Some-Org/Small.Model'
 const WEIGHTS = 'small-q8_0.gguf'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Job } from '@svc/client'
 import { makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, svcProcess, testDaemon, type TestDaemon } from './support.ts'
+import { laterUndo, svcProcess, type TestDaemon, testDaemon } from './support.ts'
 
 // A job that never ends, which the real daemon does not offer on demand; the server speaks the same protocol.
 const job: Job = {

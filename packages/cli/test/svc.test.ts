@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { laterUndo, svc, testDaemon, type TestDaemon } from './support.ts'
+import { laterUndo, svc, type TestDaemon, testDaemon } from './support.ts'
 
 const undo = laterUndo()
 let daemon: TestDaemon

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, QUIET_SWARM, testDaemon, type TestDaemon } from './support.ts'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 const undo = laterUndo()
 let here: TestDaemon
@@ -26,10 +26,15 @@ const weights = (): Buffer => readFileSync(join(here.folder, 'tiny/tiny-q8_0.ggu
 it('the command that share prints brings the model to the other side', { timeout: 60_000 }, async () => {
   const { stdout, code } = await here.svc('share', 'acme/tiny:q8_0')
   expect(code).toBe(0)
-  const command = stdout.split('\n').map((line) => line.trim()).find((line) => line.startsWith('svc import bt '))!
+  const command = stdout
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => line.startsWith('svc import bt '))!
   expect((await here.svc('share', 'acme/tiny:q8_0', '--quiet')).stdout).toBe(`${command}\n`)
   // As a shell takes it apart.
-  const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' }).trimEnd().split('\n')
+  const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
+    .trimEnd()
+    .split('\n')
   const ran = await there.svc(...words.slice(1))
   expect(ran).toMatchObject({ code: 0, stdout: `${pinned.split('@')[1]}\n` })
   const found = await there.svc('path', `svc:///${pinned}`)

@@ -1,4 +1,4 @@
-import { ERROR_CODES, ErrorEnvelopeSchema, type Route, ROUTES } from '../src/protocol.ts'
+import { ERROR_CODES, ErrorEnvelopeSchema, ROUTES, type Route } from '../src/protocol.ts'
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 type JsonObject = { [key: string]: Json }
@@ -56,7 +56,10 @@ export function openApiDocument(): JsonObject {
       return { [`${route.status}`]: { description: 'success', content: json(route.response) } }
     }
     if (route.method === 'HEAD') return { '200': { description: 'the headers of the full blob' } }
-    return { '200': { description: 'the whole blob', content: bytes }, '206': { description: 'one range', content: bytes } }
+    return {
+      '200': { description: 'the whole blob', content: bytes },
+      '206': { description: 'one range', content: bytes }
+    }
   }
 
   const paths: JsonObject = {}

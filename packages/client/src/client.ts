@@ -16,7 +16,7 @@ import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import { defaultSocketPath } from './protocol/socket-path.ts'
 import type { ShareResult, Status } from './protocol/status.ts'
 import { Transport } from './transport.ts'
-import { watchJob, type WatchOptions } from './watch.ts'
+import { type WatchOptions, watchJob } from './watch.ts'
 
 export interface ClientOptions {
   /** Default: the rule of {@link defaultSocketPath} on this process's environment. */

@@ -1,7 +1,7 @@
 export type { BlobInfo, BlobRead, BlobSlice } from './blob-read.ts'
 export { type CallOptions, type Client, type ClientOptions, createClient } from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
-export type * from './protocol.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export { defaultSocketPath } from './protocol/socket-path.ts'
+export type * from './protocol.ts'
 export type { WatchOptions } from './watch.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isTerminal } from './protocol/job-state.ts'
 import type { Job } from './protocol/job.ts'
+import { isTerminal } from './protocol/job-state.ts'
 
 const FIRST_INTERVAL_MS = 50
 const GROWTH = 1.5

@@ -73,7 +73,12 @@ describe('calls', () => {
       json(response, 400, { error: { code: 'E_AMBIGUOUS_SELECTOR', message: 'm', candidates: ['q4_0', 'q4_1'] } })
     const error = await failure(client.open('svc:///a/b:q4'))
     expect(error).toBeInstanceOf(ClientError)
-    expect(error).toMatchObject({ code: 'E_AMBIGUOUS_SELECTOR', status: 400, candidates: ['q4_0', 'q4_1'], message: 'm' })
+    expect(error).toMatchObject({
+      code: 'E_AMBIGUOUS_SELECTOR',
+      status: 400,
+      candidates: ['q4_0', 'q4_1'],
+      message: 'm'
+    })
   })
 
   it.each([
@@ -176,7 +181,9 @@ describe('blobs', () => {
     expect((await read({ start: 69_990 })).equals(bytes.subarray(69_990))).toBe(true)
     expect((await read({ start: 60_000, end: 1e9 })).equals(bytes.subarray(60_000))).toBe(true)
     expect(await client.headBlob(digest)).toEqual({ sizeBytes: bytes.length })
-    expect(await client.readBlob(digest, { start: 5, end: 9 }).then(({ body, ...info }) => (body.destroy(), info))).toEqual({
+    expect(
+      await client.readBlob(digest, { start: 5, end: 9 }).then(({ body, ...info }) => (body.destroy(), info))
+    ).toEqual({
       sizeBytes: bytes.length,
       start: 5,
       end: 9
@@ -192,7 +199,9 @@ describe('blobs', () => {
 
   it('a body that is cut is E_SHORT_BODY', async () => {
     handler = (_request, response) => {
-      response.writeHead(200, { 'content-length': bytes.length }).write(bytes.subarray(0, 1000), () => response.destroy())
+      response
+        .writeHead(200, { 'content-length': bytes.length })
+        .write(bytes.subarray(0, 1000), () => response.destroy())
     }
     expect(await failure(read())).toMatchObject({ code: 'E_SHORT_BODY' })
   })

@@ -21,10 +21,20 @@ beforeAll(async () => {
   const main = resolve(here, '../../daemon/src/main.ts')
   const config = join(folder, 'config.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
-  daemon = spawn(process.execPath, [...NODE, main, '--root', join(folder, 'root'), '--socket', socketPath, '--config', config], {
-    stdio: 'ignore'
-  })
-  while (!existsSync(socketPath) || !(await client.models().then(() => true, () => false))) {
+  daemon = spawn(
+    process.execPath,
+    [...NODE, main, '--root', join(folder, 'root'), '--socket', socketPath, '--config', config],
+    {
+      stdio: 'ignore'
+    }
+  )
+  while (
+    !existsSync(socketPath) ||
+    !(await client.models().then(
+      () => true,
+      () => false
+    ))
+  ) {
     if (daemon.exitCode !== null) throw new Error(`the daemon ended with ${daemon.exitCode}`)
     await delay(30)
   }

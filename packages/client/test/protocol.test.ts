@@ -9,8 +9,8 @@ import {
   isErrorCode,
   isTerminal,
   PATHS,
-  type Route,
-  ROUTES
+  ROUTES,
+  type Route
 } from '../src/protocol.ts'
 
 const docs = new URL('../../../docs/', import.meta.url)
@@ -75,7 +75,8 @@ describe('routes', () => {
   })
 
   it.each(routes)('%s: errors are in the table, a body only where it is sent', (_id, route) => {
-    for (const code of [...Object.keys(route.errors), ...(route.jobErrors ?? [])]) expect(ERROR_CODES).toHaveProperty(code)
+    for (const code of [...Object.keys(route.errors), ...(route.jobErrors ?? [])])
+      expect(ERROR_CODES).toHaveProperty(code)
     for (const status of Object.values(route.errors).flat()) expect(status).toBeGreaterThanOrEqual(400)
     expect(route.body !== undefined).toBe(route.method === 'POST')
   })
@@ -108,7 +109,9 @@ describe('OpenAPI document', () => {
 
   it('refers only to components that it has', () => {
     const document = openApiDocument() as { components: { schemas: Record<string, unknown> } }
-    const refs = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([A-Za-z]+)"/g)].map((match) => match[1]!)
+    const refs = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([A-Za-z]+)"/g)].map(
+      (match) => match[1]!
+    )
     expect(refs.length).toBeGreaterThan(20)
     for (const name of refs) expect(document.components.schemas).toHaveProperty(name)
   })

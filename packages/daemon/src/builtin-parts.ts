@@ -5,7 +5,7 @@ import { SwarmClient } from './swarm/part.ts'
 
 /** The parts that this build has. Each is registered here with one line. */
 export const BUILTIN_PARTS: PartFactories = {
-  swarm: context => SwarmClient.open(context),
-  hub: context => createHubPart(context),
-  catalog: context => new Catalog(context)
+  swarm: (context) => SwarmClient.open(context),
+  hub: (context) => createHubPart(context),
+  catalog: (context) => new Catalog(context)
 }

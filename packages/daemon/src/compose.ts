@@ -48,7 +48,7 @@ export async function composeContext(config: DaemonConfig, log: Log, version: st
 export async function composeParts(context: DaemonContext, factories: PartFactories): Promise<LiveParts> {
   const { enabled } = context.config.swarm
   const swarm = enabled ? await factories.swarm?.(context) : undefined
-  if (swarm !== undefined) context.importer.onImported(digest => swarm.imported(digest))
+  if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
   const hub = await factories.hub?.(context)
   const catalog = enabled ? await factories.catalog?.(context) : undefined
   return { swarm, hub, catalog }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { defaultSocketPath } from '@svc/client/protocol'
 import { BUILTIN_PARTS } from './builtin-parts.ts'
 import { composeContext, composeParts, decompose } from './compose.ts'
-import { mergeConfig, type DaemonConfig } from './config/config.ts'
+import { type DaemonConfig, mergeConfig } from './config/config.ts'
 import type { FileConfig } from './config/keys.ts'
 import { DaemonError, StartError } from './errors.ts'
 import { createHandlers, type LiveParts } from './handlers.ts'
@@ -13,7 +13,14 @@ import { addTagRoute } from './http/tag-route.ts'
 import { createLog, type Log } from './log.ts'
 import type { DaemonContext, PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
-import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type ClaimedSocket, type SocketChoice } from './socket/claim.ts'
+import {
+  type ClaimedSocket,
+  checkSocket,
+  claimSocket,
+  listenOnDescriptor,
+  runtimePathFor,
+  type SocketChoice
+} from './socket/claim.ts'
 import { VERSION } from './version.ts'
 
 export interface DaemonOptions {
@@ -62,9 +69,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const stopping = { begun: false }
     const { server } = await createApp(createHandlers(context, parts, startedAt), log, {
       ...options.http,
-      extend: app => {
+      extend: (app) => {
         app.addHook('onRequest', (request, _reply, done) => {
-          if (stopping.begun && request.method === 'POST') done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
+          if (stopping.begun && request.method === 'POST')
+            done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
           else done()
         })
         addTagRoute(app, context.store.root, context.repos, context.documents)
@@ -74,10 +82,21 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await parts.catalog?.start()
 
     const claimed =
-      options.socketDescriptor === undefined ? await claimSocket(server, choice) : await listenOnDescriptor(server, options.socketDescriptor)
+      options.socketDescriptor === undefined
+        ? await claimSocket(server, choice)
+        : await listenOnDescriptor(server, options.socketDescriptor)
     const runtimePath = runtimePathFor(claimed.path)
-    const facts = { pid: process.pid, version: VERSION, root: context.store.root, socket: claimed.path, startedAt, ...parts.swarm?.addresses() }
-    await writeRuntimeFile(runtimePath, facts).catch((error: unknown) => log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written'))
+    const facts = {
+      pid: process.pid,
+      version: VERSION,
+      root: context.store.root,
+      socket: claimed.path,
+      startedAt,
+      ...parts.swarm?.addresses()
+    }
+    await writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
+      log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written')
+    )
     log.info(facts, 'listening')
     return running(context, parts, server, claimed, runtimePath, stopping)
   } catch (error) {
@@ -121,7 +140,7 @@ function running(
 
 /** Stops accepting, lets responses end, cuts what is left. */
 function drain(server: Server, hurry: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
+  return new Promise((resolve) => {
     const cut = (): void => server.closeAllConnections()
     const timer = setTimeout(cut, hurry.aborted ? 0 : DRAIN_MS)
     hurry.addEventListener('abort', cut, { once: true })
@@ -138,5 +157,5 @@ function socketChoice({ socketPath }: DaemonOptions): SocketChoice {
   if (socketPath !== undefined) return { path: socketPath, explicit: true }
   const uid = process.geteuid?.()
   if (uid === undefined) throw new StartError('this system has no user ids; set SVC_SOCKET')
-  return { path: defaultSocketPath(process.env, uid), explicit: (process.env['SVC_SOCKET'] ?? '') !== '' }
+  return { path: defaultSocketPath(process.env, uid), explicit: (process.env.SVC_SOCKET ?? '') !== '' }
 }

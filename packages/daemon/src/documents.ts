@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { CasError, type DiskBlobStore } from '@svc/cas'
-import { parseIndex, parseManifest, type Manifest, type ModelIndex } from '@svc/manifest'
+import { type Manifest, type ModelIndex, parseIndex, parseManifest } from '@svc/manifest'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from './errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
-import { sameStamp, stampOf, type FileStamp } from './state/stamp.ts'
+import { type FileStamp, sameStamp, stampOf } from './state/stamp.ts'
 
 /** Why a document could not be used. */
 export type DocumentProblem = 'absent' | 'invalid'
@@ -87,11 +87,16 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
   }
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) {
-      throw new DocumentError('invalid', digest, `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is no document`)
+      throw new DocumentError(
+        'invalid',
+        digest,
+        `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is no document`
+      )
     }
     const bytes = await readWhole(reader)
     const actual = digestFromBytes(createHash('sha256').update(bytes).digest())
-    if (actual !== digest) throw new DocumentError('invalid', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
+    if (actual !== digest)
+      throw new DocumentError('invalid', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
     return bytes
   } finally {
     await reader.close()
@@ -104,8 +109,8 @@ export class Documents {
   readonly #manifests: DocumentCache<Manifest>
 
   constructor(store: DiskBlobStore) {
-    this.#indexes = new DocumentCache(store, bytes => parseIndex(bytes), 20_000)
-    this.#manifests = new DocumentCache(store, bytes => parseManifest(bytes), 500)
+    this.#indexes = new DocumentCache(store, (bytes) => parseIndex(bytes), 20_000)
+    this.#manifests = new DocumentCache(store, (bytes) => parseManifest(bytes), 500)
   }
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {

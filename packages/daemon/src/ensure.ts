@@ -1,6 +1,6 @@
-import type { Job } from '@svc/client/protocol'
 import type { DiskBlobStore } from '@svc/cas'
-import { formatRef, tryParseRef, type Sha256Digest } from '@svc/ref'
+import type { Job } from '@svc/client/protocol'
+import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
 import type { Documents } from './documents.ts'
 import { DaemonError } from './errors.ts'
 import type { Filler } from './fill.ts'
@@ -41,7 +41,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
       )
     }
     const absent = new Set<Sha256Digest>(missing)
-    const present = manifest.files.filter(file => !absent.has(file.digest))
+    const present = manifest.files.filter((file) => !absent.has(file.digest))
     const bytesTotal = manifest.files.reduce((sum, file) => sum + file.size, 0)
     const bytesPresent = present.reduce((sum, file) => sum + file.size, 0)
     const described = { ...start, manifest: manifestDigest, filesTotal: manifest.files.length, bytesTotal }
@@ -59,9 +59,15 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     return jobs.start(described, async ({ signal, update }) => {
       update({ filesDone: present.length, bytesDone: bytesPresent })
       const artifact = await parts.artifacts.read(digest)
-      const request = { manifestDigest: digest, manifest, missing: [...absent].filter(each => each !== indexDigest), artifact }
+      const request = {
+        manifestDigest: digest,
+        manifest,
+        missing: [...absent].filter((each) => each !== indexDigest),
+        artifact
+      }
       // duplicates within a manifest are one blob, so counts are taken from the manifest itself
-      const copies = (done: ReadonlySet<Sha256Digest>): number => manifest.files.filter(file => done.has(file.digest)).length
+      const copies = (done: ReadonlySet<Sha256Digest>): number =>
+        manifest.files.filter((file) => done.has(file.digest)).length
       await filler.fill(request, {
         signal,
         onProgress: ({ filesDone, bytesDone, active }) =>
@@ -75,8 +81,12 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
       return {}
     })
   } catch (error) {
-    if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED')) throw error
-    return jobs.settled({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, { error: parts.toEnvelope(error) })
+    if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED'))
+      throw error
+    return jobs.settled(
+      { ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) },
+      { error: parts.toEnvelope(error) }
+    )
   }
 }
 

@@ -1,19 +1,27 @@
-import { CasError, type BlobReader } from '@svc/cas'
+import { type BlobReader, CasError } from '@svc/cas'
 import {
   EnsureBodySchema,
   ImportBtBodySchema,
   ImportCatalogBodySchema,
   ImportHfBodySchema,
   ImportLocalBodySchema,
-  VerifyBodySchema,
-  type Job
+  type Job,
+  VerifyBodySchema
 } from '@svc/client/protocol'
-import { digestFromHex, isReservedNamespace, parseRepoId, RefError, tryParseDigest, type RepoId, type Sha256Digest } from '@svc/ref'
+import {
+  digestFromHex,
+  isReservedNamespace,
+  parseRepoId,
+  RefError,
+  type RepoId,
+  type Sha256Digest,
+  tryParseDigest
+} from '@svc/ref'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TObject, Static } from 'typebox'
+import type { Static, TObject } from 'typebox'
 import { ensure } from './ensure.ts'
 import { DaemonError } from './errors.ts'
-import { sendJson, sendJsonText, type Handlers } from './http/app.ts'
+import { type Handlers, sendJson, sendJsonText } from './http/app.ts'
 import { BufferPool, sendBlob } from './http/blob-response.ts'
 import { readBody } from './http/body.ts'
 import { envelope, toWireError } from './http/envelope.ts'
@@ -21,8 +29,8 @@ import { requiredParameter } from './http/query.ts'
 import { inventory } from './models.ts'
 import { digestsOf, openRef } from './open.ts'
 import type { CatalogPart, DaemonContext, HubPart, SwarmPart } from './parts.ts'
-import { statusOf } from './status.ts'
 import { localSource } from './sources/local/source.ts'
+import { statusOf } from './status.ts'
 import { verify } from './verify.ts'
 
 export interface LiveParts {
@@ -38,7 +46,11 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
 
   const bodyOf = <S extends TObject>(schema: S, request: FastifyRequest): Static<S> => {
     const { body, unknown } = readBody(schema, request.body as Uint8Array | undefined)
-    if (unknown.length > 0) log.info({ path: request.url, fields: unknown.slice(0, 20).map(name => name.slice(0, 100)) }, 'unknown fields ignored')
+    if (unknown.length > 0)
+      log.info(
+        { path: request.url, fields: unknown.slice(0, 20).map((name) => name.slice(0, 100)) },
+        'unknown fields ignored'
+      )
     return body
   }
   const accepted = (reply: FastifyReply, job: Job): void => sendJson(reply, 201, job)
@@ -57,7 +69,7 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
       if (text === undefined) texts.set(hit, (text = JSON.stringify(hit)))
       return sendJsonText(reply, 200, text)
     }
-    return resolver.resolve(ref).then(result => (sendJson(reply, 200, result), reply))
+    return resolver.resolve(ref).then((result) => (sendJson(reply, 200, result), reply))
   }
 
   const blob = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -76,10 +88,17 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
         refuse: (status, headers) => {
           const body = JSON.stringify(
             status === 416
-              ? envelope('E_RANGE_INVALID', `no part of the blob's ${reader.sizeBytes} bytes is asked for by: ${String(request.headers.range).slice(0, 200)}`)
+              ? envelope(
+                  'E_RANGE_INVALID',
+                  `no part of the blob's ${reader.sizeBytes} bytes is asked for by: ${String(request.headers.range).slice(0, 200)}`
+                )
               : envelope('E_PRECONDITION_FAILED', 'If-Match names another blob')
           )
-          reply.raw.writeHead(status, { ...headers, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) })
+          reply.raw.writeHead(status, {
+            ...headers,
+            'Content-Type': 'application/json; charset=utf-8',
+            'Content-Length': Buffer.byteLength(body)
+          })
           reply.raw.end(request.method === 'HEAD' ? undefined : body)
         }
       })
@@ -91,7 +110,10 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
   }
 
   const swarmOff = (): DaemonError =>
-    new DaemonError('E_NOT_IMPLEMENTED', 'the swarm client is off; set enabled = true under [swarm] in the configuration and start the daemon again')
+    new DaemonError(
+      'E_NOT_IMPLEMENTED',
+      'the swarm client is off; set enabled = true under [swarm] in the configuration and start the daemon again'
+    )
 
   return {
     resolve,
@@ -107,7 +129,7 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
         documents,
         artifacts,
         jobs,
-        toEnvelope: error => jobEnvelope(error, context),
+        toEnvelope: (error) => jobEnvelope(error, context),
         filler: () => parts.swarm?.filler
       })
       accepted(reply, job)
@@ -117,7 +139,10 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
       const { id } = request.params as { id: string }
       const job = jobs.get(id)
       if (job === undefined) {
-        throw new DaemonError('E_NOT_FOUND', `there is no job ${JSON.stringify(id.slice(0, 100))}; jobs are lost when the daemon restarts`)
+        throw new DaemonError(
+          'E_NOT_FOUND',
+          `there is no job ${JSON.stringify(id.slice(0, 100))}; jobs are lost when the daemon restarts`
+        )
       }
       sendJson(reply, 200, job)
     },
@@ -187,10 +212,18 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
 }
 
 /** The `error` of a job; what it does not tell goes to the log. */
-export function jobEnvelope(error: unknown, { log }: Pick<DaemonContext, 'log'>, job?: { readonly id: string; readonly kind: string }): NonNullable<Job['error']> {
+export function jobEnvelope(
+  error: unknown,
+  { log }: Pick<DaemonContext, 'log'>,
+  job?: { readonly id: string; readonly kind: string }
+): NonNullable<Job['error']> {
   const wire = toWireError(error)
   if (wire.hidden) log.error({ err: error, job: job?.id, kind: job?.kind }, 'job failed')
-  else log.info({ code: wire.envelope.error.code, reason: wire.envelope.error.message, job: job?.id, kind: job?.kind }, 'job failed')
+  else
+    log.info(
+      { code: wire.envelope.error.code, reason: wire.envelope.error.message, job: job?.id, kind: job?.kind },
+      'job failed'
+    )
   return wire.envelope
 }
 
@@ -203,17 +236,26 @@ export function importTarget(text: string, field: string): RepoId {
     throw new DaemonError('E_BAD_REQUEST', `the field "${field}": ${(cause as Error).message}`, { cause })
   }
   if (!isReservedNamespace(repo.ns)) return repo
-  throw new DaemonError('E_BAD_REQUEST', `the field "${field}": the namespace "${repo.ns}" is reserved; choose another one`)
+  throw new DaemonError(
+    'E_BAD_REQUEST',
+    `the field "${field}": the namespace "${repo.ns}" is reserved; choose another one`
+  )
 }
 
 function blobDigest(text: string): Sha256Digest {
   const digest = tryParseDigest(text) ?? (/^[0-9a-f]{64}$/.test(text) ? digestFromHex(text) : undefined)
   if (digest !== undefined) return digest
-  throw new DaemonError('E_BAD_REQUEST', 'a blob is addressed by "sha256:" and 64 lower-case hex characters, or by the hex alone')
+  throw new DaemonError(
+    'E_BAD_REQUEST',
+    'a blob is addressed by "sha256:" and 64 lower-case hex characters, or by the hex alone'
+  )
 }
 
 const noHub = (): DaemonError => new DaemonError('E_SOURCE_UNAVAILABLE', 'this daemon was built without the hub source')
 
 const noCatalog = (): DaemonError =>
-  new DaemonError('E_SOURCE_UNAVAILABLE', 'the catalog needs the swarm client, which is off; set enabled = true under [swarm] in the configuration and start the daemon again', { status: 503 })
-
+  new DaemonError(
+    'E_SOURCE_UNAVAILABLE',
+    'the catalog needs the swarm client, which is off; set enabled = true under [swarm] in the configuration and start the daemon again',
+    { status: 503 }
+  )

@@ -43,14 +43,16 @@ export class LeafLayers {
   static async open(store: DiskBlobStore, offload: Offload): Promise<LeafLayers> {
     const layers = new LeafLayers(store, offload)
     await rm(join(store.root, 'cache', 'tmp'), { recursive: true, force: true })
-    for (const folder of [layers.#root, join(store.root, 'cache', 'tmp')]) await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const folder of [layers.#root, join(store.root, 'cache', 'tmp')])
+      await mkdir(folder, { recursive: true, mode: 0o700 })
     return layers
   }
 
   /** Keeps a leaf layer that an ingest made, which is given away, and gives the tree's root. */
   async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
-    if (sizeBytes <= UNCACHED_BYTES) return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
+    if (sizeBytes <= UNCACHED_BYTES)
+      return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
     await this.#write(digest, leaves)
     const { buffer } = leaves
     const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
@@ -71,9 +73,18 @@ export class LeafLayers {
    * The leaf layer of a blob, checked against its root; rebuilt from the blob when the cache lacks it or is wrong.
    * @throws DaemonError `E_CORRUPTION` when the blob itself is bad or has another root
    */
-  async leaves(digest: Sha256Digest, sizeBytes: number, merkleRoot: Sha256Digest, signal?: AbortSignal): Promise<Uint8Array> {
+  async leaves(
+    digest: Sha256Digest,
+    sizeBytes: number,
+    merkleRoot: Sha256Digest,
+    signal?: AbortSignal
+  ): Promise<Uint8Array> {
     const cached = sizeBytes <= UNCACHED_BYTES ? undefined : await this.#cached(digest)
-    if (cached !== undefined && cached.length === Math.ceil(sizeBytes / 16_384) * 32 && (await this.#foldsTo(cached, sizeBytes, merkleRoot))) {
+    if (
+      cached !== undefined &&
+      cached.length === Math.ceil(sizeBytes / 16_384) * 32 &&
+      (await this.#foldsTo(cached, sizeBytes, merkleRoot))
+    ) {
       return cached
     }
     const rebuilt = await this.#rebuilt(digest, signal)
@@ -92,11 +103,25 @@ export class LeafLayers {
   }
 
   /** The piece layer of a blob larger than a piece, proven against its root. @throws as {@link leaves} */
-  async pieceLayer(digest: Sha256Digest, sizeBytes: number, merkleRoot: Sha256Digest, pieceLengthBytes: number, signal?: AbortSignal): Promise<Uint8Array> {
+  async pieceLayer(
+    digest: Sha256Digest,
+    sizeBytes: number,
+    merkleRoot: Sha256Digest,
+    pieceLengthBytes: number,
+    signal?: AbortSignal
+  ): Promise<Uint8Array> {
     for (const last of [false, true]) {
-      const present = await stat(this.#path(digest)).then(() => true, () => false)
+      const present = await stat(this.#path(digest)).then(
+        () => true,
+        () => false
+      )
       if (present) {
-        const made = await this.#offload.run<'layer'>({ kind: 'layer', path: this.#path(digest), sizeBytes, pieceLengthBytes })
+        const made = await this.#offload.run<'layer'>({
+          kind: 'layer',
+          path: this.#path(digest),
+          sizeBytes,
+          pieceLengthBytes
+        })
         if (made !== undefined && equalBytes(made.root, digestBytes(merkleRoot))) return made.layer
       }
       if (!last) await this.leaves(digest, sizeBytes, merkleRoot, signal)
@@ -110,10 +135,14 @@ export class LeafLayers {
   }
 
   async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<{ leaves: Uint8Array; sizeBytes: number }> {
-    const { status, attachments, sizeBytes } = await this.#store.verify(digest, { attachments: [LEAVES], ...(signal !== undefined && { signal }) })
+    const { status, attachments, sizeBytes } = await this.#store.verify(digest, {
+      attachments: [LEAVES],
+      ...(signal !== undefined && { signal })
+    })
     if (status === 'missing') throw new CasError('E_NOT_FOUND', `there is no blob ${digest}`, { digest })
-    if (status === 'mismatched') throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
-    return { leaves: attachments['leaves']!, sizeBytes }
+    if (status === 'mismatched')
+      throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
+    return { leaves: attachments.leaves!, sizeBytes }
   }
 
   async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {

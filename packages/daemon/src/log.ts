@@ -1,4 +1,4 @@
-import { pino, type DestinationStream, type Logger } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
@@ -14,7 +14,7 @@ export function createLog(level: LogLevel = 'info', destination?: DestinationStr
       base: null,
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: ['token', '*.token', 'headers.authorization', '*.headers.authorization', 'err.config'],
         censor: '[redacted]'

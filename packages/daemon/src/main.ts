@@ -21,7 +21,11 @@ async function main(): Promise<void> {
   const config = await loadConfig(flags)
   const socketPath = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
   const { tagCommand } = await import('./tag-command.ts')
-  await tagCommand(words, { root: config.store.root, socketPath, print: line => void process.stdout.write(`${line}\n`) })
+  await tagCommand(words, {
+    root: config.store.root,
+    socketPath,
+    print: (line) => void process.stdout.write(`${line}\n`)
+  })
 }
 
 main().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Inventory } from '@svc/client/protocol'
 import type { DiskBlobStore } from '@svc/cas'
+import type { Inventory } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import type { Documents } from './documents.ts'
 import { DaemonError } from './errors.ts'
@@ -22,7 +22,8 @@ export async function inventory(repos: Repos, documents: Documents, store: DiskB
       const state = repos.cached(ns, name) ?? (await repos.read(ns, name))
       if (state === undefined) continue
       // no await where everything is in memory: ten thousand of them are most of the time
-      const { indexPresent, quants } = cachedMembers(state.index, documents) ?? (await membersOf(state.index, documents, store))
+      const { indexPresent, quants } =
+        cachedMembers(state.index, documents) ?? (await membersOf(state.index, documents, store))
       namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants })
       for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) {
         tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
@@ -43,16 +44,12 @@ interface Members {
 
 function cachedMembers(digest: Sha256Digest, documents: Documents): Members | undefined {
   const index = documents.cachedIndex(digest)
-  return index === undefined ? undefined : { indexPresent: true, quants: index.members.map(member => member.quant) }
+  return index === undefined ? undefined : { indexPresent: true, quants: index.members.map((member) => member.quant) }
 }
 
-async function membersOf(
-  digest: Sha256Digest,
-  documents: Documents,
-  store: DiskBlobStore
-): Promise<Members> {
+async function membersOf(digest: Sha256Digest, documents: Documents, store: DiskBlobStore): Promise<Members> {
   try {
-    return { indexPresent: true, quants: (await documents.index(digest)).members.map(member => member.quant) }
+    return { indexPresent: true, quants: (await documents.index(digest)).members.map((member) => member.quant) }
   } catch (error) {
     if (!(error instanceof DaemonError)) throw error
     // absent or invalid: the inventory says so by what it leaves out, resolve has the error

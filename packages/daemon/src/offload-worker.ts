@@ -3,15 +3,15 @@ import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import {
   ClassifyError,
-  planArtifacts,
-  readConfig,
-  readGgufHead,
-  readSafetensorsHeader,
-  recognise,
   type HeaderSummary,
   type ImportPlan,
   type LicenceFact,
-  type Recognition
+  planArtifacts,
+  type Recognition,
+  readConfig,
+  readGgufHead,
+  readSafetensorsHeader,
+  recognise
 } from '@svc/classify'
 import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/swarm/merkle'
 import type { OffloadReply, OffloadResults, OffloadTask } from './offload.ts'
@@ -57,19 +57,27 @@ async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSu
 async function plan(task: PlanTask): Promise<ImportPlan> {
   const headers = new Map<string, HeaderSummary>()
   for (const header of task.headers) headers.set(header.name, await headerOf(header))
-  const config = task.config === undefined ? undefined : readConfig(task.config === 'tooLarge' ? undefined : task.config)
+  const config =
+    task.config === undefined ? undefined : readConfig(task.config === 'tooLarge' ? undefined : task.config)
   return planArtifacts(task.recognition, { headers, config, licences: task.licences })
 }
 
 /** undefined when the cached leaves are not those of a file of that size, or do not fold to one root. */
-function layer({ path, sizeBytes, pieceLengthBytes }: Extract<OffloadTask, { kind: 'layer' }>): OffloadResults['layer'] {
+function layer({
+  path,
+  sizeBytes,
+  pieceLengthBytes
+}: Extract<OffloadTask, { kind: 'layer' }>): OffloadResults['layer'] {
   const expected = Math.ceil(sizeBytes / 16_384) * 32
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     if (fstatSync(fd).size !== expected) return undefined
     const leaves = readFileSync(fd)
     const pieces = pieceLayer(leaves, sizeBytes, pieceLengthBytes)
-    const root = sizeBytes > pieceLengthBytes ? rootOfPieceLayer(pieces, sizeBytes, pieceLengthBytes) : piecesRoot(leaves, sizeBytes)
+    const root =
+      sizeBytes > pieceLengthBytes
+        ? rootOfPieceLayer(pieces, sizeBytes, pieceLengthBytes)
+        : piecesRoot(leaves, sizeBytes)
     return { root, layer: pieces }
   } finally {
     closeSync(fd)

@@ -22,7 +22,15 @@ export interface OffloadResults {
 
 export type OffloadReply =
   | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly failure: { readonly code?: string; readonly message: string; readonly details?: unknown; readonly stack?: string | undefined } }
+  | {
+      readonly id: number
+      readonly failure: {
+        readonly code?: string
+        readonly message: string
+        readonly details?: unknown
+        readonly stack?: string | undefined
+      }
+    }
 
 interface Waiting {
   readonly resolve: (result: never) => void
@@ -37,7 +45,10 @@ export class Offload {
   readonly #waiting = new Map<number, Waiting>()
 
   /** `transfer` gives buffers away instead of copying them. @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
-  run<K extends OffloadTask['kind']>(task: Extract<OffloadTask, { kind: K }>, transfer: readonly ArrayBuffer[] = []): Promise<OffloadResults[K]> {
+  run<K extends OffloadTask['kind']>(
+    task: Extract<OffloadTask, { kind: K }>,
+    transfer: readonly ArrayBuffer[] = []
+  ): Promise<OffloadResults[K]> {
     if (this.#closed) return Promise.reject(new Error('the offload thread is closed'))
     const worker = (this.#worker ??= this.#start())
     const id = this.#next++

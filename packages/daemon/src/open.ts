@@ -1,5 +1,5 @@
-import type { OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
 import type { DiskBlobStore } from '@svc/cas'
+import type { OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
 import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { Documents } from './documents.ts'
@@ -32,13 +32,24 @@ export async function presenceOf(
     const info = await store.stat(digest)
     // another length than the manifest says is not that blob, whatever its name: ensure brings the right one
     if (info === undefined || (file !== undefined && info.sizeBytes !== file.size)) missing.add(digest)
-    else present.push({ digest, path: store.blobPath(digest), size: info.sizeBytes, ...(file !== undefined && metadata(file)) })
+    else
+      present.push({
+        digest,
+        path: store.blobPath(digest),
+        size: info.sizeBytes,
+        ...(file !== undefined && metadata(file))
+      })
   }
   return { manifest, present, missing: [...missing] }
 }
 
 /** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
-export async function openRef(ref: string, resolver: Resolver, store: DiskBlobStore, documents: Documents): Promise<OpenResult> {
+export async function openRef(
+  ref: string,
+  resolver: Resolver,
+  store: DiskBlobStore,
+  documents: Documents
+): Promise<OpenResult> {
   const resolved = await resolver.resolve(ref)
   const { present, missing } = await presenceOf(store, documents, ...digestsOf(resolved))
   return { ...resolved, files: [...present], ...(missing.length > 0 && { missing: [...missing] }) }
@@ -46,7 +57,10 @@ export async function openRef(ref: string, resolver: Resolver, store: DiskBlobSt
 
 /** Manifest and index of a resolution, as `presenceOf` takes them. */
 export const digestsOf = (resolved: ResolveResult): [Sha256Digest, Sha256Digest?] => {
-  const { manifestDigest, indexDigest } = resolved as unknown as { manifestDigest: Sha256Digest; indexDigest?: Sha256Digest }
+  const { manifestDigest, indexDigest } = resolved as unknown as {
+    manifestDigest: Sha256Digest
+    indexDigest?: Sha256Digest
+  }
   return indexDigest === undefined ? [manifestDigest] : [manifestDigest, indexDigest]
 }
 

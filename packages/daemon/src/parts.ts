@@ -1,5 +1,15 @@
-import type { CatalogStatus, ImportBtBody, ImportCatalogBody, ImportHfBody, CatalogSearch, ImportPlan, Job, ShareResult, SwarmStatus } from '@svc/client/protocol'
 import type { DiskBlobStore } from '@svc/cas'
+import type {
+  CatalogSearch,
+  CatalogStatus,
+  ImportBtBody,
+  ImportCatalogBody,
+  ImportHfBody,
+  ImportPlan,
+  Job,
+  ShareResult,
+  SwarmStatus
+} from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from './config/config.ts'
 import type { Documents } from './documents.ts'

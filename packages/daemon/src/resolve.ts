@@ -1,9 +1,18 @@
 import type { ResolveResult } from '@svc/client/protocol'
 import type { ModelIndex } from '@svc/manifest'
-import { formatRef, parseRef, RefError, selectMember, selectSnapshot, type ModelRef, type RepoId, type Sha256Digest } from '@svc/ref'
+import {
+  formatRef,
+  type ModelRef,
+  parseRef,
+  RefError,
+  type RepoId,
+  type Sha256Digest,
+  selectMember,
+  selectSnapshot
+} from '@svc/ref'
 import type { Documents } from './documents.ts'
 import { DaemonError } from './errors.ts'
-import type { Repos, RepoState } from './state/repos.ts'
+import type { RepoState, Repos } from './state/repos.ts'
 
 /** Constants of API §2.2; they say nothing about what the daemon can do. */
 export const PLAN = 'pending'
@@ -41,7 +50,8 @@ export class Resolver {
     const known = this.#answers.get(text)
     if (known !== undefined) {
       const { repo, state, digest, index, result } = known
-      if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index) return result
+      if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index)
+        return result
       this.#answers.delete(text)
     }
     const ref = parseRef(text)
@@ -87,7 +97,7 @@ export class Resolver {
     let state: RepoState | undefined
     try {
       state = await this.#repos.read(repo.ns, repo.name)
-      return state === undefined ? [] : (await this.#documents.index(state.index)).members.map(member => member.quant)
+      return state === undefined ? [] : (await this.#documents.index(state.index)).members.map((member) => member.quant)
     } catch {
       // only a courtesy within another error: what is wrong with this repository shows when it is asked for
       return []
@@ -95,7 +105,7 @@ export class Resolver {
   }
 
   async #unknownRepo({ ns, name }: RepoId): Promise<DaemonError> {
-    const siblings = (await this.#repos.names(ns)).slice(0, 100).map(each => `${ns}/${each}`)
+    const siblings = (await this.#repos.names(ns)).slice(0, 100).map((each) => `${ns}/${each}`)
     const known = siblings.length === 0 ? '' : `; known in ${ns}: ${siblings.slice(0, 10).join(', ')}`
     return new DaemonError(
       'E_UNKNOWN_REF',
@@ -114,7 +124,11 @@ const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => (
   planReason: PLAN_REASON
 })
 
-const selected = (ref: Extract<ModelRef, { quant: string }>, indexDigest: Sha256Digest, index: ModelIndex): ResolveResult => {
+const selected = (
+  ref: Extract<ModelRef, { quant: string }>,
+  indexDigest: Sha256Digest,
+  index: ModelIndex
+): ResolveResult => {
   const member = selectMember(index.members, ref)
   return {
     ref: formatRef(ref),

@@ -1,5 +1,5 @@
 import { loadConfig } from './config/config.ts'
-import { startDaemon, type RunningDaemon } from './daemon.ts'
+import { type RunningDaemon, startDaemon } from './daemon.ts'
 import type { Flags } from './flags.ts'
 import { createLog, type Log } from './log.ts'
 import { activatedDescriptor } from './socket/claim.ts'
@@ -19,13 +19,15 @@ export async function serve(flags: Flags): Promise<void> {
     log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
     if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
     // during the start, the stop follows it: nothing is left half-made
-    started?.then(daemon => daemon.close({ quick: asked > 1 })).then(
-      () => process.exit(process.exitCode ?? 0),
-      (error: unknown) => {
-        log.fatal({ err: error }, 'the stop failed')
-        process.exit(1)
-      }
-    )
+    started
+      ?.then((daemon) => daemon.close({ quick: asked > 1 }))
+      .then(
+        () => process.exit(process.exitCode ?? 0),
+        (error: unknown) => {
+          log.fatal({ err: error }, 'the stop failed')
+          process.exit(1)
+        }
+      )
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
   watchDefects(log, () => stop('defect'))
@@ -43,8 +45,8 @@ export async function serve(flags: Flags): Promise<void> {
  * exception nobody knows what holds any more: it is logged, and the daemon stops in order, for its service manager to start again.
  */
 function watchDefects(log: Log, stop: () => void): void {
-  process.on('unhandledRejection', error => log.error({ err: error }, 'a defect: unhandled rejection'))
-  process.on('uncaughtException', error => {
+  process.on('unhandledRejection', (error) => log.error({ err: error }, 'a defect: unhandled rejection'))
+  process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'a defect: uncaught exception')
     process.exitCode = 1
     stop()

@@ -18,7 +18,11 @@ export async function readWhole(reader: BlobReader): Promise<Uint8Array> {
 }
 
 /** A small blob whole; undefined when it is absent. @throws DaemonError `E_CORRUPTION` above `maxBytes` */
-export async function readSmallBlob(store: BlobStore, digest: Sha256Digest, maxBytes = MAX_DOCUMENT_BYTES): Promise<Uint8Array | undefined> {
+export async function readSmallBlob(
+  store: BlobStore,
+  digest: Sha256Digest,
+  maxBytes = MAX_DOCUMENT_BYTES
+): Promise<Uint8Array | undefined> {
   if ((await store.stat(digest)) === undefined) return undefined
   const reader = await store.open(digest)
   try {

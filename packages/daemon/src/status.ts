@@ -12,7 +12,11 @@ interface Count {
 const counts = new WeakMap<object, { readonly at: number; readonly count: Promise<Count> }>()
 
 /** GET /v1/status. */
-export async function statusOf(context: DaemonContext, parts: { readonly swarm: SwarmPart | undefined; readonly catalog: CatalogPart | undefined }, startedAt: string): Promise<Status> {
+export async function statusOf(
+  context: DaemonContext,
+  parts: { readonly swarm: SwarmPart | undefined; readonly catalog: CatalogPart | undefined },
+  startedAt: string
+): Promise<Status> {
   const { store, jobs, config, version } = context
   const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
   for (const { state } of jobs.list()) states[state]++

@@ -6,8 +6,8 @@ import { isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref
 import { Documents } from './documents.ts'
 import { DaemonError, StartError } from './errors.ts'
 import { TAG_PATH, type TagRequest } from './http/tag-route.ts'
-import { Repos } from './state/repos.ts'
 import { ReplacedFiles } from './state/replace.ts'
+import { Repos } from './state/repos.ts'
 import { changeTag } from './tags.ts'
 
 export interface TagCommandContext {
@@ -33,7 +33,8 @@ export async function tagCommand(words: readonly string[], context: TagCommandCo
   throw usage()
 }
 
-const usage = (): StartError => new StartError('usage: svcd tag set NS/NAME:TAG [sha256:<hex>] | svcd tag rm NS/NAME:TAG | svcd tag ls [NS/NAME]')
+const usage = (): StartError =>
+  new StartError('usage: svcd tag set NS/NAME:TAG [sha256:<hex>] | svcd tag rm NS/NAME:TAG | svcd tag ls [NS/NAME]')
 
 const repoOf = (text: string): RepoId => {
   try {
@@ -48,7 +49,8 @@ async function list(only: RepoId | undefined, { root, print }: TagCommandContext
   const repos = new Repos(root, undefined as unknown as ReplacedFiles)
   for await (const { ns, name, state } of repos.list()) {
     if (only !== undefined && (only.ns !== ns || only.name !== name)) continue
-    for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) print(`${ns}/${name}:${tag} ${digest}`)
+    for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1)))
+      print(`${ns}/${name}:${tag} ${digest}`)
   }
 }
 
@@ -71,13 +73,18 @@ async function changed(wanted: TagRequest, { root, socketPath }: TagCommandConte
   try {
     store = await openDiskStore({ root, hashThreads: 1 })
   } catch (error) {
-    if (error instanceof CasError && error.code === 'E_LOCKED') return askDaemon({ ...wanted, root: await realpath(root) }, socketPath)
+    if (error instanceof CasError && error.code === 'E_LOCKED')
+      return askDaemon({ ...wanted, root: await realpath(root) }, socketPath)
     throw error instanceof CasError ? new StartError(error.message, { cause: error }) : error
   }
   try {
     const repos = new Repos(store.root, await ReplacedFiles.open(join(store.root, 'state')))
     const { ns, name, tag, index } = wanted
-    return await changeTag({ ns, name, tag, index: (index ?? undefined) as Parameters<typeof changeTag>[0]['index'] }, repos, new Documents(store))
+    return await changeTag(
+      { ns, name, tag, index: (index ?? undefined) as Parameters<typeof changeTag>[0]['index'] },
+      repos,
+      new Documents(store)
+    )
   } finally {
     await store.close()
   }
@@ -87,16 +94,31 @@ function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const body = JSON.stringify(wanted)
     const call = request(
-      { socketPath, path: TAG_PATH, method: 'POST', headers: { Host: 'svcd', 'Content-Length': Buffer.byteLength(body) }, timeout: 10_000 },
-      response => {
+      {
+        socketPath,
+        path: TAG_PATH,
+        method: 'POST',
+        headers: { Host: 'svcd', 'Content-Length': Buffer.byteLength(body) },
+        timeout: 10_000
+      },
+      (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', reject)
         response.on('end', () => {
           try {
-            const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { digest?: string; error?: { code: DaemonError['code']; message: string } }
+            const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+              digest?: string
+              error?: { code: DaemonError['code']; message: string }
+            }
             if (answer.digest !== undefined) resolve(answer.digest)
-            else reject(new DaemonError(answer.error?.code ?? 'E_INTERNAL', answer.error?.message ?? 'the daemon gave no answer'))
+            else
+              reject(
+                new DaemonError(
+                  answer.error?.code ?? 'E_INTERNAL',
+                  answer.error?.message ?? 'the daemon gave no answer'
+                )
+              )
           } catch (error) {
             reject(error as Error)
           }
@@ -104,8 +126,13 @@ function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
       }
     )
     call.on('timeout', () => call.destroy(new Error('the daemon does not answer')))
-    call.on('error', cause => {
-      reject(new StartError(`a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`, { cause }))
+    call.on('error', (cause) => {
+      reject(
+        new StartError(
+          `a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`,
+          { cause }
+        )
+      )
     })
     call.end(body)
   })

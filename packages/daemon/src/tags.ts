@@ -14,15 +14,22 @@ export interface TagChange extends RepoId {
  * Sets or removes a tag. @returns the digest that it names now, or named until now.
  * @throws DaemonError `E_UNKNOWN_REF` for an unknown repository or tag, `E_NO_INDEX`, `E_INVALID_INDEX`
  */
-export async function changeTag({ ns, name, tag, index }: TagChange, repos: Repos, documents: Documents): Promise<Sha256Digest> {
+export async function changeTag(
+  { ns, name, tag, index }: TagChange,
+  repos: Repos,
+  documents: Documents
+): Promise<Sha256Digest> {
   let digest: Sha256Digest | undefined
-  await repos.update({ ns, name }, async current => {
-    if (current === undefined) throw new DaemonError('E_UNKNOWN_REF', `there is no local index for ${ns}/${name}; import it first`)
+  await repos.update({ ns, name }, async (current) => {
+    if (current === undefined)
+      throw new DaemonError('E_UNKNOWN_REF', `there is no local index for ${ns}/${name}; import it first`)
     const tags = new Map(current.tags)
     if (index === undefined) {
       digest = tags.get(tag)
       if (digest === undefined) {
-        throw new DaemonError('E_UNKNOWN_REF', `${ns}/${name} has no tag ${JSON.stringify(tag)}`, { candidates: [...tags.keys()].sort() })
+        throw new DaemonError('E_UNKNOWN_REF', `${ns}/${name} has no tag ${JSON.stringify(tag)}`, {
+          candidates: [...tags.keys()].sort()
+        })
       }
       tags.delete(tag)
     } else {

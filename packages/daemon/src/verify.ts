@@ -1,17 +1,17 @@
-import type { Job } from '@svc/client/protocol'
 import { CasError, type DiskBlobStore } from '@svc/cas'
+import type { Job } from '@svc/client/protocol'
 import { parseManifest } from '@svc/manifest'
-import { digestFromHex, tryParseDigest, type Sha256Digest } from '@svc/ref'
-import { type Documents } from './documents.ts'
+import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import type { Documents } from './documents.ts'
 import { DaemonError } from './errors.ts'
-import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { envelope } from './http/envelope.ts'
 import type { JobContext, JobOutcome, JobRegistry } from './jobs/registry.ts'
 import { digestsOf } from './open.ts'
 import type { Resolver } from './resolve.ts'
+import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import type { Artifacts } from './state/artifacts.ts'
 import type { Repos } from './state/repos.ts'
-import { CorruptStateError } from './state/strict.ts'
+import type { CorruptStateError } from './state/strict.ts'
 
 export interface VerifyParts {
   readonly resolver: Resolver
@@ -35,9 +35,10 @@ interface Findings {
  */
 export async function verify(target: string, parts: VerifyParts): Promise<Job> {
   const { jobs } = parts
-  if (target === 'all') return jobs.start({ kind: 'verify', ref: target, target }, context => verifyAll(parts, context))
+  if (target === 'all')
+    return jobs.start({ kind: 'verify', ref: target, target }, (context) => verifyAll(parts, context))
   const digest = await targetDigest(target, parts.resolver)
-  return jobs.start({ kind: 'verify', ref: target, target: digest }, context => verifyTree(digest, parts, context))
+  return jobs.start({ kind: 'verify', ref: target, target: digest }, (context) => verifyTree(digest, parts, context))
 }
 
 async function targetDigest(target: string, resolver: Resolver): Promise<Sha256Digest> {
@@ -50,7 +51,11 @@ async function targetDigest(target: string, resolver: Resolver): Promise<Sha256D
 }
 
 /** A blob, and the blobs that it lists when it is a manifest. */
-async function verifyTree(digest: Sha256Digest, { store }: VerifyParts, { signal, update }: JobContext): Promise<JobOutcome> {
+async function verifyTree(
+  digest: Sha256Digest,
+  { store }: VerifyParts,
+  { signal, update }: JobContext
+): Promise<JobOutcome> {
   const sizes = new Map<Sha256Digest, number>()
   const first = await store.stat(digest)
   sizes.set(digest, first?.sizeBytes ?? 0)
@@ -64,13 +69,14 @@ async function verifyTree(digest: Sha256Digest, { store }: VerifyParts, { signal
   let bytesDone = 0
   const queue = [...sizes]
   const active = new Map<Sha256Digest, number>()
-  const report = (): void => update({ filesDone, bytesDone: bytesDone + [...active.values()].reduce((sum, done) => sum + done, 0) })
+  const report = (): void =>
+    update({ filesDone, bytesDone: bytesDone + [...active.values()].reduce((sum, done) => sum + done, 0) })
   const worker = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const [each, size] = next
       const { status } = await store.verify(each, {
         signal,
-        onProgress: done => {
+        onProgress: (done) => {
           active.set(each, Math.min(done, size))
           report()
         }
@@ -88,7 +94,10 @@ async function verifyTree(digest: Sha256Digest, { store }: VerifyParts, { signal
 }
 
 /** The files of a manifest; undefined when the blob is absent or something else. */
-async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promise<readonly { digest: Sha256Digest; size: number }[] | undefined> {
+async function manifestFiles(
+  store: DiskBlobStore,
+  digest: Sha256Digest
+): Promise<readonly { digest: Sha256Digest; size: number }[] | undefined> {
   let reader
   try {
     reader = await store.open(digest)
@@ -108,7 +117,10 @@ async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promis
   }
 }
 
-async function verifyAll({ store, documents, repos, artifacts }: VerifyParts, { signal, update }: JobContext): Promise<JobOutcome> {
+async function verifyAll(
+  { store, documents, repos, artifacts }: VerifyParts,
+  { signal, update }: JobContext
+): Promise<JobOutcome> {
   const stateErrors: string[] = []
   let mismatchedBlobs: readonly Sha256Digest[]
   try {
@@ -123,7 +135,8 @@ async function verifyAll({ store, documents, repos, artifacts }: VerifyParts, { 
     // the disk refused some: what was found besides is not to be lost
     if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
     mismatchedBlobs = error.details.mismatched ?? []
-    for (const digest of error.details.unreadable) stateErrors.push(`${digest} cannot be read: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+    for (const digest of error.details.unreadable)
+      stateErrors.push(`${digest} cannot be read: ${(error.cause as Error | undefined)?.message ?? error.message}`)
   }
   const missing = new Set<Sha256Digest>()
   const mismatched = new Set(mismatchedBlobs)
@@ -175,7 +188,7 @@ function outcome({ mismatched, missing, stateErrors }: Findings): JobOutcome {
     mismatched.length > 0 && `${mismatched.length} corrupt (moved to quarantine)`,
     missing.length > 0 && `${missing.length} missing`,
     stateErrors.length > 0 && `${stateErrors.length} state errors`
-  ].filter(text => text !== false)
+  ].filter((text) => text !== false)
   return {
     verify: { mismatched: [...mismatched], missing: [...missing], stateErrors: [...stateErrors] },
     error: envelope('E_VERIFY_FAILED', `the store is damaged: ${counts.join(', ')}`)

@@ -1,14 +1,22 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { InventorySchema, JobListSchema, JobSchema, OpenResultSchema, ResolveResultSchema, StatusSchema } from '@svc/client/protocol'
+import {
+  InventorySchema,
+  JobListSchema,
+  JobSchema,
+  OpenResultSchema,
+  ResolveResultSchema,
+  StatusSchema
+} from '@svc/client/protocol'
 import type { TSchema } from 'typebox'
 import Value from 'typebox/value'
 import { describe, expect, it } from 'vitest'
-import { sharedByFile, testDaemon, type CleanUp, type TestDaemon } from './support/daemon.ts'
+import { type CleanUp, sharedByFile, type TestDaemon, testDaemon } from './support/daemon.ts'
 import { gguf, MODEL, writeFiles } from './support/models.ts'
 
 const fits = (schema: TSchema, value: unknown): void => expect([...Value.Errors(schema, value)]).toEqual([])
-const blobFile = (api: TestDaemon, digest: string): string => join(api.root, 'blobs/sha256', digest.slice(7, 9), digest.slice(9))
+const blobFile = (api: TestDaemon, digest: string): string =>
+  join(api.root, 'blobs/sha256', digest.slice(7, 9), digest.slice(9))
 const spoil = (path: string, bytes: string | Buffer): void => {
   rmSync(path)
   writeFileSync(path, bytes)
@@ -22,7 +30,11 @@ interface Imported {
 
 /** Imports a repository with members q4_0, q4_k_m and q8_0; another number gives other bytes. */
 async function importMembers(api: TestDaemon, as = 'me/model', number = 0): Promise<Imported> {
-  const files = { 'm-q4_0.gguf': gguf(1000, number * 3 + 1), 'm-q4_k_m.gguf': gguf(1000, number * 3 + 2), 'm-q8_0.gguf': gguf(1000, number * 3 + 3) }
+  const files = {
+    'm-q4_0.gguf': gguf(1000, number * 3 + 1),
+    'm-q4_k_m.gguf': gguf(1000, number * 3 + 2),
+    'm-q8_0.gguf': gguf(1000, number * 3 + 3)
+  }
   const job = await api.import([writeFiles(join(api.folder, `m${number}`), files)], as)
   return { api, indexDigest: job.result!.indexDigest!, manifests: job.result!.manifests }
 }
@@ -31,16 +43,16 @@ async function importMembers(api: TestDaemon, as = 'me/model', number = 0): Prom
 const imported = async (cleanUp?: CleanUp): Promise<Imported> => importMembers(await testDaemon({}, cleanUp))
 
 /** For tests that change nothing: me/model, and the same as tagged/model with the tag stable. */
-const shared = sharedByFile(async cleanUp => {
+const shared = sharedByFile(async (cleanUp) => {
   const made = await imported(cleanUp)
   await importMembers(made.api, 'tagged/model')
   const tags = new Map([['stable', made.indexDigest as never]])
-  await made.api.running.context.repos.update({ ns: 'tagged', name: 'model' }, async state => ({ ...state!, tags }))
+  await made.api.running.context.repos.update({ ns: 'tagged', name: 'model' }, async (state) => ({ ...state!, tags }))
   return made
 })
 
 /** For tests that harm a repository of their own, which no other test looks at. */
-const workshop = sharedByFile(cleanUp => testDaemon({}, cleanUp))
+const workshop = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
 let harmed = 0
 async function ownRepository(): Promise<Imported & { readonly ref: string }> {
   const name = `own${++harmed}/model`
@@ -53,9 +65,24 @@ describe('resolve', () => {
     const { status, body } = await api.resolve('svc:///Me/MODEL:q8')
     expect(status).toBe(200)
     fits(ResolveResultSchema, body)
-    expect(body).toMatchObject({ ref: 'svc:///me/model:q8', ns: 'me', name: 'model', quant: 'q8_0', indexDigest, manifestDigest: manifests[2], plan: 'pending' })
+    expect(body).toMatchObject({
+      ref: 'svc:///me/model:q8',
+      ns: 'me',
+      name: 'model',
+      quant: 'q8_0',
+      indexDigest,
+      manifestDigest: manifests[2],
+      plan: 'pending'
+    })
     const direct = await api.resolve(`svc:///no/where@${manifests[0]}`)
-    expect(direct.body).toEqual({ ref: `svc:///no/where@${manifests[0]}`, ns: 'no', name: 'where', manifestDigest: manifests[0], plan: 'pending', planReason: body.planReason })
+    expect(direct.body).toEqual({
+      ref: `svc:///no/where@${manifests[0]}`,
+      ns: 'no',
+      name: 'where',
+      manifestDigest: manifests[0],
+      plan: 'pending',
+      planReason: body.planReason
+    })
   })
 
   it.each([
@@ -86,7 +113,14 @@ describe('resolve', () => {
 
   it('wants one ref, and %2B for +', async () => {
     const { api } = await shared()
-    for (const path of ['/v1/resolve', '/v1/resolve?ref=', '/v1/resolve?x=y', '/v1/resolve?ref=a&ref=b', '/v1/resolve?ref=%ff', '/v1/open']) {
+    for (const path of [
+      '/v1/resolve',
+      '/v1/resolve?ref=',
+      '/v1/resolve?x=y',
+      '/v1/resolve?ref=a&ref=b',
+      '/v1/resolve?ref=%ff',
+      '/v1/open'
+    ]) {
       const { status, body } = await api.get(path)
       expect([path, status, body.error.code]).toEqual([path, 400, 'E_BAD_REQUEST'])
     }
@@ -108,7 +142,9 @@ describe('resolve', () => {
     const { status, body } = await api.resolve(`${ref}:q8_0`)
     expect([status, body.error.code]).toEqual([404, 'E_NO_INDEX'])
     const listed = (await api.get('/v1/models')).body.namespaces as { indexDigest: string }[]
-    expect(listed.filter(entry => entry.indexDigest === indexDigest)).toMatchObject([{ name: 'model', indexPresent: false, quants: [] }])
+    expect(listed.filter((entry) => entry.indexDigest === indexDigest)).toMatchObject([
+      { name: 'model', indexPresent: false, quants: [] }
+    ])
     spoilBack(path, bytes)
     expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
   })
@@ -116,7 +152,14 @@ describe('resolve', () => {
   it('names corrupt state and leaves it alone', async () => {
     const { api } = await imported()
     const path = join(api.root, 'state/repos/me/model.json')
-    for (const bad of ['', '{', '[]', '{"index":"x","tags":{}}', '{"tags":{}}', `{"index":"sha256:${'0'.repeat(64)}","tags":{"q4_0":"x"}}`]) {
+    for (const bad of [
+      '',
+      '{',
+      '[]',
+      '{"index":"x","tags":{}}',
+      '{"tags":{}}',
+      `{"index":"sha256:${'0'.repeat(64)}","tags":{"q4_0":"x"}}`
+    ]) {
       writeFileSync(path, bad)
       for (const answer of [await api.resolve('svc:///me/model:q8_0'), await api.get('/v1/models')]) {
         expect([answer.status, answer.body.error.code]).toEqual([500, 'E_INTERNAL'])
@@ -144,7 +187,11 @@ describe('open', () => {
     expect(body.missing).toBeUndefined()
     expect(body.files[0].digest).toBe(job.result!.indexDigest)
     expect(body.files[1].digest).toBe(body.manifestDigest)
-    expect(body.files.slice(2).map((file: { kind: string; name: string; role?: string }) => [file.kind, file.name, file.role])).toEqual([
+    expect(
+      body.files
+        .slice(2)
+        .map((file: { kind: string; name: string; role?: string }) => [file.kind, file.name, file.role])
+    ).toEqual([
       ['config', 'modelconfig.json', undefined],
       ['weights.safetensors', 'model.safetensors', undefined],
       ['tokenizer', 'tokenizer.tar', undefined],
@@ -185,7 +232,14 @@ describe('ensure', () => {
     const { status, body } = await api.post('/v1/ensure', { ref: 'svc:///ME/model:q8' })
     expect(status).toBe(201)
     fits(JobSchema, body)
-    expect(body).toMatchObject({ kind: 'ensure', state: 'done', ref: 'svc:///me/model:q8', manifest: manifests[2], filesDone: 2, filesTotal: 2 })
+    expect(body).toMatchObject({
+      kind: 'ensure',
+      state: 'done',
+      ref: 'svc:///me/model:q8',
+      manifest: manifests[2],
+      filesDone: 2,
+      filesTotal: 2
+    })
     expect((await api.get(`/v1/jobs/${body.id}`)).body).toEqual(body)
   })
 
@@ -223,7 +277,7 @@ describe('ensure', () => {
     const api = await testDaemon({
       fileConfig: { swarm: { enabled: true } },
       parts: {
-        swarm: context => ({
+        swarm: (context) => ({
           filler: {
             async fill({ missing }, { onProgress }) {
               await context.store.ingest(once(content), { digest: missing[0]! })
@@ -233,7 +287,16 @@ describe('ensure', () => {
           start: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
           share: () => Promise.reject(new Error('not in this test')),
-          status: () => ({ enabled: true, seed: true, seeding: 0, heldBack: [], torrents: [], peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0 }),
+          status: () => ({
+            enabled: true,
+            seed: true,
+            seeding: 0,
+            heldBack: [],
+            torrents: [],
+            peers: 0,
+            downBytesPerSecond: 0,
+            upBytesPerSecond: 0
+          }),
           addresses: () => ({}),
           imported: () => undefined,
           close: async () => undefined
@@ -259,9 +322,20 @@ describe('verify', () => {
     const { api, manifests } = await shared()
     const byRef = await api.verify('svc:///me/model:q8_0')
     fits(JobSchema, byRef)
-    expect(byRef).toMatchObject({ kind: 'verify', state: 'done', ref: 'svc:///me/model:q8_0', target: manifests[2], filesDone: 3, filesTotal: 3, verify: {} })
+    expect(byRef).toMatchObject({
+      kind: 'verify',
+      state: 'done',
+      ref: 'svc:///me/model:q8_0',
+      target: manifests[2],
+      filesDone: 3,
+      filesTotal: 3,
+      verify: {}
+    })
     expect(await api.verify(manifests[0]!)).toMatchObject({ state: 'done', target: manifests[0], filesTotal: 3 })
-    expect(await api.verify((await api.open('svc:///me/model:q8_0')).body.files[3].digest)).toMatchObject({ state: 'done', filesTotal: 1 })
+    expect(await api.verify((await api.open('svc:///me/model:q8_0')).body.files[3].digest)).toMatchObject({
+      state: 'done',
+      filesTotal: 1
+    })
     expect(await api.verify('all')).toMatchObject({ state: 'done', target: 'all', verify: {} })
   })
 
@@ -276,7 +350,9 @@ describe('verify', () => {
     expect([job.state, job.error!.error.code]).toEqual(['failed', 'E_VERIFY_FAILED'])
     expect(job.verify).toEqual({ mismatched: [files[3].digest], missing: [files[2].digest], stateErrors: [] })
     expect((await api.get(`/v1/blob/${files[3].digest}`)).status).toBe(404)
-    expect((await api.open(`svc:///x/y@${manifestDigest}`)).body.missing.sort()).toEqual([files[2].digest, files[3].digest].sort())
+    expect((await api.open(`svc:///x/y@${manifestDigest}`)).body.missing.sort()).toEqual(
+      [files[2].digest, files[3].digest].sort()
+    )
     const all = await api.verify('all')
     expect(all.verify).toEqual({ mismatched: [], missing: [files[2].digest, files[3].digest].sort(), stateErrors: [] })
   })
@@ -296,7 +372,10 @@ describe('verify', () => {
   it('reports an unknown digest as missing', async () => {
     const { api } = await shared()
     const digest = `sha256:${'7'.repeat(64)}`
-    expect(await api.verify(digest)).toMatchObject({ state: 'failed', verify: { mismatched: [], missing: [digest], stateErrors: [] } })
+    expect(await api.verify(digest)).toMatchObject({
+      state: 'failed',
+      verify: { mismatched: [], missing: [digest], stateErrors: [] }
+    })
   })
 })
 
@@ -307,7 +386,10 @@ describe('models, jobs, status', () => {
     expect(status).toBe(200)
     fits(InventorySchema, body)
     const entry = { name: 'model', indexDigest, indexPresent: true, quants: ['q4_0', 'q4_k_m', 'q8_0'] }
-    expect(body.namespaces).toEqual([{ ns: 'me', ...entry }, { ns: 'tagged', ...entry }])
+    expect(body.namespaces).toEqual([
+      { ns: 'me', ...entry },
+      { ns: 'tagged', ...entry }
+    ])
     expect(body.tags).toEqual([{ repo: 'tagged/model', tag: 'stable', digest: indexDigest, blobPresent: true }])
   })
 
@@ -328,7 +410,7 @@ describe('models, jobs, status', () => {
     const { jobs } = (await api.get('/v1/jobs')).body as { jobs: { state: string }[] }
     const { body } = await api.get('/v1/status')
     fits(StatusSchema, body)
-    const count = (state: string): number => jobs.filter(job => job.state === state).length
+    const count = (state: string): number => jobs.filter((job) => job.state === state).length
     expect(body.jobs).toMatchObject({ waiting: 0, fetching: 0, done: count('done'), failed: count('failed') })
     expect(body).toMatchObject({ pid: process.pid, root: api.root, swarm: { enabled: false } })
     expect(body.store.blobs).toBeGreaterThan(5)
@@ -338,7 +420,12 @@ describe('models, jobs, status', () => {
 describe('what needs a part that is off', () => {
   const infohash = `btmh:1220${'0'.repeat(64)}`
   it.each([
-    ['/v1/import/bt', { infohash, manifestDigest: `sha256:${'0'.repeat(64)}`, webseeds: ['http://x/'] }, 501, 'E_NOT_IMPLEMENTED'],
+    [
+      '/v1/import/bt',
+      { infohash, manifestDigest: `sha256:${'0'.repeat(64)}`, webseeds: ['http://x/'] },
+      501,
+      'E_NOT_IMPLEMENTED'
+    ],
     ['/v1/import/catalog', { repo: 'a/b' }, 503, 'E_SOURCE_UNAVAILABLE'],
     ['/v1/import/hf', { repo: 'a/b' }, 502, 'E_SOURCE_UNAVAILABLE'],
     ['/v1/import/bt', {}, 400, 'E_BAD_REQUEST'],

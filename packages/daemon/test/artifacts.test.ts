@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestFromHex } from '@svc/ref'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Artifacts, type ArtifactState } from '../src/state/artifacts.ts'
+import { type ArtifactState, Artifacts } from '../src/state/artifacts.ts'
 import { ReplacedFiles } from '../src/state/replace.ts'
 
 const manifestDigest = digestFromHex('a'.repeat(64))
@@ -34,8 +34,20 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
 
 test('a later import says whether access was needed, and keeps what a foreign swarm needs', async () => {
   const foreign = { infohash: 'd'.repeat(40) }
-  await artifacts.record({ manifestDigest, record, source: { kind: 'catalog', foreign }, restricted: true, hints: none })
-  await artifacts.record({ manifestDigest, record, source: { kind: 'hf', repo: 'Org/Name' }, restricted: false, hints: none })
+  await artifacts.record({
+    manifestDigest,
+    record,
+    source: { kind: 'catalog', foreign },
+    restricted: true,
+    hints: none
+  })
+  await artifacts.record({
+    manifestDigest,
+    record,
+    source: { kind: 'hf', repo: 'Org/Name' },
+    restricted: false,
+    hints: none
+  })
   expect(await artifacts.read(manifestDigest)).toMatchObject({
     source: { kind: 'hf', repo: 'Org/Name', foreign },
     restricted: false

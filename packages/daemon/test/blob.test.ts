@@ -1,14 +1,13 @@
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { request } from 'node:http'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ApiClient, sharedByFile, testDaemon, type TestDaemon } from './support/daemon.ts'
+import { ApiClient, sharedByFile, type TestDaemon, testDaemon } from './support/daemon.ts'
 import { gguf, writeFiles } from './support/models.ts'
 
 const content = gguf(3_000_000)
-const shared = sharedByFile(async cleanUp => {
+const shared = sharedByFile(async (cleanUp) => {
   const api = await testDaemon({}, cleanUp)
   await api.import([writeFiles(join(api.folder, 'm'), { 'm-q4_0.gguf': content, 'e-q4_0.gguf': '' })])
   const { files } = (await api.open('svc:///me/model:q4_0')).body
@@ -16,7 +15,7 @@ const shared = sharedByFile(async cleanUp => {
   return { api, digest: find('m-q4_0.gguf'), empty: find('e-q4_0.gguf') }
 })
 const openBlobs = (api: TestDaemon): number =>
-  readdirSync('/proc/self/fd').filter(fd => {
+  readdirSync('/proc/self/fd').filter((fd) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith(join(api.root, 'blobs'))
     } catch {
@@ -31,7 +30,12 @@ describe('GET and HEAD of a blob', () => {
       const { status, headers, bytes } = await api.get(`/v1/blob/${name}`)
       expect(status).toBe(200)
       expect(bytes.equals(content)).toBe(true)
-      expect(headers).toMatchObject({ 'accept-ranges': 'bytes', 'content-length': String(content.length), etag: `"${digest}"`, 'content-type': 'application/octet-stream' })
+      expect(headers).toMatchObject({
+        'accept-ranges': 'bytes',
+        'content-length': String(content.length),
+        etag: `"${digest}"`,
+        'content-type': 'application/octet-stream'
+      })
       expect(headers['last-modified']).toBeUndefined()
     }
   })
@@ -42,25 +46,41 @@ describe('GET and HEAD of a blob', () => {
     const head = await api.call('HEAD', `/v1/blob/${digest}`, { headers: { Range: 'bytes=0-1' } })
     expect(head.status).toBe(200)
     expect(head.bytes).toHaveLength(0)
-    for (const name of ['accept-ranges', 'content-length', 'etag', 'content-type']) expect(head.headers[name]).toBe(get.headers[name])
+    for (const name of ['accept-ranges', 'content-length', 'etag', 'content-type'])
+      expect(head.headers[name]).toBe(get.headers[name])
     expect((await api.call('HEAD', `/v1/blob/sha256:${'0'.repeat(64)}`)).status).toBe(404)
   })
 
   it('sends every row of vectors/ranges.json', async () => {
     const api = await testDaemon()
     const { ranges } = JSON.parse(readFileSync(new URL('../../../vectors/ranges.json', import.meta.url), 'utf8')) as {
-      ranges: { name: string; sizeBytes: number; range: string; verdict: 'whole' | 'unsatisfiable' | [number, number] }[]
+      ranges: {
+        name: string
+        sizeBytes: number
+        range: string
+        verdict: 'whole' | 'unsatisfiable' | [number, number]
+      }[]
     }
     const digests = new Map<number, string>()
     for (const size of [0, 10]) {
-      const { digest } = await api.running.context.store.ingest((async function* () { yield Buffer.from('0123456789').subarray(0, size) })())
+      const { digest } = await api.running.context.store.ingest(
+        (async function* () {
+          yield Buffer.from('0123456789').subarray(0, size)
+        })()
+      )
       digests.set(size, digest)
     }
     for (const { name, sizeBytes, range, verdict } of ranges) {
       const { status, bytes, headers, body } = await api.get(`/v1/blob/${digests.get(sizeBytes)}`, { Range: range })
-      if (verdict === 'whole') expect([name, status, bytes.toString()]).toEqual([name, 200, '0123456789'.slice(0, sizeBytes)])
+      if (verdict === 'whole')
+        expect([name, status, bytes.toString()]).toEqual([name, 200, '0123456789'.slice(0, sizeBytes)])
       else if (verdict === 'unsatisfiable') {
-        expect([name, status, body.error.code, headers['content-range']]).toEqual([name, 416, 'E_RANGE_INVALID', `bytes */${sizeBytes}`])
+        expect([name, status, body.error.code, headers['content-range']]).toEqual([
+          name,
+          416,
+          'E_RANGE_INVALID',
+          `bytes */${sizeBytes}`
+        ])
       } else {
         const [start, end] = verdict
         expect([name, status, bytes.toString()]).toEqual([name, 206, '0123456789'.slice(start, end)])
@@ -72,7 +92,12 @@ describe('GET and HEAD of a blob', () => {
 
   it('sends ranges across chunk borders', async () => {
     const { api, digest } = await shared()
-    for (const [start, end] of [[0, 1], [1_048_575, 1_048_577], [1_000_000, 2_500_000], [2_999_999, content.length]] as const) {
+    for (const [start, end] of [
+      [0, 1],
+      [1_048_575, 1_048_577],
+      [1_000_000, 2_500_000],
+      [2_999_999, content.length]
+    ] as const) {
       const { bytes } = await api.get(`/v1/blob/${digest}`, { Range: `bytes=${start}-${end - 1}` })
       expect(bytes.equals(content.subarray(start, end))).toBe(true)
     }
@@ -115,12 +140,16 @@ describe('GET and HEAD of a blob', () => {
     const chunks: Buffer[] = []
     await new Promise<void>((resolve, reject) => {
       const socket = createConnection({ path: api.socketPath })
-      socket.on('data', chunk => chunks.push(chunk))
+      socket.on('data', (chunk) => chunks.push(chunk))
       socket.on('error', reject)
       socket.on('close', () => resolve())
       socket.write(one + one + last)
     })
-    expect(Buffer.concat(chunks).toString('latin1').match(/HTTP\/1\.1 206/g)).toHaveLength(3)
+    expect(
+      Buffer.concat(chunks)
+        .toString('latin1')
+        .match(/HTTP\/1\.1 206/g)
+    ).toHaveLength(3)
   })
 })
 
@@ -128,18 +157,21 @@ describe('slow and broken readers', () => {
   it('release the descriptor at once when they go', async () => {
     const { api, digest } = await shared()
     for (let i = 0; i < 10; i++) {
-      await new Promise<void>(resolve => {
-        const call = request({ socketPath: api.socketPath, path: `/v1/blob/${digest}`, headers: { Host: 'x' } }, response => {
-          response.once('data', () => {
-            response.destroy()
-            resolve()
-          })
-        })
+      await new Promise<void>((resolve) => {
+        const call = request(
+          { socketPath: api.socketPath, path: `/v1/blob/${digest}`, headers: { Host: 'x' } },
+          (response) => {
+            response.once('data', () => {
+              response.destroy()
+              resolve()
+            })
+          }
+        )
         call.on('error', () => undefined)
         call.end()
       })
     }
-    while (openBlobs(api) > 0) await new Promise(resolve => setTimeout(resolve, 2))
+    while (openBlobs(api) > 0) await new Promise((resolve) => setTimeout(resolve, 2))
     expect(openBlobs(api)).toBe(0)
   })
 
@@ -156,6 +188,6 @@ describe('slow and broken readers', () => {
     for (let i = 0; i < 5; i++) expect((await client.get(`/v1/blob/${digest}`)).bytes.equals(content)).toBe(true)
     client.agent.destroy()
     for (const socket of slow) socket.destroy()
-    while (openBlobs(api) > 0) await new Promise(resolve => setTimeout(resolve, 2))
+    while (openBlobs(api) > 0) await new Promise((resolve) => setTimeout(resolve, 2))
   })
 })

@@ -7,7 +7,13 @@ import { CONFIG_KEYS } from '../src/config/keys.ts'
 import { ConfigError } from '../src/errors.ts'
 import { temporaryFolder } from './support/daemon.ts'
 
-const EXAMPLE: Record<string, unknown> = { string: '"text"', boolean: 'true', count: '12', seconds: '2.5', strings: '["a"]' }
+const EXAMPLE: Record<string, unknown> = {
+  string: '"text"',
+  boolean: 'true',
+  count: '12',
+  seconds: '2.5',
+  strings: '["a"]'
+}
 const WRONG: Record<string, string[]> = {
   string: ['1', 'true', '["a"]', '1979-05-27'],
   boolean: ['"true"', '1'],
@@ -15,14 +21,17 @@ const WRONG: Record<string, string[]> = {
   seconds: ['0', '-1', '"1"', 'inf'],
   strings: ['"a"', '[1]', '[["a"]]']
 }
-const rows = Object.entries(CONFIG_KEYS).flatMap(([section, keys]) => Object.entries(keys).map(([key, { type }]) => ({ section, key, type })))
+const rows = Object.entries(CONFIG_KEYS).flatMap(([section, keys]) =>
+  Object.entries(keys).map(([key, { type }]) => ({ section, key, type }))
+)
 
 describe('the configuration file', () => {
   it.each(rows)('[$section] $key takes its type and no other', ({ section, key, type }) => {
     expect(parseConfigText(`[${section}]\n${key} = ${EXAMPLE[type]}\n`, 'f')).toHaveProperty(`${section}.${key}`)
     for (const wrong of WRONG[type]!) {
       const error = refusal(`[${section}]\n${key} = ${wrong}\n`)
-      for (const part of ['some/file.toml', section, key, ...Object.keys(CONFIG_KEYS[section as 'swarm'])]) expect(error.message).toContain(part)
+      for (const part of ['some/file.toml', section, key, ...Object.keys(CONFIG_KEYS[section as 'swarm'])])
+        expect(error.message).toContain(part)
     }
   })
 
@@ -90,8 +99,19 @@ describe('where things come from', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'c.toml')
     writeFileSync(file, '[swarm]\nupload_limit = 7\n[hub]\nendpoint = "http://file"\n')
-    const config = await loadConfig({ config: file, noSeedVerify: true }, { HF_ENDPOINT: 'http://env', SVC_HF_TOKEN: ' secret\n' })
-    expect([config.catalog.uploadLimitBytesPerSecond, config.hub.endpoint, config.hub.token, config.swarm.noSeedVerify]).toEqual([7, 'http://env', 'secret', true])
-    expect(mergeConfig({ swarm: { upload_limit: 7 }, catalog: { upload_limit: 0 } }, {}, {}).catalog.uploadLimitBytesPerSecond).toBe(0)
+    const config = await loadConfig(
+      { config: file, noSeedVerify: true },
+      { HF_ENDPOINT: 'http://env', SVC_HF_TOKEN: ' secret\n' }
+    )
+    expect([
+      config.catalog.uploadLimitBytesPerSecond,
+      config.hub.endpoint,
+      config.hub.token,
+      config.swarm.noSeedVerify
+    ]).toEqual([7, 'http://env', 'secret', true])
+    expect(
+      mergeConfig({ swarm: { upload_limit: 7 }, catalog: { upload_limit: 0 } }, {}, {}).catalog
+        .uploadLimitBytesPerSecond
+    ).toBe(0)
   })
 })

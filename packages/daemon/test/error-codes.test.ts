@@ -8,7 +8,7 @@ import { startFakeHub } from '@svc/testkit/fake-hub'
 import { type FakeHubFault, type FakeTreeEntry, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { expect, test, vi } from 'vitest'
 import { BUILTIN_PARTS } from '../src/builtin-parts.ts'
-import { type Answer, sharedByFile, testDaemon, type TestDaemon } from './support/daemon.ts'
+import { type Answer, sharedByFile, type TestDaemon, testDaemon } from './support/daemon.ts'
 import { gguf, writeFiles } from './support/models.ts'
 import { envelopeOf, rawExchange } from './support/raw.ts'
 
@@ -17,10 +17,10 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 const ZEROS = '0'.repeat(64)
 
 /** Without swarm, hub and catalog. */
-const local = sharedByFile(cleanUp => testDaemon({}, cleanUp))
+const local = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
 
 /** With all of them, on loopback. */
-const outward = sharedByFile(async cleanUp => {
+const outward = sharedByFile(async (cleanUp) => {
   const hub = await startFakeHub()
   cleanUp(() => hub.close())
   const catalog = await startFakeCatalog()
@@ -41,7 +41,7 @@ const outward = sharedByFile(async cleanUp => {
 let seeds = 10
 async function model(repo: string, quants: readonly string[] = ['q8_0']): Promise<{ api: TestDaemon; ref: string }> {
   const api = await local()
-  const names = quants.map(quant => [`m-${quant}.gguf`, gguf(2000, seeds++)] as const)
+  const names = quants.map((quant) => [`m-${quant}.gguf`, gguf(2000, seeds++)] as const)
   const job = await api.import([writeFiles(join(api.folder, repo), Object.fromEntries(names))], repo)
   expect(job.state).toBe('done')
   return { api, ref: `svc:///${repo}:${quants[0]}` }
@@ -189,7 +189,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     // The listing promises more than any disk of a test has.
     const sizeBytes = 2 ** 46
     const inflated = (entries: FakeTreeEntry[]): unknown =>
-      entries.map(entry =>
+      entries.map((entry) =>
         entry.lfs === undefined
           ? entry
           : { ...entry, size: sizeBytes, lfs: { ...(entry.lfs as object), size: sizeBytes } }
@@ -197,7 +197,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     return failed(api, await hubFault('tree', { kind: 'tree', edit: inflated }))
   },
   E_ABORTED: () => stopping(async (api, job) => (await api.finished(job)).error!.error.code),
-  E_SHUTTING_DOWN: () => stopping(async api => answered(await api.post('/v1/verify', { target: 'all' }))),
+  E_SHUTTING_DOWN: () => stopping(async (api) => answered(await api.post('/v1/verify', { target: 'all' }))),
   E_INTERNAL: async () => {
     const { api, ref } = await model('state/unreadable')
     const path = join(api.root, 'state/repos/state/unreadable.json')
@@ -207,6 +207,6 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   }
 }
 
-test.each(Object.keys(ERROR_CODES) as ErrorCode[])('%s', async code => {
+test.each(Object.keys(ERROR_CODES) as ErrorCode[])('%s', async (code) => {
   expect(await PROVOKED[code]()).toBe(code)
 })

@@ -8,11 +8,11 @@ const registry = (limits: { jobs: number; files: number } = OPEN_LIMITS): JobReg
   new JobRegistry(new Lanes(), (error): ErrorEnvelope => toWireError(error).envelope, limits)
 const gate = (): { open: () => void; passed: Promise<void> } => {
   let open = (): void => undefined
-  const passed = new Promise<void>(resolve => (open = resolve))
+  const passed = new Promise<void>((resolve) => (open = resolve))
   return { open, passed }
 }
 const settle = async (jobs: JobRegistry): Promise<void> => {
-  while (jobs.openCount > 0) await new Promise(resolve => setImmediate(resolve))
+  while (jobs.openCount > 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('jobs', () => {
@@ -25,7 +25,7 @@ describe('jobs', () => {
       return { verify: {} }
     })
     expect([first.state, first.filesDone]).toEqual(['waiting', 0])
-    await new Promise(resolve => setImmediate(resolve))
+    await new Promise((resolve) => setImmediate(resolve))
     const second = jobs.get(first.id)!
     expect([second.state, second.filesDone, second.message, first.state]).toEqual(['fetching', 1, 'hm', 'waiting'])
     held.open()
@@ -54,18 +54,20 @@ describe('jobs', () => {
     const jobs = registry()
     const gates = Array.from({ length: 5 }, gate)
     const begun: number[] = []
-    gates.forEach((each, i) => jobs.start({ kind: 'import-local', ref: `a/${i}` }, async () => {
-      begun.push(i)
-      await each.passed
-      return {}
-    }))
+    gates.forEach((each, i) =>
+      jobs.start({ kind: 'import-local', ref: `a/${i}` }, async () => {
+        begun.push(i)
+        await each.passed
+        return {}
+      })
+    )
     for (let done = 0; done < gates.length; done++) {
-      await new Promise(resolve => setImmediate(resolve))
+      await new Promise((resolve) => setImmediate(resolve))
       expect(begun).toEqual([0, 1, 2, 3, 4].slice(0, Math.min(5, done + LANE_WIDTHS['import-local'])))
       gates[done]!.open()
     }
     await settle(jobs)
-    expect(jobs.list().map(job => job.ref)).toEqual(['a/4', 'a/3', 'a/2', 'a/1', 'a/0'])
+    expect(jobs.list().map((job) => job.ref)).toEqual(['a/4', 'a/3', 'a/2', 'a/1', 'a/0'])
   })
 
   it('keep the newest thousand, and every one that runs', async () => {
@@ -102,30 +104,51 @@ describe('jobs', () => {
   it('are cut by a stop, running or waiting, and say so; later ones are refused', async () => {
     const jobs = registry()
     let cleaned = 0
-    const started = Array.from({ length: 4 }, () => jobs.start(
-      { kind: 'verify', ref: 'all' },
-      ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(Object.assign(new Error('x'), { code: 'E_ABORTED' })))),
-      async () => void cleaned++
-    ))
-    await new Promise(resolve => setImmediate(resolve))
+    const started = Array.from({ length: 4 }, () =>
+      jobs.start(
+        { kind: 'verify', ref: 'all' },
+        ({ signal }) =>
+          new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(Object.assign(new Error('x'), { code: 'E_ABORTED' })))
+          ),
+        async () => void cleaned++
+      )
+    )
+    await new Promise((resolve) => setImmediate(resolve))
     await jobs.stop()
-    expect(started.map(({ id }) => [jobs.get(id)!.state, jobs.get(id)!.error!.error.code])).toEqual(started.map(() => ['failed', 'E_ABORTED']))
+    expect(started.map(({ id }) => [jobs.get(id)!.state, jobs.get(id)!.error!.error.code])).toEqual(
+      started.map(() => ['failed', 'E_ABORTED'])
+    )
     expect(cleaned).toBe(4)
-    expect(() => jobs.start({ kind: 'verify', ref: 'all' }, async () => ({}))).toThrowError(expect.objectContaining({ code: 'E_SHUTTING_DOWN' }))
+    expect(() => jobs.start({ kind: 'verify', ref: 'all' }, async () => ({}))).toThrowError(
+      expect.objectContaining({ code: 'E_SHUTTING_DOWN' })
+    )
   })
 
   it('keep what was found when they fail', async () => {
     const jobs = registry()
-    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async () => ({ verify: { missing: [] }, error: envelope('E_VERIFY_FAILED', 'x') }))
+    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async () => ({
+      verify: { missing: [] },
+      error: envelope('E_VERIFY_FAILED', 'x')
+    }))
     await settle(jobs)
-    expect(jobs.get(id)).toMatchObject({ state: 'failed', verify: { missing: [] }, error: { error: { code: 'E_VERIFY_FAILED' } } })
+    expect(jobs.get(id)).toMatchObject({
+      state: 'failed',
+      verify: { missing: [] },
+      error: { error: { code: 'E_VERIFY_FAILED' } }
+    })
   })
 })
 
 describe('errors on the wire', () => {
   it('tell nothing of what nobody foresaw', () => {
     const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /srv/x'))
-    expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([500, 'E_INTERNAL', true, false])
+    expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([
+      500,
+      'E_INTERNAL',
+      true,
+      false
+    ])
     for (const odd of [undefined, null, 'text', 7, {}]) expect(toWireError(odd).envelope.error.code).toBe('E_INTERNAL')
     expect(toWireError(Object.assign(new Error(), { code: 'ENOSPC' })).envelope.error.code).toBe('E_NO_SPACE')
   })

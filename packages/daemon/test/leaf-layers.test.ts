@@ -33,6 +33,8 @@ describe('leaf layers', () => {
     }
     const wrong = digestFromBytes(new Uint8Array(32).fill(3))
     await expect(leafLayers.leaves(digest, content.length, wrong)).rejects.toMatchObject({ code: 'E_CORRUPTION' })
-    await expect(leafLayers.pieceLayer(digest, content.length, wrong, 1 << 20)).rejects.toMatchObject({ code: 'E_CORRUPTION' })
+    await expect(leafLayers.pieceLayer(digest, content.length, wrong, 1 << 20)).rejects.toMatchObject({
+      code: 'E_CORRUPTION'
+    })
   })
 })

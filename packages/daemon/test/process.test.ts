@@ -1,11 +1,20 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StartError } from '../src/errors.ts'
 import { parseFlags } from '../src/flags.ts'
-import { startDaemon, type DaemonOptions } from '../src/index.ts'
+import { type DaemonOptions, startDaemon } from '../src/index.ts'
 import { tagCommand } from '../src/tag-command.ts'
 import { temporaryFolder, testDaemon } from './support/daemon.ts'
 import { gguf, MODEL, seededBytes, writeFiles } from './support/models.ts'
@@ -21,16 +30,24 @@ afterEach(() => void vi.unstubAllEnvs())
 
 const refusal = (options: DaemonOptions): Promise<unknown> =>
   startDaemon({ fileConfig: { swarm: { enabled: false } }, parts: {}, ...options }).then(
-    daemon => daemon.close({ quick: true }),
+    (daemon) => daemon.close({ quick: true }),
     (error: unknown) => error
   )
 
 describe('starting', () => {
   it('makes socket, folder and files that only the owner can use, and writes runtime.json', async () => {
     const folder = temporaryFolder()
-    const daemon = await spawnDaemon({ folder, args: ['--root', join(folder, 'root'), '--config', join(folder, 'off.toml')] })
+    const daemon = await spawnDaemon({
+      folder,
+      args: ['--root', join(folder, 'root'), '--config', join(folder, 'off.toml')]
+    })
     const base = join(folder, `svc-${process.geteuid!()}`)
-    expect([mode(base), mode(join(base, 'svc.sock')), mode(join(base, 'runtime.json')), mode(join(folder, 'root'))]).toEqual([0o700, 0o600, 0o600, 0o700])
+    expect([
+      mode(base),
+      mode(join(base, 'svc.sock')),
+      mode(join(base, 'runtime.json')),
+      mode(join(folder, 'root'))
+    ]).toEqual([0o700, 0o600, 0o600, 0o700])
     const runtime = JSON.parse(readFileSync(join(base, 'runtime.json'), 'utf8'))
     expect(runtime).toMatchObject({ pid: daemon.child.pid, root: join(folder, 'root'), socket: join(base, 'svc.sock') })
     daemon.child.kill('SIGTERM')
@@ -44,7 +61,8 @@ describe('starting', () => {
     expect(runSvcd(folder, ['--help']).out).toContain('svcd tag set')
     const { code, err } = runSvcd(folder, ['nonsense'])
     expect([code, err.startsWith('svcd: ')]).toEqual([2, true])
-    for (const args of [['--nonsense'], ['--root', ''], ['--log-level', 'loud']]) expect(() => parseFlags(args)).toThrowError(StartError)
+    for (const args of [['--nonsense'], ['--root', ''], ['--log-level', 'loud']])
+      expect(() => parseFlags(args)).toThrowError(StartError)
   })
 
   it('stops over a bad configuration, naming file, key and the known keys', () => {
@@ -62,7 +80,9 @@ describe('starting', () => {
     const sameRoot = await refusal({ root: join(folder, 'root'), socketPath: join(folder, 'other.sock') })
     expect(sameRoot).toBeInstanceOf(StartError)
     expect((sameRoot as Error).message).toContain(String(daemon.child.pid))
-    expect(await refusal({ root: join(folder, 'other'), socketPath: join(folder, 's.sock') })).toBeInstanceOf(StartError)
+    expect(await refusal({ root: join(folder, 'other'), socketPath: join(folder, 's.sock') })).toBeInstanceOf(
+      StartError
+    )
     expect(existsSync(join(folder, 'other'))).toBe(false)
     expect((await daemon.get('/v1/jobs')).status).toBe(200)
     daemon.child.kill('SIGKILL')
@@ -85,7 +105,9 @@ describe('starting', () => {
     vi.stubEnv('SVC_SOCKET', '')
     vi.stubEnv('XDG_RUNTIME_DIR', join(folder, 'run'))
     expect(await refusal({ root })).toBeInstanceOf(StartError)
-    expect(await refusal({ root, socketPath: `${folder}/${'x'.repeat(108 - folder.length - 1)}` })).toBeInstanceOf(StartError)
+    expect(await refusal({ root, socketPath: `${folder}/${'x'.repeat(108 - folder.length - 1)}` })).toBeInstanceOf(
+      StartError
+    )
     expect(existsSync(root)).toBe(false)
   })
 
@@ -100,7 +122,11 @@ describe('starting', () => {
     chmodSync(own, 0o777)
     vi.stubEnv('SVC_SOCKET', '')
     vi.stubEnv('XDG_RUNTIME_DIR', folder)
-    const daemon = await startDaemon({ root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} })
+    const daemon = await startDaemon({
+      root: join(folder, 'root'),
+      fileConfig: { swarm: { enabled: false } },
+      parts: {}
+    })
     onTestFinished(() => daemon.close({ quick: true }))
     expect(daemon.socketPath).toBe(join(own, 'svc.sock'))
     expect(mode(own)).toBe(0o700)
@@ -111,10 +137,16 @@ describe('starting', () => {
     vi.stubEnv('SVC_SOCKET', join(folder, 'new/my.sock'))
     const umask = process.umask(0)
     try {
-      const daemon = await startDaemon({ root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} })
+      const daemon = await startDaemon({
+        root: join(folder, 'root'),
+        fileConfig: { swarm: { enabled: false } },
+        parts: {}
+      })
       onTestFinished(() => daemon.close({ quick: true }))
       expect(daemon.socketPath).toBe(join(folder, 'new/my.sock'))
-      expect([mode(daemon.socketPath), mode(join(folder, 'new')), mode(join(folder, 'root'))]).toEqual([0o600, 0o700, 0o700])
+      expect([mode(daemon.socketPath), mode(join(folder, 'new')), mode(join(folder, 'root'))]).toEqual([
+        0o600, 0o700, 0o700
+      ])
     } finally {
       process.umask(umask)
     }
@@ -124,7 +156,9 @@ describe('starting', () => {
     const folder = temporaryFolder()
     for (let round = 0; round < 10; round++) {
       const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} }
-      const both = await Promise.allSettled([1, 2].map(i => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) })))
+      const both = await Promise.allSettled(
+        [1, 2].map((i) => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) }))
+      )
       for (const each of both) if (each.status === 'fulfilled') await each.value.close({ quick: true })
       expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
       for (const each of both) if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(StartError)
@@ -135,7 +169,7 @@ describe('starting', () => {
     const folder = temporaryFolder()
     const path = join(folder, 's.sock')
     const server = createServer()
-    await new Promise<void>(resolve => server.listen(path, resolve))
+    await new Promise<void>((resolve) => server.listen(path, resolve))
     chmodSync(path, 0o600)
     onTestFinished(() => void server.close())
     const { fd } = (server as Server & { _handle: { fd: number } })._handle
@@ -162,7 +196,8 @@ describe('stopping', () => {
   it('cuts jobs, which say so', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'big-q4_0.gguf'), seededBytes(1 << 20, 1))
-    for (let i = 0; i < 9; i++) writeFileSync(join(folder, 'big-q4_0.gguf'), readFileSync(join(folder, 'big-q4_0.gguf')), { flag: 'a' })
+    for (let i = 0; i < 9; i++)
+      writeFileSync(join(folder, 'big-q4_0.gguf'), readFileSync(join(folder, 'big-q4_0.gguf')), { flag: 'a' })
     const daemon = await spawnDaemon({ folder })
     const { body } = await daemon.post('/v1/import/local', { paths: [join(folder, 'big-q4_0.gguf')], as: 'a/b' })
     const last = daemon.finished(body)
@@ -185,7 +220,7 @@ describe('stopping', () => {
     await daemon.get('/v1/jobs')
     const begun = performance.now()
     daemon.child.kill('SIGTERM')
-    while (!daemon.log.some(entry => entry['msg'] === 'stopping')) await new Promise(resolve => setTimeout(resolve, 5))
+    while (!daemon.log.some((entry) => entry.msg === 'stopping')) await new Promise((resolve) => setTimeout(resolve, 5))
     daemon.child.kill('SIGTERM')
     await daemon.ended
     expect(performance.now() - begun).toBeLessThan(2_900)
@@ -206,7 +241,7 @@ describe('faults', () => {
     for (const delayMs of [6, 70]) {
       const daemon = await spawnDaemon({ folder })
       const { body } = await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
-      await new Promise(resolve => setTimeout(resolve, delayMs))
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
       done += (await daemon.get(`/v1/jobs/${body.id}`)).body.state === 'done' ? 1 : 0
       daemon.child.kill('SIGKILL')
       await daemon.ended
@@ -222,65 +257,79 @@ describe('faults', () => {
     }
   })
 
-  it.skipIf(!HAS_STRACE)('failing disks fail the job by name, leave the state as it was, and the daemon goes on', async () => {
-    const folder = temporaryFolder()
-    const daemon = await spawnDaemon({ folder })
-    await daemon.import([writeFiles(join(folder, 'old'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')
-    const statePath = join(folder, 'root/state/repos/a/b.json')
-    const before = readFileSync(statePath)
-    const model = writeFiles(join(folder, 'new'), { 'm-q4_0.gguf': gguf(3_000_000, 2) })
-    for (const [what, code, word] of [
-      ['fsync,fdatasync:error=EIO', 'E_INTERNAL', 'EIO'],
-      ['pwrite64:error=EIO', 'E_INTERNAL', 'EIO'],
-      ['pwrite64:error=ENOSPC', 'E_NO_SPACE', '']
-    ] as const) {
-      const injection = await inject(daemon.child.pid!, what)
-      const job = await daemon.import([model], 'a/b')
-      await injection.stop()
-      expect([what, job.state, job.error?.error.code]).toEqual([what, 'failed', code])
-      expect(job.error!.error.message).toContain(word)
-      expect(readFileSync(statePath)).toEqual(before)
-      expect(await daemon.verify('all')).toMatchObject({ state: 'done', verify: {} })
+  it.skipIf(!HAS_STRACE)(
+    'failing disks fail the job by name, leave the state as it was, and the daemon goes on',
+    async () => {
+      const folder = temporaryFolder()
+      const daemon = await spawnDaemon({ folder })
+      await daemon.import([writeFiles(join(folder, 'old'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')
+      const statePath = join(folder, 'root/state/repos/a/b.json')
+      const before = readFileSync(statePath)
+      const model = writeFiles(join(folder, 'new'), { 'm-q4_0.gguf': gguf(3_000_000, 2) })
+      for (const [what, code, word] of [
+        ['fsync,fdatasync:error=EIO', 'E_INTERNAL', 'EIO'],
+        ['pwrite64:error=EIO', 'E_INTERNAL', 'EIO'],
+        ['pwrite64:error=ENOSPC', 'E_NO_SPACE', '']
+      ] as const) {
+        const injection = await inject(daemon.child.pid!, what)
+        const job = await daemon.import([model], 'a/b')
+        await injection.stop()
+        expect([what, job.state, job.error?.error.code]).toEqual([what, 'failed', code])
+        expect(job.error!.error.message).toContain(word)
+        expect(readFileSync(statePath)).toEqual(before)
+        expect(await daemon.verify('all')).toMatchObject({ state: 'done', verify: {} })
+      }
+      expect(readdirSync(join(folder, 'root/incoming'))).toEqual([])
+      expect((await daemon.import([model], 'a/b')).state).toBe('done')
     }
-    expect(readdirSync(join(folder, 'root/incoming'))).toEqual([])
-    expect((await daemon.import([model], 'a/b')).state).toBe('done')
-  })
+  )
 
-  it.skipIf(!can('unshare', '-rm', 'true'))('a full disk is E_NO_SPACE before the first byte, or a clean failure in the middle', async () => {
-    const folder = temporaryFolder()
-    const root = join(folder, 'small')
-    mkdirSync(root)
-    const daemon = await spawnDaemon({
-      folder,
-      args: ['--root', join(root, 'root'), '--socket', join(folder, 's.sock'), '--config', join(folder, 'off.toml')],
-      wrapper: ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=12m,mode=700 tmpfs ${root} && exec "$@"`, 'sh']
-    })
-    const small = await daemon.import([writeFiles(join(folder, 'a'), { 'm-q4_0.gguf': gguf(1_000_000, 1) })], 'a/b')
-    expect(small.state).toBe('done')
-    const large = await daemon.import([writeFiles(join(folder, 'b'), { 'm-q8_0.gguf': gguf(20_000_000, 2) })], 'a/b')
-    expect([large.error!.error.code, large.bytesDone]).toEqual(['E_NO_SPACE', 0])
-    // each fits by itself when it is checked, all together do not
-    const many = await Promise.all(
-      [3, 4, 5].map(seed => daemon.import([writeFiles(join(folder, `c${seed}`), { [`m-q${seed}_k.gguf`]: gguf(6_500_000, seed) })], 'a/b'))
-    )
-    for (const job of many) if (job.state === 'failed') expect(job.error!.error.code).toBe('E_NO_SPACE')
-    expect(many.some(job => job.state === 'failed')).toBe(true)
-    expect((await daemon.verify('all')).state).toBe('done')
-    expect((await daemon.resolve('svc:///a/b:q4_0')).body.manifestDigest).toBe(small.manifest)
-  })
+  it.skipIf(!can('unshare', '-rm', 'true'))(
+    'a full disk is E_NO_SPACE before the first byte, or a clean failure in the middle',
+    async () => {
+      const folder = temporaryFolder()
+      const root = join(folder, 'small')
+      mkdirSync(root)
+      const daemon = await spawnDaemon({
+        folder,
+        args: ['--root', join(root, 'root'), '--socket', join(folder, 's.sock'), '--config', join(folder, 'off.toml')],
+        wrapper: ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=12m,mode=700 tmpfs ${root} && exec "$@"`, 'sh']
+      })
+      const small = await daemon.import([writeFiles(join(folder, 'a'), { 'm-q4_0.gguf': gguf(1_000_000, 1) })], 'a/b')
+      expect(small.state).toBe('done')
+      const large = await daemon.import([writeFiles(join(folder, 'b'), { 'm-q8_0.gguf': gguf(20_000_000, 2) })], 'a/b')
+      expect([large.error!.error.code, large.bytesDone]).toEqual(['E_NO_SPACE', 0])
+      // each fits by itself when it is checked, all together do not
+      const many = await Promise.all(
+        [3, 4, 5].map((seed) =>
+          daemon.import([writeFiles(join(folder, `c${seed}`), { [`m-q${seed}_k.gguf`]: gguf(6_500_000, seed) })], 'a/b')
+        )
+      )
+      for (const job of many) if (job.state === 'failed') expect(job.error!.error.code).toBe('E_NO_SPACE')
+      expect(many.some((job) => job.state === 'failed')).toBe(true)
+      expect((await daemon.verify('all')).state).toBe('done')
+      expect((await daemon.resolve('svc:///a/b:q4_0')).body.manifestDigest).toBe(small.manifest)
+    }
+  )
 
-  it.skipIf(!can('setpriv', '--bounding-set=-dac_override,-dac_read_search', 'true'))('files that cannot be read fail the import', async () => {
-    const folder = temporaryFolder()
-    const daemon = await spawnDaemon({ folder, wrapper: ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] })
-    const model = writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(100), 'config.json': '{}', 'closed/x': 'x' })
-    chmodSync(join(model, 'config.json'), 0)
-    const job = await daemon.import([model], 'a/b')
-    expect([job.state, job.error!.error.code]).toEqual(['failed', 'E_INTERNAL'])
-    chmodSync(join(model, 'closed'), 0)
-    const { status, body } = await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
-    expect([status, body.error.code]).toEqual([400, 'E_BAD_REQUEST'])
-    chmodSync(join(model, 'closed'), 0o700)
-  })
+  it.skipIf(!can('setpriv', '--bounding-set=-dac_override,-dac_read_search', 'true'))(
+    'files that cannot be read fail the import',
+    async () => {
+      const folder = temporaryFolder()
+      const daemon = await spawnDaemon({
+        folder,
+        wrapper: ['setpriv', '--bounding-set=-dac_override,-dac_read_search']
+      })
+      const model = writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(100), 'config.json': '{}', 'closed/x': 'x' })
+      chmodSync(join(model, 'config.json'), 0)
+      const job = await daemon.import([model], 'a/b')
+      expect([job.state, job.error!.error.code]).toEqual(['failed', 'E_INTERNAL'])
+      chmodSync(join(model, 'closed'), 0)
+      const { status, body } = await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
+      expect([status, body.error.code]).toEqual([400, 'E_BAD_REQUEST'])
+      chmodSync(join(model, 'closed'), 0o700)
+    }
+  )
 })
 
 describe('svcd tag', () => {
@@ -290,7 +339,11 @@ describe('svcd tag', () => {
     const daemon = await testDaemon({ folder })
     const tag = async (...words: string[]): Promise<string> => {
       const lines: string[] = []
-      await tagCommand(words, { root: daemon.root, socketPath: daemon.socketPath, print: line => void lines.push(line) })
+      await tagCommand(words, {
+        root: daemon.root,
+        socketPath: daemon.socketPath,
+        print: (line) => void lines.push(line)
+      })
       return lines.join('\n')
     }
     const job = await daemon.import([writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(100) })], 'a/b')
@@ -301,6 +354,9 @@ describe('svcd tag', () => {
     await daemon.running.close({ quick: true })
     await tag('set', 'a/b:v2', index)
     expect(runSvcd(folder, [...paths, 'tag', 'rm', 'a/b:nope']).code).toBe(1)
-    expect(runSvcd(folder, [...paths, 'tag', 'ls'])).toMatchObject({ code: 0, out: `a/b:v1 ${index}\na/b:v2 ${index}\n` })
+    expect(runSvcd(folder, [...paths, 'tag', 'ls'])).toMatchObject({
+      code: 0,
+      out: `a/b:v1 ${index}\na/b:v2 ${index}\n`
+    })
   })
 })

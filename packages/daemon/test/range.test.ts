@@ -9,7 +9,9 @@ interface Row {
   readonly range: string
   readonly verdict: 'whole' | 'unsatisfiable' | readonly [number, number]
 }
-const table = JSON.parse(readFileSync(new URL('../../../vectors/ranges.json', import.meta.url), 'utf8')) as { ranges: Row[] }
+const table = JSON.parse(readFileSync(new URL('../../../vectors/ranges.json', import.meta.url), 'utf8')) as {
+  ranges: Row[]
+}
 
 describe('parseRange', () => {
   it.each(table.ranges)('$name: $range', ({ sizeBytes, range, verdict }) => {

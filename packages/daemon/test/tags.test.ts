@@ -11,11 +11,14 @@ describe('svcd tag', () => {
     const index = job.result!.indexDigest!
     const tag = async (...words: string[]): Promise<string[]> => {
       const lines: string[] = []
-      await tagCommand(words, { root: api.root, socketPath: api.socketPath, print: line => lines.push(line) })
+      await tagCommand(words, { root: api.root, socketPath: api.socketPath, print: (line) => lines.push(line) })
       return lines
     }
     const code = (work: Promise<unknown>): Promise<string> =>
-      work.then(() => 'done', (error: { code?: string; name: string }) => error.code ?? error.name)
+      work.then(
+        () => 'done',
+        (error: { code?: string; name: string }) => error.code ?? error.name
+      )
     for (const running of [true, false]) {
       if (!running) await api.running.close({ quick: true })
       expect(await tag('set', 'a/b:v1')).toEqual([`a/b:v1 ${index}`])
@@ -25,7 +28,15 @@ describe('svcd tag', () => {
       expect(await code(tag('rm', 'a/b:nope'))).toBe('E_UNKNOWN_REF')
       expect(await code(tag('set', 'no/thing:v1'))).toBe('E_UNKNOWN_REF')
       expect(await code(tag('set', 'a/b:v2', `sha256:${'0'.repeat(64)}`))).toBe('E_NO_INDEX')
-      for (const words of [['set', 'a/b:q4_0'], ['set', 'a/b'], ['set', 'a/b:v2', 'x'], ['set', 'A/b:v2'], ['move'], ['rm'], ['ls', 'x']]) {
+      for (const words of [
+        ['set', 'a/b:q4_0'],
+        ['set', 'a/b'],
+        ['set', 'a/b:v2', 'x'],
+        ['set', 'A/b:v2'],
+        ['move'],
+        ['rm'],
+        ['ls', 'x']
+      ]) {
         expect([words, await code(tag(...words))]).toEqual([words, 'StartError'])
       }
       await tag('rm', 'a/b:v1')

@@ -48,10 +48,10 @@ function embeddedIpv4(address: string): string {
   const dotted = /(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1]
   if (dotted !== undefined) return dotted
   const host = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [high, low] = (host.split('::')[1] ?? '0').split(':').slice(-2).map((g) => Number.parseInt(g || '0', 16)) as [
-    number,
-    number?
-  ]
+  const [high, low] = (host.split('::')[1] ?? '0')
+    .split(':')
+    .slice(-2)
+    .map((g) => Number.parseInt(g || '0', 16)) as [number, number?]
   const value = low === undefined ? high : high * 65_536 + low
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.')
 }

@@ -1,16 +1,16 @@
 import { HubError } from './errors.ts'
+import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
 import { FileAddress, wrongBytes } from './file-address.ts'
 import { cutRanges, gapsOf, totalBytes } from './gaps.ts'
+import { header, isIdentity } from './headers.ts'
 import type { Net } from './net.ts'
 import { networkTrouble, statusTrouble } from './outcome.ts'
 import { type Buffers, RangeWriter, SinkFailure } from './range-writer.ts'
-import { header, isIdentity } from './headers.ts'
 import { Retry, type Waiting } from './retry.ts'
 import type { HubSink } from './sink.ts'
 import type { Slots } from './slots.ts'
 import type { HubFile } from './tree.ts'
 import { Trouble } from './trouble.ts'
-import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
 
 export interface DownloadOptions {
   readonly signal?: AbortSignal

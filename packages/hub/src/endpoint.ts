@@ -49,7 +49,7 @@ export const isRevision = (text: unknown): text is string =>
 export const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
 export const infoUrl = (at: Endpoint, repoId: string, revision: string | undefined): string =>
-  `${at.base}/api/models/${repoId}` + (revision === undefined ? '' : `/revision/${encodeURIComponent(revision)}`)
+  `${at.base}/api/models/${repoId}${revision === undefined ? '' : `/revision/${encodeURIComponent(revision)}`}`
 
 export const treeUrl = (at: Endpoint, repoId: string, commit: string): string =>
   `${at.base}/api/models/${repoId}/tree/${commit}?recursive=true&expand=false`

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
-import { type Endpoint, parseEndpoint, PUBLIC_ENDPOINT, resolveUrl } from './endpoint.ts'
+import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint, resolveUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, type HubLimits, type RetryTimings } from './limits.ts'
 import { fetchListing, type HubListing, type ListingOptions } from './listing.ts'

@@ -44,7 +44,11 @@ export async function fetchListing(
     throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a repository of the hub is named org/name')
   }
   if (revision !== undefined && !isRevision(revision)) {
-    throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a revision is a branch, tag or commit of at most 255 characters')
+    throw new HubError(
+      'E_UNKNOWN_REF',
+      'bad-request',
+      'a revision is a branch, tag or commit of at most 255 characters'
+    )
   }
   const info = await fetchInfo(net, repo, revision, options)
   const check = new ListingCheck(info.repoId, info.commit, net.limits.entries)

@@ -86,7 +86,10 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
   const forbidden = (reason: HubErrorReason, message: string) => make('final', 'E_SOURCE_FORBIDDEN', reason, message)
 
   if (status === 451) {
-    return forbidden('legal', `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`)
+    return forbidden(
+      'legal',
+      `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`
+    )
   }
   if (status === 401 || status === 403) {
     if (errorCode === 'GatedRepo') return gatedTrouble(page, context, details)
@@ -157,8 +160,5 @@ export function gatedTrouble(
   const todo = hasToken
     ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval where that is asked`
     : `accept its conditions at ${page}, then set ${tokenName}`
-  return new Trouble(
-    'final',
-    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details)
-  )
+  return new Trouble('final', new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details))
 }

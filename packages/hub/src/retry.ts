@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { HubError } from './errors.ts'
 import type { RetryTimings } from './limits.ts'
-import { Trouble } from './trouble.ts'
+import type { Trouble } from './trouble.ts'
 
 export const DEFAULT_TIMINGS: RetryTimings = {
   tries: 6,

@@ -1,4 +1,4 @@
-import { type Sha256Digest, digestFromHex } from '@svc/ref'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { HubError } from './errors.ts'
 import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
 import { isObject, own } from './json.ts'

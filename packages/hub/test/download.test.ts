@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
-import { randomFaults } from '@svc/testkit/fake-hub-faults'
 import type { FakeHubFaultRule } from '@svc/testkit/fake-hub-faults'
+import { randomFaults } from '@svc/testkit/fake-hub-faults'
+import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
 import { createMemorySink, fakeHub, fileOf, hubOf, isRight, quick } from './fixtures.ts'
 
@@ -73,9 +73,21 @@ test.each<[string, FakeHubFaultRule[]]>([
   ['a missing Content-Range', [{ stage: 'cdn', times: 2, fault: { kind: 'content-range', value: undefined } }]],
   ['another total once', [{ stage: 'cdn', times: 1, fault: { kind: 'content-range', value: 'bytes 0-131071/7' } }]],
   ['a changed ETag', [{ stage: 'cdn', skip: 4, times: 1, fault: { kind: 'etag', value: '"other"' } }]],
-  ['an encoded body', [{ stage: 'cdn', times: 2, fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }]],
+  [
+    'an encoded body',
+    [{ stage: 'cdn', times: 2, fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }]
+  ],
   ['expired addresses', [{ stage: 'cdn', skip: 3, times: 5, fault: { kind: 'status', status: 403 } }]],
-  ['404 of a listed file', [{ stage: 'resolve', times: 2, fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'EntryNotFound' } } }]]
+  [
+    '404 of a listed file',
+    [
+      {
+        stage: 'resolve',
+        times: 2,
+        fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'EntryNotFound' } }
+      }
+    ]
+  ]
 ])('%s: overcome', async (name, rules) => {
   const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 300 : 10_000)
   await hub.download(file, sink)
@@ -84,19 +96,79 @@ test.each<[string, FakeHubFaultRule[]]>([
 
 test.each<[string, FakeHubFaultRule[], HubError['code'], HubError['reason']]>([
   ['refused for good', [{ stage: 'cdn', fault: { kind: 'refuse' } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
-  ['stalled for good', [{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 0 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
-  ['5xx for good', [{ stage: 'resolve', fault: { kind: 'status', status: 500 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
-  ['CDN 403 for good', [{ stage: 'cdn', fault: { kind: 'status', status: 403 } }], 'E_SOURCE_UNAVAILABLE', 'unreachable'],
-  ['encoded for good', [{ stage: 'cdn', fault: { kind: 'headers', headers: { 'content-encoding': 'br' } } }], 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
-  ['another total for good', [{ stage: 'cdn', fault: { kind: 'content-range', value: 'bytes 0-131071/7' } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
-  ['another digest on the redirect', [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-linked-etag': `"${'0'.repeat(64)}"` } } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
-  ['another commit on the redirect', [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-repo-commit': '0'.repeat(40) } } }], 'E_NOT_IMPORTABLE', 'wrong-bytes'],
-  ['redirect loop', [{ stage: 'resolve', fault: { kind: 'redirect', location: 'self' } }], 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
-  ['redirect to another scheme', [{ stage: 'resolve', fault: { kind: 'redirect', location: 'file:///etc/passwd' } }], 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
-  ['gated', [{ stage: 'resolve', fault: { kind: 'status', status: 403, headers: { 'x-error-code': 'GatedRepo' } } }], 'E_SOURCE_FORBIDDEN', 'gated'],
+  [
+    'stalled for good',
+    [{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 0 } }],
+    'E_SOURCE_UNAVAILABLE',
+    'unreachable'
+  ],
+  [
+    '5xx for good',
+    [{ stage: 'resolve', fault: { kind: 'status', status: 500 } }],
+    'E_SOURCE_UNAVAILABLE',
+    'unreachable'
+  ],
+  [
+    'CDN 403 for good',
+    [{ stage: 'cdn', fault: { kind: 'status', status: 403 } }],
+    'E_SOURCE_UNAVAILABLE',
+    'unreachable'
+  ],
+  [
+    'encoded for good',
+    [{ stage: 'cdn', fault: { kind: 'headers', headers: { 'content-encoding': 'br' } } }],
+    'E_SOURCE_UNAVAILABLE',
+    'bad-answer'
+  ],
+  [
+    'another total for good',
+    [{ stage: 'cdn', fault: { kind: 'content-range', value: 'bytes 0-131071/7' } }],
+    'E_NOT_IMPORTABLE',
+    'wrong-bytes'
+  ],
+  [
+    'another digest on the redirect',
+    [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-linked-etag': `"${'0'.repeat(64)}"` } } }],
+    'E_NOT_IMPORTABLE',
+    'wrong-bytes'
+  ],
+  [
+    'another commit on the redirect',
+    [{ stage: 'resolve', fault: { kind: 'headers', headers: { 'x-repo-commit': '0'.repeat(40) } } }],
+    'E_NOT_IMPORTABLE',
+    'wrong-bytes'
+  ],
+  [
+    'redirect loop',
+    [{ stage: 'resolve', fault: { kind: 'redirect', location: 'self' } }],
+    'E_SOURCE_UNAVAILABLE',
+    'refused-redirect'
+  ],
+  [
+    'redirect to another scheme',
+    [{ stage: 'resolve', fault: { kind: 'redirect', location: 'file:///etc/passwd' } }],
+    'E_SOURCE_UNAVAILABLE',
+    'refused-redirect'
+  ],
+  [
+    'gated',
+    [{ stage: 'resolve', fault: { kind: 'status', status: 403, headers: { 'x-error-code': 'GatedRepo' } } }],
+    'E_SOURCE_FORBIDDEN',
+    'gated'
+  ],
   ['legal', [{ stage: 'resolve', fault: { kind: 'status', status: 451 } }], 'E_SOURCE_FORBIDDEN', 'legal'],
-  ['revision gone', [{ stage: 'resolve', fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } } }], 'E_UNKNOWN_REF', 'no-such-revision'],
-  ['rate limited for good', [{ stage: 'resolve', fault: { kind: 'status', status: 429, headers: { 'retry-after': '100' } } }], 'E_RATE_LIMITED', 'rate-limited']
+  [
+    'revision gone',
+    [{ stage: 'resolve', fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } } }],
+    'E_UNKNOWN_REF',
+    'no-such-revision'
+  ],
+  [
+    'rate limited for good',
+    [{ stage: 'resolve', fault: { kind: 'status', status: 429, headers: { 'retry-after': '100' } } }],
+    'E_RATE_LIMITED',
+    'rate-limited'
+  ]
 ])('%s: its code', async (name, rules, code, reason) => {
   const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 100 : 10_000)
   const error = await hub.download(file, sink).then(
@@ -125,7 +197,9 @@ test('six tries without progress, with growing pauses', async () => {
 })
 
 test('progress gives new tries: a source that cuts twenty times is outlasted', async () => {
-  const fake = await fakeHub({ repos: [repo] }, [{ stage: 'cdn', times: 20, fault: { kind: 'cut', afterBytes: 20_000 } }])
+  const fake = await fakeHub({ repos: [repo] }, [
+    { stage: 'cdn', times: 20, fault: { kind: 'cut', afterBytes: 20_000 } }
+  ])
   const hub = hubOf(fake, { limits: { rangesPerFile: 1 } })
   const file = await fileOf(hub, 'Org/Model', 'model.gguf')
   const sink = createMemorySink(file.sizeBytes)
@@ -219,7 +293,7 @@ test('the token goes to the hub and to nobody else', async () => {
     await hub.download(file, sink)
     expect(isRight(file, sink)).toBe(true)
   }
-  const withToken = fake.requests.filter((request) => request.headers['authorization'] !== undefined)
+  const withToken = fake.requests.filter((request) => request.headers.authorization !== undefined)
   expect(withToken.every((request) => request.origin === 'hub')).toBe(true)
   expect(fake.requests.filter((request) => request.origin === 'hub')).toEqual(withToken)
 })
@@ -246,20 +320,23 @@ test('the probe finds what only the bytes tell, and nothing else', async () => {
   await hubOf(fake).probe(file)
 })
 
-test.each(Array.from({ length: 25 }, (_, seed) => seed))('random faults, seed %i: the right bytes or an error', async (seed) => {
-  const fake = await fakeHub({ repos: [repo], signedUses: 5, faults: randomFaults(seed, 0.3) })
-  const hub = hubOf(fake, { limits, retry: { stallMs: 100 } })
-  let right = 0
-  try {
-    const { files } = await hub.listing('Org/Model')
-    for (const file of files) {
-      const sink = createMemorySink(file.sizeBytes)
-      await hub.download(file, sink)
-      // Flipped bits pass here: they are the hash's to find, and only they may be wrong.
-      if (isRight(file, sink)) right++
+test.each(Array.from({ length: 25 }, (_, seed) => seed))(
+  'random faults, seed %i: the right bytes or an error',
+  async (seed) => {
+    const fake = await fakeHub({ repos: [repo], signedUses: 5, faults: randomFaults(seed, 0.3) })
+    const hub = hubOf(fake, { limits, retry: { stallMs: 100 } })
+    let right = 0
+    try {
+      const { files } = await hub.listing('Org/Model')
+      for (const file of files) {
+        const sink = createMemorySink(file.sizeBytes)
+        await hub.download(file, sink)
+        // Flipped bits pass here: they are the hash's to find, and only they may be wrong.
+        if (isRight(file, sink)) right++
+      }
+      expect(right).toBeGreaterThanOrEqual(files.length - 2)
+    } catch (error) {
+      expect(error).toBeInstanceOf(HubError)
     }
-    expect(right).toBeGreaterThanOrEqual(files.length - 2)
-  } catch (error) {
-    expect(error).toBeInstanceOf(HubError)
   }
-})
+)

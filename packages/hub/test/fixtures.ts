@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { contentChunks, type FakeContent } from '@svc/testkit/fake-hub-content'
-import { afterEach } from 'vitest'
 import { type FakeHub, type FakeHubOptions, startFakeHub } from '@svc/testkit/fake-hub'
+import { contentChunks, type FakeContent } from '@svc/testkit/fake-hub-content'
 import { type FakeHubFaultRule, scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { afterEach } from 'vitest'
 import {
   createHub,
   createMemorySink,

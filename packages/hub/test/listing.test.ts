@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import type { FakeHubFault, FakeHubFaultRule, FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
+import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
 import { fakeHub, hubOf, quick } from './fixtures.ts'
 
@@ -20,7 +20,7 @@ const caught = (work: Promise<unknown>) =>
     (thrown: unknown) => thrown
   )
 
-test('a listing is pinned, complete over pages, and in the hub\'s spelling', async () => {
+test("a listing is pinned, complete over pages, and in the hub's spelling", async () => {
   const fake = await fakeHub({ pageSize: 4 })
   const commit = fake.commit(repo)
   const listing = await hubOf(fake).listing('some-org/the.model_1')
@@ -72,9 +72,23 @@ const add = (entry: unknown): FakeHubFault => ({ kind: 'tree', edit: (entries) =
 const file = (path: unknown) => ({ type: 'file', oid: '0'.repeat(40), size: 1, path })
 
 test.each<[string, FakeHubFault]>([
-  ...['/etc/passwd', '../x', 'a/../../x', 'a//b', './a', 'a/.', 'a\\b', 'a\nb', 'a\0b', '.git/config', 'sub/.GIT/x', '', 'a/', 'x'.repeat(1025), '\ud800'].map(
-    (path): [string, FakeHubFault] => [`path ${JSON.stringify(path).slice(0, 40)}`, add(file(path))]
-  ),
+  ...[
+    '/etc/passwd',
+    '../x',
+    'a/../../x',
+    'a//b',
+    './a',
+    'a/.',
+    'a\\b',
+    'a\nb',
+    'a\0b',
+    '.git/config',
+    'sub/.GIT/x',
+    '',
+    'a/',
+    'x'.repeat(1025),
+    '\ud800'
+  ].map((path): [string, FakeHubFault] => [`path ${JSON.stringify(path).slice(0, 40)}`, add(file(path))]),
   ['a path that is no text', add(file(7))],
   ['a duplicate path', add(file('model.gguf'))],
   ['two names equal after NFC', { kind: 'tree', edit: (all) => [...all, file('e\u0301.txt'), file('\u00e9.txt')] }],
@@ -83,12 +97,15 @@ test.each<[string, FakeHubFault]>([
   ['a negative size', change((entry) => (entry.size = -1))],
   ['a size beyond safe integers', change((entry) => (entry.size = 2 ** 53))],
   ['a fractional size', change((entry) => (entry.size = 1.5))],
-  ['sizes that overflow together', { kind: 'tree', edit: (all) => [...all, { ...file('p'), size: 2 ** 53 - 1 }, { ...file('q'), size: 2 ** 53 - 1 }] }],
+  [
+    'sizes that overflow together',
+    { kind: 'tree', edit: (all) => [...all, { ...file('p'), size: 2 ** 53 - 1 }, { ...file('q'), size: 2 ** 53 - 1 }] }
+  ],
   ['an oid that is no hex', change((entry) => (entry.oid = 'z'.repeat(40)))],
   ['an oid in upper case', change((entry) => (entry.oid = 'A'.repeat(40)))],
   ['an lfs oid that is no hex', change((entry) => ((entry.lfs as { oid: string }).oid = 'z'.repeat(64)))],
-  ['an lfs size that differs', change((entry) => ((entry.lfs as { size: number }).size++))],
-  ['an lfs oid that is not the pointer\'s', change((entry) => ((entry.lfs as { oid: string }).oid = '0'.repeat(64)))],
+  ['an lfs size that differs', change((entry) => (entry.lfs as { size: number }).size++)],
+  ["an lfs oid that is not the pointer's", change((entry) => ((entry.lfs as { oid: string }).oid = '0'.repeat(64)))],
   ['an lfs part that is no object', change((entry) => (entry.lfs = 'x'))],
   ['an unknown type', change((entry) => (entry.type = 'symlink'))],
   ['an entry that is no object', add(null)],
@@ -107,9 +124,13 @@ test.each<[string, FakeHubFault]>([
 
 test('too many entries, and too many pages', async () => {
   const fake = await fakeHub({ repos: [repo], pageSize: 4 })
-  await expect(hubOf(fake, { limits: { entries: 20 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
+  await expect(hubOf(fake, { limits: { entries: 20 } }).listing(repo.id)).rejects.toMatchObject({
+    reason: 'bad-listing'
+  })
   await expect(hubOf(fake, { limits: { pages: 3 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
-  await expect(hubOf(fake, { limits: { jsonBytes: 300 } }).listing(repo.id)).rejects.toMatchObject({ reason: 'bad-listing' })
+  await expect(hubOf(fake, { limits: { jsonBytes: 300 } }).listing(repo.id)).rejects.toMatchObject({
+    reason: 'bad-listing'
+  })
 })
 
 test('masked hashes mean gated', async () => {
@@ -124,25 +145,79 @@ const status = (code: number, headers: Record<string, string> = {}): FakeHubFaul
 })
 test.each<[string, FakeHubFaultRule, string | undefined, HubError['code'], HubError['reason']]>([
   ['404 RepoNotFound', status(404, { 'x-error-code': 'RepoNotFound' }), 't', 'E_UNKNOWN_REF', 'no-such-repo'],
-  ['404 RevisionNotFound', status(404, { 'x-error-code': 'RevisionNotFound' }), undefined, 'E_UNKNOWN_REF', 'no-such-revision'],
+  [
+    '404 RevisionNotFound',
+    status(404, { 'x-error-code': 'RevisionNotFound' }),
+    undefined,
+    'E_UNKNOWN_REF',
+    'no-such-revision'
+  ],
   ['404 without a word', status(404), undefined, 'E_UNKNOWN_REF', 'no-such-repo'],
-  ['anonymous 401', status(401, { 'x-error-code': 'RepoNotFound' }), undefined, 'E_SOURCE_FORBIDDEN', 'hidden-or-absent'],
+  [
+    'anonymous 401',
+    status(401, { 'x-error-code': 'RepoNotFound' }),
+    undefined,
+    'E_SOURCE_FORBIDDEN',
+    'hidden-or-absent'
+  ],
   ['401 with a token', status(401), 't', 'E_SOURCE_FORBIDDEN', 'token-rejected'],
   ['401 GatedRepo', status(401, { 'x-error-code': 'GatedRepo' }), undefined, 'E_SOURCE_FORBIDDEN', 'gated'],
   ['403 GatedRepo', status(403, { 'x-error-code': 'GatedRepo' }), 't', 'E_SOURCE_FORBIDDEN', 'gated'],
-  ['403 disabled', status(403, { 'x-error-message': 'Access to this resource is disabled.' }), undefined, 'E_SOURCE_FORBIDDEN', 'disabled'],
+  [
+    '403 disabled',
+    status(403, { 'x-error-message': 'Access to this resource is disabled.' }),
+    undefined,
+    'E_SOURCE_FORBIDDEN',
+    'disabled'
+  ],
   ['403 with a token', status(403), 't', 'E_SOURCE_FORBIDDEN', 'denied'],
   ['451', status(451), undefined, 'E_SOURCE_FORBIDDEN', 'legal'],
   ['429', status(429, { 'retry-after': '301' }), undefined, 'E_RATE_LIMITED', 'rate-limited'],
   ['408', status(408), undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
   ['500', status(500), undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
   ['400', status(400), undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
-  ['not JSON', { stage: 'info', fault: { kind: 'status', status: 200, body: '<html>' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
-  ['not UTF-8', { stage: 'info', fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
-  ['a bomb of brackets', { stage: 'info', fault: { kind: 'status', status: 200, body: '['.repeat(100_000) } }, undefined, 'E_SOURCE_UNAVAILABLE', 'bad-answer'],
-  ['a closed connection', { stage: 'tree', fault: { kind: 'refuse' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'unreachable'],
-  ['a redirect elsewhere', { stage: 'info', fault: { kind: 'redirect', location: 'http://127.0.0.2:9/' } }, 't', 'E_SOURCE_UNAVAILABLE', 'refused-redirect'],
-  ['a redirect loop', { stage: 'tree', fault: { kind: 'redirect', location: 'self' } }, undefined, 'E_SOURCE_UNAVAILABLE', 'refused-redirect']
+  [
+    'not JSON',
+    { stage: 'info', fault: { kind: 'status', status: 200, body: '<html>' } },
+    undefined,
+    'E_SOURCE_UNAVAILABLE',
+    'bad-answer'
+  ],
+  [
+    'not UTF-8',
+    { stage: 'info', fault: { kind: 'headers', headers: { 'content-encoding': 'gzip' } } },
+    undefined,
+    'E_SOURCE_UNAVAILABLE',
+    'bad-answer'
+  ],
+  [
+    'a bomb of brackets',
+    { stage: 'info', fault: { kind: 'status', status: 200, body: '['.repeat(100_000) } },
+    undefined,
+    'E_SOURCE_UNAVAILABLE',
+    'bad-answer'
+  ],
+  [
+    'a closed connection',
+    { stage: 'tree', fault: { kind: 'refuse' } },
+    undefined,
+    'E_SOURCE_UNAVAILABLE',
+    'unreachable'
+  ],
+  [
+    'a redirect elsewhere',
+    { stage: 'info', fault: { kind: 'redirect', location: 'http://127.0.0.2:9/' } },
+    't',
+    'E_SOURCE_UNAVAILABLE',
+    'refused-redirect'
+  ],
+  [
+    'a redirect loop',
+    { stage: 'tree', fault: { kind: 'redirect', location: 'self' } },
+    undefined,
+    'E_SOURCE_UNAVAILABLE',
+    'refused-redirect'
+  ]
 ])('%s: its code', async (_name, rule, token, code, reason) => {
   const fake = await fakeHub({ repos: [repo], tokens: ['t'] }, [rule])
   const error = await caught(hubOf(fake, token === undefined ? {} : { token }).listing(repo.id))
@@ -160,7 +235,10 @@ test('every message of a refused token or a gated repository names what to do', 
 test('a host that does not answer', async () => {
   const fake = await startFakeHub()
   await fake.close()
-  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', reason: 'unreachable' })
+  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({
+    code: 'E_SOURCE_UNAVAILABLE',
+    reason: 'unreachable'
+  })
 })
 
 test('rate limits are waited for, told, and bounded', async () => {

@@ -34,15 +34,15 @@ test('the defaults are those that the README promises', async () => {
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   const { port } = proxy.address() as { port: number }
-  const before = process.env['HTTPS_PROXY']
-  process.env['HTTPS_PROXY'] = `http://127.0.0.1:${port}`
+  const before = process.env.HTTPS_PROXY
+  process.env.HTTPS_PROXY = `http://127.0.0.1:${port}`
   try {
     const hub = api.createHub({ endpoint: 'https://hub.invalid', retry: { sleep: async () => {} } })
     await expect(hub.listing('a/b')).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
     await hub.close()
   } finally {
-    if (before === undefined) delete process.env['HTTPS_PROXY']
-    else process.env['HTTPS_PROXY'] = before
+    if (before === undefined) delete process.env.HTTPS_PROXY
+    else process.env.HTTPS_PROXY = before
     proxy.close()
   }
   expect(seen[0]).toMatch(/^CONNECT hub\.invalid:443 /)

@@ -67,7 +67,7 @@ export function defectOfName(name: string): string | undefined {
 
 /** Checks role and fixed name of one entry against its kind. */
 export function checkKind(read: FieldReader, kind: FileKind, name: string, file: PlainObject): void {
-  const role = file['role']
+  const role = file.role
   const details = { name, kind }
   const requireRole = (roles: readonly string[]): void => {
     if (typeof role !== 'string' || !roles.includes(role)) {

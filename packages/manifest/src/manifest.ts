@@ -13,25 +13,25 @@ const EMPTY_DIGEST = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49
 /** Checks one entry by itself. */
 function checkFile(read: FieldReader, value: unknown, field: string): ManifestFile {
   const file = read.object(value, field)
-  const name = read.text(file['name'], `${field}.name`)
+  const name = read.text(file.name, `${field}.name`)
   const defect = defectOfName(name)
   if (defect !== undefined) read.fail('path', `${JSON.stringify(name)} is no usable file name: ${defect}`, { name })
-  const kind = file['kind']
+  const kind = file.kind
   if (!isFileKind(kind)) read.fail('kind', `${name}: unknown kind ${JSON.stringify(kind)}`, { name })
-  const size = read.count(file['size'], `${field}.size`)
-  const digest = read.digest(file['digest'], `${field}.digest`)
+  const size = read.count(file.size, `${field}.size`)
+  const digest = read.digest(file.digest, `${field}.digest`)
   if ((size === 0) !== (digest === EMPTY_DIGEST)) {
     read.fail('digest-conflict', `${name}: the digest of no bytes goes with size 0, and only with it`, { name })
   }
   if (size > 0) {
-    const root = file['bt'] === undefined ? undefined : read.object(file['bt'], `${field}.bt`)['merkleRoot']
+    const root = file.bt === undefined ? undefined : read.object(file.bt, `${field}.bt`).merkleRoot
     if (!isDigest(root))
       read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })
     if (/^sha256:0+$/.test(root)) read.fail('merkle-root', `${name}: bt.merkleRoot is all zero`, { name })
-  } else if (file['bt'] !== undefined) {
+  } else if (file.bt !== undefined) {
     read.fail('merkle-root', `${name}: an empty file has no bt.merkleRoot`, { name })
   }
-  if (file['part'] !== undefined) read.count(file['part'], `${field}.part`)
+  if (file.part !== undefined) read.count(file.part, `${field}.part`)
   for (const key of ['role', 'variant', 'runtime']) {
     if (file[key] !== undefined) read.text(file[key], `${field}.${key}`)
   }
@@ -43,10 +43,10 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
 function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   const read = new FieldReader(code)
   const document = read.object(value, 'the manifest')
-  read.constant(document['schemaVersion'], 'schemaVersion', 1)
-  read.constant(document['artifactType'], 'artifactType', 'model')
-  const files = read.array(document['files'], 'files').map((file, i) => checkFile(read, file, `files[${i}]`))
-  for (const [key, annotation] of Object.entries(read.object(document['annotations'], 'annotations'))) {
+  read.constant(document.schemaVersion, 'schemaVersion', 1)
+  read.constant(document.artifactType, 'artifactType', 'model')
+  const files = read.array(document.files, 'files').map((file, i) => checkFile(read, file, `files[${i}]`))
+  for (const [key, annotation] of Object.entries(read.object(document.annotations, 'annotations'))) {
     if (typeof annotation !== 'string')
       read.fail('field', 'annotations must be strings', { field: `annotations.${key}` })
   }

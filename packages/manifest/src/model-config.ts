@@ -26,8 +26,8 @@ function checkModelConfig(value: unknown, code: ManifestErrorCode): ModelConfig 
   for (const key of ['family', 'weightsFormat', 'quantization']) {
     if (document[key] !== undefined) read.text(document[key], key)
   }
-  if (document['contextLength'] !== undefined) read.count(document['contextLength'], 'contextLength')
-  if (document['upstream'] !== undefined && typeof document['upstream'] !== 'string') {
+  if (document.contextLength !== undefined) read.count(document.contextLength, 'contextLength')
+  if (document.upstream !== undefined && typeof document.upstream !== 'string') {
     read.fail('field', 'upstream must be a string', { field: 'upstream' })
   }
   return value as ModelConfig
@@ -37,9 +37,11 @@ function checkModelConfig(value: unknown, code: ManifestErrorCode): ModelConfig 
  * Seals a model config; undefined facts are left out.
  * @throws ManifestError `E_INVALID`: `field`, `value`, `too-large` (> 1 MiB).
  */
-export function sealModelConfig(facts: {
-  readonly [K in keyof ModelConfig]: ModelConfig[K] | undefined
-}): Sealed<ModelConfig> {
+export function sealModelConfig(
+  facts: {
+    readonly [K in keyof ModelConfig]: ModelConfig[K] | undefined
+  }
+): Sealed<ModelConfig> {
   const { family, weightsFormat, quantization, contextLength, upstream } = facts
   const document = {
     ...(family === undefined ? {} : { family }),

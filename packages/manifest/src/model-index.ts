@@ -7,17 +7,17 @@ import type { IndexMember, ModelIndex, Sealed } from './types.ts'
 function checkIndex(value: unknown, code: ManifestErrorCode): ModelIndex {
   const read = new FieldReader(code)
   const document = read.object(value, 'the index')
-  read.constant(document['schemaVersion'], 'schemaVersion', 1)
-  read.constant(document['artifactType'], 'artifactType', 'model-index')
-  const members = read.array(document['members'], 'members')
+  read.constant(document.schemaVersion, 'schemaVersion', 1)
+  read.constant(document.artifactType, 'artifactType', 'model-index')
+  const members = read.array(document.members, 'members')
   if (members.length === 0) read.fail('members-empty', 'an index has at least one member')
   let previous: string | undefined
   for (const [i, item] of members.entries()) {
     const member = read.object(item, `members[${i}]`)
-    const quant = read.text(member['quant'], `members[${i}].quant`)
+    const quant = read.text(member.quant, `members[${i}].quant`)
     if (!isQuant(quant)) read.fail('quant', `${JSON.stringify(quant)} is not a quant`, { quant })
-    read.digest(member['manifest'], `members[${i}].manifest`)
-    read.digest(member['distribution'], `members[${i}].distribution`)
+    read.digest(member.manifest, `members[${i}].manifest`)
+    read.digest(member.distribution, `members[${i}].distribution`)
     if (previous === quant) read.fail('quant-duplicate', `${quant}: the quant occurs twice`, { quant })
     if (previous !== undefined && previous > quant) read.fail('member-order', 'members are sorted by quant', { quant })
     previous = quant

@@ -2,7 +2,14 @@ import type { Sha256Digest } from '@svc/ref'
 
 /** Kinds of manifest files, in their order within a manifest (decisions §4). */
 export type FileKind =
-  'config' | 'weights.gguf' | 'weights.safetensors' | 'weights.aux' | 'tokenizer' | 'chat-template' | 'adapter' | 'code'
+  | 'config'
+  | 'weights.gguf'
+  | 'weights.safetensors'
+  | 'weights.aux'
+  | 'tokenizer'
+  | 'chat-template'
+  | 'adapter'
+  | 'code'
 
 export interface ManifestFile {
   readonly kind: FileKind

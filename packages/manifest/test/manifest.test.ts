@@ -99,8 +99,8 @@ describe('refused when sealed, and when read', () => {
       'manifest',
       'manifest/x',
       'a'.repeat(256),
-      'ab/'.repeat(32) + 'a',
-      `${'a'.repeat(200)}/`.repeat(6) + 'a'
+      `${'ab/'.repeat(32)}a`,
+      `${`${'a'.repeat(200)}/`.repeat(6)}a`
     ].map((name): [string, unknown[]] => ['path', [config, entry({ name })]])
   ]
   test.each(cases)('%s: %j', (reason, files, annotations = {}) => {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import type { Sha256Digest } from '@svc/ref'
+import { encodeBencode, RawBencode } from '@svc/swarm/bencode'
 import { leafLayer, pieceLayer, piecesRoot } from '@svc/swarm/merkle'
 import { encodeTorrent, parsePieceLayers, parseTorrent, toHex } from '@svc/swarm/metainfo'
-import { encodeBencode, RawBencode } from '@svc/swarm/bencode'
 import { describe, expect, test } from 'vitest'
 import { parseSealedManifest, sealManifest } from '../src/manifest.ts'
 import { manifestPath, pieceLayersOf, pieceLengthFor, torrentOf } from '../src/torrent.ts'
@@ -13,7 +13,7 @@ import { toBytes, vectors } from './vectors.ts'
 
 const PYTHON = '/usr/bin/python3'
 const installed = spawnSync(PYTHON, ['-c', 'import libtorrent']).status === 0
-const skipLibtorrent = !installed && process.env['SVC_REQUIRE_INTEROP'] !== '1'
+const skipLibtorrent = !installed && process.env.SVC_REQUIRE_INTEROP !== '1'
 
 /** Infohash and files that libtorrent reads from each .torrent. */
 function libtorrentReads(torrents: readonly Uint8Array[]): { infohash: string; files: [string, number, string][] }[] {

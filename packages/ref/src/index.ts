@@ -1,11 +1,11 @@
 export {
-  type Sha256Digest,
   digestBytes,
   digestFromBytes,
   digestFromHex,
   digestHex,
   isDigest,
   parseDigest,
+  type Sha256Digest,
   tryParseDigest
 } from './digest.ts'
 export { RefError, type RefErrorCode, type RefErrorDetails, type RefErrorReason } from './errors.ts'
@@ -13,30 +13,30 @@ export { REF_MAX_BYTES } from './length.ts'
 export {
   CONFIG_QUANT_FORMATS,
   CONFIG_QUANT_METHODS,
-  QUANT_MAX_CHARS,
-  QUANT_WORDS,
   isQuant,
-  isQuantToken
+  isQuantToken,
+  QUANT_MAX_CHARS,
+  QUANT_WORDS
 } from './quant.ts'
 export {
   type DigestRef,
-  type ModelRef,
-  type SelectorRef,
   formatRef,
   formatShortRef,
+  type ModelRef,
   parseRef,
   parseShortRef,
+  type SelectorRef,
   tryParseRef,
   tryParseShortRef
 } from './ref.ts'
 export {
-  RESERVED_NAMESPACES,
-  type RepoId,
   formatRepoId,
   isName,
   isNamespace,
   isReservedNamespace,
   parseRepoId,
+  RESERVED_NAMESPACES,
+  type RepoId,
   tryParseRepoId
 } from './repo-id.ts'
 export {

@@ -20,7 +20,10 @@ function utf8Length(text: string): number {
  */
 export function assertLength(text: string): void {
   if (text.length <= REF_MAX_BYTES && utf8Length(text) <= REF_MAX_BYTES) return
-  throw new RefError('too-long', `the reference is longer than ${REF_MAX_BYTES} bytes; shorten it to svc:///ns/name:quant`)
+  throw new RefError(
+    'too-long',
+    `the reference is longer than ${REF_MAX_BYTES} bytes; shorten it to svc:///ns/name:quant`
+  )
 }
 
 /**

@@ -3,19 +3,51 @@ export const QUANT_MAX_CHARS = 24
 
 /** `quantization_config.quant_method` values that become a quant (decisions §3). */
 export const CONFIG_QUANT_METHODS: readonly string[] = [
-  'gptq', 'awq', 'bitsandbytes', 'aqlm', 'vptq', 'quanto', 'eetq', 'higgs', 'hqq', 'spqr', 'bitnet', 'quark', 'torchao',
-  'auto-round', 'fbgemm_fp8', 'fp_quant', 'fp8', 'mxfp4', 'mxfp8', 'nvfp4', 'exl2', 'exl3', 'modelopt'
+  'gptq',
+  'awq',
+  'bitsandbytes',
+  'aqlm',
+  'vptq',
+  'quanto',
+  'eetq',
+  'higgs',
+  'hqq',
+  'spqr',
+  'bitnet',
+  'quark',
+  'torchao',
+  'auto-round',
+  'fbgemm_fp8',
+  'fp_quant',
+  'fp8',
+  'mxfp4',
+  'mxfp8',
+  'nvfp4',
+  'exl2',
+  'exl3',
+  'modelopt'
 ]
 
 /** `quantization_config.format` values that become a quant (decisions §3). */
 export const CONFIG_QUANT_FORMATS: readonly string[] = [
-  'float-quantized', 'int-quantized', 'naive-quantized', 'pack-quantized', 'nvfp4-pack-quantized',
-  'mxfp4-pack-quantized', 'mxfp8-quantized', 'marlin-24', 'mixed-precision'
+  'float-quantized',
+  'int-quantized',
+  'naive-quantized',
+  'pack-quantized',
+  'nvfp4-pack-quantized',
+  'mxfp4-pack-quantized',
+  'mxfp8-quantized',
+  'marlin-24',
+  'mixed-precision'
 ]
 
 /** The closed words: quants that need not match the token pattern (decisions §1). */
 export const QUANT_WORDS: readonly string[] = [
-  'raw', 'nvfp4', 'ud-nvfp4', ...CONFIG_QUANT_METHODS.filter((word) => word !== 'nvfp4'), ...CONFIG_QUANT_FORMATS
+  'raw',
+  'nvfp4',
+  'ud-nvfp4',
+  ...CONFIG_QUANT_METHODS.filter((word) => word !== 'nvfp4'),
+  ...CONFIG_QUANT_FORMATS
 ]
 
 const TOKEN = /^(?:(?:ud-)?(?:q|iq|tq|bf|f|fp|mx|mxfp)[0-9][a-z0-9_]*|ud-[0-9][a-z0-9_]*)$/

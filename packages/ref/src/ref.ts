@@ -37,9 +37,10 @@ function parseBody(body: string): ModelRef {
   const slash = head.indexOf('/')
   const colon = head.indexOf(':', slash + 1)
   const path = foldAscii(colon < 0 ? head : head.slice(0, colon))
-  const repo = slash < 0
-    ? assertRepoId(path.split(':', 1)[0] as string, '')
-    : assertRepoId(path.slice(0, slash), path.slice(slash + 1))
+  const repo =
+    slash < 0
+      ? assertRepoId(path.split(':', 1)[0] as string, '')
+      : assertRepoId(path.slice(0, slash), path.slice(slash + 1))
 
   if (colon < 0 && digest !== undefined) return { ...repo, digest }
   const selector = parseSelector(colon < 0 ? '' : head.slice(colon + 1), repo)
@@ -49,8 +50,10 @@ function parseBody(body: string): ModelRef {
 function parseSelector(text: string, repo: RepoId): { quant: string; tag?: string } {
   const canonical = `${PREFIX}${repo.ns}/${repo.name}`
   if (text === '') {
-    throw new RefError('no-selector', `a quant is required, there is no default; write ${canonical}:<quant>`,
-      { repo, suggestion: `${canonical}:<quant>` })
+    throw new RefError('no-selector', `a quant is required, there is no default; write ${canonical}:<quant>`, {
+      repo,
+      suggestion: `${canonical}:<quant>`
+    })
   }
   if (isQuant(text)) return { quant: text }
 
@@ -65,8 +68,10 @@ function parseSelector(text: string, repo: RepoId): { quant: string; tag?: strin
     throw error
   }
   if (quant === '') {
-    throw new RefError('bare-tag', `the tag ${quote(tag)} needs a quant; write ${canonical}:${tag}+<quant>`,
-      { repo, suggestion: `${canonical}:${tag}+<quant>` })
+    throw new RefError('bare-tag', `the tag ${quote(tag)} needs a quant; write ${canonical}:${tag}+<quant>`, {
+      repo,
+      suggestion: `${canonical}:${tag}+<quant>`
+    })
   }
   if (!isQuant(quant)) throw refuseQuant(quant, repo)
   return { quant, tag }
@@ -76,12 +81,20 @@ function refuseBareSelector(text: string, repo: RepoId, canonical: string): RefE
   const space = text.indexOf(' ')
   if (space > 0 && isTag(text.slice(0, space)) && isQuant(text.slice(space + 1))) {
     const suggestion = `${canonical}:${text.replace(' ', '+')}`
-    return new RefError('bare-tag', `${quote(text)} holds a space: a "+" in a query string decodes to one; for ${
-      suggestion} send the "+" as %2B`, { repo, suggestion })
+    return new RefError(
+      'bare-tag',
+      `${quote(text)} holds a space: a "+" in a query string decodes to one; for ${suggestion} send the "+" as %2B`,
+      { repo, suggestion }
+    )
   }
   if (isTag(text)) {
-    return new RefError('bare-tag', `${quote(text)} is no quant, and a tag alone is no selector; write ${canonical}:${
-      text}+<quant> (in a query string send "+" as %2B)`, { repo, suggestion: `${canonical}:${text}+<quant>` })
+    return new RefError(
+      'bare-tag',
+      `${quote(text)} is no quant, and a tag alone is no selector; write ${canonical}:${
+        text
+      }+<quant> (in a query string send "+" as %2B)`,
+      { repo, suggestion: `${canonical}:${text}+<quant>` }
+    )
   }
   return refuseQuant(text, repo)
 }
@@ -91,10 +104,13 @@ function refuseQuant(text: string, repo: RepoId): RefError {
   if (folded !== text && isQuant(folded)) {
     return new RefError('quant-format', `quants are lower-case: write ${quote(folded)}, not ${quote(text)}`, { repo })
   }
-  const hint = folded.startsWith('sha256:') ? '; a digest follows "@", not ":"'
-    : text.includes('%') ? '; references are not percent-decoded, write the characters themselves'
-    : text.trim() !== text ? '; remove the white space, nothing is trimmed'
-    : ', such as q4_k_m, bf16 or raw'
+  const hint = folded.startsWith('sha256:')
+    ? '; a digest follows "@", not ":"'
+    : text.includes('%')
+      ? '; references are not percent-decoded, write the characters themselves'
+      : text.trim() !== text
+        ? '; remove the white space, nothing is trimmed'
+        : ', such as q4_k_m, bf16 or raw'
   return new RefError('quant-format', `${quote(text)} is not a quant${hint}`, { repo })
 }
 
@@ -104,9 +120,16 @@ function refuseStart(text: string): RefError {
   if (scheme !== null || foldAscii(text.slice(0, 4)) === 'svc:') {
     const fix = canonicalOf(text.slice(scheme?.[0].length ?? 4))
     return text.startsWith('svc:')
-      ? new RefError('authority', `"svc:" is followed by exactly three slashes, the authority is empty; write ${fix.text}`, fix)
-      : new RefError('scheme', `the scheme is "svc", in lower case, not ${quote(text.split(':', 1)[0] as string)}; write ${
-        fix.text}`, fix)
+      ? new RefError(
+          'authority',
+          `"svc:" is followed by exactly three slashes, the authority is empty; write ${fix.text}`,
+          fix
+        )
+      : new RefError(
+          'scheme',
+          `the scheme is "svc", in lower case, not ${quote(text.split(':', 1)[0] as string)}; write ${fix.text}`,
+          fix
+        )
   }
   const fix = canonicalOf(text)
   return fix.suggestion === undefined

@@ -26,14 +26,20 @@ export const isReservedNamespace = (ns: string): boolean => RESERVED_NAMESPACES.
 /** @throws RefError reason `namespace` or `name`. Parts must be folded already. */
 export function assertRepoId(ns: string, name: string): RepoId {
   if (!isNamespace(ns)) {
-    throw new RefError('namespace', ns === ''
-      ? 'the namespace is empty; write svc:///ns/name:quant'
-      : `bad namespace ${quote(ns)}: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit`)
+    throw new RefError(
+      'namespace',
+      ns === ''
+        ? 'the namespace is empty; write svc:///ns/name:quant'
+        : `bad namespace ${quote(ns)}: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit`
+    )
   }
   if (!isName(name)) {
-    throw new RefError('name', name === ''
-      ? `the name after ${quote(ns)} is missing; write svc:///${ns}/name:quant`
-      : `bad name ${quote(name)}: 1 to 128 of a-z 0-9 . _ - beginning with a letter or digit`)
+    throw new RefError(
+      'name',
+      name === ''
+        ? `the name after ${quote(ns)} is missing; write svc:///${ns}/name:quant`
+        : `bad name ${quote(name)}: 1 to 128 of a-z 0-9 . _ - beginning with a letter or digit`
+    )
   }
   return { ns, name }
 }

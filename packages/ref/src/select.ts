@@ -30,8 +30,12 @@ export function selectMember<M extends SelectableMember>(members: readonly M[], 
   const { quant, digest } = typeof selector === 'string' ? { quant: selector, digest: undefined } : selector
   const member = members.find((each) => each.quant === quant) ?? onlyWithPrefix(members, quant)
   if (digest !== undefined && member.manifest !== digest) {
-    throw new RefError('pin-mismatch', `member ${quote(member.quant)} is ${
-      member.manifest ?? 'of unknown digest'}, not the pinned ${digest}; drop the pin or use the digest form ns/name@sha256:…`)
+    throw new RefError(
+      'pin-mismatch',
+      `member ${quote(member.quant)} is ${
+        member.manifest ?? 'of unknown digest'
+      }, not the pinned ${digest}; drop the pin or use the digest form ns/name@sha256:…`
+    )
   }
   return member
 }
@@ -42,10 +46,12 @@ function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefi
   if (only !== undefined && matching.length === 1) return only
   const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort(byCodeUnit)
   throw only === undefined
-    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`,
-      { candidates })
-    : new RefError('ambiguous-selector', `${quote(prefix)} matches ${some(candidates)}; write one of them`,
-      { candidates })
+    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`, {
+        candidates
+      })
+    : new RefError('ambiguous-selector', `${quote(prefix)} matches ${some(candidates)}; write one of them`, {
+        candidates
+      })
 }
 
 /** One repository's indexes: the current one and the snapshots that its tags name. `S` is an index or its digest. */
@@ -68,7 +74,11 @@ export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {
   const snapshot = repo.tags?.get(ref.tag)
   if (snapshot !== undefined) return snapshot
   const candidates = [...(repo.tags?.keys() ?? [])].sort(byCodeUnit)
-  throw new RefError('unknown-tag', `${ref.ns}/${ref.name} has no tag ${quote(ref.tag)}; tags belong to one repository${
-    candidates.length === 0 ? ', and this one has none' : `, this one has ${some(candidates)}`}`,
-  { candidates, repo: id })
+  throw new RefError(
+    'unknown-tag',
+    `${ref.ns}/${ref.name} has no tag ${quote(ref.tag)}; tags belong to one repository${
+      candidates.length === 0 ? ', and this one has none' : `, this one has ${some(candidates)}`
+    }`,
+    { candidates, repo: id }
+  )
 }

@@ -24,8 +24,10 @@ export function parseTag(text: string): string {
     throw new RefError('tag-banned', `${quote(text)} cannot be a tag: ${why}; choose another name, such as "v1"`)
   }
   if (!TAG.test(text)) {
-    throw new RefError('tag-format',
-      `bad tag ${quote(text)}: 1 to 128 of a-z A-Z 0-9 . _ - beginning with a letter, a digit or "_"`)
+    throw new RefError(
+      'tag-format',
+      `bad tag ${quote(text)}: 1 to 128 of a-z A-Z 0-9 . _ - beginning with a letter, a digit or "_"`
+    )
   }
   return text
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, QUANT_WORDS, isQuant, isQuantToken } from '../src/index.ts'
+import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isQuant, isQuantToken, QUANT_WORDS } from '../src/index.ts'
 import { vectors } from './vectors.ts'
 
 const { tokens, wordsOnly, invalid } = vectors.quants
@@ -22,7 +22,8 @@ test.each(invalid)('not a quant %j', (text) => {
 
 test('the closed words are raw, nvfp4, ud-nvfp4 and what a config.json can yield, each once', () => {
   expect(QUANT_WORDS.toSorted()).toEqual(
-    [...new Set(['raw', 'nvfp4', 'ud-nvfp4', ...CONFIG_QUANT_METHODS, ...CONFIG_QUANT_FORMATS])].sort())
+    [...new Set(['raw', 'nvfp4', 'ud-nvfp4', ...CONFIG_QUANT_METHODS, ...CONFIG_QUANT_FORMATS])].sort()
+  )
   expect(QUANT_WORDS.every(isQuant)).toBe(true)
   expect(QUANT_WORDS.filter((word) => !isQuantToken(word)).sort()).toEqual([...wordsOnly].sort())
 })

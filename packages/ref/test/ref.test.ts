@@ -1,11 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  REF_MAX_BYTES, RefError, formatRef, formatShortRef, parseRef, parseShortRef, tryParseRef, tryParseShortRef,
-  type ModelRef, type Sha256Digest
+  formatRef,
+  formatShortRef,
+  type ModelRef,
+  parseRef,
+  parseShortRef,
+  REF_MAX_BYTES,
+  RefError,
+  type Sha256Digest,
+  tryParseRef,
+  tryParseShortRef
 } from '../src/index.ts'
 import { errorOf, modelRef } from './arbitraries.ts'
-import { vectors, type ParseRow } from './vectors.ts'
+import { type ParseRow, vectors } from './vectors.ts'
 
 function check(row: ParseRow, parse: (text: string) => ModelRef): void {
   if (row.error !== undefined) {
@@ -51,22 +59,26 @@ test('a text of any length is refused at once', () => {
 })
 
 test('parse inverts format, in both forms', () => {
-  fc.assert(fc.property(modelRef, (ref) => {
-    const text = formatRef(ref)
-    expect(text.length).toBeLessThanOrEqual(REF_MAX_BYTES)
-    expect(parseRef(text)).toStrictEqual(ref)
-    expect(parseShortRef(text)).toStrictEqual(ref)
-    expect(parseShortRef(formatShortRef(ref))).toStrictEqual(ref)
-    expect(errorOf(() => parseRef(formatShortRef(ref)))).toMatchObject({ reason: 'short-form', suggestion: text })
-  }))
+  fc.assert(
+    fc.property(modelRef, (ref) => {
+      const text = formatRef(ref)
+      expect(text.length).toBeLessThanOrEqual(REF_MAX_BYTES)
+      expect(parseRef(text)).toStrictEqual(ref)
+      expect(parseShortRef(text)).toStrictEqual(ref)
+      expect(parseShortRef(formatShortRef(ref))).toStrictEqual(ref)
+      expect(errorOf(() => parseRef(formatShortRef(ref)))).toMatchObject({ reason: 'short-form', suggestion: text })
+    })
+  )
 })
 
 test('format inverts parse up to the case of ns and name', () => {
-  fc.assert(fc.property(modelRef, fc.boolean(), (ref, upper) => {
-    const path = `${ref.ns}/${ref.name}`
-    const text = formatRef(ref)
-    expect(formatRef(parseRef(upper ? text.replace(path, path.toUpperCase()) : text))).toBe(text)
-  }))
+  fc.assert(
+    fc.property(modelRef, fc.boolean(), (ref, upper) => {
+      const path = `${ref.ns}/${ref.name}`
+      const text = formatRef(ref)
+      expect(formatRef(parseRef(upper ? text.replace(path, path.toUpperCase()) : text))).toBe(text)
+    })
+  )
 })
 
 test('any text either parses to what formats back, or fails as a RefError', () => {
@@ -76,18 +88,28 @@ test('any text either parses to what formats back, or fails as a RefError', () =
     const cut = at % (text.length + 1)
     return text.slice(0, cut) + extra + text.slice(cut)
   })
-  fc.assert(fc.property(fc.oneof(hostile, near, hostile.map((text) => `svc:///${text}`)), (text) => {
-    for (const parse of [parseRef, parseShortRef]) {
-      let ref: ModelRef
-      try {
-        ref = parse(text)
-      } catch (error) {
-        expect(error).toBeInstanceOf(RefError)
-        continue
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        hostile,
+        near,
+        hostile.map((text) => `svc:///${text}`)
+      ),
+      (text) => {
+        for (const parse of [parseRef, parseShortRef]) {
+          let ref: ModelRef
+          try {
+            ref = parse(text)
+          } catch (error) {
+            expect(error).toBeInstanceOf(RefError)
+            continue
+          }
+          expect(parseRef(formatRef(ref))).toStrictEqual(ref)
+        }
       }
-      expect(parseRef(formatRef(ref))).toStrictEqual(ref)
-    }
-  }), { numRuns: 2000 })
+    ),
+    { numRuns: 2000 }
+  )
 })
 
 test('format refuses parts that would smuggle syntax', () => {

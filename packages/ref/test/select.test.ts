@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatRepoId, parseRef, selectMember, selectSnapshot, type SelectorRef } from '../src/index.ts'
+import { formatRepoId, parseRef, type SelectorRef, selectMember, selectSnapshot } from '../src/index.ts'
 import { errorOf, quant } from './arbitraries.ts'
 import { vectors } from './vectors.ts'
 
@@ -18,14 +18,18 @@ describe('vectors/ref.json', () => {
 })
 
 describe('vectors/ref.json', () => {
-  const repos = new Map(vectors.resolve.repos.map(({ repo, current, tags }) =>
-    [repo, { current, tags: new Map(Object.entries(tags)) }]))
+  const repos = new Map(
+    vectors.resolve.repos.map(({ repo, current, tags }) => [repo, { current, tags: new Map(Object.entries(tags)) }])
+  )
 
   test.each(vectors.resolve.rows)('resolve: $ref', ({ ref, quant: expected, error }) => {
     const resolve = () => {
       const parsed = parseRef(ref)
       const quants = selectSnapshot(repos.get(formatRepoId(parsed)) ?? {}, parsed)
-      return selectMember(quants.map((each) => ({ quant: each })), parsed as SelectorRef).quant
+      return selectMember(
+        quants.map((each) => ({ quant: each })),
+        parsed as SelectorRef
+      ).quant
     }
     if (error === undefined) expect(resolve()).toBe(expected)
     else expect(errorOf(resolve)).toMatchObject(error)
@@ -54,44 +58,70 @@ test('no members at all', () => {
 })
 
 test('order of the members does not matter, and the model agrees', () => {
-  fc.assert(fc.property(fc.uniqueArray(quant, { minLength: 1, maxLength: 8 }), quant, fc.nat(24), (quants, any, cut) => {
-    const wanted = cut === 0 ? any : (quants[0] as string).slice(0, cut)
-    const matching = quants.filter((each) => each.startsWith(wanted)).sort()
-    const run = (list: string[]) => {
-      try {
-        return selectMember(list.map((each) => ({ quant: each })), wanted).quant
-      } catch {
-        return errorOf(() => selectMember(list.map((each) => ({ quant: each })), wanted))
+  fc.assert(
+    fc.property(fc.uniqueArray(quant, { minLength: 1, maxLength: 8 }), quant, fc.nat(24), (quants, any, cut) => {
+      const wanted = cut === 0 ? any : (quants[0] as string).slice(0, cut)
+      const matching = quants.filter((each) => each.startsWith(wanted)).sort()
+      const run = (list: string[]) => {
+        try {
+          return selectMember(
+            list.map((each) => ({ quant: each })),
+            wanted
+          ).quant
+        } catch {
+          return errorOf(() =>
+            selectMember(
+              list.map((each) => ({ quant: each })),
+              wanted
+            )
+          )
+        }
       }
-    }
-    for (const list of [quants, quants.toReversed()]) {
-      const result = run(list)
-      if (quants.includes(wanted)) expect(result).toBe(wanted)
-      else if (matching.length === 1) expect(result).toBe(matching[0])
-      else if (matching.length > 1) expect(result).toMatchObject({ code: 'E_AMBIGUOUS_SELECTOR', candidates: matching })
-      else expect(result).toMatchObject({ code: 'E_NO_MEMBER', candidates: quants.toSorted() })
-    }
-  }))
+      for (const list of [quants, quants.toReversed()]) {
+        const result = run(list)
+        if (quants.includes(wanted)) expect(result).toBe(wanted)
+        else if (matching.length === 1) expect(result).toBe(matching[0])
+        else if (matching.length > 1)
+          expect(result).toMatchObject({ code: 'E_AMBIGUOUS_SELECTOR', candidates: matching })
+        else expect(result).toMatchObject({ code: 'E_NO_MEMBER', candidates: quants.toSorted() })
+      }
+    })
+  )
 })
 
 describe('snapshots', () => {
-  const repo = { current: 'now', tags: new Map([['v2', 'then'], ['V1', 'before']]) }
+  const repo = {
+    current: 'now',
+    tags: new Map([
+      ['v2', 'then'],
+      ['V1', 'before']
+    ])
+  }
 
   test('a tag selects its snapshot, no tag the current index', () => {
     expect(selectSnapshot(repo, parseRef('svc:///a/b:raw'))).toBe('now')
     expect(selectSnapshot(repo, parseRef('svc:///a/b:v2+raw'))).toBe('then')
   })
 
-  test('tags are looked up verbatim, and the repository\'s own are the candidates', () => {
-    const expected = { code: 'E_UNKNOWN_REF', reason: 'unknown-tag', candidates: ['V1', 'v2'], repo: { ns: 'a', name: 'b' } }
+  test("tags are looked up verbatim, and the repository's own are the candidates", () => {
+    const expected = {
+      code: 'E_UNKNOWN_REF',
+      reason: 'unknown-tag',
+      candidates: ['V1', 'v2'],
+      repo: { ns: 'a', name: 'b' }
+    }
     expect(errorOf(() => selectSnapshot(repo, parseRef('svc:///a/b:v1+raw')))).toMatchObject(expected)
-    expect(errorOf(() => selectSnapshot({ current: 'now' }, parseRef('svc:///a/b:v1+raw'))))
-      .toMatchObject({ code: 'E_UNKNOWN_REF', candidates: [] })
+    expect(errorOf(() => selectSnapshot({ current: 'now' }, parseRef('svc:///a/b:v1+raw')))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      candidates: []
+    })
   })
 
   test('a repository without an index', () => {
-    expect(errorOf(() => selectSnapshot({ tags: repo.tags }, parseRef('svc:///a/b:raw'))))
-      .toMatchObject({ code: 'E_UNKNOWN_REF', reason: 'unknown-repo' })
+    expect(errorOf(() => selectSnapshot({ tags: repo.tags }, parseRef('svc:///a/b:raw')))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      reason: 'unknown-repo'
+    })
     expect(selectSnapshot({ tags: repo.tags }, parseRef('svc:///a/b:v2+raw'))).toBe('then')
   })
 })

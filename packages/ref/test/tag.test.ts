@@ -1,16 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { QUANT_WORDS, isQuant, isTag, parseTag } from '../src/index.ts'
+import { isQuant, isTag, parseTag, QUANT_WORDS } from '../src/index.ts'
 import { errorOf, quant, tag } from './arbitraries.ts'
 
 test('no tag is a quant, in any case', () => {
-  fc.assert(fc.property(tag, (text) => {
-    expect(parseTag(text)).toBe(text)
-    expect(isQuant(text.toLowerCase())).toBe(false)
-  }))
-  fc.assert(fc.property(quant, fc.boolean(), (text, upper) => {
-    expect(errorOf(() => parseTag(upper ? text.toUpperCase() : text)).reason).toBe('tag-banned')
-  }))
+  fc.assert(
+    fc.property(tag, (text) => {
+      expect(parseTag(text)).toBe(text)
+      expect(isQuant(text.toLowerCase())).toBe(false)
+    })
+  )
+  fc.assert(
+    fc.property(quant, fc.boolean(), (text, upper) => {
+      expect(errorOf(() => parseTag(upper ? text.toUpperCase() : text)).reason).toBe('tag-banned')
+    })
+  )
   expect(QUANT_WORDS.some(isTag)).toBe(false)
 })
 

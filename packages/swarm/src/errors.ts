@@ -13,8 +13,17 @@
  * - `E_CLOSED`: the torrent was removed or the engine closed.
  */
 export type SwarmErrorCode =
-  | 'E_BENCODE' | 'E_METAINFO' | 'E_MAGNET' | 'E_MERKLE' | 'E_FOREIGN'
-  | 'E_PROTOCOL' | 'E_WEBSEED' | 'E_STORAGE' | 'E_ADDRESS' | 'E_OPTION' | 'E_CLOSED'
+  | 'E_BENCODE'
+  | 'E_METAINFO'
+  | 'E_MAGNET'
+  | 'E_MERKLE'
+  | 'E_FOREIGN'
+  | 'E_PROTOCOL'
+  | 'E_WEBSEED'
+  | 'E_STORAGE'
+  | 'E_ADDRESS'
+  | 'E_OPTION'
+  | 'E_CLOSED'
 
 /** The one error class of this package. */
 export class SwarmError extends Error {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { SwarmError } from './errors.ts'
 import type { LayoutFile, TorrentLayout } from './layout.ts'
@@ -87,7 +87,10 @@ class FileStorage implements TorrentStorage {
       for (const [index, file] of this.#open) {
         if (file.users > 0) continue
         this.#open.delete(index)
-        file.handle.then((handle) => handle.close(), () => undefined)
+        file.handle.then(
+          (handle) => handle.close(),
+          () => undefined
+        )
         break
       }
     }
@@ -102,7 +105,8 @@ class FileStorage implements TorrentStorage {
       await this.#forget(fileIndex)
       await rename(target, `${target}.part`)
     }
-    const handle = this.#parts.get(fileIndex) ??
+    const handle =
+      this.#parts.get(fileIndex) ??
       (await open(`${target}.part`, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644))
     this.#parts.set(fileIndex, handle)
     return {
@@ -140,7 +144,11 @@ class FileStorage implements TorrentStorage {
   async #forget(fileIndex: number): Promise<void> {
     const file = this.#open.get(fileIndex)
     this.#open.delete(fileIndex)
-    if (file !== undefined) await file.handle.then((handle) => handle.close(), () => undefined)
+    if (file !== undefined)
+      await file.handle.then(
+        (handle) => handle.close(),
+        () => undefined
+      )
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,8 @@
 export {
+  BencodeDictionary,
   type BencodeList,
   type BencodeReason,
   type BencodeValue,
-  BencodeDictionary,
   compareBytes,
   type DecodeOptions,
   decodeBencode,
@@ -12,6 +12,7 @@ export {
   RawBencode
 } from './bencode.ts'
 export { SwarmError, type SwarmErrorCode } from './errors.ts'
+export { createFileStorage, type FileStorageOptions } from './file-storage.ts'
 export {
   defectOfHashRequest,
   type HashRequest,
@@ -25,13 +26,12 @@ export {
   uncleCount,
   verifyReply
 } from './hash-request.ts'
+export type { LayoutFile, TorrentLayout } from './layout.ts'
 export { leafHasherUrl } from './leaf-hasher-url.ts'
 export * from './merkle.ts'
 export * from './metainfo.ts'
-export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
-export { createFileStorage, type FileStorageOptions } from './file-storage.ts'
-export type { LayoutFile, TorrentLayout } from './layout.ts'
 export { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from './net/address.ts'
+export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
 export type { ByteRanges, FileState, FileWriter, TorrentStorage } from './storage.ts'
 export { createSwarm, type Swarm, type SwarmOptions } from './swarm.ts'
 export type {

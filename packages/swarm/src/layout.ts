@@ -41,15 +41,22 @@ export class TorrentLayout {
   /** @throws SwarmError `E_METAINFO` `piece-length`: pieces that no receive slot holds. */
   constructor(info: TorrentInfo) {
     if (info.pieceLength > MAX_PIECE_LENGTH_BYTES) {
-      throw new SwarmError('E_METAINFO', 'piece-length',
-        `pieces of ${info.pieceLength} bytes are not supported, at most ${MAX_PIECE_LENGTH_BYTES}`)
+      throw new SwarmError(
+        'E_METAINFO',
+        'piece-length',
+        `pieces of ${info.pieceLength} bytes are not supported, at most ${MAX_PIECE_LENGTH_BYTES}`
+      )
     }
     this.name = info.name
     this.pieceLengthBytes = info.pieceLength
     this.singleFile = info.singleFile
     this.files = info.files.map((file, index) => ({
-      index, path: file.path, lengthBytes: file.length, piecesRoot: file.piecesRoot,
-      firstPiece: file.firstPiece, pieceCount: file.pieceCount
+      index,
+      path: file.path,
+      lengthBytes: file.length,
+      piecesRoot: file.piecesRoot,
+      firstPiece: file.firstPiece,
+      pieceCount: file.pieceCount
     }))
     this.pieceCount = info.pieceCount
     this.totalBytes = info.totalBytes
@@ -87,4 +94,5 @@ export class TorrentLayout {
 }
 
 /** A root as a map key. */
-export const rootKey = (root: Uint8Array): string => Buffer.from(root.buffer, root.byteOffset, root.length).toString('latin1')
+export const rootKey = (root: Uint8Array): string =>
+  Buffer.from(root.buffer, root.byteOffset, root.length).toString('latin1')

@@ -1,4 +1,4 @@
-import { blockCount, BLOCK_BYTES, HASH_BYTES } from './merkle.ts'
+import { BLOCK_BYTES, blockCount, HASH_BYTES } from './merkle.ts'
 import { sha256Into } from './sha256.ts'
 
 // Loaded by its URL into whatever thread hashes a file: see leaf-hasher-url.ts.

@@ -149,17 +149,17 @@ export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   if ((infohash?.length ?? 32) !== 32 || (infohashV1?.length ?? 20) !== 20) {
     throw fail('topic-format', 'a v2 infohash has 32 bytes, a v1 infohash 20')
   }
-  const escape = (value: string): string => {
+  const encode = (value: string): string => {
     if (!value.isWellFormed()) throw fail('encoding', 'a parameter holds a lone surrogate')
     return encodeURIComponent(value)
   }
   const parameters: string[] = []
   if (infohash !== undefined) parameters.push(`xt=urn:btmh:1220${toHex(infohash)}`)
   if (infohashV1 !== undefined) parameters.push(`xt=urn:btih:${toHex(infohashV1)}`)
-  if (magnet.name !== undefined) parameters.push(`dn=${escape(magnet.name)}`)
-  for (const url of magnet.trackers ?? []) parameters.push(`tr=${escape(url)}`)
-  for (const url of magnet.webseeds ?? []) parameters.push(`ws=${escape(url)}`)
+  if (magnet.name !== undefined) parameters.push(`dn=${encode(magnet.name)}`)
+  for (const url of magnet.trackers ?? []) parameters.push(`tr=${encode(url)}`)
+  for (const url of magnet.webseeds ?? []) parameters.push(`ws=${encode(url)}`)
   // the colon stays as it is, which a query may hold (RFC 3986 §3.4): libtorrent does not decode this one
-  for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${escape(peer).replaceAll('%3A', ':')}`)
+  for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${encode(peer).replaceAll('%3A', ':')}`)
   return `magnet:?${parameters.join('&')}`
 }

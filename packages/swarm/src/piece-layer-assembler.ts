@@ -1,6 +1,6 @@
+import { SwarmError } from './errors.ts'
 import { defectOfHashRequest, type HashRequest, nodeOfReply, type TreeShape, treeHeight } from './hash-request.ts'
 import { equalBytes, HASH_BYTES, heightOf, pieceCount, pieceLevel, rootOfPieceLayer } from './merkle.ts'
-import { SwarmError } from './errors.ts'
 
 const CHUNK_HASHES = 512
 

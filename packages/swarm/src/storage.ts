@@ -8,9 +8,7 @@ export type ByteRanges = readonly (readonly [start: number, end: number])[]
  * - `complete`: the storage vouches for every byte; the engine does not hash it again.
  * - `partial`: the ranges are candidates, re-hashed piece by piece before they count.
  */
-export type FileState =
-  | { readonly kind: 'complete' }
-  | { readonly kind: 'partial'; readonly ranges: ByteRanges }
+export type FileState = { readonly kind: 'complete' } | { readonly kind: 'partial'; readonly ranges: ByteRanges }
 
 /** A file that is being fetched. The engine writes only verified pieces into it, in any order, one write at a time. */
 export interface FileWriter {

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import type { DhtNode, DhtOptions } from './discovery/dht.ts'
+import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import { SlotPool } from './download/slot-pool.ts'
 import { Verifier } from './download/verifier.ts'
 import { SwarmError } from './errors.ts'
-import { tryFromHex } from './infohash.ts'
 import { parseInfo } from './info-dictionary.ts'
+import { tryFromHex } from './infohash.ts'
 import { parseMagnet } from './magnet.ts'
 import { equalBytes } from './merkle.ts'
 import { HttpPools } from './net/http.ts'
 import { Listener } from './net/listener.ts'
 import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
-import { Torrent, wireKey, type TorrentEnvironment, type TorrentOptions } from './torrent/torrent.ts'
+import { Torrent, type TorrentEnvironment, type TorrentOptions, wireKey } from './torrent/torrent.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
@@ -102,14 +102,18 @@ class Engine implements Swarm {
     this.#options = options
     this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
     this.#parts = {
-      pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024), verifier: new Verifier(options.verifyThreads ?? 2),
-      cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024), limiter: new UploadLimiter(), random: Math.random
+      pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
+      verifier: new Verifier(options.verifyThreads ?? 2),
+      cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
+      limiter: new UploadLimiter(),
+      random: Math.random
     }
   }
 
   async start(): Promise<void> {
     const address = this.#options.peerAddress ?? { host: '0.0.0.0', port: 0 }
-    if (address !== false) this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
+    if (address !== false)
+      this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
     if (this.#options.dht !== undefined && this.#options.dht !== false) {
       const { DhtNode: Node } = await import('./discovery/dht.ts')
       this.#dht = await Node.start(this.#options.dht)
@@ -143,7 +147,8 @@ class Engine implements Swarm {
     if (this.#closing !== undefined) throw new SwarmError('E_CLOSED', 'closed', 'the engine is closed')
     const identity = identityOf(options)
     const key = wireKey(identity.infohash)
-    if (this.#torrents.has(key)) throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })
+    if (this.#torrents.has(key))
+      throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })
     const torrent = new Torrent(this.#environment(), options, identity)
     this.#torrents.set(key, torrent)
     this.#byMseKey.set(mseKeyOf(tryFromHex(key)!), torrent)
@@ -153,13 +158,21 @@ class Engine implements Swarm {
 
   #environment(): TorrentEnvironment {
     return {
-      parts: this.#parts, pools: this.#pools, peerId: this.#peerId, clientName: this.#options.clientName ?? 'svc-swarm 0.1',
-      listenPort: this.#listener?.port, globalBucket: this.#bucket, uploadSlots: this.#options.uploadSlots ?? 32,
+      parts: this.#parts,
+      pools: this.#pools,
+      peerId: this.#peerId,
+      clientName: this.#options.clientName ?? 'svc-swarm 0.1',
+      listenPort: this.#listener?.port,
+      globalBucket: this.#bucket,
+      uploadSlots: this.#options.uploadSlots ?? 32,
       pex: this.#options.pex !== false,
       limits: {
-        maxPeersPerTorrent: this.#options.maxPeersPerTorrent ?? 200, take: () => this.#take(), give: () => {
+        maxPeersPerTorrent: this.#options.maxPeersPerTorrent ?? 200,
+        take: () => this.#take(),
+        give: () => {
           this.#connections -= 1
-        }, nextPeerId: () => {
+        },
+        nextPeerId: () => {
           this.#nextId += 1
           return this.#nextId
         }
@@ -183,10 +196,16 @@ class Engine implements Swarm {
     const found: Discovery[] = []
     if (torrent.trackers.length > 0) {
       const { startTrackers } = await import('./discovery/trackers.ts')
-      found.push(startTrackers({
-        // A tracker client must name a port; 1 is what nobody can be reached at.
-        urls: torrent.trackers, infohash: torrent.infohash, peerId: this.#peerId, port: this.#listener?.port ?? 1, sink
-      }))
+      found.push(
+        startTrackers({
+          // A tracker client must name a port; 1 is what nobody can be reached at.
+          urls: torrent.trackers,
+          infohash: torrent.infohash,
+          peerId: this.#peerId,
+          port: this.#listener?.port ?? 1,
+          sink
+        })
+      )
     }
     if (this.#dht !== undefined && torrent.options.dht !== false && torrent.info?.private !== true) {
       found.push(this.#dht.join(torrent.infohash, this.#listener?.port, sink))
@@ -205,22 +224,30 @@ class Engine implements Swarm {
     }
     // The handshake's owner is set below, before any byte can arrive.
     let handshaking: IncomingHandshake | undefined
-    const transport = new Transport(socket, { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) })
+    const transport = new Transport(socket, {
+      data: (bytes) => handshaking!.data(bytes),
+      closed: (error) => handshaking!.closed(error)
+    })
     socket.on('data', (bytes) => transport.receive(bytes))
     this.#greeting.add(transport)
-    handshaking = new IncomingHandshake(transport, {
-      answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake(),
-      infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake().infohash
-    }, {
-      done: (handshake, open, rest) => {
-        this.#greeting.delete(transport)
-        this.#torrents.get(wireKey(handshake.infohash))!.accept(handshake, open, rest)
+    handshaking = new IncomingHandshake(
+      transport,
+      {
+        answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake(),
+        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake().infohash
       },
-      failed: () => {
-        this.#greeting.delete(transport)
-        this.#connections -= 1
-      }
-    }, HANDSHAKE_TIMEOUT_MS)
+      {
+        done: (handshake, open, rest) => {
+          this.#greeting.delete(transport)
+          this.#torrents.get(wireKey(handshake.infohash))!.accept(handshake, open, rest)
+        },
+        failed: () => {
+          this.#greeting.delete(transport)
+          this.#connections -= 1
+        }
+      },
+      HANDSHAKE_TIMEOUT_MS
+    )
   }
 
   #tick(): void {
@@ -261,8 +288,11 @@ function identityOf(options: TorrentOptions): ConstructorParameters<typeof Torre
   if (options.magnet !== undefined) {
     const magnet = parseMagnet(options.magnet)
     return {
-      infohash: magnet.infohash, info: undefined, trackers: unique([...hints.trackers, ...magnet.trackers]),
-      webseeds: unique([...hints.webseeds, ...magnet.webseeds]), peers: [...hints.peers, ...magnet.peers]
+      infohash: magnet.infohash,
+      info: undefined,
+      trackers: unique([...hints.trackers, ...magnet.trackers]),
+      webseeds: unique([...hints.webseeds, ...magnet.webseeds]),
+      peers: [...hints.peers, ...magnet.peers]
     }
   }
   if (options.infohash !== undefined) {

@@ -1,5 +1,5 @@
-import { decodeBencode, encodeBencode, type Encodable } from '@svc/swarm/bencode'
-// @ts-ignore The package ships no types.
+import { decodeBencode, type Encodable, encodeBencode } from '@svc/swarm/bencode'
+// @ts-expect-error The package ships no types.
 import bencode from 'bencode'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ const value: fc.Arbitrary<Encodable> = fc.letrec<{ any: Encodable }>((tie) => ({
   )
 })).any
 
-test('what we write, the field\'s usual library reads and writes alike', () => {
+test("what we write, the field's usual library reads and writes alike", () => {
   fc.assert(
     fc.property(value, (given) => {
       const bytes = encodeBencode(given)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  BencodeDictionary,
+  type BencodeDictionary,
   type BencodeValue,
   compareBytes,
   decodeBencode,

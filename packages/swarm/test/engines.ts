@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'vitest'
-import { createFileStorage, createSwarm, type Swarm, type SwarmOptions, type SwarmTorrent, type SwarmTorrentOptions, type TorrentWarning } from '../src/index.ts'
+import {
+  createFileStorage,
+  createSwarm,
+  type Swarm,
+  type SwarmOptions,
+  type SwarmTorrent,
+  type SwarmTorrentOptions,
+  type TorrentWarning
+} from '../src/index.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
 /** Engines of one test; closed together, after their invariants were checked. */
@@ -16,11 +24,21 @@ export class Engines {
   }
 
   /** A swarm that seeds the fixture. */
-  async seed(fixture: Fixture, options: SwarmOptions = {}, more: Partial<SwarmTorrentOptions> = {}): Promise<{ swarm: Swarm; torrent: SwarmTorrent; address: string }> {
+  async seed(
+    fixture: Fixture,
+    options: SwarmOptions = {},
+    more: Partial<SwarmTorrentOptions> = {}
+  ): Promise<{ swarm: Swarm; torrent: SwarmTorrent; address: string }> {
     const swarm = await this.open(options)
-    const torrent = this.watch(swarm.add({
-      info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(fixture.folder, { trusted: true }), seedOnly: true, ...more
-    }))
+    const torrent = this.watch(
+      swarm.add({
+        info: fixture.info,
+        pieceLayers: fixture.layers,
+        storage: createFileStorage(fixture.folder, { trusted: true }),
+        seedOnly: true,
+        ...more
+      })
+    )
     return { swarm, torrent, address: `127.0.0.1:${swarm.port}` }
   }
 

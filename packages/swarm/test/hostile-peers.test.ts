@@ -1,17 +1,25 @@
-import { connect } from 'node:net'
 import { createSocket } from 'node:dgram'
+import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { encodeBencode } from '../src/bencode.ts'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { equalBytes } from '../src/merkle.ts'
-import { encodeBencode } from '../src/bencode.ts'
-import {
-  formatBitfield, formatBlockRef, formatExtended, formatHashes, formatHashRange, formatIndex, formatSimple, MESSAGE, parseHashRange
-} from '../src/wire/messages.ts'
-import { formatHandshake } from '../src/wire/handshake.ts'
 import { truncateInfohash } from '../src/metainfo.ts'
+import { formatHandshake } from '../src/wire/handshake.ts'
+import {
+  formatBitfield,
+  formatBlockRef,
+  formatExtended,
+  formatHashes,
+  formatHashRange,
+  formatIndex,
+  formatSimple,
+  MESSAGE,
+  parseHashRange
+} from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, listenRaw, type RawListener, type Script } from './raw-peer.ts'
-import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 const PIECE = 65_536
 let engines: Engines
@@ -20,7 +28,7 @@ let listeners: RawListener[]
 beforeEach(async () => {
   engines = new Engines()
   listeners = []
-  fixture = await makeTorrent({ 'a': 700_000, 'b': 10_000 }, PIECE)
+  fixture = await makeTorrent({ a: 700_000, b: 10_000 }, PIECE)
 })
 afterEach(async () => {
   await Promise.all(listeners.map((listener) => listener.close()))
@@ -36,9 +44,14 @@ async function liar(script: Script): Promise<RawListener> {
 
 async function leech(peers: readonly string[], layers = true): Promise<{ torrent: SwarmTorrent; folder: string }> {
   const folder = await fixture.target('leech')
-  const torrent = engines.watch((await engines.open({ pex: false })).add({
-    info: fixture.info, ...(layers ? { pieceLayers: fixture.layers } : {}), storage: createFileStorage(folder), peers
-  }))
+  const torrent = engines.watch(
+    (await engines.open({ pex: false })).add({
+      info: fixture.info,
+      ...(layers ? { pieceLayers: fixture.layers } : {}),
+      storage: createFileStorage(folder),
+      peers
+    })
+  )
   return { torrent, folder }
 }
 
@@ -69,7 +82,7 @@ describe('peers that lie to a download', () => {
   test('beside an honest one only the liar is dropped, and good blocks of mixed pieces are kept', async () => {
     // One piece of 64 blocks: both serve blocks of it.
     await fixture.remove()
-    fixture = await makeTorrent({ 'a': 1_048_576 }, 1_048_576)
+    fixture = await makeTorrent({ a: 1_048_576 }, 1_048_576)
     let honestBlocks = 0
     const honestPeer = await liar({
       block: (bytes) => {
@@ -99,7 +112,7 @@ describe('peers that lie to a download', () => {
     const asked: number[] = []
     // More than 512 pieces: several chunks, so that proofs are asked for.
     await fixture.remove()
-    fixture = await makeTorrent({ 'a': 16_384 * 700 }, 16_384)
+    fixture = await makeTorrent({ a: 16_384 * 700 }, 16_384)
     const listener = await listenRaw(fixture, {
       hashes: (honest, range) => {
         asked.push(range.proofLayers)
@@ -117,7 +130,12 @@ describe('peers that lie to a download', () => {
   test('hashes that nobody asked for are refused before they are buffered', async () => {
     const pushy = await liar({
       greet: (peer) => {
-        peer.send(formatHashes({ root: fixture.info.files[0]!.piecesRoot!, baseLayer: 2, index: 0, length: 512, proofLayers: 0 }, new Uint8Array(512 * 32)))
+        peer.send(
+          formatHashes(
+            { root: fixture.info.files[0]!.piecesRoot!, baseLayer: 2, index: 0, length: 512, proofLayers: 0 },
+            new Uint8Array(512 * 32)
+          )
+        )
       }
     })
     const { torrent } = await leech([pushy.address])
@@ -128,10 +146,13 @@ describe('peers that lie to a download', () => {
     ['a bitfield of the wrong size', (peer) => peer.send(formatBitfield(new Uint8Array(9)))],
     ['a bitfield with spare bits', (peer) => peer.send(formatBitfield(new Uint8Array(2).fill(255)))],
     ['a piece that does not exist', (peer) => peer.send(formatIndex(MESSAGE.have, 4_000_000))],
-    ['have all twice', (peer) => {
-      peer.send(formatSimple(MESSAGE.haveAll))
-      peer.send(formatSimple(MESSAGE.haveAll))
-    }],
+    [
+      'have all twice',
+      (peer) => {
+        peer.send(formatSimple(MESSAGE.haveAll))
+        peer.send(formatSimple(MESSAGE.haveAll))
+      }
+    ],
     ['an absurd length', (peer) => peer.send(new Uint8Array([0xff, 0xff, 0xff, 0xff, 7]))],
     ['a long choke', (peer) => peer.send(new Uint8Array([0, 0, 0, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8]))],
     ['a piece message of 1 MB', (peer) => peer.send(new Uint8Array([0, 0x10, 0, 0, MESSAGE.piece]))],
@@ -139,9 +160,12 @@ describe('peers that lie to a download', () => {
     ['deep bencoding', (peer) => peer.send(formatExtended(0, Buffer.from('l'.repeat(5000))))],
     ['a request outside the torrent', (peer) => peer.send(formatBlockRef(MESSAGE.request, 999_999, 0, 16_384))],
     ['a request of 1 GB', (peer) => peer.send(formatBlockRef(MESSAGE.request, 0, 0, 0x40000000))],
-    ['blocks without end that nobody asked for', (peer) => {
-      for (let index = 0; index < 100; index += 1) peer.sendBlock(1, 0, new Uint8Array(16_384))
-    }]
+    [
+      'blocks without end that nobody asked for',
+      (peer) => {
+        for (let index = 0; index < 100; index += 1) peer.sendBlock(1, 0, new Uint8Array(16_384))
+      }
+    ]
   ])('%s ends the connection and is named', async (_name, greet) => {
     const bad = await liar({ greet })
     const { torrent } = await leech([bad.address])
@@ -155,15 +179,27 @@ describe('peers that lie to a download', () => {
     const bad = await liar({
       greet: (peer) => {
         peer.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 }, metadata_size: wrongInfo.length })))
-        void peer.next(MESSAGE.extended).then(async () => {
-          const answer = Buffer.concat([encodeBencode({ msg_type: 1, piece: 0, total_size: wrongInfo.length }), wrongInfo])
-          await peer.next(MESSAGE.extended)
-          peer.send(formatExtended(1, answer))
-        }, () => undefined)
+        void peer.next(MESSAGE.extended).then(
+          async () => {
+            const answer = Buffer.concat([
+              encodeBencode({ msg_type: 1, piece: 0, total_size: wrongInfo.length }),
+              wrongInfo
+            ])
+            await peer.next(MESSAGE.extended)
+            peer.send(formatExtended(1, answer))
+          },
+          () => undefined
+        )
       }
     })
     const folder = await fixture.target('leech')
-    const torrent = engines.watch((await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [bad.address] }))
+    const torrent = engines.watch(
+      (await engines.open()).add({
+        infohash: fixture.info.infohash,
+        storage: createFileStorage(folder),
+        peers: [bad.address]
+      })
+    )
     while (!namesLiar(torrent, bad.address)) await new Promise((resolve) => torrent.once('warning', resolve))
     const { address } = await engines.seed(fixture)
     torrent.addPeer(address)
@@ -174,7 +210,8 @@ describe('peers that lie to a download', () => {
   test('one that accepts requests and is silent does not hold up the others', { timeout: 60_000 }, async () => {
     const silent = await liar({ block: () => undefined })
     const { torrent, folder } = await leech([silent.address])
-    while (silent.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (silent.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true)
+      await new Promise((resolve) => setTimeout(resolve, 20))
     const { address } = await engines.seed(fixture)
     torrent.addPeer(address)
     const begun = performance.now()
@@ -202,7 +239,8 @@ describe('peers that lie to a download', () => {
       }
     })
     const { torrent, folder } = await leech([drip.address])
-    while (drip.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (drip.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true)
+      await new Promise((resolve) => setTimeout(resolve, 20))
     const { address } = await engines.seed(fixture)
     torrent.addPeer(address)
     await torrent.completed()
@@ -237,8 +275,13 @@ describe('peers that abuse a seed', () => {
     peer.send(formatHashRange(MESSAGE.hashRequest, leaves))
     expect(equalBytes((await peer.next(MESSAGE.hashes)).subarray(48), peer.honestHashes(leaves)!)).toBe(true)
     const bad = [
-      { ...good, root: new Uint8Array(32) }, { ...good, baseLayer: 60 }, { ...good, index: 3 }, { ...good, length: 100_000 }, { ...good, length: 0 },
-      { ...good, index: 16 }, { ...good, proofLayers: 4_000_000 }
+      { ...good, root: new Uint8Array(32) },
+      { ...good, baseLayer: 60 },
+      { ...good, index: 3 },
+      { ...good, length: 100_000 },
+      { ...good, length: 0 },
+      { ...good, index: 16 },
+      { ...good, proofLayers: 4_000_000 }
     ]
     for (const range of bad) {
       peer.send(formatHashRange(MESSAGE.hashRequest, range))
@@ -292,7 +335,14 @@ describe('peers that abuse a seed', () => {
 
   test('an unknown infohash, silence and garbage get no answer and no place', { timeout: 40_000 }, async () => {
     const { swarm } = await engines.seed(fixture)
-    const wrong = formatHandshake({ infohash: new Uint8Array(20), peerId: new Uint8Array(20), extended: true, fast: true, dht: false, v2: true })
+    const wrong = formatHandshake({
+      infohash: new Uint8Array(20),
+      peerId: new Uint8Array(20),
+      extended: true,
+      fast: true,
+      dht: false,
+      v2: true
+    })
     for (const bytes of [wrong, new Uint8Array(2000).fill(1)]) {
       const socket = connect(swarm.port!, '127.0.0.1')
       let answer = 0
@@ -326,7 +376,14 @@ describe('peers that abuse a seed', () => {
 
   test('one peer id is connected once', async () => {
     const { swarm, torrent } = await engines.seed(fixture)
-    const bytes = formatHandshake({ infohash: truncateInfohash(fixture.info.infohash), peerId: new Uint8Array(20).fill(5), extended: true, fast: true, dht: false, v2: true })
+    const bytes = formatHandshake({
+      infohash: truncateInfohash(fixture.info.infohash),
+      peerId: new Uint8Array(20).fill(5),
+      extended: true,
+      fast: true,
+      dht: false,
+      v2: true
+    })
     const first = connect(swarm.port!, '127.0.0.1')
     first.write(bytes)
     await new Promise((resolve) => first.once('data', resolve))

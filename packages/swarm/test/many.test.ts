@@ -4,7 +4,7 @@ import { createFileStorage, createSwarm } from '../src/index.ts'
 import { formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, type RawPeer } from './raw-peer.ts'
-import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length
 
@@ -12,16 +12,26 @@ test('200 torrents on one listener: all are fetched, nothing is left after closi
   const engines = new Engines()
   const fixtures: Fixture[] = []
   const before = await descriptors()
-  for (let index = 0; index < 200; index += 1) fixtures.push(await makeTorrent({ 'a': 20_000 + index, 'b': index }, 16_384, { name: `t${index}` }))
+  for (let index = 0; index < 200; index += 1)
+    fixtures.push(await makeTorrent({ a: 20_000 + index, b: index }, 16_384, { name: `t${index}` }))
   const seed = await engines.open()
   for (const fixture of fixtures) {
-    seed.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(fixture.folder, { trusted: true }), seedOnly: true })
+    seed.add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(fixture.folder, { trusted: true }),
+      seedOnly: true
+    })
   }
   const leech = await engines.open()
   const folder = await fixtures[0]!.target('all')
-  const torrents = fixtures.map((fixture) => leech.add({
-    infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [`127.0.0.1:${seed.port}`]
-  }))
+  const torrents = fixtures.map((fixture) =>
+    leech.add({
+      infohash: fixture.info.infohash,
+      storage: createFileStorage(folder),
+      peers: [`127.0.0.1:${seed.port}`]
+    })
+  )
   await Promise.all(torrents.map((torrent) => torrent.completed()))
   for (const fixture of fixtures) await expectFiles(fixture, folder)
   await engines.close()
@@ -29,22 +39,31 @@ test('200 torrents on one listener: all are fetched, nothing is left after closi
   expect(await descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('200 peers at once on one torrent are served, memory stays flat, all places come back', { timeout: 60_000 }, async () => {
-  const fixture = await makeTorrent({ 'a': 1_000_000 }, 65_536)
+test('200 peers at once on one torrent are served, memory stays flat, all places come back', {
+  timeout: 60_000
+}, async () => {
+  const fixture = await makeTorrent({ a: 1_000_000 }, 65_536)
   const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, uploadSlots: 200, verifyThreads: 1 })
-  const torrent = swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(fixture.folder, { trusted: true }), seedOnly: true })
+  const torrent = swarm.add({
+    info: fixture.info,
+    pieceLayers: fixture.layers,
+    storage: createFileStorage(fixture.folder, { trusted: true }),
+    seedOnly: true
+  })
   const before = await descriptors()
   const round = async (): Promise<void> => {
     const peers: RawPeer[] = []
     for (let index = 0; index < 200; index += 1) {
       peers.push(await dialRaw(swarm.port!, fixture, { greet: (peer) => peer.send(formatSimple(MESSAGE.interested)) }))
     }
-    await Promise.all(peers.map(async (peer, index) => {
-      await peer.next(MESSAGE.unchoke)
-      peer.send(Buffer.from([0, 0, 0, 13, MESSAGE.request, 0, 0, 0, index % 15, 0, 0, 0, 0, 0, 0, 0x40, 0]))
-      const block = await peer.nextBlock()
-      expect(Buffer.compare(block.bytes, peer.bytesOf(index % 15, 0, 16_384))).toBe(0)
-    }))
+    await Promise.all(
+      peers.map(async (peer, index) => {
+        await peer.next(MESSAGE.unchoke)
+        peer.send(Buffer.from([0, 0, 0, 13, MESSAGE.request, 0, 0, 0, index % 15, 0, 0, 0, 0, 0, 0, 0x40, 0]))
+        const block = await peer.nextBlock()
+        expect(Buffer.compare(block.bytes, peer.bytesOf(index % 15, 0, 16_384))).toBe(0)
+      })
+    )
     expect(torrent.progress().peers).toBe(200)
     swarm.checkInvariants()
     for (const peer of peers) peer.socket.destroy()

@@ -1,19 +1,30 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { leavesForRequest, PieceTree } from '../src/hash-request.ts'
 import { leafLayer } from '../src/merkle.ts'
-import { PieceTree, leavesForRequest } from '../src/hash-request.ts'
 import { toHex, truncateInfohash } from '../src/metainfo.ts'
 import { WireDecoder, type WireSink } from '../src/wire/decoder.ts'
 import { formatHandshake, HANDSHAKE_BYTES, tryParseHandshake } from '../src/wire/handshake.ts'
 import {
-  formatHashes, formatHashRange, formatPieceHeader, formatSimple, MESSAGE, parseHashRange, readU32, type HashRange
+  formatHashes,
+  formatHashRange,
+  formatPieceHeader,
+  formatSimple,
+  type HashRange,
+  MESSAGE,
+  parseHashRange,
+  readU32
 } from '../src/wire/messages.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
 /** What a scripted peer does with the bytes that it is asked for; the honest answer is the default of each. */
 export interface Script {
   /** The bytes of a block, or undefined: no answer. May write to the peer itself. */
-  readonly block?: (honest: Uint8Array, block: { piece: number; begin: number; length: number }, peer: RawPeer) => Uint8Array | undefined
+  readonly block?: (
+    honest: Uint8Array,
+    block: { piece: number; begin: number; length: number },
+    peer: RawPeer
+  ) => Uint8Array | undefined
   /** Hashes, or undefined: reject; `null`: no answer. */
   readonly hashes?: (honest: Uint8Array | undefined, range: HashRange, peer: RawPeer) => Uint8Array | undefined | null
   /** After the handshake, instead of have-all and unchoke. */
@@ -39,25 +50,35 @@ export class RawPeer implements WireSink {
     this.#fixture = fixture
     this.#script = script
     socket.on('error', () => undefined)
-    this.closed = new Promise((resolve) => socket.once('close', () => {
-      this.#wake()
-      resolve()
-    }))
+    this.closed = new Promise((resolve) =>
+      socket.once('close', () => {
+        this.#wake()
+        resolve()
+      })
+    )
     socket.on('data', (bytes) => this.#data(bytes))
     if (dialled) this.#shake()
   }
 
   #shake(): void {
-    this.socket.write(formatHandshake({
-      infohash: truncateInfohash(this.#fixture.info.infohash), peerId: randomBytes(20), extended: true, fast: true, dht: false, v2: true
-    }))
+    this.socket.write(
+      formatHandshake({
+        infohash: truncateInfohash(this.#fixture.info.infohash),
+        peerId: randomBytes(20),
+        extended: true,
+        fast: true,
+        dht: false,
+        v2: true
+      })
+    )
   }
 
   #data(bytes: Uint8Array): void {
     if (this.#shaken) return this.#decoder.push(bytes)
     this.#held = Buffer.concat([this.#held, bytes])
     if (this.#held.length < HANDSHAKE_BYTES) return
-    if (tryParseHandshake(this.#held.subarray(0, HANDSHAKE_BYTES)) === undefined) throw new Error('the engine sent no handshake')
+    if (tryParseHandshake(this.#held.subarray(0, HANDSHAKE_BYTES)) === undefined)
+      throw new Error('the engine sent no handshake')
     this.#shaken = true
     if (this.#held.length >= 0 && !this.socket.destroyed) this.#greet()
     if (this.#held.length > HANDSHAKE_BYTES) this.#decoder.push(this.#held.subarray(HANDSHAKE_BYTES))
@@ -103,18 +124,23 @@ export class RawPeer implements WireSink {
   /** The file's bytes of a block; what lies behind the end of the file is not there. */
   bytesOf(piece: number, begin: number, length: number): Uint8Array {
     const { info, files } = this.#fixture
-    const file = info.files.find((entry) => entry.pieceCount > 0 && entry.firstPiece <= piece && piece < entry.firstPiece + entry.pieceCount)!
+    const file = info.files.find(
+      (entry) => entry.pieceCount > 0 && entry.firstPiece <= piece && piece < entry.firstPiece + entry.pieceCount
+    )!
     const offset = (piece - file.firstPiece) * info.pieceLength + begin
     return files.get(file.path)!.subarray(offset, offset + length)
   }
 
   honestHashes(range: HashRange): Uint8Array | undefined {
     const { info, files, layers } = this.#fixture
-    const file = info.files.find((entry) => entry.piecesRoot !== undefined && Buffer.compare(entry.piecesRoot, range.root) === 0)
+    const file = info.files.find(
+      (entry) => entry.piecesRoot !== undefined && Buffer.compare(entry.piecesRoot, range.root) === 0
+    )
     if (file === undefined) return undefined
     const shape = { sizeBytes: file.length, pieceLengthBytes: info.pieceLength }
     const window = leavesForRequest(range, shape)
-    const leaves = window === undefined ? undefined : leafLayer(files.get(file.path)!).subarray(window.start * 32, window.end * 32)
+    const leaves =
+      window === undefined ? undefined : leafLayer(files.get(file.path)!).subarray(window.start * 32, window.end * 32)
     return new PieceTree(shape, layers.get(toHex(file.piecesRoot!))).answer(range, leaves)
   }
 
@@ -126,7 +152,8 @@ export class RawPeer implements WireSink {
 
   message(id: number, body: Uint8Array): void {
     this.received.push({ id, body: body.slice() })
-    if (id === MESSAGE.request) this.#answerBlock({ piece: readU32(body, 0), begin: readU32(body, 4), length: readU32(body, 8) })
+    if (id === MESSAGE.request)
+      this.#answerBlock({ piece: readU32(body, 0), begin: readU32(body, 4), length: readU32(body, 8) })
     if (id === MESSAGE.hashRequest) this.#answerHashes(parseHashRange(body))
     this.#wake()
   }

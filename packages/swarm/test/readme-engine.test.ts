@@ -7,8 +7,14 @@ test('the example under "The engine" prints what its comments say, and its proce
   const code = /## The engine[\s\S]*?```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((match) => match[1])
   expect(expected).toHaveLength(2)
-  const output = execFileSync(process.execPath, ['--conditions=svc-source', '--input-type=module-typescript', '-e', code], {
-    cwd: new URL('..', import.meta.url), encoding: 'utf8', timeout: 25_000
-  })
+  const output = execFileSync(
+    process.execPath,
+    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
+    {
+      cwd: new URL('..', import.meta.url),
+      encoding: 'utf8',
+      timeout: 25_000
+    }
+  )
   expect(output.trimEnd().split('\n')).toEqual(expected)
 })

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage, type TorrentStorage } from '../src/index.ts'
 import { formatMagnet } from '../src/metainfo.ts'
 import { Engines, expectFiles } from './engines.ts'
-import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 let engines: Engines
 let fixture: Fixture
@@ -17,7 +17,7 @@ afterEach(async () => {
 })
 
 const PIECE = 65_536
-const small = { 'a.bin': 1_000_003, 'sub/b.bin': PIECE, 'empty': 0, 'one': 1, 'twin-a': 300_000, 'ü/ñ.bin': 16_385 }
+const small = { 'a.bin': 1_000_003, 'sub/b.bin': PIECE, empty: 0, one: 1, 'twin-a': 300_000, 'ü/ñ.bin': 16_385 }
 
 describe('between two engines', () => {
   test.each(['info', 'infohash', 'magnet'] as const)('everything comes over by %s', async (how) => {
@@ -25,9 +25,15 @@ describe('between two engines', () => {
     const { address } = await engines.seed(fixture)
     const leech = await engines.open()
     const folder = await fixture.target('leech')
-    const identity = how === 'info' ? { info: fixture.info } : how === 'infohash' ? { infohash: fixture.info.infohash }
-      : { magnet: formatMagnet({ infohash: fixture.info.infohash, peers: [address] }) }
-    const torrent = engines.watch(leech.add({ ...identity, storage: createFileStorage(folder), peers: how === 'magnet' ? [] : [address] }))
+    const identity =
+      how === 'info'
+        ? { info: fixture.info }
+        : how === 'infohash'
+          ? { infohash: fixture.info.infohash }
+          : { magnet: formatMagnet({ infohash: fixture.info.infohash, peers: [address] }) }
+    const torrent = engines.watch(
+      leech.add({ ...identity, storage: createFileStorage(folder), peers: how === 'magnet' ? [] : [address] })
+    )
     await torrent.completed()
     await expectFiles(fixture, folder)
     expect(torrent.state).toBe('seeding')
@@ -37,16 +43,20 @@ describe('between two engines', () => {
 
   test('identical files share one layer and both arrive', async () => {
     const twin = new Uint8Array(400_000).fill(7)
-    fixture = await makeTorrent({ 'a': twin, 'b': twin, 'c': 10 }, PIECE)
+    fixture = await makeTorrent({ a: twin, b: twin, c: 10 }, PIECE)
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
-    const torrent = (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [address] })
+    const torrent = (await engines.open()).add({
+      infohash: fixture.info.infohash,
+      storage: createFileStorage(folder),
+      peers: [address]
+    })
     await torrent.completed()
     await expectFiles(fixture, folder)
   })
 
   test('two leeches with different halves trade', async () => {
-    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 2_000_000 }, PIECE)
+    fixture = await makeTorrent({ a: 2_000_000, b: 2_000_000 }, PIECE)
     const one = await fixture.target('one')
     const two = await fixture.target('two')
     const halves = { [one]: 'a', [two]: 'b' }
@@ -58,21 +68,29 @@ describe('between two engines', () => {
     const first = await engines.open()
     const second = await engines.open()
     const a = first.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(one) })
-    const b = second.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(two), peers: [`127.0.0.1:${first.port}`] })
+    const b = second.add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(two),
+      peers: [`127.0.0.1:${first.port}`]
+    })
     await Promise.all([a.completed(), b.completed()])
     await expectFiles(fixture, one)
     await expectFiles(fixture, two)
   })
 
   test('five engines fetch from one seed and each other', async () => {
-    fixture = await makeTorrent({ 'a': 3_000_000, 'b': 100 }, PIECE)
+    fixture = await makeTorrent({ a: 3_000_000, b: 100 }, PIECE)
     const { address } = await engines.seed(fixture)
     const peers = [address]
     const torrents = []
     for (let index = 0; index < 5; index += 1) {
       const swarm = await engines.open()
       const folder = await fixture.target(`leech-${index}`)
-      torrents.push({ folder, torrent: swarm.add({ info: fixture.info, storage: createFileStorage(folder), peers: [...peers] }) })
+      torrents.push({
+        folder,
+        torrent: swarm.add({ info: fixture.info, storage: createFileStorage(folder), peers: [...peers] })
+      })
       peers.push(`127.0.0.1:${swarm.port}`)
     }
     await Promise.all(torrents.map(({ torrent }) => torrent.completed()))
@@ -80,9 +98,13 @@ describe('between two engines', () => {
   })
 
   test('a file of priority 0 is not fetched until it gets one', async () => {
-    fixture = await makeTorrent({ 'a': 500_000, 'b': 500_000 }, PIECE)
+    fixture = await makeTorrent({ a: 500_000, b: 500_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture)
-    const torrent = (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(await fixture.target('leech')) })
+    const torrent = (await engines.open()).add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(await fixture.target('leech'))
+    })
     torrent.priority(1, 0)
     const first = new Promise((resolve) => torrent.once('file', resolve))
     torrent.addPeer(address)
@@ -95,10 +117,16 @@ describe('between two engines', () => {
 
 describe('storage', () => {
   test('verified pieces are not fetched again after a restart; damaged ones are', async () => {
-    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 300_000 }, PIECE)
+    fixture = await makeTorrent({ a: 2_000_000, b: 300_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
-    const add = async () => (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), peers: [address] })
+    const add = async () =>
+      (await engines.open()).add({
+        info: fixture.info,
+        pieceLayers: fixture.layers,
+        storage: createFileStorage(folder),
+        peers: [address]
+      })
     await (await add()).completed()
     const once = seeding.progress().uploadedBytes
     const file = path.join(folder, 'torrent', 'a')
@@ -111,33 +139,47 @@ describe('storage', () => {
   })
 
   test('a download that was broken off goes on from its verified pieces', async () => {
-    fixture = await makeTorrent({ 'a': 3_000_000, 'b': 300_000 }, PIECE)
+    fixture = await makeTorrent({ a: 3_000_000, b: 300_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: 2_000_000 })
     const folder = await fixture.target('leech')
-    const add = async () => (await engines.open()).add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), peers: [address] })
+    const add = async () =>
+      (await engines.open()).add({
+        info: fixture.info,
+        pieceLayers: fixture.layers,
+        storage: createFileStorage(folder),
+        peers: [address]
+      })
     const first = await add()
     let pieces = 0
-    await new Promise<void>((resolve) => first.on('piece', () => {
-      pieces += 1
-      if (pieces === 15) resolve()
-    }))
+    await new Promise<void>((resolve) =>
+      first.on('piece', () => {
+        pieces += 1
+        if (pieces === 15) resolve()
+      })
+    )
     await first.remove()
     const before = seeding.progress().uploadedBytes
     const second = await add()
     await second.completed()
     await expectFiles(fixture, folder)
-    expect(seeding.progress().uploadedBytes - before).toBeLessThanOrEqual(fixture.info.totalBytes - 15 * PIECE + 4 * PIECE)
+    expect(seeding.progress().uploadedBytes - before).toBeLessThanOrEqual(
+      fixture.info.totalBytes - 15 * PIECE + 4 * PIECE
+    )
     // the end game may ask for a few blocks twice
     expect(second.progress().downloadedBytes).toBeLessThanOrEqual(fixture.info.totalBytes - 15 * PIECE + 2 * PIECE)
   })
 
   test('a storage that refuses a file whose pieces are right fails the torrent after one more try', async () => {
-    fixture = await makeTorrent({ 'a': 200_000 }, PIECE)
+    fixture = await makeTorrent({ a: 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)
     const storage = createFileStorage(await fixture.target('leech'))
     const refusing = Object.assign(Object.create(storage) as TorrentStorage, {
-      open: storage.open.bind(storage), state: storage.state.bind(storage), read: storage.read.bind(storage), writer: storage.writer.bind(storage),
-      close: storage.close.bind(storage), fileComplete: async () => 'wrong' as const
+      open: storage.open.bind(storage),
+      state: storage.state.bind(storage),
+      read: storage.read.bind(storage),
+      writer: storage.writer.bind(storage),
+      close: storage.close.bind(storage),
+      fileComplete: async () => 'wrong' as const
     })
     const torrent = (await engines.open()).add({ info: fixture.info, storage: refusing, peers: [address] })
     await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_STORAGE', reason: 'refused' })
@@ -145,7 +187,7 @@ describe('storage', () => {
   })
 
   test('a write error fails the torrent with its cause', async () => {
-    fixture = await makeTorrent({ 'a': 200_000 }, PIECE)
+    fixture = await makeTorrent({ a: 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
     const storage = createFileStorage(folder)
@@ -153,32 +195,48 @@ describe('storage', () => {
     await writeFile(path.join(folder, 'readonly'), '')
     const readonly = await open(path.join(folder, 'readonly'), 'r')
     const failing: TorrentStorage = {
-      open: (layout) => storage.open(layout), state: (file) => storage.state(file), read: (index, offset, target) => storage.read(index, offset, target),
-      writer: async () => ({ fd: readonly.fd, write: async () => undefined, markWritten: () => undefined, unmark: () => undefined }),
-      fileComplete: (index) => storage.fileComplete(index), close: () => storage.close()
+      open: (layout) => storage.open(layout),
+      state: (file) => storage.state(file),
+      read: (index, offset, target) => storage.read(index, offset, target),
+      writer: async () => ({
+        fd: readonly.fd,
+        write: async () => undefined,
+        markWritten: () => undefined,
+        unmark: () => undefined
+      }),
+      fileComplete: (index) => storage.fileComplete(index),
+      close: () => storage.close()
     }
     const torrent = (await engines.open()).add({ info: fixture.info, storage: failing, peers: [address] })
-    await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_STORAGE', reason: 'write', cause: { code: 'EBADF' } })
+    await expect(torrent.completed()).rejects.toMatchObject({
+      code: 'E_STORAGE',
+      reason: 'write',
+      cause: { code: 'EBADF' }
+    })
     await torrent.remove()
     await readonly.close()
   })
 
   test('a storage without descriptors gets the bytes by write', async () => {
-    fixture = await makeTorrent({ 'a': 200_001, 'b': 5 }, PIECE)
+    fixture = await makeTorrent({ a: 200_001, b: 5 }, PIECE)
     const { address } = await engines.seed(fixture)
     const files = [new Uint8Array(200_001), new Uint8Array(5)]
     const memory: TorrentStorage = {
-      open: async () => undefined, state: async () => ({ kind: 'partial', ranges: [] }),
+      open: async () => undefined,
+      state: async () => ({ kind: 'partial', ranges: [] }),
       read: async (index, offset, target) => {
         const part = files[index]!.subarray(offset, offset + target.length)
         target.set(part)
         return part.length
       },
       writer: async (index) => ({
-        fd: undefined, markWritten: () => undefined, unmark: () => undefined,
+        fd: undefined,
+        markWritten: () => undefined,
+        unmark: () => undefined,
         write: async (offset, bytes) => files[index]!.set(bytes, offset)
       }),
-      fileComplete: async () => 'ok', close: async () => undefined
+      fileComplete: async () => 'ok',
+      close: async () => undefined
     }
     const torrent = (await engines.open()).add({ info: fixture.info, storage: memory, peers: [address] })
     await torrent.completed()
@@ -186,15 +244,18 @@ describe('storage', () => {
   })
 
   test('a seed that loses a file stops offering it and says so; the rest still comes', async () => {
-    fixture = await makeTorrent({ 'a': 300_000, 'b': 300_000 }, PIECE)
+    fixture = await makeTorrent({ a: 300_000, b: 300_000 }, PIECE)
     const good = createFileStorage(fixture.folder, { trusted: true })
     const losing: TorrentStorage = {
-      open: (layout) => good.open(layout), state: (file) => good.state(file), writer: (index) => good.writer(index),
+      open: (layout) => good.open(layout),
+      state: (file) => good.state(file),
+      writer: (index) => good.writer(index),
       read: async (index, offset, target) => {
         if (index === 1) throw Object.assign(new Error('gone'), { code: 'ENOENT' })
         return good.read(index, offset, target)
       },
-      fileComplete: (index) => good.fileComplete(index), close: () => good.close()
+      fileComplete: (index) => good.fileComplete(index),
+      close: () => good.close()
     }
     const { address, torrent: seeding } = await engines.seed(fixture, {}, { storage: losing })
     const folder = await fixture.target('leech')
@@ -211,25 +272,37 @@ describe('storage', () => {
 })
 
 test('options that make no sense are refused by code', async () => {
-  fixture = await makeTorrent({ 'a': 10 }, PIECE)
+  fixture = await makeTorrent({ a: 10 }, PIECE)
   const swarm = await engines.open()
   const storage = createFileStorage(await fixture.target('x'))
   expect(() => swarm.add({ storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'identity' }))
-  expect(() => swarm.add({ infohash: new Uint8Array(20), storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'infohash' }))
+  expect(() => swarm.add({ infohash: new Uint8Array(20), storage })).toThrow(
+    expect.objectContaining({ code: 'E_OPTION', reason: 'infohash' })
+  )
   swarm.add({ info: fixture.info, storage })
-  expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'duplicate' }))
+  expect(() => swarm.add({ info: fixture.info, storage })).toThrow(
+    expect.objectContaining({ code: 'E_OPTION', reason: 'duplicate' })
+  )
   await swarm.close()
   expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_CLOSED' }))
 })
 
 test('an upload limit holds within a tenth and is shared by four peers', async () => {
-  fixture = await makeTorrent({ 'a': 4_000_000 }, PIECE)
+  fixture = await makeTorrent({ a: 4_000_000 }, PIECE)
   const limit = 1_000_000
   const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: limit })
   const torrents = []
   for (let index = 0; index < 4; index += 1) {
     const swarm = await engines.open({ pex: false })
-    torrents.push(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(await fixture.target(`l${index}`)), peers: [address], upload: false }))
+    torrents.push(
+      swarm.add({
+        info: fixture.info,
+        pieceLayers: fixture.layers,
+        storage: createFileStorage(await fixture.target(`l${index}`)),
+        peers: [address],
+        upload: false
+      })
+    )
   }
   const sent = () => seeding.progress().uploadedBytes
   const reached = async (bytes: number) => {
@@ -252,14 +325,21 @@ test('closing leaves nothing behind: sockets, timers, threads, descriptors', asy
   const round = async (name: string) => {
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target(name)
-    await (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [address] }).completed()
+    await (await engines.open())
+      .add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), peers: [address] })
+      .completed()
     await engines.close()
   }
   await round('warm-up')
   const before = await count()
   await round('counted')
   expect(await count()).toBeLessThanOrEqual(before)
-  expect(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'UDPWrap' || name === 'TCPServerWrap' || name === 'MessagePort'))
-    .toHaveLength(0)
+  expect(
+    process
+      .getActiveResourcesInfo()
+      .filter(
+        (name) => name === 'TCPSocketWrap' || name === 'UDPWrap' || name === 'TCPServerWrap' || name === 'MessagePort'
+      )
+  ).toHaveLength(0)
   expect(await readFile(fixture.torrentFile)).toBeDefined()
 })

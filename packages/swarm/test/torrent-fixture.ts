@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { leafLayer, pieceLayer, piecesRoot } from '../src/merkle.ts'
-import { buildInfo, encodeTorrent, toHex, type TorrentInfo } from '../src/metainfo.ts'
+import { buildInfo, encodeTorrent, type TorrentInfo, toHex } from '../src/metainfo.ts'
 
 /** Reproducible bytes of any length. */
 export function seededBytes(length: number, seed = 1): Uint8Array {
@@ -36,8 +36,13 @@ export interface Fixture {
 
 /** A torrent with its files on disk. Sizes by path, or the bytes themselves. */
 export async function makeTorrent(
-  sizes: Readonly<Record<string, number | Uint8Array>>, pieceLength: number, options: {
-    readonly name?: string; readonly webseeds?: readonly string[]; readonly trackers?: readonly string[] } = {}
+  sizes: Readonly<Record<string, number | Uint8Array>>,
+  pieceLength: number,
+  options: {
+    readonly name?: string
+    readonly webseeds?: readonly string[]
+    readonly trackers?: readonly string[]
+  } = {}
 ): Promise<Fixture> {
   // Memory where there is some: hundreds of small files are synced.
   const root = await mkdtemp(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'swarm-'))
@@ -48,11 +53,12 @@ export async function makeTorrent(
   const specs = []
   let seed = 7
   for (const [file, size] of Object.entries(sizes)) {
-    const bytes = typeof size === 'number' ? seededBytes(size, seed += 1) : size
+    const bytes = typeof size === 'number' ? seededBytes(size, (seed += 1)) : size
     files.set(file, bytes)
     const leaves = leafLayer(bytes)
     const root = bytes.length === 0 ? undefined : piecesRoot(leaves, bytes.length)
-    if (root !== undefined && bytes.length > pieceLength) layers.set(toHex(root), pieceLayer(leaves, bytes.length, pieceLength))
+    if (root !== undefined && bytes.length > pieceLength)
+      layers.set(toHex(root), pieceLayer(leaves, bytes.length, pieceLength))
     specs.push({ path: file, length: bytes.length, piecesRoot: root })
     const target = path.join(folder, name, file)
     await mkdir(path.dirname(target), { recursive: true })
@@ -60,11 +66,19 @@ export async function makeTorrent(
   }
   const info = buildInfo({ name, pieceLength, files: specs })
   const torrentFile = path.join(root, 'a.torrent')
-  await writeFile(torrentFile, encodeTorrent(info, layers, {
-    webseeds: options.webseeds ?? [], trackers: (options.trackers ?? []).map((url) => [url])
-  }))
+  await writeFile(
+    torrentFile,
+    encodeTorrent(info, layers, {
+      webseeds: options.webseeds ?? [],
+      trackers: (options.trackers ?? []).map((url) => [url])
+    })
+  )
   return {
-    info, layers, files, folder, torrentFile,
+    info,
+    layers,
+    files,
+    folder,
+    torrentFile,
     target: async (name) => {
       const target = path.join(root, name)
       await mkdir(target)

@@ -2,7 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Fixture } from './torrent-fixture.ts'
 
-export type WebseedHandler = (request: IncomingMessage, response: ServerResponse, file: { readonly path: string; readonly bytes: Uint8Array; readonly start: number; readonly end: number }) => void
+export type WebseedHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: { readonly path: string; readonly bytes: Uint8Array; readonly start: number; readonly end: number }
+) => void
 
 export interface WebseedServer {
   /** Base URL for `url-list`. */
@@ -13,7 +17,10 @@ export interface WebseedServer {
 
 /** An honest answer: 206 with exactly the range. */
 export const honest: WebseedHandler = (_request, response, { bytes, start, end }) => {
-  response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}`, 'content-length': end - start })
+  response.writeHead(206, {
+    'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,
+    'content-length': end - start
+  })
   response.end(bytes.subarray(start, end))
 }
 
@@ -36,9 +43,10 @@ export async function startWebseed(fixture: Fixture, handler: WebseedHandler = h
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     requests,
-    close: () => new Promise((resolve) => {
-      server.closeAllConnections()
-      server.close(() => resolve())
-    })
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
   }
 }

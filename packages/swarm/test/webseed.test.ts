@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { judgeRange, webseedUrl } from '../src/download/webseed-range.ts'
+import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { TorrentLayout } from '../src/layout.ts'
 import { Engines, expectFiles } from './engines.ts'
-import { makeTorrent, type Fixture } from './torrent-fixture.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 import { honest, startWebseed, type WebseedHandler, type WebseedServer } from './webseed-server.ts'
 
 const PIECE = 65_536
@@ -13,7 +13,7 @@ let servers: WebseedServer[]
 beforeEach(async () => {
   engines = new Engines()
   servers = []
-  fixture = await makeTorrent({ 'a': 1_500_000, 'dir/ö b+c.bin': 200_001, 'one': 1, 'empty': 0 }, PIECE)
+  fixture = await makeTorrent({ a: 1_500_000, 'dir/ö b+c.bin': 200_001, one: 1, empty: 0 }, PIECE)
 })
 afterEach(async () => {
   await engines.close()
@@ -29,9 +29,14 @@ async function webseed(handler?: WebseedHandler): Promise<WebseedServer> {
 
 async function fetchFrom(urls: readonly string[]): Promise<{ torrent: SwarmTorrent; folder: string }> {
   const folder = await fixture.target('leech')
-  const torrent = engines.watch((await engines.open()).add({
-    info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), webseeds: urls
-  }))
+  const torrent = engines.watch(
+    (await engines.open()).add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(folder),
+      webseeds: urls
+    })
+  )
   return { torrent, folder }
 }
 
@@ -44,39 +49,89 @@ test('everything comes from a webseed alone, in ranges of at least a megabyte', 
   expect(engines.warningsOf(torrent)).toEqual([])
 })
 
-const body = (response: Parameters<WebseedHandler>[1], bytes: Uint8Array, start: number, end: number, total: number): void => {
+const body = (
+  response: Parameters<WebseedHandler>[1],
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  total: number
+): void => {
   response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${total}`, 'content-length': end - start })
   response.end(bytes)
 }
 
 describe('a webseed that lies is out for that file and named; an honest one completes', () => {
   test.each<[string, WebseedHandler]>([
-    ['wrong bytes', (_q, response, { bytes, start, end }) => body(response, bytes.slice(start, end).map((byte) => byte ^ 1), start, end, bytes.length)],
+    [
+      'wrong bytes',
+      (_q, response, { bytes, start, end }) =>
+        body(
+          response,
+          bytes.slice(start, end).map((byte) => byte ^ 1),
+          start,
+          end,
+          bytes.length
+        )
+    ],
     ['404', (_q, response) => response.writeHead(404).end()],
     ['416', (_q, response, { bytes }) => response.writeHead(416, { 'content-range': `bytes */${bytes.length}` }).end()],
-    ['another range', (_q, response, { bytes, start, end }) => body(response, bytes.subarray(start, end), start + 1, end + 1, bytes.length)],
-    ['another size', (_q, response, { bytes, start, end }) => body(response, bytes.subarray(start, end), start, end, bytes.length + 1)],
-    ['206 without Content-Range', (_q, response, { bytes, start, end }) => response.writeHead(206).end(bytes.subarray(start, end))],
+    [
+      'another range',
+      (_q, response, { bytes, start, end }) =>
+        body(response, bytes.subarray(start, end), start + 1, end + 1, bytes.length)
+    ],
+    [
+      'another size',
+      (_q, response, { bytes, start, end }) => body(response, bytes.subarray(start, end), start, end, bytes.length + 1)
+    ],
+    [
+      '206 without Content-Range',
+      (_q, response, { bytes, start, end }) => response.writeHead(206).end(bytes.subarray(start, end))
+    ],
     ['200 of another length', (_q, response) => response.writeHead(200, { 'content-length': 5 }).end('12345')],
-    ['a coded body', (_q, response, { bytes, start, end }) => response.writeHead(206, { 'content-encoding': 'gzip', 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` }).end()],
-    ['a redirect to another port of loopback', (_q, response) => response.writeHead(302, { location: 'http://127.0.0.1:9/x' }).end()],
-    ['a redirect to a private name', (_q, response) => response.writeHead(302, { location: 'http://localhost:9/x' }).end()],
-    ['a redirect to the cloud metadata address', (_q, response) => response.writeHead(307, { location: 'http://169.254.169.254/' }).end()],
+    [
+      'a coded body',
+      (_q, response, { bytes, start, end }) =>
+        response
+          .writeHead(206, { 'content-encoding': 'gzip', 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` })
+          .end()
+    ],
+    [
+      'a redirect to another port of loopback',
+      (_q, response) => response.writeHead(302, { location: 'http://127.0.0.1:9/x' }).end()
+    ],
+    [
+      'a redirect to a private name',
+      (_q, response) => response.writeHead(302, { location: 'http://localhost:9/x' }).end()
+    ],
+    [
+      'a redirect to the cloud metadata address',
+      (_q, response) => response.writeHead(307, { location: 'http://169.254.169.254/' }).end()
+    ],
     ['redirects in a circle', (request, response) => response.writeHead(302, { location: request.url! }).end()],
     ['a redirect to a file', (_q, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end()],
-    ['a body that ends early', (_q, response, { bytes, start, end }) => {
-      response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}`, 'content-length': end - start })
-      response.write(bytes.subarray(start, start + 10), () => response.destroy())
-    }],
+    [
+      'a body that ends early',
+      (_q, response, { bytes, start, end }) => {
+        response.writeHead(206, {
+          'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,
+          'content-length': end - start
+        })
+        response.write(bytes.subarray(start, start + 10), () => response.destroy())
+      }
+    ],
     ['500', (_q, response) => response.writeHead(500).end()],
     ['a closed connection', (request) => request.socket.destroy()],
-    ['an endless body of wrong bytes', (_q, response, { bytes, start, end }) => {
-      response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` })
-      const more = (): void => {
-        if (!response.destroyed) response.write(new Uint8Array(65_536), () => setImmediate(more))
+    [
+      'an endless body of wrong bytes',
+      (_q, response, { bytes, start, end }) => {
+        response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` })
+        const more = (): void => {
+          if (!response.destroyed) response.write(new Uint8Array(65_536), () => setImmediate(more))
+        }
+        more()
       }
-      more()
-    }]
+    ]
   ])('%s', async (_name, handler) => {
     const liar = await webseed(handler)
     const { torrent, folder } = await fetchFrom([liar.url])
@@ -103,7 +158,9 @@ describe('a webseed that lies is out for that file and named; an honest one comp
   })
 
   test('200 with the whole file is read up to the range', async () => {
-    const whole = await webseed((_q, response, { bytes }) => response.writeHead(200, { 'content-length': bytes.length }).end(bytes))
+    const whole = await webseed((_q, response, { bytes }) =>
+      response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
+    )
     const { torrent, folder } = await fetchFrom([whole.url])
     await torrent.completed()
     await expectFiles(fixture, folder)
@@ -121,7 +178,10 @@ describe('a webseed that lies is out for that file and named; an honest one comp
 
 test('a webseed that answers and sends nothing does not hold up a peer', async () => {
   const stuck = await webseed((_q, response, { bytes, start, end }) => {
-    response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}`, 'content-length': end - start })
+    response.writeHead(206, {
+      'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,
+      'content-length': end - start
+    })
     response.flushHeaders()
   })
   const { torrent, folder } = await fetchFrom([stuck.url])
@@ -140,10 +200,22 @@ test('URLs follow BEP 19: every segment encoded, a folder for torrents of severa
 })
 
 test.each([
-  [206, { 'content-range': 'bytes 5-9/100' }, 'body'], [206, { 'content-range': 'bytes 5-9/*' }, 'body'], [206, { 'content-range': 'bytes 5-8/100' }, 'no-file'],
-  [206, { 'content-range': 'bytes 5-9/99' }, 'no-file'], [206, { 'content-range': 'bytes 5-9/100', 'content-length': '6' }, 'no-file'], [206, {}, 'no-file'],
-  [200, { 'content-length': '100' }, 'body'], [200, {}, 'body'], [200, { 'content-length': '99' }, 'no-file'], [301, { location: '/x' }, 'redirect'],
-  [302, {}, 'no-file'], [404, {}, 'no-file'], [410, {}, 'no-file'], [416, {}, 'no-file'], [429, { 'retry-after': '2' }, 'later'], [503, {}, 'later']
+  [206, { 'content-range': 'bytes 5-9/100' }, 'body'],
+  [206, { 'content-range': 'bytes 5-9/*' }, 'body'],
+  [206, { 'content-range': 'bytes 5-8/100' }, 'no-file'],
+  [206, { 'content-range': 'bytes 5-9/99' }, 'no-file'],
+  [206, { 'content-range': 'bytes 5-9/100', 'content-length': '6' }, 'no-file'],
+  [206, {}, 'no-file'],
+  [200, { 'content-length': '100' }, 'body'],
+  [200, {}, 'body'],
+  [200, { 'content-length': '99' }, 'no-file'],
+  [301, { location: '/x' }, 'redirect'],
+  [302, {}, 'no-file'],
+  [404, {}, 'no-file'],
+  [410, {}, 'no-file'],
+  [416, {}, 'no-file'],
+  [429, { 'retry-after': '2' }, 'later'],
+  [503, {}, 'later']
 ] as const)('an answer of %i with %j to bytes 5-9 of 100 is judged %s', (status, headers, kind) => {
   expect(judgeRange({ status, headers }, 5, 10, 100).kind).toBe(kind)
 })

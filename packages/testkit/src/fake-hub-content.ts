@@ -36,7 +36,7 @@ export function contentSlice(content: FakeContent, start: number, end: number): 
   if (from >= 8) return base.subarray(from, to - stride * STRIDE)
   const copy = Buffer.from(base.subarray(from, to - stride * STRIDE))
   const stamp = Buffer.alloc(8)
-  stamp.writeBigUInt64LE(BigInt(stride) * 0x9e3779b97f4a7c15n & 0xffffffffffffffffn)
+  stamp.writeBigUInt64LE((BigInt(stride) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn)
   for (let i = 0; i < copy.length && from + i < 8; i++) copy[i] = (copy[i] as number) ^ (stamp[from + i] as number)
   return copy
 }

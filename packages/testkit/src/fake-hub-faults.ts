@@ -77,7 +77,7 @@ export function scriptedFaults(rules: readonly FakeHubFaultRule[]): FakeHubFault
     for (const [i, rule] of rules.entries()) {
       if (rule.stage !== request.stage) continue
       if (rule.path !== undefined && rule.path !== request.path) continue
-      if (rule.rangeStart !== undefined && !request.headers['range']?.startsWith(`bytes=${rule.rangeStart}-`)) continue
+      if (rule.rangeStart !== undefined && !request.headers.range?.startsWith(`bytes=${rule.rangeStart}-`)) continue
       const count = seen[i] as number
       seen[i] = count + 1
       if (count < (rule.skip ?? 0)) continue

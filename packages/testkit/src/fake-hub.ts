@@ -88,17 +88,20 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       return void fail(response, 401, undefined, 'Invalid credentials in Authorization header')
     }
     const known = repos.get(repoId.toLowerCase())
-    const absent = () =>
-      fail(response, bearer === undefined ? 401 : 404, 'RepoNotFound', 'Repository not found')
+    const absent = () => fail(response, bearer === undefined ? 401 : 404, 'RepoNotFound', 'Repository not found')
     if (!known) return void absent()
     const name = revision ?? [...known.branches.keys()][0] ?? ''
-    const found =
-      commits.get(`${known.id.toLowerCase()}@${known.branches.get(name) ?? name}`)
+    const found = commits.get(`${known.id.toLowerCase()}@${known.branches.get(name) ?? name}`)
     const repo = found?.repo ?? [...commits.values()].find((one) => one.repo.id === known.id)?.repo
     if (repo?.private && !member) return void absent()
     if (repo?.disabled) return void fail(response, 403, undefined, 'Access to this resource is disabled.')
     if (repo?.gated && toBytes && !member) {
-      return void fail(response, bearer === undefined ? 401 : 403, 'GatedRepo', `Access to model ${repo.id} is restricted.`)
+      return void fail(
+        response,
+        bearer === undefined ? 401 : 403,
+        'GatedRepo',
+        `Access to model ${repo.id} is restricted.`
+      )
     }
     if (!found) return void fail(response, 404, 'RevisionNotFound', `Invalid rev id: ${name}`)
     return { commit: found, masked: Boolean(found.repo.gated && found.repo.maskHashes && !member) }
@@ -115,7 +118,8 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const path = decodeURIComponent(
       (verb === 'resolve' ? segments.slice(4) : verb === 'resolve-cache' ? segments.slice(6) : []).join('/')
     )
-    const stage = verb === 'resolve' || verb === 'resolve-cache' ? 'resolve' : verb === 'tree' ? 'tree' : api ? 'info' : 'other'
+    const stage =
+      verb === 'resolve' || verb === 'resolve-cache' ? 'resolve' : verb === 'tree' ? 'tree' : api ? 'info' : 'other'
     const fault = note('hub', stage, request, path)
     if (strikes(fault, request, response)) return
     const known = repos.get(repoId.toLowerCase())
@@ -149,9 +153,9 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       const headers: Record<string, string> = {}
       if (at + pageSize < all.length) {
         url.searchParams.set('cursor', String(at + pageSize))
-        headers['link'] = `<${url.href}>; rel="next"`
+        headers.link = `<${url.href}>; rel="next"`
       }
-      if (fault?.kind === 'link') headers['link'] = `<${fault.href}>; rel="next"`
+      if (fault?.kind === 'link') headers.link = `<${fault.href}>; rel="next"`
       return sendJson(response, fault, fault?.kind === 'tree' ? fault.edit(page) : page, headers)
     }
     if (verb === 'resolve' || verb === 'resolve-cache') {

@@ -47,14 +47,14 @@ export class Libtorrent {
 
   private constructor(child: ChildProcess) {
     this.#child = child
-    createInterface({ input: child.stdout! }).on('line', line => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
       const { n, ...answer } = JSON.parse(line) as { readonly n: number; readonly failed?: string }
       const waiting = this.#answers.get(n)
       this.#answers.delete(n)
       if (answer.failed !== undefined) waiting?.reject(new Error(answer.failed))
       else waiting?.resolve(answer)
     })
-    child.once('exit', code => {
+    child.once('exit', (code) => {
       for (const { reject } of this.#answers.values()) reject(new Error(`libtorrent ended with ${code}`))
     })
   }
@@ -63,7 +63,7 @@ export class Libtorrent {
   static async start(settings: Readonly<Record<string, unknown>> = {}): Promise<Libtorrent> {
     const child = spawn('/usr/bin/python3', [SCRIPT, JSON.stringify(settings)], { stdio: ['pipe', 'pipe', 'inherit'] })
     const session = new Libtorrent(child)
-    session.#port = (await session.#wait())['port'] as number
+    session.#port = (await session.#wait()).port as number
     return session
   }
 
@@ -100,13 +100,13 @@ export class Libtorrent {
       const status = await this.status()
       if (what(status)) return status
       if (performance.now() > end) throw new Error(`libtorrent did not get there in time: ${JSON.stringify(status)}`)
-      await new Promise(resolve => setTimeout(resolve, 50))
+      await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
 
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null) return
-    const gone = new Promise(resolve => this.#child.once('exit', resolve))
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve))
     this.#child.stdin!.end()
     await gone
   }

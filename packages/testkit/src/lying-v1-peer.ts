@@ -1,5 +1,5 @@
-import { createServer, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 
 export interface LyingPeer {
   readonly address: string
@@ -30,7 +30,12 @@ export async function startLyingPeer(infohash: string, info: Uint8Array, pieceCo
         shaken = true
         const reserved = Buffer.from([0, 0, 0, 0, 0, 0x10, 0, 0])
         socket.write(
-          Buffer.concat([Buffer.from('\x13BitTorrent protocol'), reserved, Buffer.from(infohash, 'hex'), Buffer.from('-LIAR00-000000000000')])
+          Buffer.concat([
+            Buffer.from('\x13BitTorrent protocol'),
+            reserved,
+            Buffer.from(infohash, 'hex'),
+            Buffer.from('-LIAR00-000000000000')
+          ])
         )
         send(socket, 20, Buffer.from(`\x00d1:md11:ut_metadatai1ee13:metadata_sizei${info.length}ee`, 'latin1'))
         const bitfield = Buffer.alloc(Math.ceil(pieceCount / 8))
@@ -49,7 +54,15 @@ export async function startLyingPeer(infohash: string, info: Uint8Array, pieceCo
         } else if (message[0] === 20 && message[1] === 1) {
           const piece = Number(/5:piecei(\d+)e/.exec(message.toString('latin1'))?.[1] ?? 0)
           const header = `d8:msg_typei1e5:piecei${piece}e10:total_sizei${info.length}ee`
-          send(socket, 20, Buffer.concat([Buffer.from([metadataId]), Buffer.from(header), info.subarray(piece << 14, (piece + 1) << 14)]))
+          send(
+            socket,
+            20,
+            Buffer.concat([
+              Buffer.from([metadataId]),
+              Buffer.from(header),
+              info.subarray(piece << 14, (piece + 1) << 14)
+            ])
+          )
         }
       }
     })

@@ -46,7 +46,11 @@ const ALIGNMENT = 32
 
 /** A GGUF file, version 3, little-endian. Numbers in the metadata become u32 where they are whole, else f32. */
 export function makeGguf({ metadata = {}, tensors = tinyTensors('Q8_0'), seed = 1 }: GgufOptions = {}): Buffer {
-  const all: Record<string, GgufValue> = { 'general.architecture': 'llama', 'general.alignment': ALIGNMENT, ...metadata }
+  const all: Record<string, GgufValue> = {
+    'general.architecture': 'llama',
+    'general.alignment': ALIGNMENT,
+    ...metadata
+  }
   const parts: Buffer[] = [Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(Object.keys(all).length)]
   for (const [key, value] of Object.entries(all)) parts.push(text(key), ggufValue(value))
   let offset = 0
@@ -210,7 +214,12 @@ export function makeModelFolder(folder: string, options: ModelFolderOptions = {}
   }
   for (const [quant, type] of Object.entries(ggufs)) {
     files[`${name}-${quant}.gguf`] = makeGguf({
-      metadata: { 'general.name': name, 'llama.context_length': 2048, 'llama.embedding_length': width, 'tokenizer.ggml.tokens': words },
+      metadata: {
+        'general.name': name,
+        'llama.context_length': 2048,
+        'llama.embedding_length': width,
+        'tokenizer.ggml.tokens': words
+      },
       tensors: tinyTensors(type, width),
       seed
     })

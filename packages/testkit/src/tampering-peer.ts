@@ -37,7 +37,7 @@ export async function startTamperingPeer(
   let connections = 0
   let passed = 0
   const waiters = new Set<{ readonly bytes: number; readonly resolve: () => void }>()
-  const server: Server = createServer(near => {
+  const server: Server = createServer((near) => {
     connections += 1
     const far = connect(Number(port), host)
     for (const socket of [near, far]) {
@@ -49,10 +49,10 @@ export async function startTamperingPeer(
         far.destroy()
       })
     }
-    void ready.then(() => near.on('data', bytes => far.write(bytes)))
+    void ready.then(() => near.on('data', (bytes) => far.write(bytes)))
     let waiting = Buffer.alloc(0)
     let greeted = false
-    far.on('data', bytes => {
+    far.on('data', (bytes) => {
       waiting = Buffer.concat([waiting, bytes])
       const out: Buffer[] = []
       if (!greeted && waiting.length >= HANDSHAKE_BYTES) {
@@ -88,10 +88,11 @@ export async function startTamperingPeer(
     get bytes() {
       return passed
     },
-    passedOn: bytes => (passed >= bytes ? Promise.resolve() : new Promise(resolve => waiters.add({ bytes, resolve }))),
+    passedOn: (bytes) =>
+      passed >= bytes ? Promise.resolve() : new Promise((resolve) => waiters.add({ bytes, resolve })),
     close: async () => {
       for (const socket of sockets) socket.destroy()
-      await new Promise(resolve => server.close(resolve))
+      await new Promise((resolve) => server.close(resolve))
     }
   }
 }

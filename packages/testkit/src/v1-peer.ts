@@ -7,7 +7,7 @@ const PYTHON = '/usr/bin/python3'
 
 /** Whether Debian's `python3-libtorrent` is there. With SVC_REQUIRE_INTEROP=1 it has to be. */
 export const haveLibtorrent = spawnSync(PYTHON, ['-c', 'import libtorrent']).status === 0
-if (!haveLibtorrent && process.env['SVC_REQUIRE_INTEROP'] === '1') throw new Error('python3-libtorrent is required')
+if (!haveLibtorrent && process.env.SVC_REQUIRE_INTEROP === '1') throw new Error('python3-libtorrent is required')
 
 export interface V1PeerOptions {
   readonly mode: 'seed' | 'leech'

@@ -64,7 +64,12 @@ test('the official client downloads a large file from the CDN and a small one fr
 })
 
 test('the official client reads the model info', async () => {
-  const info = await modelInfo({ name: 'Some-Org/Second', revision: 'main', hubUrl: hub.endpoint, additionalFields: ['sha'] })
+  const info = await modelInfo({
+    name: 'Some-Org/Second',
+    revision: 'main',
+    hubUrl: hub.endpoint,
+    additionalFields: ['sha']
+  })
   expect(info.sha).toBe(commit)
 })
 

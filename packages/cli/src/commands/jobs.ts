@@ -80,7 +80,7 @@ export async function pull(session: Session, text: string): Promise<void> {
 
 /** `svc verify [REF|DIGEST|all]` */
 export async function verify(session: Session, text: string | undefined): Promise<void> {
-  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? await canonicalRef(session, text))
+  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? (await canonicalRef(session, text)))
   const started = await session.client.verify({ target })
   try {
     const job = await follow(session, started)
@@ -97,4 +97,3 @@ function printVerify(session: Session, job: Job): void {
   for (const digest of job.verify?.missing ?? []) session.print(`missing     ${digest}`)
   for (const text of job.verify?.stateErrors ?? []) session.print(`state       ${text}`)
 }
-

@@ -35,7 +35,9 @@ export const ImportBtBodySchema = Type.Object(
     infohash: Type.Optional(Type.String({ description: '`btmh:1220<hex>`; exactly one of `magnet` and `infohash`' })),
     manifestDigest: Type.String({ description: 'the pin, `sha256:<hex>`' }),
     trackers: Type.Optional(Type.Array(Type.String())),
-    webseeds: Type.Optional(Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })),
+    webseeds: Type.Optional(
+      Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })
+    ),
     peers: Type.Optional(PeerListSchema)
   },
   { title: 'ImportBtBody' }

@@ -16,7 +16,10 @@ export const ERROR_CODES = {
     description: 'The path is under another major version. `candidates` is `["v1"]`.'
   },
   E_NOT_FOUND: { status: 404, description: 'Unknown path, unknown job id, or unknown blob.' },
-  E_METHOD_NOT_ALLOWED: { status: 405, description: 'The path exists, the method does not; `Allow` names those that do.' },
+  E_METHOD_NOT_ALLOWED: {
+    status: 405,
+    description: 'The path exists, the method does not; `Allow` names those that do.'
+  },
   E_BAD_REQUEST: {
     status: 400,
     description:
@@ -44,7 +47,8 @@ export const ERROR_CODES = {
   E_RANGE_INVALID: { status: 416, description: 'The `Range` does not overlap the blob, or is malformed.' },
   E_SOURCE_NOT_REGULAR: {
     status: 400,
-    description: 'A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in mid-import.'
+    description:
+      'A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in mid-import.'
   },
   E_SOURCE_FORBIDDEN: {
     status: 502,
@@ -52,9 +56,14 @@ export const ERROR_CODES = {
   },
   E_SOURCE_UNAVAILABLE: {
     status: 502,
-    description: 'No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than the pin.'
+    description:
+      'No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than the pin.'
   },
-  E_RATE_LIMITED: { status: 502, description: 'The hub limits the rate, also after the polite wait. With 503: more jobs are open than the daemon takes.' },
+  E_RATE_LIMITED: {
+    status: 502,
+    description:
+      'The hub limits the rate, also after the polite wait. With 503: more jobs are open than the daemon takes.'
+  },
   E_NOT_IMPORTABLE: {
     status: 'job',
     description: 'No recognized weights, a listing that is refused, or fetched bytes that fail verification or the pin.'
@@ -68,7 +77,10 @@ export const ERROR_CODES = {
   E_NO_SPACE: { status: 'job', description: 'The disk has no room for it. Nothing half-written is kept as a blob.' },
   E_ABORTED: { status: 'job', description: 'The daemon stopped before the job ended. What was verified is kept.' },
   E_SHUTTING_DOWN: { status: 503, description: 'The daemon is stopping and takes no new work.' },
-  E_INTERNAL: { status: 500, description: 'Unreadable state or configuration, an I/O error, or a defect of the daemon.' }
+  E_INTERNAL: {
+    status: 500,
+    description: 'Unreadable state or configuration, an I/O error, or a defect of the daemon.'
+  }
 } as const satisfies Readonly<Record<string, ErrorCodeEntry>>
 
 export type ErrorCode = keyof typeof ERROR_CODES

@@ -13,7 +13,9 @@ export const InfohashSchema = Type.String({
 })
 
 /** Text in request bodies: the daemon checks the grammar and gives the better message, so no pattern here. */
-export const RefSchema = Type.String({ description: 'canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes' })
+export const RefSchema = Type.String({
+  description: 'canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes'
+})
 
 export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 

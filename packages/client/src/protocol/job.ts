@@ -76,7 +76,9 @@ export const JobSchema = Type.Object(
     bytesTotal: Type.Optional(BytesSchema),
     startedAt: Type.Optional(TimestampSchema),
     finishedAt: Type.Optional(TimestampSchema),
-    message: Type.Optional(Type.String({ description: 'one line for people on what is going on, e.g. a wait for a rate limit' })),
+    message: Type.Optional(
+      Type.String({ description: 'one line for people on what is going on, e.g. a wait for a rate limit' })
+    ),
     files: Type.Optional(Type.Array(ActiveFileSchema, { maxItems: MAX_ACTIVE_FILES, description: 'files in flight' })),
     peers: Type.Optional(Type.Integer({ minimum: 0, description: 'connected peers of the swarm' })),
     sources: Type.Optional(Type.Integer({ minimum: 0, description: 'webseeds and peers that give bytes' })),

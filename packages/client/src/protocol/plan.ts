@@ -9,7 +9,12 @@ export const PlanFileSchema = Type.Object(
   {
     name: Type.String(),
     size: BytesSchema,
-    action: Type.Union([Type.Literal('store'), Type.Literal('annotate'), Type.Literal('present'), Type.Literal('skip')]),
+    action: Type.Union([
+      Type.Literal('store'),
+      Type.Literal('annotate'),
+      Type.Literal('present'),
+      Type.Literal('skip')
+    ]),
     kind: Type.Optional(Type.String({ description: 'kind of the entry that it becomes or joins' })),
     quant: Type.Optional(Type.String({ description: 'on weights' })),
     reason: Type.Optional(Type.String({ description: 'on `skip`' }))

@@ -37,7 +37,9 @@ export type OpenFile = Type.Static<typeof OpenFileSchema>
 export const OpenResultSchema = Type.Object(
   {
     ...resolved,
-    files: Type.Array(OpenFileSchema, { description: 'the index blob, the manifest blob, then its files in order; those present' }),
+    files: Type.Array(OpenFileSchema, {
+      description: 'the index blob, the manifest blob, then its files in order; those present'
+    }),
     missing: Type.Optional(Type.Array(DigestSchema, { description: 'absent when nothing is missing' }))
   },
   { title: 'OpenResult' }

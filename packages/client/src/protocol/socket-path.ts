@@ -8,6 +8,6 @@ export type SocketEnv = Readonly<Record<string, string | undefined>>
  */
 export function defaultSocketPath(env: SocketEnv, uid: number): string {
   if (env.SVC_SOCKET !== undefined && env.SVC_SOCKET !== '') return env.SVC_SOCKET
-  const base = [env.XDG_RUNTIME_DIR, env.TMPDIR].find((folder) => folder !== undefined && folder.startsWith('/')) ?? '/tmp'
+  const base = [env.XDG_RUNTIME_DIR, env.TMPDIR].find((folder) => folder?.startsWith('/')) ?? '/tmp'
   return `${base.replace(/\/+$/, '')}/svc-${uid}/svc.sock`
 }

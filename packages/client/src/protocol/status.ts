@@ -55,7 +55,9 @@ export const CatalogStatusSchema = Type.Object(
     torrents: Type.Array(TorrentStatusSchema),
     peers: CountSchema,
     upBytesPerSecond: BytesSchema,
-    peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on, once there is a foreign torrent' }))
+    peerAddress: Type.Optional(
+      Type.String({ description: '`host:port` that is listened on, once there is a foreign torrent' })
+    )
   },
   { title: 'CatalogStatus' }
 )

@@ -56,24 +56,27 @@ const homeFolder = (): string => {
 }
 
 /** Where the configuration is read from, and whether it must exist: a file that somebody named must, the default need not. */
-export function configPath(flags: ConfigFlags, env: Environment): { readonly file: string; readonly required: boolean } {
-  const named = flags.config ?? set(env['SVC_CONFIG'])
+export function configPath(
+  flags: ConfigFlags,
+  env: Environment
+): { readonly file: string; readonly required: boolean } {
+  const named = flags.config ?? set(env.SVC_CONFIG)
   if (named !== undefined) return { file: resolve(named), required: true }
-  return { file: join(xdg(env['XDG_CONFIG_HOME'], '.config'), 'svc', 'config.toml'), required: false }
+  return { file: join(xdg(env.XDG_CONFIG_HOME, '.config'), 'svc', 'config.toml'), required: false }
 }
 
 /** Fills in defaults and lays environment and flags over what the file says. */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {} } = file
   const root =
-    flags.root ?? set(env['SVC_ROOT']) ?? set(file.store?.root) ?? join(xdg(env['XDG_DATA_HOME'], '.local', 'share'), 'svc')
+    flags.root ?? set(env.SVC_ROOT) ?? set(file.store?.root) ?? join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
   if (root === '') throw new ConfigError('--root must not be empty')
   const upload = swarm.upload_limit ?? 0
   return {
     store: { root: resolve(root) },
     hub: {
-      endpoint: set(env['HF_ENDPOINT']) ?? set(hub.endpoint),
-      token: set(env['SVC_HF_TOKEN']?.trim()),
+      endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
+      token: set(env.SVC_HF_TOKEN?.trim()),
       skipUnrecognized: hub.skip_unrecognized ?? false
     },
     swarm: {

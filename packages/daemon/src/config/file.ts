@@ -24,7 +24,7 @@ const fits = (type: KeyType, value: unknown): boolean => {
     case 'seconds':
       return typeof value === 'number' && Number.isFinite(value) && value > 0 && value <= 86_400 * 24
     case 'strings':
-      return Array.isArray(value) && value.length <= 1000 && value.every(item => typeof item === 'string')
+      return Array.isArray(value) && value.length <= 1000 && value.every((item) => typeof item === 'string')
   }
 }
 
@@ -57,9 +57,7 @@ export function parseConfigText(text: string, file: string): FileConfig {
       }
       const { type } = keys[key]!
       if (!fits(type, value)) {
-        throw new ConfigError(
-          `${file}: [${section}] ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`
-        )
+        throw new ConfigError(`${file}: [${section}] ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`)
       }
       values[key] = value
     }

@@ -46,7 +46,9 @@ type ValueOf<T extends KeyType> = T extends 'string'
 /** What a file may say: every section and key optional. */
 export type FileConfig = {
   -readonly [S in keyof typeof CONFIG_KEYS]?: {
-    -readonly [K in keyof (typeof CONFIG_KEYS)[S]]?: (typeof CONFIG_KEYS)[S][K] extends { type: infer T extends KeyType }
+    -readonly [K in keyof (typeof CONFIG_KEYS)[S]]?: (typeof CONFIG_KEYS)[S][K] extends {
+      type: infer T extends KeyType
+    }
       ? ValueOf<T>
       : never
   }

@@ -25,12 +25,17 @@ export interface AppOptions extends ServerOptions {
 export async function createApp(handlers: Handlers, log: Log, options: AppOptions = {}): Promise<App> {
   let server: Server | undefined
   const app = fastify({
-    serverFactory: handler => (server = createHttpServer(handler, options)),
+    serverFactory: (handler) => (server = createHttpServer(handler, options)),
     clientErrorHandler: (error, socket) => onClientError(error as NodeJS.ErrnoException, socket),
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     // queries are read from the raw target by those routes that have one
-    routerOptions: { querystringParser: () => ({}), ignoreTrailingSlash: false, caseSensitive: true, maxParamLength: 1024 },
+    routerOptions: {
+      querystringParser: () => ({}),
+      ignoreTrailingSlash: false,
+      caseSensitive: true,
+      maxParamLength: 1024
+    },
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: false,
@@ -75,7 +80,12 @@ function notFound(request: FastifyRequest, reply: FastifyReply, log: Log): void 
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
   if (version !== undefined && version !== 'v1') {
     const message = `the version ${version} in ${shown} is not supported; the service supports ${API_VERSIONS.join(', ')}`
-    return sendError(request, reply, wireOf(new DaemonError('E_UNSUPPORTED_VERSION', message, { candidates: API_VERSIONS })), log)
+    return sendError(
+      request,
+      reply,
+      wireOf(new DaemonError('E_UNSUPPORTED_VERSION', message, { candidates: API_VERSIONS })),
+      log
+    )
   }
   const allowed = allowedMethods(path)
   if (allowed.length > 0) {
@@ -102,7 +112,13 @@ function allowedMethods(path: string): string[] {
 }
 
 /** Answers with the envelope; what the client is not told goes to the log. */
-export function sendError(request: FastifyRequest, reply: FastifyReply, wire: WireError, log: Log, error?: unknown): void {
+export function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  wire: WireError,
+  log: Log,
+  error?: unknown
+): void {
   const { code } = wire.envelope.error
   if (wire.hidden) log.error({ err: error, code, method: request.method, path: pathOf(request.raw) }, 'request failed')
   else log.debug({ code, method: request.method, path: pathOf(request.raw) }, 'request refused')
@@ -116,7 +132,8 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, wire: Wi
 }
 
 /** Answers with a JSON document. */
-export const sendJson = (reply: FastifyReply, status: number, document: unknown): void => sendJsonText(reply, status, JSON.stringify(document))
+export const sendJson = (reply: FastifyReply, status: number, document: unknown): void =>
+  sendJsonText(reply, status, JSON.stringify(document))
 
 /** Answers with a JSON document that is text already. */
 export const sendJsonText = (reply: FastifyReply, status: number, text: string): void => {

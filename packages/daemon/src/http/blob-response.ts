@@ -1,5 +1,5 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { read as readCallback } from 'node:fs'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
 import { blobAnswer, blobETag } from './range.ts'
 
@@ -161,7 +161,7 @@ function pump(
       if (count === 0) return settle(new Error(`the file of ${blob.digest} is shorter than its size`))
       offset += count
       writing++
-      response.write(count === buffer.length ? buffer : buffer.subarray(0, count), failure => {
+      response.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
         writing--
         slow.refresh()
         // on a failure the 'close' event follows
@@ -183,12 +183,15 @@ function pump(
       }
       const waitMs = budget?.waitMs(performance.now()) ?? 0
       if (waitMs > 0) {
-        pause = setTimeout(() => {
-          pause = undefined
-          // the reader is not to blame for this wait
-          slow.refresh()
-          next()
-        }, Math.min(waitMs, slowReaderTimeoutMs / 2))
+        pause = setTimeout(
+          () => {
+            pause = undefined
+            // the reader is not to blame for this wait
+            slow.refresh()
+            next()
+          },
+          Math.min(waitMs, slowReaderTimeoutMs / 2)
+        )
         return
       }
       let buffer = free.pop()
@@ -205,7 +208,7 @@ function pump(
         readCallback(blob.fd, target, 0, length, offset, (error, count) => onRead(target, error, count))
       } else {
         blob.read(target.subarray(0, length), offset).then(
-          count => onRead(target, null, count),
+          (count) => onRead(target, null, count),
           (error: Error) => onRead(target, error, 0)
         )
       }

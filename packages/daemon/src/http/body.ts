@@ -37,7 +37,7 @@ interface Problem {
 function messageOf(problem: Problem, schema: TObject): string {
   if (problem.keyword === 'required') {
     const { requiredProperties = [] } = problem.params as { requiredProperties?: readonly string[] }
-    const names = requiredProperties.map(name => `"${name}"`).join(', ')
+    const names = requiredProperties.map((name) => `"${name}"`).join(', ')
     return `the field ${names} is missing; the body has ${fieldList(schema)}`
   }
   const field = problem.instancePath.slice(1).replaceAll('/', '.')
@@ -46,5 +46,5 @@ function messageOf(problem: Problem, schema: TObject): string {
 
 const fieldList = (schema: TObject): string =>
   Object.keys(schema.properties)
-    .map(name => `"${name}"${schema.required?.includes(name) === true ? '' : ' (optional)'}`)
+    .map((name) => `"${name}"${schema.required?.includes(name) === true ? '' : ' (optional)'}`)
     .join(', ')

@@ -1,6 +1,6 @@
 import { CasError } from '@svc/cas'
 import { ClassifyError } from '@svc/classify'
-import { errorStatus, type ErrorCode, type ErrorEnvelope } from '@svc/client/protocol'
+import { type ErrorCode, type ErrorEnvelope, errorStatus } from '@svc/client/protocol'
 import { RefError } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { CorruptStateError } from '../state/strict.ts'
@@ -18,7 +18,11 @@ export interface WireError {
   readonly hidden: boolean
 }
 
-const wire = (code: ErrorCode, message: string, more: { status?: number | undefined; candidates?: readonly string[] | undefined; hidden?: boolean } = {}): WireError => ({
+const wire = (
+  code: ErrorCode,
+  message: string,
+  more: { status?: number | undefined; candidates?: readonly string[] | undefined; hidden?: boolean } = {}
+): WireError => ({
   status: more.status ?? errorStatus(code),
   envelope: envelope(code, message, more.candidates),
   hidden: more.hidden ?? false
@@ -36,21 +40,29 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof RefError) {
     return wire(error.code, error.message, { candidates: error.candidates.length > 0 ? error.candidates : undefined })
   }
-  if (error instanceof CorruptStateError) return wire('E_INTERNAL', `the state is unreadable: ${error.message}`, { hidden: true })
+  if (error instanceof CorruptStateError)
+    return wire('E_INTERNAL', `the state is unreadable: ${error.message}`, { hidden: true })
   if (error instanceof ClassifyError) {
-    if (error.code === 'E_NOT_IMPORTABLE' || error.code === 'E_TAR_LIMIT') return wire('E_NOT_IMPORTABLE', error.message)
+    if (error.code === 'E_NOT_IMPORTABLE' || error.code === 'E_TAR_LIMIT')
+      return wire('E_NOT_IMPORTABLE', error.message)
     if (error.code === 'E_BAD_NAME') return wire('E_BAD_REQUEST', error.message)
   }
   if (error instanceof CasError) {
     if (error.code === 'E_NO_SPACE') return wire('E_NO_SPACE', error.message)
     if (error.code === 'E_ABORTED') return wire('E_ABORTED', 'the operation was broken off')
-    if (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH') return wire('E_NOT_IMPORTABLE', error.message)
+    if (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH')
+      return wire('E_NOT_IMPORTABLE', error.message)
     if (error.code === 'E_IO') {
       const errno = (error.cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error'
-      return wire('E_INTERNAL', `an input/output error (${errno}) while the store tried to: ${error.details.operation ?? 'work'}`, { hidden: true })
+      return wire(
+        'E_INTERNAL',
+        `an input/output error (${errno}) while the store tried to: ${error.details.operation ?? 'work'}`,
+        { hidden: true }
+      )
     }
   }
   const errno = (error as NodeJS.ErrnoException | undefined)?.code
-  if (errno === 'ENOSPC' || errno === 'EDQUOT') return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
+  if (errno === 'ENOSPC' || errno === 'EDQUOT')
+    return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
   return wire('E_INTERNAL', 'the daemon failed unexpectedly; its log has the details', { hidden: true })
 }

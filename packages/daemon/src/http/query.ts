@@ -15,7 +15,8 @@ export function requiredParameter(url: string, name: string): string {
       found = equals < 0 ? '' : decode(pair.slice(equals + 1), name)
     }
   }
-  if (found === undefined || found === '') throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is missing`)
+  if (found === undefined || found === '')
+    throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is missing`)
   return found
 }
 
@@ -24,6 +25,8 @@ const decode = (text: string, name: string): string => {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch (cause) {
-    throw new DaemonError('E_BAD_REQUEST', `the query string is not percent-encoded UTF-8 (looking for "${name}")`, { cause })
+    throw new DaemonError('E_BAD_REQUEST', `the query string is not percent-encoded UTF-8 (looking for "${name}")`, {
+      cause
+    })
   }
 }

@@ -51,7 +51,11 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
       const refusal = refusalOf(request)
       if (refusal !== undefined) {
         const body = JSON.stringify(envelope(refusal.code, refusal.message))
-        response.writeHead(refusal.status, { ...JSON_HEADERS, 'Content-Length': Buffer.byteLength(body), Connection: 'close' })
+        response.writeHead(refusal.status, {
+          ...JSON_HEADERS,
+          'Content-Length': Buffer.byteLength(body),
+          Connection: 'close'
+        })
         response.end(body)
         return
       }
@@ -70,7 +74,11 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     response.end(body)
   })
   server.on('connect', (_request, socket: Duplex) => {
-    refuseRaw(socket, { status: 405, code: 'E_METHOD_NOT_ALLOWED', message: 'CONNECT is not supported' }, { Allow: 'GET, HEAD, POST' })
+    refuseRaw(
+      socket,
+      { status: 405, code: 'E_METHOD_NOT_ALLOWED', message: 'CONNECT is not supported' },
+      { Allow: 'GET, HEAD, POST' }
+    )
   })
   return server
 }
@@ -125,12 +133,20 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Duplex): voi
   }
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return refuseRaw(socket, { status: 431, code: 'E_HEADERS_TOO_LARGE', message: `the header is larger than ${HTTP_LIMITS.maxHeaderBytes} bytes` })
+      return refuseRaw(socket, {
+        status: 431,
+        code: 'E_HEADERS_TOO_LARGE',
+        message: `the header is larger than ${HTTP_LIMITS.maxHeaderBytes} bytes`
+      })
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return refuseRaw(socket, { status: 413, code: 'E_TOO_LARGE', message: 'the chunk extensions are too large' })
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return refuseRaw(socket, { status: 408, code: 'E_TIMEOUT', message: 'the request did not arrive in time' })
     default:
-      return refuseRaw(socket, { status: 400, code: 'E_BAD_REQUEST', message: 'the request is not well-formed HTTP/1.1' })
+      return refuseRaw(socket, {
+        status: 400,
+        code: 'E_BAD_REQUEST',
+        message: 'the request is not well-formed HTTP/1.1'
+      })
   }
 }

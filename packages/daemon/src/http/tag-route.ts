@@ -21,7 +21,8 @@ export function addTagRoute(app: FastifyInstance, root: string, repos: Repos, do
   app.post(TAG_PATH, async (request, reply) => {
     const body = parseJsonBody((request.body as Uint8Array | undefined) ?? new Uint8Array())
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
-    if (body['root'] !== root) throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that was named`)
+    if (body.root !== root)
+      throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that was named`)
     if (typeof ns !== 'string' || !isNamespace(ns) || typeof name !== 'string' || !isName(name)) {
       throw new DaemonError('E_BAD_REQUEST', 'the fields "ns" and "name" must name a repository')
     }

@@ -1,5 +1,5 @@
-import { requireImportable, type ImportPlan } from '@svc/classify'
 import type { DiskBlobStore } from '@svc/cas'
+import { type ImportPlan, requireImportable } from '@svc/classify'
 import type { Offload } from '../offload.ts'
 import type { HeaderRead } from '../offload-worker.ts'
 import type { Ingested } from './ingest.ts'
@@ -12,13 +12,29 @@ export const requireWeights = (plan: PlannedImport): void => requireImportable(p
  * Stage 2, completed once the bytes are here: quants and artifacts from headers, `config.json` and licences. Headers are read from
  * the blobs, off the event loop. @throws ClassifyError
  */
-export function classifyFiles(plan: PlannedImport, ingested: Ingested, store: DiskBlobStore, offload: Offload): Promise<ImportPlan> {
+export function classifyFiles(
+  plan: PlannedImport,
+  ingested: Ingested,
+  store: DiskBlobStore,
+  offload: Offload
+): Promise<ImportPlan> {
   const { recognition } = plan
   const headers: HeaderRead[] = []
   for (const { name, kind } of recognition.entries) {
     if (kind !== 'weights.gguf' && kind !== 'weights.safetensors') continue
     const { digest, sizeBytes } = ingested.blobs.get(name)!
-    headers.push({ name, what: kind === 'weights.gguf' ? 'gguf-head' : 'safetensors-header', sizeBytes, path: store.blobPath(digest) })
+    headers.push({
+      name,
+      what: kind === 'weights.gguf' ? 'gguf-head' : 'safetensors-header',
+      sizeBytes,
+      path: store.blobPath(digest)
+    })
   }
-  return offload.run<'plan'>({ kind: 'plan', recognition, headers, config: ingested.config, licences: ingested.licences })
+  return offload.run<'plan'>({
+    kind: 'plan',
+    recognition,
+    headers,
+    config: ingested.config,
+    licences: ingested.licences
+  })
 }

@@ -1,11 +1,11 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { mergeIndex, type ModelIndex } from '@svc/manifest'
+import { type ModelIndex, mergeIndex } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import type { Documents } from '../documents.ts'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../state/artifacts.ts'
-import type { Repos, RepoState } from '../state/repos.ts'
-import { writeDocument, type SealedArtifact } from './seal.ts'
+import type { RepoState, Repos } from '../state/repos.ts'
+import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
 
 export interface CommitContext {
@@ -28,7 +28,10 @@ export async function commitArtifacts(
 ): Promise<Sha256Digest> {
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const before = current === undefined ? undefined : await presentIndex(current.index, repo, documents)
-    const index = mergeIndex(before, sealed.map(({ member }) => member))
+    const index = mergeIndex(
+      before,
+      sealed.map(({ member }) => member)
+    )
     await writeDocument(store, index)
     for (const { manifest, member } of sealed) {
       await artifacts.record({
@@ -50,6 +53,10 @@ async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, document
     return await documents.index(digest)
   } catch (cause) {
     if (!(cause instanceof DaemonError)) throw cause
-    throw new DaemonError('E_INVALID_INDEX', `nothing was merged into ${ns}/${name}, its present index cannot be used: ${cause.message}`, { cause })
+    throw new DaemonError(
+      'E_INVALID_INDEX',
+      `nothing was merged into ${ns}/${name}, its present index cannot be used: ${cause.message}`,
+      { cause }
+    )
   }
 }

@@ -11,7 +11,7 @@ import type { Repos } from '../state/repos.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts } from './commit.ts'
 import { ingestFiles } from './ingest.ts'
-import { planListing, type PlannedImport } from './plan.ts'
+import { type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
@@ -60,7 +60,11 @@ export class Importer {
       const plan = await planListing(source, this.#parts.offload)
       const { bytesTotal } = plan
       const start = { kind, ref, as: formatRepoId(repo), filesTotal: source.files.length, bytesTotal }
-      return this.#parts.jobs.start(start, context => this.#run(plan, repo, context), () => source.close())
+      return this.#parts.jobs.start(
+        start,
+        (context) => this.#run(plan, repo, context),
+        () => source.close()
+      )
     } catch (error) {
       await source.close()
       throw error
@@ -90,7 +94,7 @@ export class Importer {
     const indexDigest = await commitArtifacts(repo, sealed, source, this.#parts)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
-    const warnings = [...source.warnings, ...artifacts.warnings.map(warning => warning.message)]
+    const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
     return {
       manifest: manifests[0]!,
       result: {

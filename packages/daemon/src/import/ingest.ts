@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore, IngestResult } from '@svc/cas'
-import { MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, writeTar, type Entry, type FileUse, type LicenceFact } from '@svc/classify'
+import {
+  type Entry,
+  type FileUse,
+  type LicenceFact,
+  MAX_CONFIG_BYTES,
+  MAX_LICENCE_BYTES,
+  writeTar
+} from '@svc/classify'
 import { digestFromBytes } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import { LEAVES, type BlobTree, type LeafLayers } from '../leaf-layers.ts'
+import { type BlobTree, LEAVES, type LeafLayers } from '../leaf-layers.ts'
 import { forEachLimited } from './limited.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
@@ -44,8 +51,10 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
     .filter(([, { use }]) => use !== 'skip' || source.fetchUnrecognised)
     .map(([name, use]) => ({ file: files.get(name)!, use }))
     .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
-  await forEachLimited(largestFirst, source.concurrency, context.signal, ({ file, use }, signal) => work.take(file, use, signal))
-  const tars = recognition.entries.filter(entry => entry.content.from === 'tar')
+  await forEachLimited(largestFirst, source.concurrency, context.signal, ({ file, use }, signal) =>
+    work.take(file, use, signal)
+  )
+  const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
   await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
   return { blobs: work.blobs, ...(await work.texts(context.signal)) }
 }
@@ -59,7 +68,10 @@ async function requireSpace({ recognition, files }: PlannedImport, store: DiskBl
   }
   const free = await store.freeBytes()
   if (needed <= free) return
-  throw new DaemonError('E_NO_SPACE', `the import needs ${needed} bytes and ${free} are free on the file system of the store; free ${needed - free} more`)
+  throw new DaemonError(
+    'E_NO_SPACE',
+    `the import needs ${needed} bytes and ${free} are free on the file system of the store; free ${needed - free} more`
+  )
 }
 
 class FileIngest {
@@ -131,14 +143,17 @@ class FileIngest {
       const found = await store.stat(file.digest)
       return found?.sizeBytes === file.sizeBytes ? leafLayers.treeOf(file.digest, signal) : undefined
     }
-    const keep = ({ digest, sizeBytes, attachments }: IngestResult): Promise<BlobTree> => leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
+    const keep = ({ digest, sizeBytes, attachments }: IngestResult): Promise<BlobTree> =>
+      leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
     const already = await present()
     if (already !== undefined) return already
     const opened = await file.open(signal)
     try {
       if (opened.kind === 'file') return await keep(await this.#ingestLocal(file, opened, signal, onProgress))
       const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present }
-      return await fetchRemote(file, opened, options, async partial => keep(await partial.publish({ accept: acceptOf(file) })))
+      return await fetchRemote(file, opened, options, async (partial) =>
+        keep(await partial.publish({ accept: acceptOf(file) }))
+      )
     } finally {
       await opened.close()
     }
@@ -158,7 +173,7 @@ class FileIngest {
           attachments: [LEAVES, ...(file.attachments ?? [])],
           signal,
           onProgress,
-          accept: async result => {
+          accept: async (result) => {
             await opened.unchanged()
             await file.accept?.(result)
           },
@@ -178,10 +193,15 @@ class FileIngest {
     if (opened.kind === 'file') return opened.close()
     const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
     try {
-      await fetchRemote(file, opened, { store, attachments: [], signal, onProgress, onWaiting: progress.wait }, async partial => {
-        await acceptOf(file)(await partial.verify())
-        await (drop ? partial.discard() : partial.release())
-      })
+      await fetchRemote(
+        file,
+        opened,
+        { store, attachments: [], signal, onProgress, onWaiting: progress.wait },
+        async (partial) => {
+          await acceptOf(file)(await partial.verify())
+          await (drop ? partial.discard() : partial.release())
+        }
+      )
     } finally {
       await opened.close()
     }

@@ -1,4 +1,4 @@
-import { ClassifyError, recognise, type ListedFile, type Recognition } from '@svc/classify'
+import { ClassifyError, type ListedFile, type Recognition, recognise } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload.ts'
 import type { ImportSource, SourceFile } from './source.ts'
@@ -44,7 +44,7 @@ function refused({ kind }: ImportSource, cause: unknown): unknown {
 }
 
 function planned(source: ImportSource, recognition: Recognition): PlannedImport {
-  const files = new Map(source.files.map(file => [file.name, file]))
+  const files = new Map(source.files.map((file) => [file.name, file]))
   let bytesTotal = 0
   for (const [name, { use }] of recognition.uses) {
     if (use !== 'skip' || source.fetchUnrecognised) bytesTotal += files.get(name)!.sizeBytes

@@ -1,18 +1,18 @@
-import type { ArtifactPlan, Entry, ImportPlan } from '@svc/classify'
 import type { DiskBlobStore } from '@svc/cas'
+import type { ArtifactPlan, Entry, ImportPlan } from '@svc/classify'
 import {
+  type ArtifactTorrent,
   CONFIG_NAME,
+  type IndexMember,
+  type Manifest,
   ManifestError,
+  type ManifestFile,
   pieceLayersOf,
+  type Sealed,
   sealManifest,
   sealModelConfig,
   sealRecord,
-  torrentOf,
-  type ArtifactTorrent,
-  type IndexMember,
-  type Manifest,
-  type ManifestFile,
-  type Sealed
+  torrentOf
 } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { leafLayer } from '@svc/swarm/merkle'
@@ -50,7 +50,9 @@ export async function sealArtifacts(
       sealed.push(await sealArtifact(artifact, ingested, annotations, context))
     } catch (cause) {
       if (!(cause instanceof ManifestError)) throw cause
-      throw new DaemonError('E_NOT_IMPORTABLE', `the artifact ${artifact.quant} cannot be sealed: ${cause.message}`, { cause })
+      throw new DaemonError('E_NOT_IMPORTABLE', `the artifact ${artifact.quant} cannot be sealed: ${cause.message}`, {
+        cause
+      })
     }
   }
   return sealed
@@ -68,13 +70,16 @@ async function sealArtifact(
   const configTree = await leafLayers.keep(config.digest, config.bytes.length, leafLayer(config.bytes))
   const files: ManifestFile[] = [
     { kind: 'config', name: CONFIG_NAME, ...blobFields(configTree) },
-    ...artifact.entries.map(entry => manifestFile(entry, ingested.blobs.get(entry.name)!))
+    ...artifact.entries.map((entry) => manifestFile(entry, ingested.blobs.get(entry.name)!))
   ]
   const manifest = sealManifest(files, { ...artifact.annotations, ...annotations })
   const torrent = torrentOf(manifest)
   const layers = await pieceLayers(torrent, manifest.digest, leafLayers, signal)
   const pieceLayersBytes = pieceLayersOf(torrent, layers)
-  const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), { sizeBytes: pieceLayersBytes.length, signal })
+  const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), {
+    sizeBytes: pieceLayersBytes.length,
+    signal
+  })
   const record = sealRecord({ manifest, pieceLayersDigest })
   await writeDocument(store, manifest, signal)
   await writeDocument(store, record, signal)
@@ -93,7 +98,10 @@ async function pieceLayers(
     if (digest === manifestDigest || piecesRoot === undefined || length <= torrent.pieceLength) continue
     const root = toHex(piecesRoot)
     if (layers.has(root)) continue
-    layers.set(root, await leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal))
+    layers.set(
+      root,
+      await leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal)
+    )
   }
   return layers
 }
@@ -114,6 +122,10 @@ const blobFields = ({ digest, sizeBytes, merkleRoot }: BlobTree): Pick<ManifestF
 })
 
 /** Writes a sealed document as a blob. */
-export async function writeDocument(store: DiskBlobStore, { bytes, digest }: Sealed<unknown>, signal?: AbortSignal): Promise<void> {
+export async function writeDocument(
+  store: DiskBlobStore,
+  { bytes, digest }: Sealed<unknown>,
+  signal?: AbortSignal
+): Promise<void> {
   await store.ingest(oneChunk(bytes), { digest, sizeBytes: bytes.length, ...(signal !== undefined && { signal }) })
 }

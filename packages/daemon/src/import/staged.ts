@@ -53,7 +53,10 @@ export async function fetchRemote<T>(
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
-    const partial = await store.partial(partialKeyOf(file), { attachments: [...attachments, ...(file.attachments ?? [])], signal })
+    const partial = await store.partial(partialKeyOf(file), {
+      attachments: [...attachments, ...(file.attachments ?? [])],
+      signal
+    })
     let settled = false
     try {
       const already = await present?.()
@@ -72,7 +75,11 @@ export async function fetchRemote<T>(
       await partial.discard()
       if (again) {
         const cause = error instanceof WrongBytesError ? error.cause : error
-        throw new DaemonError('E_NOT_IMPORTABLE', `${JSON.stringify(file.name)} was fetched twice and its bytes were not those that the listing names`, { cause })
+        throw new DaemonError(
+          'E_NOT_IMPORTABLE',
+          `${JSON.stringify(file.name)} was fetched twice and its bytes were not those that the listing names`,
+          { cause }
+        )
       }
       onProgress(0)
     }
@@ -85,30 +92,41 @@ export class WrongBytesError extends Error {
 }
 
 const isWrongBytes = (error: unknown): boolean =>
-  error instanceof WrongBytesError || (error instanceof CasError && (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH'))
+  error instanceof WrongBytesError ||
+  (error instanceof CasError && (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH'))
 
 /** The source's own check, its refusal marked as one. */
-export const acceptOf = (file: SourceFile): ((result: Parameters<NonNullable<SourceFile['accept']>>[0]) => Promise<void>) => async result => {
-  try {
-    await file.accept?.(result)
-  } catch (cause) {
-    throw new WrongBytesError(`${file.name}: refused by its source`, { cause })
+export const acceptOf =
+  (file: SourceFile): ((result: Parameters<NonNullable<SourceFile['accept']>>[0]) => Promise<void>) =>
+  async (result) => {
+    try {
+      await file.accept?.(result)
+    } catch (cause) {
+      throw new WrongBytesError(`${file.name}: refused by its source`, { cause })
+    }
   }
-}
 
 /**
  * The bytes of a remote file that was staged before; its partial is discarded when they were read. Staged bytes have one reader:
  * where another file or import of the same content was faster, they are fetched again.
  */
-export async function* stagedBytes(file: SourceFile, options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting'>): AsyncGenerator<Uint8Array> {
+export async function* stagedBytes(
+  file: SourceFile,
+  options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting'>
+): AsyncGenerator<Uint8Array> {
   const opened = await file.open(options.signal)
   if (opened.kind !== 'remote') throw new Error('only remote files are staged')
   let partial: PartialBlob
   try {
-    partial = await fetchRemote(file, opened, { ...options, attachments: [], onProgress: () => undefined }, async fetched => {
-      await acceptOf(file)(await fetched.verify())
-      return fetched
-    })
+    partial = await fetchRemote(
+      file,
+      opened,
+      { ...options, attachments: [], onProgress: () => undefined },
+      async (fetched) => {
+        await acceptOf(file)(await fetched.verify())
+        return fetched
+      }
+    )
   } finally {
     await opened.close()
   }

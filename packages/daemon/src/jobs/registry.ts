@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { isTerminal, MAX_ACTIVE_FILES, type ActiveFile, type ErrorEnvelope, type ImportResult, type Job, type JobKind, type VerifyReport } from '@svc/client/protocol'
+import {
+  type ActiveFile,
+  type ErrorEnvelope,
+  type ImportResult,
+  isTerminal,
+  type Job,
+  type JobKind,
+  MAX_ACTIVE_FILES,
+  type VerifyReport
+} from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
-import { Lanes } from './lanes.ts'
+import type { Lanes } from './lanes.ts'
 
 /** Terminal jobs beyond this are dropped, oldest first; running ones never (decisions §2). */
 export const KEPT_JOBS = 1000
@@ -96,7 +105,7 @@ export class JobRegistry {
 
   /** Newest first. */
   list(): Job[] {
-    return [...this.#entries.values()].reverse().map(entry => entry.snapshot)
+    return [...this.#entries.values()].reverse().map((entry) => entry.snapshot)
   }
 
   /**
@@ -125,21 +134,31 @@ export class JobRegistry {
 
   /** Cuts what waits or runs: such jobs end `failed` and say so. Resolves when the last one has let go of its files. */
   async stop(): Promise<void> {
-    this.#stop.abort(new DaemonError('E_ABORTED', 'the daemon was stopped while this job was under way; start it again, what was verified is kept'))
-    await Promise.all([...this.#open].map(entry => entry.settled))
+    this.#stop.abort(
+      new DaemonError(
+        'E_ABORTED',
+        'the daemon was stopped while this job was under way; start it again, what was verified is kept'
+      )
+    )
+    await Promise.all([...this.#open].map((entry) => entry.settled))
   }
 
   checkInvariants(): void {
     for (const { snapshot } of this.#entries.values()) {
-      const open = [...this.#open].some(entry => entry.snapshot === snapshot)
-      if (open === isTerminal(snapshot)) throw new Error(`job ${snapshot.id} is ${snapshot.state} and ${open ? 'open' : 'closed'}`)
+      const open = [...this.#open].some((entry) => entry.snapshot === snapshot)
+      if (open === isTerminal(snapshot))
+        throw new Error(`job ${snapshot.id} is ${snapshot.state} and ${open ? 'open' : 'closed'}`)
     }
   }
 
   #requireRoom(files: number): void {
     if (this.#open.size === 0) return
     if (this.#open.size < this.#limits.jobs && this.#openFiles + files <= this.#limits.files) return
-    throw new DaemonError('E_RATE_LIMITED', `${this.#open.size} jobs are waiting or running, as many as the daemon takes; try again when some are done`, { status: 503 })
+    throw new DaemonError(
+      'E_RATE_LIMITED',
+      `${this.#open.size} jobs are waiting or running, as many as the daemon takes; try again when some are done`,
+      { status: 503 }
+    )
   }
 
   #add(start: JobStart, state: Job['state']): Entry {
@@ -183,7 +202,7 @@ export class JobRegistry {
     return work({
       id: entry.id,
       signal: this.#stop.signal,
-      update: progress => {
+      update: (progress) => {
         if (!this.#open.has(entry)) return
         const { files, ...rest } = progress
         this.#patch(entry, files === undefined ? rest : { ...rest, files: files.slice(0, MAX_ACTIVE_FILES) })
@@ -232,7 +251,13 @@ export class JobRegistry {
 }
 
 /** What only a running job shows. */
-const LIVE_ONLY = { files: undefined, message: undefined, peers: undefined, sources: undefined, rateBytesPerSecond: undefined }
+const LIVE_ONLY = {
+  files: undefined,
+  message: undefined,
+  peers: undefined,
+  sources: undefined,
+  rateBytesPerSecond: undefined
+}
 
 const isAbort = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'AbortError' || (error as { code?: unknown }).code === 'E_ABORTED')

@@ -50,7 +50,9 @@ export async function claimSocket(server: Server, choice: SocketChoice): Promise
   } catch (cause) {
     server.close()
     throw new StartError(
-      codeOf(cause) === 'EEXIST' ? `already starting: ${path} was taken meanwhile` : `cannot make ${path} (${codeOf(cause)})`,
+      codeOf(cause) === 'EEXIST'
+        ? `already starting: ${path} was taken meanwhile`
+        : `cannot make ${path} (${codeOf(cause)})`,
       { cause }
     )
   }
@@ -75,7 +77,9 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
   const path = resolve(given)
   const length = Buffer.byteLength(path)
   if (length > MAX_SOCKET_PATH_BYTES) {
-    throw new StartError(`the socket path has ${length} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible: ${path}; set SVC_SOCKET to a shorter one`)
+    throw new StartError(
+      `the socket path has ${length} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible: ${path}; set SVC_SOCKET to a shorter one`
+    )
   }
   if (path.includes('\0')) throw new StartError('the socket path holds a NUL character')
   await prepareFolder(dirname(path), explicit)
@@ -85,7 +89,11 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
 /** Takes a listening socket over from a service manager, which keeps the file. @throws StartError */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<ClaimedSocket> {
   await new Promise<void>((done, reject) => {
-    server.once('error', cause => reject(new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })))
+    server.once('error', (cause) =>
+      reject(
+        new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })
+      )
+    )
     server.listen({ fd }, done)
   })
   // Node knows the address of a descriptor only where it is a network one
@@ -98,7 +106,9 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
   const mode = (await lstat(path).catch(() => undefined))?.mode
   if (mode !== undefined && (mode & 0o077) !== 0) {
     server.close()
-    throw new StartError(`others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and whoever can open it may call everything; set SocketMode=0600 in its unit`)
+    throw new StartError(
+      `others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and whoever can open it may call everything; set SocketMode=0600 in its unit`
+    )
   }
   return { path, release: async () => undefined }
 }
@@ -109,7 +119,8 @@ async function pathOfDescriptor(fd: number): Promise<string> {
   const table = await readFile('/proc/net/unix', 'utf8').catch(() => '')
   for (const line of table.split('\n')) {
     const fields = line.trim().split(/\s+/)
-    if (inode !== undefined && fields[6] === inode && fields[7]?.startsWith('/') === true) return fields.slice(7).join(' ')
+    if (inode !== undefined && fields[6] === inode && fields[7]?.startsWith('/') === true)
+      return fields.slice(7).join(' ')
   }
   throw new StartError(`the path of the socket that LISTEN_FDS names cannot be found out; give --socket instead`)
 }
@@ -117,27 +128,37 @@ async function pathOfDescriptor(fd: number): Promise<string> {
 /** Not longer than the real name, so that a path at the limit still works. */
 const temporaryName = (path: string): string => {
   const length = Math.max(4, Math.min(12, basename(path).length))
-  return `.${randomBytes(12).toString('hex').slice(0, length - 1)}`
+  return `.${randomBytes(12)
+    .toString('hex')
+    .slice(0, length - 1)}`
 }
 
 async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
   } catch (cause) {
-    throw new StartError(`cannot make the socket's folder ${folder} (${codeOf(cause)}); set SVC_SOCKET to another place`, { cause })
+    throw new StartError(
+      `cannot make the socket's folder ${folder} (${codeOf(cause)}); set SVC_SOCKET to another place`,
+      { cause }
+    )
   }
   if (explicit) return
   let handle
   try {
     handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (cause) {
-    throw new StartError(`the socket's folder ${folder} is not a plain folder (${codeOf(cause)}); remove it, or set SVC_SOCKET`, { cause })
+    throw new StartError(
+      `the socket's folder ${folder} is not a plain folder (${codeOf(cause)}); remove it, or set SVC_SOCKET`,
+      { cause }
+    )
   }
   try {
     const stat = await handle.stat()
     const user = process.geteuid?.()
     if (user !== undefined && stat.uid !== user) {
-      throw new StartError(`the socket's folder ${folder} belongs to user ${stat.uid}, not to ${user}; remove it, or set SVC_SOCKET`)
+      throw new StartError(
+        `the socket's folder ${folder} belongs to user ${stat.uid}, not to ${user}; remove it, or set SVC_SOCKET`
+      )
     }
     if ((stat.mode & 0o077) !== 0) await handle.chmod(0o700)
   } finally {
@@ -151,7 +172,8 @@ async function removeOrphan(path: string): Promise<void> {
     throw new StartError(`cannot look at ${path} (${codeOf(error)})`, { cause: error })
   })
   if (before === undefined) return
-  if (!before.isSocket()) throw new StartError(`${path} exists and is no socket; it is left alone. Remove it, or set SVC_SOCKET`)
+  if (!before.isSocket())
+    throw new StartError(`${path} exists and is no socket; it is left alone. Remove it, or set SVC_SOCKET`)
   switch (await probe(path)) {
     case 'answers':
       throw new StartError(`already running: something answers on ${path}`)
@@ -160,14 +182,15 @@ async function removeOrphan(path: string): Promise<void> {
     case 'orphan': {
       const now = await lstat(path, { bigint: true }).catch(() => undefined)
       if (now === undefined) return
-      if (now.ino !== before.ino || now.dev !== before.dev) throw new StartError(`already starting: ${path} was replaced meanwhile`)
+      if (now.ino !== before.ino || now.dev !== before.dev)
+        throw new StartError(`already starting: ${path} was replaced meanwhile`)
       await unlink(path)
     }
   }
 }
 
 const probe = (path: string): Promise<'answers' | 'orphan' | 'unknown'> =>
-  new Promise(settle => {
+  new Promise((settle) => {
     const socket = createConnection({ path })
     const done = (verdict: 'answers' | 'orphan' | 'unknown'): void => {
       socket.destroy()

@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import type { ArtifactSource, SwarmHints } from '../import/source.ts'
@@ -82,7 +82,7 @@ export class Artifacts {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       throw error
     }
-    for (const name of names.filter(each => HEX_FILE.test(each)).sort()) {
+    for (const name of names.filter((each) => HEX_FILE.test(each)).sort()) {
       let state: ArtifactState | undefined
       try {
         state = await this.read(digestFromHex(name.slice(0, 64)))
@@ -99,27 +99,27 @@ export class Artifacts {
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
   onlyKeys(fields, ['record', 'source', 'restricted', 'hints'], file)
-  const source = fieldsOf(fields['source'], file, '"source"')
+  const source = fieldsOf(fields.source, file, '"source"')
   onlyKeys(source, ['kind', 'repo', 'revision', 'foreign'], file)
-  if (!KINDS.includes(source['kind'] as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
+  if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
   for (const key of ['repo', 'revision']) {
     if (source[key] !== undefined && typeof source[key] !== 'string') {
       throw new CorruptStateError(file, `"source.${key}" is not a string`)
     }
   }
-  if (source['foreign'] !== undefined) fieldsOf(source['foreign'], file, '"source.foreign"')
-  if (typeof fields['restricted'] !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
-  const hints = fieldsOf(fields['hints'], file, '"hints"')
+  if (source.foreign !== undefined) fieldsOf(source.foreign, file, '"source.foreign"')
+  if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
+  const hints = fieldsOf(fields.hints, file, '"hints"')
   onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
   return {
     manifestDigest,
-    ...(fields['record'] !== undefined && { record: digestField(fields['record'], file, '"record"') }),
+    ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
     source: source as unknown as ArtifactSource,
-    restricted: fields['restricted'],
+    restricted: fields.restricted,
     hints: {
-      trackers: stringsField(hints['trackers'], file, '"hints.trackers"'),
-      webseeds: stringsField(hints['webseeds'], file, '"hints.webseeds"'),
-      peers: stringsField(hints['peers'], file, '"hints.peers"')
+      trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
+      webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
+      peers: stringsField(hints.peers, file, '"hints.peers"')
     }
   }
 }

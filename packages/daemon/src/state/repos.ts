@@ -1,8 +1,8 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
-import { ReplacedFiles } from './replace.ts'
-import { sameStamp, stampOf, type FileStamp } from './stamp.ts'
+import type { ReplacedFiles } from './replace.ts'
+import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags name (API §2.1). */
@@ -99,8 +99,8 @@ export class Repos {
   /** Names present in a namespace, sorted. */
   async names(ns: string): Promise<string[]> {
     return (await entries(join(this.#root, ns), false))
-      .filter(file => file.endsWith('.json'))
-      .map(file => file.slice(0, -'.json'.length))
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length))
       .filter(isName)
       .sort()
   }
@@ -132,11 +132,11 @@ export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
   const fields = parseStateText(bytes, file)
   onlyKeys(fields, ['index', 'tags'], file)
   const tags = new Map<string, Sha256Digest>()
-  for (const [tag, digest] of Object.entries(fieldsOf(fields['tags'], file, '"tags"'))) {
+  for (const [tag, digest] of Object.entries(fieldsOf(fields.tags, file, '"tags"'))) {
     if (!isTag(tag)) throw new CorruptStateError(file, `${JSON.stringify(tag.slice(0, 140))} is not a tag`)
     tags.set(tag, digestField(digest, file, `the tag "${tag}"`))
   }
-  return { index: digestField(fields['index'], file, '"index"'), tags }
+  return { index: digestField(fields.index, file, '"index"'), tags }
 }
 
 export function formatRepoState(state: RepoState): string {
@@ -149,7 +149,7 @@ export function formatRepoState(state: RepoState): string {
 const entries = async (folder: string, folders: boolean): Promise<string[]> => {
   try {
     const all = await readdir(folder, { withFileTypes: true })
-    return all.filter(entry => (folders ? entry.isDirectory() : entry.isFile())).map(entry => entry.name)
+    return all.filter((entry) => (folders ? entry.isDirectory() : entry.isFile())).map((entry) => entry.name)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error

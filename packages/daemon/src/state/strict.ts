@@ -47,6 +47,6 @@ export function digestField(value: unknown, file: string, what: string): Sha256D
 }
 
 export function stringsField(value: unknown, file: string, what: string): readonly string[] {
-  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return value
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
   throw new CorruptStateError(file, `${what} is not a list of strings`)
 }

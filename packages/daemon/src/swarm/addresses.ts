@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { DaemonError, ConfigError } from '../errors.ts'
+import { ConfigError, DaemonError } from '../errors.ts'
 
 export interface HostPort {
   readonly host: string
@@ -21,13 +21,14 @@ export function configuredAddress(text: string, key: string): HostPort {
   throw new ConfigError(`${key} is "${text}", expected "host:port", e.g. "127.0.0.1:0"`)
 }
 
-export const formatHostPort = ({ host, port }: HostPort): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)
+export const formatHostPort = ({ host, port }: HostPort): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of the interfaces. */
 export function reachableHosts(host: string): string[] {
   if (host !== '0.0.0.0' && host !== '::') return [host]
   const found = Object.values(networkInterfaces())
-    .flatMap(addresses => addresses ?? [])
+    .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
     .map(({ address }) => address)
   return found.length > 0 ? found : ['127.0.0.1']
@@ -37,11 +38,20 @@ const MAX_HINTS = 100
 const MAX_HINT_CHARACTERS = 2_048
 
 /** A list of hints of a request body. @throws DaemonError `E_BAD_REQUEST` naming the field. */
-export function checkedHints(values: readonly string[], field: string, expected: string, isHint: (value: string) => boolean): readonly string[] {
-  if (values.length > MAX_HINTS) throw new DaemonError('E_BAD_REQUEST', `the field "${field}" has more than ${MAX_HINTS} entries`)
+export function checkedHints(
+  values: readonly string[],
+  field: string,
+  expected: string,
+  isHint: (value: string) => boolean
+): readonly string[] {
+  if (values.length > MAX_HINTS)
+    throw new DaemonError('E_BAD_REQUEST', `the field "${field}" has more than ${MAX_HINTS} entries`)
   for (const value of values) {
     if (value.length > MAX_HINT_CHARACTERS || !isHint(value)) {
-      throw new DaemonError('E_BAD_REQUEST', `the field "${field}" holds ${JSON.stringify(value.slice(0, 100))}, expected ${expected}`)
+      throw new DaemonError(
+        'E_BAD_REQUEST',
+        `the field "${field}" holds ${JSON.stringify(value.slice(0, 100))}, expected ${expected}`
+      )
     }
   }
   return [...new Set(values)]

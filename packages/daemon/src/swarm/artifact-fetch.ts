@@ -46,7 +46,11 @@ const MAX_WARNINGS = 50
  * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` (every source lied, or the manifest contradicts itself);
  *   `E_NO_SPACE`; the signal's reason
  */
-export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequest, context: FetchContext): Promise<readonly string[]> {
+export async function fetchArtifact(
+  artifacts: ArtifactSwarm,
+  request: FetchRequest,
+  context: FetchContext
+): Promise<readonly string[]> {
   const { torrent, layers, hints, upload } = request
   const { signal } = context
   const blobs = new Set<Sha256Digest>()
@@ -60,18 +64,22 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
     upload,
     ...(request.quiet && { quiet: true }),
     seedOnly: false,
-    onBlob: digest => blobs.add(digest),
-    onWrong: path =>
+    onBlob: (digest) => blobs.add(digest),
+    onWrong: (path) =>
       failed.reject(
-        new DaemonError('E_NOT_IMPORTABLE', `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`)
+        new DaemonError(
+          'E_NOT_IMPORTABLE',
+          `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`
+        )
       ),
     onWarning: ({ kind, source, message, lied: proven }) => {
       lied ||= proven === true
-      if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed')) warnings.add(`${kind} ${source}: ${message}`)
+      if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed'))
+        warnings.add(`${kind} ${source}: ${message}`)
     }
   })
   const { handle } = joined
-  handle.once('failed', error => failed.reject(toDaemonError(error)))
+  handle.once('failed', (error) => failed.reject(toDaemonError(error)))
   const complete = handle.completed()
   complete.catch(() => undefined)
   let over = false
@@ -93,7 +101,12 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
         since = performance.now()
       }
       if (now.peers > 0 || now.webseeds > 0 || now.state === 'checking') company = performance.now()
-      if (performance.now() - since >= context.fillTimeoutMs) throw gaveUp(`no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`, warnings, lied && now.peers + now.webseeds === 0)
+      if (performance.now() - since >= context.fillTimeoutMs)
+        throw gaveUp(
+          `no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`,
+          warnings,
+          lied && now.peers + now.webseeds === 0
+        )
       if (context.lonelyTimeoutMs !== undefined && performance.now() - company >= context.lonelyTimeoutMs) {
         throw gaveUp('no source is left, and neither a tracker nor the DHT can name another one', warnings, lied)
       }
@@ -108,7 +121,7 @@ export async function fetchArtifact(artifacts: ArtifactSwarm, request: FetchRequ
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
   blobsDone,
@@ -131,7 +144,8 @@ function toDaemonError(error: Error): Error {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DaemonError || cause instanceof CasError) return cause
     const { code } = cause as NodeJS.ErrnoException
-    if (code === 'ENOSPC' || code === 'EDQUOT') return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
   }
   return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}`, { cause: error })
 }

@@ -51,7 +51,7 @@ export class ArtifactStorage implements TorrentStorage {
 
   /** Takes the partial blobs of what is missing; waits where somebody else in this process has one of them. */
   open(layout: TorrentLayout): Promise<void> {
-    const byPath = new Map(this.#options.torrent.files.map(file => [file.path, file]))
+    const byPath = new Map(this.#options.torrent.files.map((file) => [file.path, file]))
     this.#files = layout.files.map(({ path }) => {
       const file = byPath.get(path)
       if (file === undefined) throw new Error(`the torrent holds ${path}, its manifest does not`)
@@ -136,7 +136,9 @@ export class ArtifactStorage implements TorrentStorage {
 
   /** In the order of digests: two artifacts that share blobs under other names then never wait for one another. */
   async #openMissing(): Promise<void> {
-    const files = [...this.#files.entries()].sort(([, a], [, b]) => (a.digest < b.digest ? -1 : a.digest > b.digest ? 1 : 0))
+    const files = [...this.#files.entries()].sort(([, a], [, b]) =>
+      a.digest < b.digest ? -1 : a.digest > b.digest ? 1 : 0
+    )
     let before: Sha256Digest | undefined
     for (const [index, file] of files) {
       if (this.#closed) return
@@ -154,13 +156,20 @@ export class ArtifactStorage implements TorrentStorage {
     }
     if (needed === 0) return
     const free = await this.#options.store.freeBytes()
-    if (needed > free) throw new DaemonError('E_NO_SPACE', `${needed} bytes are missing and ${free} are free on the file system of the store`)
+    if (needed > free)
+      throw new DaemonError(
+        'E_NO_SPACE',
+        `${needed} bytes are missing and ${free} are free on the file system of the store`
+      )
   }
 
   async #openFile(index: number, { digest, length: sizeBytes, ...file }: ArtifactFile, twin: boolean): Promise<void> {
     const { store, signal } = this.#options
     if (await this.#present(digest, sizeBytes)) return
-    const partial = await store.partial({ key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest }, { attachments: [LEAVES], signal })
+    const partial = await store.partial(
+      { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest },
+      { attachments: [LEAVES], signal }
+    )
     // whoever had the key before may have published it
     if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
     else if (sizeBytes === 0) await partial.publish()
@@ -168,7 +177,7 @@ export class ArtifactStorage implements TorrentStorage {
   }
 
   #checkpointDirty(): void {
-    const dirty = [...this.#fetching.values()].filter(fetched => fetched.dirty)
+    const dirty = [...this.#fetching.values()].filter((fetched) => fetched.dirty)
     if (dirty.length === 0) return
     this.#checkpointing = this.#checkpointing.then(async () => {
       for (const fetched of dirty) {

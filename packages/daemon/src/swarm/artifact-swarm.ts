@@ -91,12 +91,12 @@ export class ArtifactSwarm {
     })
     const entry: Entry = { torrent, handle, seeding: options.seedOnly && options.upload, over }
     this.#entries.set(torrent.manifestDigest, entry)
-    handle.on('warning', warning => {
+    handle.on('warning', (warning) => {
       // anybody who knows an infohash can break the protocol as often as they like: only proven lies are worth a line
       log[warning.lied || warning.kind === 'storage' ? 'info' : 'debug']({ torrent: torrent.name, ...warning }, 'swarm')
       options.onWarning?.(warning)
     })
-    handle.once('failed', error => {
+    handle.once('failed', (error) => {
       log.warn({ err: error, torrent: torrent.name }, 'a torrent failed')
       if (this.#entries.get(torrent.manifestDigest) === entry) void this.leave(torrent.manifestDigest)
     })
@@ -115,7 +115,7 @@ export class ArtifactSwarm {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#entries.keys()].map(digest => this.leave(digest)))
+    await Promise.all([...this.#entries.keys()].map((digest) => this.leave(digest)))
     await this.#blobs.close()
   }
 }

@@ -1,7 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type ArtifactTorrent, parseManifest, parseRecord, type Sealed, type Manifest, torrentOf } from '@svc/manifest'
+import { type ArtifactTorrent, type Manifest, parseManifest, parseRecord, type Sealed, torrentOf } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { parsePieceLayers, type PieceLayers } from '@svc/swarm/metainfo'
+import { type PieceLayers, parsePieceLayers } from '@svc/swarm/metainfo'
 import type { Documents } from '../documents.ts'
 import type { LeafLayers } from '../leaf-layers.ts'
 import { readSmallBlob } from '../small-blob.ts'
@@ -34,7 +34,11 @@ export class ArtifactTorrents {
    * The piece layers of a complete artifact, proven against their roots: from its record, else from the blobs' leaf layers.
    * @throws DaemonError `E_CORRUPTION` when the blobs do not have the roots that the manifest says
    */
-  async layersOf(torrent: ArtifactTorrent, artifact: ArtifactState | undefined, signal: AbortSignal): Promise<PieceLayers> {
+  async layersOf(
+    torrent: ArtifactTorrent,
+    artifact: ArtifactState | undefined,
+    signal: AbortSignal
+  ): Promise<PieceLayers> {
     const recorded = await this.recordedLayersOf(torrent, artifact)
     if (recorded !== undefined) return recorded
     const layers = new Map<string, Uint8Array>()
@@ -42,13 +46,19 @@ export class ArtifactTorrents {
       if (piecesRoot === undefined || length <= torrent.pieceLength) continue
       const root = Buffer.from(piecesRoot).toString('hex')
       if (layers.has(root)) continue
-      layers.set(root, await this.#leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal))
+      layers.set(
+        root,
+        await this.#leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal)
+      )
     }
     return layers
   }
 
   /** What the distribution record names, if it is there, whole and proven. */
-  async recordedLayersOf(torrent: ArtifactTorrent, artifact: ArtifactState | undefined): Promise<PieceLayers | undefined> {
+  async recordedLayersOf(
+    torrent: ArtifactTorrent,
+    artifact: ArtifactState | undefined
+  ): Promise<PieceLayers | undefined> {
     if (artifact?.record === undefined) return undefined
     try {
       const bytes = await readSmallBlob(this.#store, artifact.record)
@@ -67,4 +77,8 @@ export class ArtifactTorrents {
 }
 
 /** A manifest's bytes with what they say. @throws ManifestError */
-export const sealedManifest = (digest: Sha256Digest, bytes: Uint8Array): Sealed<Manifest> => ({ digest, bytes, document: parseManifest(bytes) })
+export const sealedManifest = (digest: Sha256Digest, bytes: Uint8Array): Sealed<Manifest> => ({
+  digest,
+  bytes,
+  document: parseManifest(bytes)
+})

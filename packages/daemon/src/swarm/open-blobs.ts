@@ -49,12 +49,12 @@ export class OpenBlobs {
   drop(digest: Sha256Digest): void {
     const opened = this.#readers.get(digest)
     this.#readers.delete(digest)
-    opened?.reader.then(open => open.close()).catch(() => undefined)
+    opened?.reader.then((open) => open.close()).catch(() => undefined)
   }
 
   async close(): Promise<void> {
     const readers = [...this.#readers.values()]
     this.#readers.clear()
-    await Promise.all(readers.map(({ reader }) => reader.then(open => open.close()).catch(() => undefined)))
+    await Promise.all(readers.map(({ reader }) => reader.then((open) => open.close()).catch(() => undefined)))
   }
 }

@@ -9,12 +9,12 @@ import type { FillContext, Filler, FillRequest } from '../fill.ts'
 import type { DaemonContext, SwarmAddresses, SwarmPart } from '../parts.ts'
 import type { ArtifactState } from '../state/artifacts.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
-import { fetchArtifact, type FetchContext, type FetchRequest } from './artifact-fetch.ts'
+import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { parseImportBt, startImportBt } from './import-bt.ts'
-import { heldBackReason, Seeding } from './seeding.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
+import { heldBackReason, Seeding } from './seeding.ts'
 import { Turns } from './turns.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
@@ -43,15 +43,36 @@ export class SwarmClient implements SwarmPart {
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   #closing: Promise<void> | undefined
 
-  private constructor(context: DaemonContext, engine: Swarm, webseed: WebseedListener | undefined, peerHost: string, options: SwarmClientOptions) {
+  private constructor(
+    context: DaemonContext,
+    engine: Swarm,
+    webseed: WebseedListener | undefined,
+    peerHost: string,
+    options: SwarmClientOptions
+  ) {
     const { store, leafLayers, documents, artifacts, log, config } = context
     this.#context = context
     this.#engine = engine
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
-    this.#artifacts = new ArtifactSwarm({ store, leafLayers, swarm: engine, webseed, trackers: config.swarm.trackers, log })
-    this.#seeding = new Seeding({ store, artifacts, torrents: this.#torrents, swarm: this.#artifacts, config: config.swarm, log, startLimitMs: options.startLimitMs })
+    this.#artifacts = new ArtifactSwarm({
+      store,
+      leafLayers,
+      swarm: engine,
+      webseed,
+      trackers: config.swarm.trackers,
+      log
+    })
+    this.#seeding = new Seeding({
+      store,
+      artifacts,
+      torrents: this.#torrents,
+      swarm: this.#artifacts,
+      config: config.swarm,
+      log,
+      startLimitMs: options.startLimitMs
+    })
   }
 
   /** @throws StartError, ConfigError when an address cannot be listened on. */
@@ -73,7 +94,10 @@ export class SwarmClient implements SwarmPart {
       return new SwarmClient(context, engine, webseed, peer.host, options)
     } catch (cause) {
       await webseed?.close()
-      throw new StartError(`the swarm client cannot start: ${(cause as Error).message}; see peer_addr and webseed_addr under [swarm]`, { cause })
+      throw new StartError(
+        `the swarm client cannot start: ${(cause as Error).message}; see peer_addr and webseed_addr under [swarm]`,
+        { cause }
+      )
     }
   }
 
@@ -85,24 +109,37 @@ export class SwarmClient implements SwarmPart {
     return startImportBt(parseImportBt(body), {
       context: this.#context,
       dispatcher: this.#agent,
-      mayUpload: artifact => this.#mayUpload(artifact),
+      mayUpload: (artifact) => this.#mayUpload(artifact),
       fetch: (request, fetching) => this.#fetch(request, fetching),
-      joinWhenDone: digest => this.#joinWhenDone(digest)
+      joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
   }
 
-  async share({ ref, manifestDigest }: { readonly ref: string; readonly manifestDigest: Sha256Digest }): Promise<ShareResult> {
+  async share({
+    ref,
+    manifestDigest
+  }: {
+    readonly ref: string
+    readonly manifestDigest: Sha256Digest
+  }): Promise<ShareResult> {
     const { artifacts, config } = this.#context
     const torrent = await this.#torrents.of(manifestDigest)
-    if (torrent === undefined) throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    if (torrent === undefined)
+      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
     const state = await artifacts.read(manifestDigest)
     const announced = this.#artifacts.joined.get(manifestDigest)?.seeding === true
     const address = this.#webseed?.address
-    const webseeds = address === undefined ? [] : reachableHosts(address.host).map(host => `http://${formatHostPort({ host, port: address.port })}/`)
+    const webseeds =
+      address === undefined
+        ? []
+        : reachableHosts(address.host).map((host) => `http://${formatHostPort({ host, port: address.port })}/`)
     const { port } = this.#engine
-    const peers = port === undefined ? [] : reachableHosts(this.#peerHost).map(host => formatHostPort({ host, port }))
+    const peers = port === undefined ? [] : reachableHosts(this.#peerHost).map((host) => formatHostPort({ host, port }))
     const trackers = [...new Set([...(state?.hints.trackers ?? []), ...config.swarm.trackers])]
-    const note = announced ? reachNote(address) : ((state && heldBackReason(state, config.swarm)) ?? 'it is not joined yet: imports join at the next start of the daemon, or at once with [swarm] seed_on_import = true')
+    const note = announced
+      ? reachNote(address)
+      : ((state && heldBackReason(state, config.swarm)) ??
+        'it is not joined yet: imports join at the next start of the daemon, or at once with [swarm] seed_on_import = true')
     const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers })
     return {
       ref,
@@ -121,21 +158,24 @@ export class SwarmClient implements SwarmPart {
 
   status(): SwarmStatus {
     const { seed } = this.#context.config.swarm
-    const torrents = [...this.#artifacts.joined].map(([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
-      const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
-      return {
-        infohash: torrent.infohashText,
-        name: torrent.name,
-        manifestDigest,
-        state: state === 'checking' ? 'verifying' : seeding || state === 'seeding' ? 'seeding' : 'fetching',
-        sizeBytes: torrent.totalBytes,
-        peers,
-        downBytesPerSecond: Math.round(downloadRate),
-        upBytesPerSecond: Math.round(uploadRate),
-        uploadedBytes
+    const torrents = [...this.#artifacts.joined].map(
+      ([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
+        const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
+        return {
+          infohash: torrent.infohashText,
+          name: torrent.name,
+          manifestDigest,
+          state: state === 'checking' ? 'verifying' : seeding || state === 'seeding' ? 'seeding' : 'fetching',
+          sizeBytes: torrent.totalBytes,
+          peers,
+          downBytesPerSecond: Math.round(downloadRate),
+          upBytesPerSecond: Math.round(uploadRate),
+          uploadedBytes
+        }
       }
-    })
-    const sum = (of: (torrent: TorrentStatus) => number): number => torrents.reduce((total, torrent) => total + of(torrent), 0)
+    )
+    const sum = (of: (torrent: TorrentStatus) => number): number =>
+      torrents.reduce((total, torrent) => total + of(torrent), 0)
     const { peer, webseed } = this.addresses()
     return {
       enabled: true,
@@ -162,7 +202,9 @@ export class SwarmClient implements SwarmPart {
   }
 
   imported(manifestDigest: Sha256Digest): void {
-    void this.#seeding.withdraw(manifestDigest).then(() => (this.#context.config.swarm.seedOnImport ? this.#seeding.join(manifestDigest) : undefined))
+    void this.#seeding
+      .withdraw(manifestDigest)
+      .then(() => (this.#context.config.swarm.seedOnImport ? this.#seeding.join(manifestDigest) : undefined))
   }
 
   close(): Promise<void> {
@@ -178,18 +220,22 @@ export class SwarmClient implements SwarmPart {
 
   async #fill({ manifestDigest, artifact, missing }: FillRequest, { signal, onProgress }: FillContext): Promise<void> {
     const torrent = await this.#torrents.of(manifestDigest)
-    if (torrent === undefined) throw new DaemonError('E_SOURCE_UNAVAILABLE', `the manifest ${manifestDigest} is not in the store`)
+    if (torrent === undefined)
+      throw new DaemonError('E_SOURCE_UNAVAILABLE', `the manifest ${manifestDigest} is not in the store`)
     const hints = artifact?.hints ?? NO_HINTS
     const layers =
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
-      (await new WebseedDocuments(this.#agent, hints.webseeds, message => this.#context.log.info({ torrent: torrent.name, message }, 'swarm')).pieceLayers(torrent, signal))
+      (await new WebseedDocuments(this.#agent, hints.webseeds, (message) =>
+        this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
+      ).pieceLayers(torrent, signal))
     const upload = this.#mayUpload(artifact)
     const quiet = artifact?.restricted === true && !this.#context.config.swarm.seedRestricted
     await this.#fetch(
       { torrent, layers, hints, upload, quiet },
       {
         signal,
-        onProgress: ({ blobsDone, bytesDone }) => onProgress({ filesDone: Math.min(blobsDone, missing.length), bytesDone })
+        onProgress: ({ blobsDone, bytesDone }) =>
+          onProgress({ filesDone: Math.min(blobsDone, missing.length), bytesDone })
       }
     )
     await this.#joinWhenDone(manifestDigest)
@@ -200,7 +246,10 @@ export class SwarmClient implements SwarmPart {
   }
 
   /** One fetch of an artifact at a time: whoever comes second finds most of it, or all, in the store. */
-  #fetch(request: FetchRequest, { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>): Promise<readonly string[]> {
+  #fetch(
+    request: FetchRequest,
+    { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>
+  ): Promise<readonly string[]> {
     const { swarm } = this.#context.config
     const canBeTold = !request.quiet && (swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0)
     return this.#turns.run(request.torrent.manifestDigest, signal, async () => {

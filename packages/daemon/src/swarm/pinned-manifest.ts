@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { parsePieceLayers, type PieceLayers, toHex } from '@svc/swarm/metainfo'
+import { type PieceLayers, parsePieceLayers, toHex } from '@svc/swarm/metainfo'
 import { type Dispatcher, request } from 'undici'
 import { MAX_DOCUMENT_BYTES } from '../small-blob.ts'
 
@@ -26,7 +26,7 @@ export class WebseedDocuments {
 
   /** The bytes that hash to the pin, from the first web seed that has them; undefined when none has. */
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, bytes => {
+    return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
       if (actual !== digestHex(pin)) throw new Error(`answered other bytes than the pinned manifest (sha256:${actual})`)
       return bytes
@@ -38,14 +38,19 @@ export class WebseedDocuments {
     if (torrent.files.every(({ length }) => length <= torrent.pieceLength)) return new Map()
     // 32 bytes a piece, each root as key, and the encoding around them
     const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
-    return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, bytes => {
+    return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, (bytes) => {
       const { layers, missing } = parsePieceLayers(bytes, torrent)
       if (missing.length > 0) throw new Error('answered incomplete piece layers')
       return layers
     })
   }
 
-  async #first<T>(path: string, maxBytes: number, signal: AbortSignal, read: (bytes: Uint8Array) => T): Promise<T | undefined> {
+  async #first<T>(
+    path: string,
+    maxBytes: number,
+    signal: AbortSignal,
+    read: (bytes: Uint8Array) => T
+  ): Promise<T | undefined> {
     for (const webseed of this.#webseeds) {
       const url = `${webseed.replace(/\/+$/, '')}/${path}`
       try {

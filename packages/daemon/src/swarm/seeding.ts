@@ -5,7 +5,7 @@ import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from '../config/config.ts'
 import { forEachLimited } from '../import/limited.ts'
 import type { Log } from '../log.ts'
-import type { Artifacts, ArtifactState } from '../state/artifacts.ts'
+import type { ArtifactState, Artifacts } from '../state/artifacts.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
@@ -34,9 +34,13 @@ interface Candidate {
 }
 
 /** Why an artifact is not given to others; undefined when it may be. */
-export const heldBackReason = ({ restricted }: Pick<ArtifactState, 'restricted'>, config: DaemonConfig['swarm']): string | undefined => {
+export const heldBackReason = (
+  { restricted }: Pick<ArtifactState, 'restricted'>,
+  config: DaemonConfig['swarm']
+): string | undefined => {
   if (!config.seed) return 'seeding is off ([swarm] seed)'
-  if (restricted && !config.seedRestricted) return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
+  if (restricted && !config.seedRestricted)
+    return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
   return undefined
 }
 
@@ -81,13 +85,16 @@ export class Seeding {
         this.#progress = undefined
       })
     let timer: NodeJS.Timeout | undefined
-    const limit = new Promise<void>(resolve => {
+    const limit = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#parts.startLimitMs ?? START_LIMIT_MS)
     })
     await Promise.race([this.#background, limit])
     clearTimeout(timer)
     if (this.#progress !== undefined) {
-      log.info({ ...this.#progress, afterMs: Math.round(performance.now() - begun) }, 'the verification of what is seeded goes on in the background')
+      log.info(
+        { ...this.#progress, afterMs: Math.round(performance.now() - begun) },
+        'the verification of what is seeded goes on in the background'
+      )
     }
   }
 
@@ -125,9 +132,12 @@ export class Seeding {
   async #joinAll(): Promise<void> {
     const { artifacts, config, log } = this.#parts
     const states: ArtifactState[] = []
-    for await (const state of artifacts.list(error => log.error({ err: error }, 'a corrupt artifact state is left alone'))) states.push(state)
+    for await (const state of artifacts.list((error) =>
+      log.error({ err: error }, 'a corrupt artifact state is left alone')
+    ))
+      states.push(state)
     const candidates: Candidate[] = []
-    await forEachLimited(states, PARALLEL_JOINS, this.#stop.signal, async state => {
+    await forEachLimited(states, PARALLEL_JOINS, this.#stop.signal, async (state) => {
       try {
         const candidate = await this.#candidate(state)
         if (candidate) candidates.push(candidate)
@@ -135,11 +145,16 @@ export class Seeding {
         log.error({ err: error, manifest: state.manifestDigest }, 'an artifact cannot be seeded')
       }
     })
-    if (config.noSeedVerify) await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, candidate => this.#join(candidate))
+    if (config.noSeedVerify)
+      await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, (candidate) => this.#join(candidate))
     else await this.#verifyAndJoin(candidates)
-    const seeding = [...this.#parts.swarm.joined.values()].filter(each => each.seeding).length
-    log.info({ seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' }, 'seeding')
-    for (const { manifestDigest, reason } of this.#heldBack.values()) log.info({ manifest: manifestDigest, reason }, 'held back')
+    const seeding = [...this.#parts.swarm.joined.values()].filter((each) => each.seeding).length
+    log.info(
+      { seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' },
+      'seeding'
+    )
+    for (const { manifestDigest, reason } of this.#heldBack.values())
+      log.info({ manifest: manifestDigest, reason }, 'held back')
   }
 
   /** undefined for an artifact that is held back or not whole. */
@@ -164,7 +179,9 @@ export class Seeding {
 
   async #verifyAndJoin(candidates: readonly Candidate[]): Promise<void> {
     const { log } = this.#parts
-    const distinct = new Map(candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const)))
+    const distinct = new Map(
+      candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const))
+    )
     const bytesTotal = [...distinct.values()].reduce((sum, bytes) => sum + bytes, 0)
     let artifactsDone = 0
     let bytesDone = 0
@@ -176,7 +193,13 @@ export class Seeding {
     const queue = [...candidates]
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        if (await this.#isSound(next, bytes => { bytesDone += bytes; publish() })) await this.#join(next)
+        if (
+          await this.#isSound(next, (bytes) => {
+            bytesDone += bytes
+            publish()
+          })
+        )
+          await this.#join(next)
         artifactsDone++
         publish()
       }
@@ -199,15 +222,24 @@ export class Seeding {
       if (check === undefined) {
         check = store.verify(digest, { signal: this.#stop.signal }).then(({ status }) => status)
         this.#checked.set(digest, check)
-        check.then(() => advance(length), () => undefined)
+        check.then(
+          () => advance(length),
+          () => undefined
+        )
       }
       try {
         const status = await check
         if (status === 'ok') continue
-        log.error({ manifest: state.manifestDigest, blob: digest, status }, 'a blob is corrupt or gone: moved to quarantine, its artifact is not announced; ensure can heal it')
+        log.error(
+          { manifest: state.manifestDigest, blob: digest, status },
+          'a blob is corrupt or gone: moved to quarantine, its artifact is not announced; ensure can heal it'
+        )
       } catch (error) {
         this.#stop.signal.throwIfAborted()
-        log.error({ err: error, manifest: state.manifestDigest, blob: digest }, 'a blob cannot be read: its artifact is not announced')
+        log.error(
+          { err: error, manifest: state.manifestDigest, blob: digest },
+          'a blob cannot be read: its artifact is not announced'
+        )
       }
       sound = false
     }

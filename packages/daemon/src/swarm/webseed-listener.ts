@@ -1,11 +1,11 @@
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
-import { isIP, type AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import type { BlobStore } from '@svc/cas'
 import type { ErrorCode } from '@svc/client/protocol'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/swarm/metainfo'
-import { BufferPool, sendBlob, type SendBudget } from '../http/blob-response.ts'
+import { BufferPool, type SendBudget, sendBlob } from '../http/blob-response.ts'
 import { envelope } from '../http/envelope.ts'
 import { createHttpServer, onClientError } from '../http/server.ts'
 import type { Log } from '../log.ts'
@@ -46,12 +46,18 @@ export class WebseedListener {
     this.#store = store
     this.#log = log
     this.#configuredHost = configuredHost.toLowerCase()
-    this.#server = createHttpServer((request, response) => void this.#answer(request, response), { limits: { maxConnections: 512 } })
+    this.#server = createHttpServer((request, response) => void this.#answer(request, response), {
+      limits: { maxConnections: 512 }
+    })
     this.#server.on('clientError', onClientError)
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
-  static async listen(store: BlobStore, log: Log, address: { readonly host: string; readonly port: number }): Promise<WebseedListener> {
+  static async listen(
+    store: BlobStore,
+    log: Log,
+    address: { readonly host: string; readonly port: number }
+  ): Promise<WebseedListener> {
     const listener = new WebseedListener(store, log, address.host)
     await new Promise<void>((resolve, reject) => {
       listener.#server.once('error', reject)
@@ -60,7 +66,7 @@ export class WebseedListener {
         resolve()
       })
     })
-    listener.#server.on('error', error => log.error({ err: error }, 'the webseed listener failed'))
+    listener.#server.on('error', (error) => log.error({ err: error }, 'the webseed listener failed'))
     return listener
   }
 
@@ -85,7 +91,7 @@ export class WebseedListener {
   }
 
   async close(): Promise<void> {
-    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#server.closeAllConnections()
     await closed
   }
@@ -93,13 +99,16 @@ export class WebseedListener {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => response.destroy())
     try {
-      if (!this.#isOwnHost(request)) return refuse(request, response, 421, 'E_BAD_REQUEST', 'this port answers to its own address only')
+      if (!this.#isOwnHost(request))
+        return refuse(request, response, 421, 'E_BAD_REQUEST', 'this port answers to its own address only')
       const { origin, 'sec-fetch-site': site } = request.headers
       if (origin !== undefined || (site !== undefined && site !== 'none')) {
         return refuse(request, response, 403, 'E_BAD_REQUEST', 'pages in a browser are not served')
       }
       if (request.method !== 'GET' && request.method !== 'HEAD') {
-        return refuse(request, response, 405, 'E_METHOD_NOT_ALLOWED', 'this port answers GET and HEAD', { Allow: 'GET, HEAD' })
+        return refuse(request, response, 405, 'E_METHOD_NOT_ALLOWED', 'this port answers GET and HEAD', {
+          Allow: 'GET, HEAD'
+        })
       }
       await this.#route(request, response, request.url ?? '/')
     } catch (error) {
@@ -126,7 +135,12 @@ export class WebseedListener {
       if (served === undefined) return notFound()
       const host = request.headers.host!
       const webseeds = [`http://${/:\d+$/.test(host) ? host : `${host}:${request.socket.localPort}`}/`]
-      return sendBytes(request, response, encodeTorrent(served.torrent, served.layers, { webseeds }), 'application/x-bittorrent')
+      return sendBytes(
+        request,
+        response,
+        encodeTorrent(served.torrent, served.layers, { webseeds }),
+        'application/x-bittorrent'
+      )
     }
     const digest = this.#fileAt(path)
     if (digest === undefined) return notFound()
@@ -158,7 +172,7 @@ export class WebseedListener {
       return undefined
     }
     // compared with what the torrent has, never with the disk
-    return served.torrent.files.find(file => file.path === wanted)?.digest
+    return served.torrent.files.find((file) => file.path === wanted)?.digest
   }
 
   /** Names that a foreign page could bind to this address (DNS rebinding) do not count. */
@@ -170,7 +184,7 @@ export class WebseedListener {
     const own = [isIP(ip) === 6 ? `[${ip}]` : ip, this.#configuredHost]
     const names = ip === '127.0.0.1' || ip === '::1' ? [...own, 'localhost'] : own
     // libtorrent leaves the port out; a browser never does
-    return names.some(name => host === `${name}:${localPort}`) || own.includes(host)
+    return names.some((name) => host === `${name}:${localPort}`) || own.includes(host)
   }
 }
 
@@ -188,6 +202,11 @@ function refuse(
   headers: OutgoingHttpHeaders = {}
 ): void {
   const body = JSON.stringify(envelope(code, message))
-  response.writeHead(status, { ...HARDENING, ...headers, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) })
+  response.writeHead(status, {
+    ...HARDENING,
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body)
+  })
   response.end(request.method === 'HEAD' ? undefined : body)
 }

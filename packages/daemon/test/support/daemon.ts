@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request, type IncomingHttpHeaders } from 'node:http'
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isTerminal, type Job } from '@svc/client/protocol'
 import { afterAll, onTestFinished } from 'vitest'
-import { startDaemon, type DaemonOptions, type RunningDaemon } from '../../src/index.ts'
+import { type DaemonOptions, type RunningDaemon, startDaemon } from '../../src/index.ts'
 
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -15,6 +15,7 @@ export interface Answer {
   readonly bytes: Buffer
   // what the API says is checked field by field in the tests
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
   readonly body: any
 }
 
@@ -35,11 +36,15 @@ export class ApiClient {
     this.socketPath = socketPath
   }
 
-  call(method: string, path: string, options: { body?: unknown; raw?: string | Buffer; headers?: Record<string, string> } = {}): Promise<Answer> {
+  call(
+    method: string,
+    path: string,
+    options: { body?: unknown; raw?: string | Buffer; headers?: Record<string, string> } = {}
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const call = request(
         { socketPath: this.socketPath, method, path, agent: this.agent, headers: { Host: 'svc', ...options.headers } },
-        response => {
+        (response) => {
           const chunks: Buffer[] = []
           response.on('data', (chunk: Buffer) => chunks.push(chunk))
           response.on('error', reject)
@@ -82,7 +87,7 @@ export class ApiClient {
       const { status, body } = await this.get(`/v1/jobs/${id}`)
       if (status !== 200) throw new Error(`job ${id}: ${status}`)
       if (isTerminal(body)) return body
-      await new Promise(resolve => setTimeout(resolve, 5))
+      await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
 
@@ -106,10 +111,19 @@ export interface TestDaemon extends ApiClient {
 }
 
 /** A daemon in this process with a store of its own, without swarm, hub and catalog; stopped when the test ends. */
-export async function testDaemon(options: Partial<DaemonOptions> & { folder?: string } = {}, cleanUp: CleanUp = onTestFinished): Promise<TestDaemon> {
+export async function testDaemon(
+  options: Partial<DaemonOptions> & { folder?: string } = {},
+  cleanUp: CleanUp = onTestFinished
+): Promise<TestDaemon> {
   const { folder = temporaryFolder(cleanUp), ...more } = options
   const root = join(folder, 'root')
-  const running = await startDaemon({ root, socketPath: join(folder, 's.sock'), fileConfig: { swarm: { enabled: false } }, parts: {}, ...more })
+  const running = await startDaemon({
+    root,
+    socketPath: join(folder, 's.sock'),
+    fileConfig: { swarm: { enabled: false } },
+    parts: {},
+    ...more
+  })
   const client = new ApiClient(running.socketPath)
   cleanUp(async () => {
     client.agent.destroy()
@@ -125,5 +139,5 @@ export function sharedByFile<T>(make: (cleanUp: CleanUp) => Promise<T>): () => P
   afterAll(async () => {
     for (const work of cleanUps.reverse()) await work()
   })
-  return () => (made ??= make(work => void cleanUps.push(work)))
+  return () => (made ??= make((work) => void cleanUps.push(work)))
 }

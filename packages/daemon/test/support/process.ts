@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export interface SpawnedDaemon extends ApiClient {
 }
 
 const environment = (folder: string, more: SpawnOptions['env']): NodeJS.ProcessEnv => ({
-  PATH: process.env['PATH'],
+  PATH: process.env.PATH,
   HOME: folder,
   XDG_RUNTIME_DIR: folder,
   // each start compiles the sources otherwise
@@ -40,7 +40,12 @@ const swarmOff = (folder: string): string => join(folder, 'off.toml')
 
 /** A daemon process that listens on `<folder>/s.sock`, killed when the test ends. */
 export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon> {
-  const { folder, args = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', swarmOff(folder)], wrapper = [], descriptor } = options
+  const {
+    folder,
+    args = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', swarmOff(folder)],
+    wrapper = [],
+    descriptor
+  } = options
   writeFileSync(swarmOff(folder), '[swarm]\nenabled = false\n')
   const [command, ...rest] = [...wrapper, process.execPath, '--conditions=svc-source', MAIN, ...args]
   const child = spawn(command!, rest, {
@@ -48,7 +53,10 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
     stdio: ['ignore', 'ignore', 'pipe', ...(descriptor === undefined ? [] : [descriptor])]
   })
   const log: Record<string, unknown>[] = []
-  const ended = once(child, 'close').then(([code, signal]) => ({ code: code as number | null, signal: signal as NodeJS.Signals | null }))
+  const ended = once(child, 'close').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null
+  }))
   const client = new ApiClient(join(folder, 's.sock'))
   onTestFinished(async () => {
     client.agent.destroy()
@@ -57,22 +65,26 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
   })
   await new Promise<void>((resolve, reject) => {
     const plain: string[] = []
-    createInterface({ input: child.stderr! }).on('line', line => {
+    createInterface({ input: child.stderr! }).on('line', (line) => {
       try {
         const entry = JSON.parse(line) as Record<string, unknown>
         log.push(entry)
-        if (entry['msg'] === 'listening') resolve()
+        if (entry.msg === 'listening') resolve()
       } catch {
         plain.push(line)
       }
     })
-    ended.then(how => reject(new Error(`the daemon ended (${JSON.stringify(how)}): ${plain.join('\n')}`)))
+    ended.then((how) => reject(new Error(`the daemon ended (${JSON.stringify(how)}): ${plain.join('\n')}`)))
   })
   return Object.assign(client, { child, log, ended })
 }
 
 /** Runs `svcd` to its end. */
-export function runSvcd(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): { code: number | null; out: string; err: string } {
+export function runSvcd(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {}
+): { code: number | null; out: string; err: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=svc-source', MAIN, ...args], {
     env: environment(folder, env),
     encoding: 'utf8',

@@ -1,7 +1,11 @@
 import { createConnection } from 'node:net'
 
 /** Sends bytes as they are and gives everything that comes back until the peer closes. */
-export function rawExchange(socketPath: string, bytes: string | Buffer, options: { readonly end?: boolean; readonly timeoutMs?: number } = {}): Promise<string> {
+export function rawExchange(
+  socketPath: string,
+  bytes: string | Buffer,
+  options: { readonly end?: boolean; readonly timeoutMs?: number } = {}
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ path: socketPath })
     let answer = ''
@@ -10,7 +14,7 @@ export function rawExchange(socketPath: string, bytes: string | Buffer, options:
       reject(new Error(`no end of the answer within the time; so far: ${answer}`))
     }, options.timeoutMs ?? 10_000)
     socket.setEncoding('latin1')
-    socket.on('data', chunk => (answer += chunk))
+    socket.on('data', (chunk) => (answer += chunk))
     // a peer that refuses may close while bytes are still on their way
     socket.on('error', () => undefined)
     socket.on('close', () => {
@@ -23,8 +27,16 @@ export function rawExchange(socketPath: string, bytes: string | Buffer, options:
 }
 
 /** Status and envelope of the last response in a raw answer. */
-export function envelopeOf(answer: string): { readonly status: number; readonly code: string; readonly headers: string } {
+export function envelopeOf(answer: string): {
+  readonly status: number
+  readonly code: string
+  readonly headers: string
+} {
   const at = answer.lastIndexOf('HTTP/1.1 ')
   const [head = '', body = ''] = answer.slice(at).split('\r\n\r\n')
-  return { status: Number(head.slice(9, 12)), code: (JSON.parse(body) as { error: { code: string } }).error.code, headers: head }
+  return {
+    status: Number(head.slice(9, 12)),
+    code: (JSON.parse(body) as { error: { code: string } }).error.code,
+    headers: head
+  }
 }

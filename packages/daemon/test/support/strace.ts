@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 
 /** Whether strace can be used here; with `SVC_REQUIRE_INTEROP=1` tests run, and fail, without it. */
-export const HAS_STRACE = process.env['SVC_REQUIRE_INTEROP'] === '1' || spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
+export const HAS_STRACE =
+  process.env.SVC_REQUIRE_INTEROP === '1' || spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
 
 export interface Injection {
   /** Lets the process go on undisturbed. */
@@ -17,7 +18,11 @@ export interface Injection {
  */
 export async function inject(pid: number, what: string): Promise<Injection> {
   const calls = what.slice(0, what.indexOf(':'))
-  const child = spawn('strace', ['-f', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${what}`, '-p', String(pid)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(
+    'strace',
+    ['-f', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${what}`, '-p', String(pid)],
+    { stdio: ['ignore', 'ignore', 'pipe'] }
+  )
   const ended = once(child, 'close')
   const stop = async (): Promise<void> => {
     child.kill('SIGINT')
@@ -26,7 +31,7 @@ export async function inject(pid: number, what: string): Promise<Injection> {
   onTestFinished(stop)
   const said: string[] = []
   await new Promise<void>((resolve, reject) => {
-    createInterface({ input: child.stderr }).on('line', line => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
       said.push(line)
       if (/ attached/.test(line)) resolve()
     })

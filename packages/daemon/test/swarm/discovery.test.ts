@@ -1,7 +1,7 @@
 import type { ShareResult } from '@svc/client/protocol'
 import { createSwarm } from '@svc/swarm'
-import { startTracker } from '@svc/testkit/tracker'
 import { haveLibtorrent, Libtorrent } from '@svc/testkit/libtorrent'
+import { startTracker } from '@svc/testkit/tracker'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
@@ -10,7 +10,11 @@ import { eventually, MIB, Node, type NodeOptions, pinned, weights } from './node
 const FILES = { 'model-q8_0.gguf': weights(2 * MIB + 3, 41) }
 
 /** A fetch that names no peer: who has the bytes is found by `swarm`. */
-async function importWithoutPeers(share: ShareResult, swarm: NodeOptions['swarm'], trackers: string[] = []): Promise<Node> {
+async function importWithoutPeers(
+  share: ShareResult,
+  swarm: NodeOptions['swarm'],
+  trackers: string[] = []
+): Promise<Node> {
   const documents = await startWebseed(await contentOf(share), documentsOnly)
   const node = await Node.start(swarm && { swarm })
   const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [], trackers }))
@@ -31,7 +35,7 @@ async function dhtNode(bootstrap: readonly string[]): Promise<number> {
   return node.dhtPort!
 }
 
-test.each(['http', 'udp'] as const)('a tracker of the configuration, by %s', async scheme => {
+test.each(['http', 'udp'] as const)('a tracker of the configuration, by %s', async (scheme) => {
   const { [scheme]: url } = await tracker()
   const seeder = await Node.start({ swarm: { trackers: [url] } })
   const share = await seeder.publish(FILES)
@@ -57,17 +61,25 @@ test('a local DHT of several nodes', async () => {
   await importWithoutPeers(share, { dht: true, dht_bootstrap: bootstrap })
 })
 
-test.skipIf(!haveLibtorrent)('libtorrent finds the daemon in the DHT by the magnet, so the v2 infohash is truncated as BEP 52 says', async () => {
-  const first = await dhtNode([])
-  const bootstrap = [`127.0.0.1:${first}`]
-  const seeder = await Node.start({ swarm: { dht: true, dht_bootstrap: bootstrap } })
-  const share = await seeder.publish(FILES)
-  const session = await Libtorrent.start({ enable_dht: true, dht_restrict_routing_ips: false, dht_restrict_search_ips: false, dht_ignore_dark_internet: false })
-  onTestFinished(() => session.stop())
-  await session.addDhtNode(first)
-  await session.add({ magnet: share.magnet.replace(/&(ws|x\.pe)=[^&]*/g, ''), save: temporaryFolder() })
-  await session.until(({ seeding }) => seeding)
-})
+test.skipIf(!haveLibtorrent)(
+  'libtorrent finds the daemon in the DHT by the magnet, so the v2 infohash is truncated as BEP 52 says',
+  async () => {
+    const first = await dhtNode([])
+    const bootstrap = [`127.0.0.1:${first}`]
+    const seeder = await Node.start({ swarm: { dht: true, dht_bootstrap: bootstrap } })
+    const share = await seeder.publish(FILES)
+    const session = await Libtorrent.start({
+      enable_dht: true,
+      dht_restrict_routing_ips: false,
+      dht_restrict_search_ips: false,
+      dht_ignore_dark_internet: false
+    })
+    onTestFinished(() => session.stop())
+    await session.addDhtNode(first)
+    await session.add({ magnet: share.magnet.replace(/&(ws|x\.pe)=[^&]*/g, ''), save: temporaryFolder() })
+    await session.until(({ seeding }) => seeding)
+  }
+)
 
 test('peer exchange: who knows one peer hears of the other', async () => {
   // PEX goes with the DHT; that one finds nobody here

@@ -1,13 +1,17 @@
-import { chmodSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { writeFiles } from '../support/models.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 
-const FILES = { 'model-q8_0.gguf': weights(2 * MIB + 9, 51), 'config.json': '{"model_type":"llama"}', 'tokenizer.json': '{}' }
+const FILES = {
+  'model-q8_0.gguf': weights(2 * MIB + 9, 51),
+  'config.json': '{"model_type":"llama"}',
+  'tokenizer.json': '{}'
+}
 
-const source = sharedByFile(async cleanUp => {
+const source = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
   return { node, share: await node.publish(FILES) }
 })
@@ -18,7 +22,12 @@ const weightsBlob = async (node: Node, manifest: string): Promise<string> =>
 test('everything is there: the job is done at once', async () => {
   const { node, share } = await source()
   const job = await node.client.ensure({ ref: refOf(share.manifestDigest) })
-  expect(job).toMatchObject({ kind: 'ensure', state: 'done', ref: refOf(share.manifestDigest), manifest: share.manifestDigest })
+  expect(job).toMatchObject({
+    kind: 'ensure',
+    state: 'done',
+    ref: refOf(share.manifestDigest),
+    manifest: share.manifestDigest
+  })
   expect(job.filesDone).toBe(job.filesTotal)
   expect(job.bytesDone).toBe(job.bytesTotal)
 })
@@ -32,14 +41,19 @@ test.each([
   ['svc:///me/model:q4_0', 'E_NO_MEMBER']
 ])('%s: a failed job at once, with its class', async (ref, code) => {
   const { node } = await source()
-  expect(await node.client.ensure({ ref })).toMatchObject({ kind: 'ensure', state: 'failed', error: { error: { code } } })
+  expect(await node.client.ensure({ ref })).toMatchObject({
+    kind: 'ensure',
+    state: 'failed',
+    error: { error: { code } }
+  })
 })
 
 test('the manifest is not here: E_SOURCE_UNAVAILABLE names the imports', async () => {
   const { node } = await source()
   const job = await node.client.ensure({ ref: refOf(`sha256:${'00'.repeat(32)}`) })
   expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
-  for (const endpoint of ['/v1/import/local', '/v1/import/hf', '/v1/import/bt']) expect(job.error!.error.message).toContain(endpoint)
+  for (const endpoint of ['/v1/import/local', '/v1/import/hf', '/v1/import/bt'])
+    expect(job.error!.error.message).toContain(endpoint)
 })
 
 test('files are missing and the swarm is off: E_SOURCE_UNAVAILABLE names the setting', async () => {
@@ -70,7 +84,11 @@ test('a blob that verify moved to quarantine is healed, and what is served after
   chmodSync(path, 0o644)
   writeFileSync(path, bytes)
   const verify = await node.done(await node.client.verify({ target: refOf(share.manifestDigest) }))
-  expect(verify).toMatchObject({ state: 'failed', error: { error: { code: 'E_VERIFY_FAILED' } }, verify: { mismatched: [digest] } })
+  expect(verify).toMatchObject({
+    state: 'failed',
+    error: { error: { code: 'E_VERIFY_FAILED' } },
+    verify: { mismatched: [digest] }
+  })
   expect((await node.client.open(refOf(share.manifestDigest))).missing).toEqual([digest])
   expect(readdirSync(join(node.root, 'quarantine')).length).toBeGreaterThan(0)
 
@@ -94,12 +112,20 @@ test('the layers blob went to quarantine together with the weights: peers are as
   const node = await Node.start()
   expect(await node.importBt(pinned(share, { webseeds: share.webseeds as string[] }))).toMatchObject({ state: 'done' })
   const state = (await node.running.context.artifacts.read(share.manifestDigest as never))!
-  const record = JSON.parse(readFileSync(node.blobPath(state.record!)).toString()) as { torrent: { pieceLayersDigest: string } }
+  const record = JSON.parse(readFileSync(node.blobPath(state.record!)).toString()) as {
+    torrent: { pieceLayersDigest: string }
+  }
   await node.stop()
-  for (const digest of [record.torrent.pieceLayersDigest, await (async () => {
-    const manifest = JSON.parse(readFileSync(node.blobPath(share.manifestDigest)).toString()) as { files: { kind: string; digest: string }[] }
-    return manifest.files.find(({ kind }) => kind === 'weights.gguf')!.digest
-  })()]) rmSync(node.blobPath(digest), { force: true })
+  for (const digest of [
+    record.torrent.pieceLayersDigest,
+    await (async () => {
+      const manifest = JSON.parse(readFileSync(node.blobPath(share.manifestDigest)).toString()) as {
+        files: { kind: string; digest: string }[]
+      }
+      return manifest.files.find(({ kind }) => kind === 'weights.gguf')!.digest
+    })()
+  ])
+    rmSync(node.blobPath(digest), { force: true })
   const again = await Node.start({ folder: node.folder })
   expect(await again.ensure(share.manifestDigest)).toMatchObject({ state: 'done' })
   await again.expectWhole(share.manifestDigest)
@@ -111,11 +137,17 @@ test('nobody is known who could have it: E_SOURCE_UNAVAILABLE soon, and the next
   const digest = await weightsBlob(node, manifest)
   rmSync(node.blobPath(digest))
   const begun = performance.now()
-  expect(await node.ensure(manifest)).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+  expect(await node.ensure(manifest)).toMatchObject({
+    state: 'failed',
+    error: { error: { code: 'E_SOURCE_UNAVAILABLE' } }
+  })
   expect(performance.now() - begun).toBeLessThan(20_000)
   const { share } = await source()
   const { artifacts } = node.running.context
-  await artifacts.record({ ...(await artifacts.read(manifest))!, hints: { trackers: [], webseeds: [], peers: share.peers } })
+  await artifacts.record({
+    ...(await artifacts.read(manifest))!,
+    hints: { trackers: [], webseeds: [], peers: share.peers }
+  })
   expect(await node.ensure(manifest)).toMatchObject({ state: 'done' })
   await node.expectWhole(manifest)
 })

@@ -4,7 +4,12 @@ import type { ShareResult } from '@svc/client/protocol'
 import { onTestFinished } from 'vitest'
 
 /** Answers a request itself (true), or leaves it to the honest server (false). */
-export type Answer = (path: string, request: IncomingMessage, response: ServerResponse, bytes: Buffer | undefined) => boolean | void
+export type Answer = (
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Buffer | undefined
+) => boolean | void
 
 export interface FakeWebseed {
   readonly url: string
@@ -41,7 +46,10 @@ export async function contentOf(share: ShareResult): Promise<Map<string, Buffer>
 }
 
 /** An HTTP server of its own with an artifact's content: plain files with ranges, as any web server gives them. */
-export async function startWebseed(content: ReadonlyMap<string, Buffer>, answer: Answer = () => false): Promise<FakeWebseed> {
+export async function startWebseed(
+  content: ReadonlyMap<string, Buffer>,
+  answer: Answer = () => false
+): Promise<FakeWebseed> {
   const requests: string[] = []
   let fileBytes = 0
   const server = createServer((request, response) => {
@@ -60,10 +68,10 @@ export async function startWebseed(content: ReadonlyMap<string, Buffer>, answer:
     })
     response.end(body)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
     server.closeAllConnections()
-    await new Promise(resolve => server.close(resolve))
+    await new Promise((resolve) => server.close(resolve))
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,

@@ -6,7 +6,7 @@ import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, kindOf, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, MODEL, Node, pinned, refOf, weights } from './nodes.ts'
 
-const publisher = sharedByFile(async cleanUp => {
+const publisher = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
   const share = await node.publish({ ...MODEL, 'second-q8_0.gguf': weights(9 * MIB + 1, 3) })
   return { node, share, content: await contentOf(share) }
@@ -22,7 +22,10 @@ async function libtorrentSeeder(settings: Record<string, unknown> = {}): Promise
     writeFileSync(join(folder, path), bytes)
   }
   const torrent = join(folder, 'served.torrent')
-  writeFileSync(torrent, Buffer.from(await (await fetch(`${share.webseeds[0]}bt/${share.infohash.slice(9)}.torrent`)).arrayBuffer()))
+  writeFileSync(
+    torrent,
+    Buffer.from(await (await fetch(`${share.webseeds[0]}bt/${share.infohash.slice(9)}.torrent`)).arrayBuffer())
+  )
   const session = await Libtorrent.start(settings)
   onTestFinished(() => session.stop())
   await session.add({ torrent, save: folder, webseeds: [] })
@@ -30,21 +33,28 @@ async function libtorrentSeeder(settings: Record<string, unknown> = {}): Promise
   return session
 }
 
-test.skipIf(!haveLibtorrent)('from libtorrent for the data: pin, manifest and layers come from a webseed that has nothing else', async () => {
-  const { share, content } = await publisher()
-  const seeder = await libtorrentSeeder()
-  const documents = await startWebseed(content, documentsOnly)
-  const node = await Node.start()
-  const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [seeder.address] }))
-  expect(job).toMatchObject({
-    kind: 'import-bt', state: 'done', ref: share.infohash, manifest: share.manifestDigest, result: { manifests: [share.manifestDigest], infohash: share.infohash, skipped: 0 }
-  })
-  expect(job.filesDone).toBe(job.filesTotal)
-  expect(job.bytesDone).toBe(job.bytesTotal)
-  await node.expectWhole(share.manifestDigest)
-  expect((await seeder.status()).uploaded).toBeGreaterThanOrEqual(job.bytesTotal!)
-  expect(await node.ensure(share.manifestDigest)).toMatchObject({ state: 'done' })
-})
+test.skipIf(!haveLibtorrent)(
+  'from libtorrent for the data: pin, manifest and layers come from a webseed that has nothing else',
+  async () => {
+    const { share, content } = await publisher()
+    const seeder = await libtorrentSeeder()
+    const documents = await startWebseed(content, documentsOnly)
+    const node = await Node.start()
+    const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [seeder.address] }))
+    expect(job).toMatchObject({
+      kind: 'import-bt',
+      state: 'done',
+      ref: share.infohash,
+      manifest: share.manifestDigest,
+      result: { manifests: [share.manifestDigest], infohash: share.infohash, skipped: 0 }
+    })
+    expect(job.filesDone).toBe(job.filesTotal)
+    expect(job.bytesDone).toBe(job.bytesTotal)
+    await node.expectWhole(share.manifestDigest)
+    expect((await seeder.status()).uploaded).toBeGreaterThanOrEqual(job.bytesTotal!)
+    expect(await node.ensure(share.manifestDigest)).toMatchObject({ state: 'done' })
+  }
+)
 
 test.skipIf(!haveLibtorrent)('from libtorrent without layers from anybody else: hash requests', async () => {
   const { share, content } = await publisher()
@@ -65,11 +75,15 @@ test('from another daemon by peers only for the data', async () => {
   const { node: source, share, content } = await publisher()
   const documents = await startWebseed(content, documentsOnly)
   const node = await Node.start()
-  const before = (await source.client.status()).swarm.torrents.find(({ infohash }) => infohash === share.infohash)!.uploadedBytes
+  const before = (await source.client.status()).swarm.torrents.find(
+    ({ infohash }) => infohash === share.infohash
+  )!.uploadedBytes
   const job = await node.importBt(pinned(share, { webseeds: [documents.url] }))
   expect(job).toMatchObject({ state: 'done' })
   await node.expectWhole(share.manifestDigest)
-  const after = (await source.client.status()).swarm.torrents.find(({ infohash }) => infohash === share.infohash)!.uploadedBytes
+  const after = (await source.client.status()).swarm.torrents.find(
+    ({ infohash }) => infohash === share.infohash
+  )!.uploadedBytes
   expect(after - before).toBeGreaterThanOrEqual(job.bytesTotal!)
   expect(documents.fileBytes).toBe(0)
 })
@@ -101,15 +115,22 @@ test.skipIf(!haveLibtorrent)('from libtorrent, a daemon and webseeds at once', a
   expect(await slow.importBt(pinned(share))).toMatchObject({ state: 'done' })
   const { peers } = await slow.announced(share.manifestDigest)
   let webseedBytes = 0
-  const uploaded = async () => [(await seeder.status()).uploaded, (await slow.client.status()).swarm.torrents[0]!.uploadedBytes]
+  const uploaded = async () => [
+    (await seeder.status()).uploaded,
+    (await slow.client.status()).swarm.torrents[0]!.uploadedBytes
+  ]
   let begun: Promise<unknown> | undefined
-  const peersHaveBegun = () => (begun ??= eventually(async () => (await uploaded()).every(bytes => bytes > 0) || undefined))
+  const peersHaveBegun = () =>
+    (begun ??= eventually(async () => (await uploaded()).every((bytes) => bytes > 0) || undefined))
   const plain = await startWebseed(content, (path, request, response, bytes) => {
     if (kindOf(path) !== 'file' || bytes === undefined) return false
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range!)!
     const body = bytes.subarray(Number(start), Number(end) + 1)
     void peersHaveBegun().then(() => {
-      response.writeHead(206, { 'Content-Length': body.length, 'Content-Range': `bytes ${start}-${end}/${bytes.length}` })
+      response.writeHead(206, {
+        'Content-Length': body.length,
+        'Content-Range': `bytes ${start}-${end}/${bytes.length}`
+      })
       webseedBytes += body.length
       response.end(body)
     })

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
 import { parseMagnet } from '@svc/swarm/metainfo'
+import { expect, test } from 'vitest'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { Node, refusal } from './nodes.ts'
 
@@ -9,10 +9,11 @@ const MAGNET = `magnet:?xt=urn:btmh:1220${'cd'.repeat(32)}`
 const WEBSEED = 'http://127.0.0.1:9/'
 const OF_V1 = `magnet:?xt=urn:btih:${'cd'.repeat(20)}`
 
-const running = sharedByFile(cleanUp => Node.start({}, cleanUp))
+const running = sharedByFile((cleanUp) => Node.start({}, cleanUp))
 
 const GOOD = { infohash: INFOHASH, manifestDigest: PIN, webseeds: [WEBSEED] }
-const without = (key: keyof typeof GOOD): object => Object.fromEntries(Object.entries(GOOD).filter(([name]) => name !== key))
+const without = (key: keyof typeof GOOD): object =>
+  Object.fromEntries(Object.entries(GOOD).filter(([name]) => name !== key))
 
 /** What is wrong, the body, what the message must speak of. */
 const BAD: [string, object, RegExp][] = [
@@ -41,8 +42,16 @@ const BAD: [string, object, RegExp][] = [
   ['an infohash in upper case', { ...GOOD, infohash: INFOHASH.toUpperCase() }, /infohash/],
   ['a magnet of v1 only', { magnet: OF_V1, manifestDigest: PIN, webseeds: [WEBSEED] }, /magnet/],
   ['a magnet that is none', { magnet: 'http://host/', manifestDigest: PIN, webseeds: [WEBSEED] }, /magnet/],
-  ['a magnet of two torrents', { magnet: `${MAGNET}&xt=urn:btmh:1220${'ef'.repeat(32)}`, manifestDigest: PIN, webseeds: [WEBSEED] }, /magnet/],
-  ['a magnet of 100,000 characters', { magnet: `${MAGNET}&dn=${'x'.repeat(100_000)}`, manifestDigest: PIN, webseeds: [WEBSEED] }, /magnet/]
+  [
+    'a magnet of two torrents',
+    { magnet: `${MAGNET}&xt=urn:btmh:1220${'ef'.repeat(32)}`, manifestDigest: PIN, webseeds: [WEBSEED] },
+    /magnet/
+  ],
+  [
+    'a magnet of 100,000 characters',
+    { magnet: `${MAGNET}&dn=${'x'.repeat(100_000)}`, manifestDigest: PIN, webseeds: [WEBSEED] },
+    /magnet/
+  ]
 ]
 
 test.each(BAD)('%s is refused before there is a job', async (_what, body, names) => {

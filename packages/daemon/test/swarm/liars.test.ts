@@ -9,7 +9,7 @@ import { type Answer, contentOf, documentsOnly, kindOf, startWebseed } from './f
 import { MIB, Node, pinned, weights } from './nodes.ts'
 
 /** Two seeders of one artifact: an honest one, and the one that the liars hide behind. */
-const swarm = sharedByFile(async cleanUp => {
+const swarm = sharedByFile(async (cleanUp) => {
   const files = { 'model-q8_0.gguf': weights(4 * MIB + 5, 21), 'tokenizer.json': '{}' }
   const honest = await Node.start({}, cleanUp)
   const share = await honest.publish(files)
@@ -45,7 +45,9 @@ describe('peers', () => {
     expect(failed).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
     expect(failed.error!.error.message).toContain(lying.address)
     await node.expectSound()
-    expect(await node.importBt(pinned(share, { webseeds: [documents.url], peers: [honestPeer] }))).toMatchObject({ state: 'done' })
+    expect(await node.importBt(pinned(share, { webseeds: [documents.url], peers: [honestPeer] }))).toMatchObject({
+      state: 'done'
+    })
     await node.expectWhole(share.manifestDigest)
   })
 
@@ -69,26 +71,36 @@ describe('peers', () => {
     const node = await Node.start()
     const slow = await startTamperingPeer(honestPeer, undefined, lying.passedOn(500))
     onTestFinished(() => slow.close())
-    const job = await node.importBt(pinned(share, { webseeds: [manifestOnly.url], peers: [lying.address, slow.address] }))
+    const job = await node.importBt(
+      pinned(share, { webseeds: [manifestOnly.url], peers: [lying.address, slow.address] })
+    )
     expect(job).toMatchObject({ state: 'done' })
     await node.expectSound()
   })
 
   test('absurd lengths, unasked blocks, garbage and silence do not keep the honest one from completing', async () => {
     const { share, content, honestPeer } = await swarm()
-    const absurd = await liar((message, id) => (id === PEER_MESSAGE.piece ? Buffer.concat([Buffer.from('7fffffff07', 'hex'), randomBytes(100)]) : undefined))
+    const absurd = await liar((_message, id) =>
+      id === PEER_MESSAGE.piece ? Buffer.concat([Buffer.from('7fffffff07', 'hex'), randomBytes(100)]) : undefined
+    )
     const shifted = await liar((message, id) => {
       if (id === PEER_MESSAGE.piece) message.writeUInt32BE(0x7fff_fff0, 9)
       return undefined
     })
     const garbage = await liar(() => randomBytes(64))
-    const mute = createServer(socket => void socket.on('error', () => undefined))
+    const mute = createServer((socket) => void socket.on('error', () => undefined))
     mute.listen(0, '127.0.0.1')
     await once(mute, 'listening')
     onTestFinished(() => void mute.close())
     const documents = await startWebseed(content, documentsOnly)
     const node = await Node.start()
-    const peers = [absurd.address, shifted.address, garbage.address, `127.0.0.1:${(mute.address() as AddressInfo).port}`, honestPeer]
+    const peers = [
+      absurd.address,
+      shifted.address,
+      garbage.address,
+      `127.0.0.1:${(mute.address() as AddressInfo).port}`,
+      honestPeer
+    ]
     const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers }))
     expect(job).toMatchObject({ state: 'done' })
     await node.expectSound()
@@ -102,25 +114,36 @@ describe('peers', () => {
     const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [silent.address] }))
     expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
     await node.expectSound()
-    expect(await node.ensure(share.manifestDigest)).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+    expect(await node.ensure(share.manifestDigest)).toMatchObject({
+      state: 'failed',
+      error: { error: { code: 'E_SOURCE_UNAVAILABLE' } }
+    })
   })
 })
 
 /** Lies by name: what the webseed does with each kind of request. */
 const LYING_WEBSEEDS: Record<string, Answer> = {
-  'another manifest': (path, _request, response) => kindOf(path) === 'manifest' && send(response, Buffer.from('{"schemaVersion":1}')),
+  'another manifest': (path, _request, response) =>
+    kindOf(path) === 'manifest' && send(response, Buffer.from('{"schemaVersion":1}')),
   'an endless manifest': (path, _request, response) => kindOf(path) === 'manifest' && endless(response),
-  'an endless manifest without an end in sight': (path, _request, response) => kindOf(path) === 'manifest' && endless(response, 5_000_000_000),
-  'layers with a flipped bit': (path, _request, response, bytes) => kindOf(path) === 'layers' && send(response, flipped(bytes!)),
+  'an endless manifest without an end in sight': (path, _request, response) =>
+    kindOf(path) === 'manifest' && endless(response, 5_000_000_000),
+  'layers with a flipped bit': (path, _request, response, bytes) =>
+    kindOf(path) === 'layers' && send(response, flipped(bytes!)),
   'endless layers': (path, _request, response) => kindOf(path) === 'layers' && endless(response),
   'layers of nothing': (path, _request, response) => kindOf(path) === 'layers' && send(response, Buffer.from('de')),
-  'corrupt ranges': (path, request, response, bytes) => kindOf(path) === 'file' && bytes !== undefined && range(request, response, flipped(bytes)),
-  'bodies longer than the range': (path, request, response, bytes) => kindOf(path) === 'file' && bytes !== undefined && range(request, response, bytes, Buffer.alloc(100_000)),
+  'corrupt ranges': (path, request, response, bytes) =>
+    kindOf(path) === 'file' && bytes !== undefined && range(request, response, flipped(bytes)),
+  'bodies longer than the range': (path, request, response, bytes) =>
+    kindOf(path) === 'file' && bytes !== undefined && range(request, response, bytes, Buffer.alloc(100_000)),
   'endless bodies': (path, _request, response) => kindOf(path) === 'file' && endless(response),
   'short bodies': (path, request, response, bytes) => {
     if (kindOf(path) !== 'file' || bytes === undefined) return false
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range!)!
-    response.writeHead(206, { 'Content-Length': Number(end) + 1 - Number(start), 'Content-Range': `bytes ${start}-${end}/${bytes.length}` })
+    response.writeHead(206, {
+      'Content-Length': Number(end) + 1 - Number(start),
+      'Content-Range': `bytes ${start}-${end}/${bytes.length}`
+    })
     response.write(bytes.subarray(Number(start), Number(start) + 10), () => response.destroy())
     return true
   },
@@ -132,31 +155,39 @@ const LYING_WEBSEEDS: Record<string, Answer> = {
     return true
   },
   '404 for every file': documentsOnly,
-  '503 for every file': (path, _request, response) => kindOf(path) === 'file' && void response.writeHead(503).end() === undefined,
-  'an encoded body': (path, _request, response, bytes) => kindOf(path) === 'file' && bytes !== undefined && send(response, bytes, { 'Content-Encoding': 'gzip' })
+  '503 for every file': (path, _request, response) =>
+    kindOf(path) === 'file' && void response.writeHead(503).end() === undefined,
+  'an encoded body': (path, _request, response, bytes) =>
+    kindOf(path) === 'file' && bytes !== undefined && send(response, bytes, { 'Content-Encoding': 'gzip' })
 }
 
 describe('webseeds', () => {
-  test.each(Object.entries(LYING_WEBSEEDS))('%s: the honest one beside it completes the import, and the liar is named', async (what, answer) => {
-    const { share, content } = await swarm()
-    const lying = await startWebseed(content, answer)
-    const honest = await startWebseed(content)
-    const node = await Node.start()
-    const job = await node.importBt(pinned(share, { webseeds: [lying.url, honest.url], peers: [] }))
-    expect(job.error?.error.message).toBeUndefined()
-    expect(job).toMatchObject({ state: 'done' })
-    await node.expectWhole(share.manifestDigest)
-    await node.expectSound()
-    // both are asked at once, so the liar always gets its turn
-    expect(lying.requests.length).toBeGreaterThan(0)
-    const warnings = job.result!.warnings ?? []
-    expect(warnings.filter(warning => warning.includes(honest.url))).toEqual([])
-    if (!HARMLESS.has(what)) expect(warnings).toEqual(expect.arrayContaining([expect.stringContaining(lying.url)]))
-  })
+  test.each(Object.entries(LYING_WEBSEEDS))(
+    '%s: the honest one beside it completes the import, and the liar is named',
+    async (what, answer) => {
+      const { share, content } = await swarm()
+      const lying = await startWebseed(content, answer)
+      const honest = await startWebseed(content)
+      const node = await Node.start()
+      const job = await node.importBt(pinned(share, { webseeds: [lying.url, honest.url], peers: [] }))
+      expect(job.error?.error.message).toBeUndefined()
+      expect(job).toMatchObject({ state: 'done' })
+      await node.expectWhole(share.manifestDigest)
+      await node.expectSound()
+      // both are asked at once, so the liar always gets its turn
+      expect(lying.requests.length).toBeGreaterThan(0)
+      const warnings = job.result!.warnings ?? []
+      expect(warnings.filter((warning) => warning.includes(honest.url))).toEqual([])
+      if (!HARMLESS.has(what)) expect(warnings).toEqual(expect.arrayContaining([expect.stringContaining(lying.url)]))
+    }
+  )
 
   test('200 without ranges is honest and is used', async () => {
     const { share, content } = await swarm()
-    const plain = await startWebseed(content, (path, _request, response, bytes) => kindOf(path) === 'file' && bytes !== undefined && send(response, bytes))
+    const plain = await startWebseed(
+      content,
+      (path, _request, response, bytes) => kindOf(path) === 'file' && bytes !== undefined && send(response, bytes)
+    )
     const node = await Node.start()
     expect(await node.importBt(pinned(share, { webseeds: [plain.url], peers: [] }))).toMatchObject({ state: 'done' })
     await node.expectWhole(share.manifestDigest)
@@ -198,7 +229,7 @@ describe('identity', () => {
     const node = await Node.start()
     const job = await node.importBt(pinned(share, { infohash: `btmh:1220${'00'.repeat(32)}`, webseeds: [plain.url] }))
     expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
-    expect(plain.requests.filter(path => kindOf(path) !== 'manifest')).toEqual([])
+    expect(plain.requests.filter((path) => kindOf(path) !== 'manifest')).toEqual([])
     expect(node.blobs()).toEqual([])
   })
 
@@ -215,7 +246,10 @@ describe('identity', () => {
   })
 
   test.each<[string, Answer]>([
-    ['nobody has the pinned manifest', (path, _request, response) => kindOf(path) === 'manifest' && void response.writeHead(404).end() === undefined],
+    [
+      'nobody has the pinned manifest',
+      (path, _request, response) => kindOf(path) === 'manifest' && void response.writeHead(404).end() === undefined
+    ],
     ['the webseed answers other bytes than the pin', LYING_WEBSEEDS['another manifest']!]
   ])('%s: E_SOURCE_UNAVAILABLE', async (_what, answer) => {
     const { share, content } = await swarm()
@@ -231,11 +265,13 @@ describe('identity', () => {
 /** Lies that are seen through without harm: what was asked for is there all the same. */
 const HARMLESS = new Set(['bodies longer than the range'])
 
-const only = (kind: ReturnType<typeof kindOf>): Answer => (path, _request, response) => {
-  if (kindOf(path) === kind) return false
-  response.writeHead(404).end()
-  return true
-}
+const only =
+  (kind: ReturnType<typeof kindOf>): Answer =>
+  (path, _request, response) => {
+    if (kindOf(path) === kind) return false
+    response.writeHead(404).end()
+    return true
+  }
 
 const flipped = (bytes: Buffer): Buffer => {
   const copy = Buffer.from(bytes)

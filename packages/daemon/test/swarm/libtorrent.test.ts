@@ -14,14 +14,16 @@ const lt = async (settings?: Record<string, unknown>): Promise<Libtorrent> => {
 }
 
 /** A seeding daemon, what it serves, and its torrent file. */
-const seeding = sharedByFile(async cleanUp => {
+const seeding = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
   const share = await node.publish()
   const content = await contentOf(share)
   const answer = await fetch(`${share.webseeds[0]}bt/${share.infohash.slice(9)}.torrent`)
   const torrent = join(node.folder, 'served.torrent')
   writeFileSync(torrent, Buffer.from(await answer.arrayBuffer()))
-  const files = new Map([...content].flatMap(([path, bytes]) => (path.startsWith('/bt/') ? [] : [[path.slice(1), bytes] as const])))
+  const files = new Map(
+    [...content].flatMap(([path, bytes]) => (path.startsWith('/bt/') ? [] : [[path.slice(1), bytes] as const]))
+  )
   return { node, share, content, torrent, files }
 })
 
@@ -45,7 +47,7 @@ describe.skipIf(!haveLibtorrent)('libtorrent', () => {
     expect(served.layers).toEqual(made.layers)
     expect(Object.keys(made.layers)).toHaveLength(1)
     expect(served.webseeds).toEqual(share.webseeds)
-    expect(new Set(served.files.filter(path => !path.includes('/.pad/')))).toEqual(new Set(files.keys()))
+    expect(new Set(served.files.filter((path) => !path.includes('/.pad/')))).toEqual(new Set(files.keys()))
   })
 
   test('downloads from the daemon by .torrent and peer protocol', async () => {
@@ -82,7 +84,12 @@ describe.skipIf(!haveLibtorrent)('libtorrent', () => {
   test('downloads with its defaults: uTP and encryption first', async () => {
     const { share, torrent, files } = await seeding()
     const folder = temporaryFolder()
-    const session = await lt({ enable_outgoing_utp: true, enable_incoming_utp: true, in_enc_policy: 1, out_enc_policy: 1 })
+    const session = await lt({
+      enable_outgoing_utp: true,
+      enable_incoming_utp: true,
+      in_enc_policy: 1,
+      out_enc_policy: 1
+    })
     await session.add({ torrent, save: folder, peers: share.peers, webseeds: [] })
     await session.until(({ seeding }) => seeding)
     expectFiles(files, folder)
@@ -90,9 +97,15 @@ describe.skipIf(!haveLibtorrent)('libtorrent', () => {
 
   test('files have the names and the digests of the manifest', async () => {
     const { share, files } = await seeding()
-    const manifest = JSON.parse(files.get(`${share.name}/manifest/sha256-${share.manifestDigest.slice(7)}`)!.toString()) as { files: { name: string; digest: string }[] }
+    const manifest = JSON.parse(
+      files.get(`${share.name}/manifest/sha256-${share.manifestDigest.slice(7)}`)!.toString()
+    ) as { files: { name: string; digest: string }[] }
     for (const { name, digest } of manifest.files) {
-      expect(`sha256:${createHash('sha256').update(files.get(`${share.name}/${name}`)!).digest('hex')}`).toBe(digest)
+      expect(
+        `sha256:${createHash('sha256')
+          .update(files.get(`${share.name}/${name}`)!)
+          .digest('hex')}`
+      ).toBe(digest)
     }
     expect(manifest.files.map(({ name }) => name)).toContain('größe a+b%20c/adapter.tar')
   })

@@ -18,7 +18,7 @@ export const MIB = 1 << 20
 
 /** A GGUF by name and head; what follows is noise. */
 export const weights = (sizeBytes: number, seed = 1): Buffer =>
-  Buffer.concat([Buffer.from('GGUF\x03\0\0\0' + '\0'.repeat(16), 'latin1'), seededBytes(sizeBytes - 24, seed)])
+  Buffer.concat([Buffer.from(`GGUF\x03\0\0\0${'\0'.repeat(16)}`, 'latin1'), seededBytes(sizeBytes - 24, seed)])
 
 /** Several pieces, small files, and names that URLs must encode. */
 export const MODEL: Files = {
@@ -55,7 +55,7 @@ export class Node {
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
       fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm } },
-      parts: { swarm: context => SwarmClient.open(context) },
+      parts: { swarm: (context) => SwarmClient.open(context) },
       ...more
     })
     const node = new Node(own, running)
@@ -136,7 +136,7 @@ export class Node {
   blobs(): string[] {
     const folder = join(this.root, 'blobs', 'sha256')
     if (!existsSync(folder)) return []
-    return readdirSync(folder).flatMap(two => readdirSync(join(folder, two)).map(rest => `sha256:${two}${rest}`))
+    return readdirSync(folder).flatMap((two) => readdirSync(join(folder, two)).map((rest) => `sha256:${two}${rest}`))
   }
 
   blobPath(digest: string): string {
@@ -148,7 +148,10 @@ export class Node {
 export const refOf = (manifestDigest: string): string => `svc:///some/model@${manifestDigest}`
 
 /** The body of a pinned import from a share, with other hints where given. */
-export const pinned = ({ infohash, manifestDigest, webseeds, peers }: ShareResult, hints: Partial<ImportBtBody> = {}): ImportBtBody => ({
+export const pinned = (
+  { infohash, manifestDigest, webseeds, peers }: ShareResult,
+  hints: Partial<ImportBtBody> = {}
+): ImportBtBody => ({
   infohash,
   manifestDigest,
   webseeds: [...webseeds],
@@ -163,11 +166,13 @@ export async function eventually<T>(ask: () => Promise<T | undefined> | T | unde
     const answer = await ask()
     if (answer !== undefined) return answer
     if (performance.now() > end) throw new Error('it did not come to it in time')
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
-export async function refusal(work: Promise<unknown>): Promise<{ readonly code: string; readonly status: number | undefined; readonly message: string }> {
+export async function refusal(
+  work: Promise<unknown>
+): Promise<{ readonly code: string; readonly status: number | undefined; readonly message: string }> {
   try {
     await work
   } catch (error) {

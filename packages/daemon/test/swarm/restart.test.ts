@@ -13,14 +13,17 @@ const DURABLE = 4 * MIB
 async function spawned(folder: string): Promise<SpawnedDaemon> {
   const config = join(folder, 'config.toml')
   writeFileSync(config, '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\nfill_timeout = 60\n')
-  return spawnDaemon({ folder, args: ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', config] })
+  return spawnDaemon({
+    folder,
+    args: ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', config]
+  })
 }
 
 /** Bytes that the journals in `incoming` vouch for: what a restart can go on with. */
 function durableBytes(folder: string): number {
   const incoming = join(folder, 'root', 'incoming')
   let bytes = 0
-  for (const name of readdirSync(incoming).filter(each => /^[0-9a-f]{32}\.json$/.test(each))) {
+  for (const name of readdirSync(incoming).filter((each) => /^[0-9a-f]{32}\.json$/.test(each))) {
     const { ranges } = JSON.parse(readFileSync(join(incoming, name), 'utf8')) as { ranges: [number, number][] }
     for (const [start, end] of ranges) bytes += end - start
   }
@@ -28,7 +31,11 @@ function durableBytes(folder: string): number {
 }
 
 /** Starts an import in a process of its own and kills it with -9 in the middle. */
-async function killedInTheMiddle(folder: string, share: ShareResult, hints: { webseeds: string[]; peers: string[] }): Promise<number> {
+async function killedInTheMiddle(
+  folder: string,
+  share: ShareResult,
+  hints: { webseeds: string[]; peers: string[] }
+): Promise<number> {
   const daemon = await spawned(folder)
   const { status, body } = await daemon.post('/v1/import/bt', pinned(share, hints))
   expect(status).toBe(201)
@@ -65,7 +72,10 @@ test('likewise with a second import, from webseeds alone', async () => {
   const slow = await startWebseed(content, (path, request, response, bytes) => {
     if (kindOf(path) !== 'file' || bytes === undefined || bytes.length < MIB) return false
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range!)!
-    response.writeHead(206, { 'Content-Length': Number(end) + 1 - Number(start), 'Content-Range': `bytes ${start}-${end}/${bytes.length}` })
+    response.writeHead(206, {
+      'Content-Length': Number(end) + 1 - Number(start),
+      'Content-Range': `bytes ${start}-${end}/${bytes.length}`
+    })
     let at = Number(start)
     const timer = setInterval(() => {
       if (response.destroyed || at > Number(end)) return void clearInterval(timer)
@@ -95,13 +105,16 @@ test('an import that was killed leaves what ensure needs: manifest, layers and h
   const withheld = await startWebseed(content, documentsOnly)
   const folder = temporaryFolder()
   const daemon = await spawned(folder)
-  await daemon.post('/v1/import/bt', pinned(share, { webseeds: [withheld.url, share.webseeds[0]!], peers: ['127.0.0.1:9'] }))
-  await eventually(() => (withheld.requests.some(path => kindOf(path) === 'file') ? true : undefined))
+  await daemon.post(
+    '/v1/import/bt',
+    pinned(share, { webseeds: [withheld.url, share.webseeds[0]!], peers: ['127.0.0.1:9'] })
+  )
+  await eventually(() => (withheld.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
   daemon.child.kill('SIGKILL')
   await daemon.ended
 
   const again = await spawned(folder)
   const { body } = await again.post('/v1/ensure', { ref: refOf(share.manifestDigest) })
   expect(await again.finished(body)).toMatchObject({ kind: 'ensure', state: 'done' })
-  expect(withheld.requests.filter(path => kindOf(path) === 'layers')).toHaveLength(1)
+  expect(withheld.requests.filter((path) => kindOf(path) === 'layers')).toHaveLength(1)
 })

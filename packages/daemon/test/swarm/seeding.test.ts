@@ -35,7 +35,10 @@ test('imports join at the next start, and the share says so; with seed_on_import
 
   const again = await Node.start({ folder: node.folder, swarm })
   await again.announced(manifest)
-  expect((await again.client.status()).swarm).toMatchObject({ seeding: 1, torrents: [{ manifestDigest: manifest, state: 'seeding' }] })
+  expect((await again.client.status()).swarm).toMatchObject({
+    seeding: 1,
+    torrents: [{ manifestDigest: manifest, state: 'seeding' }]
+  })
   await again.stop()
 
   const eager = await Node.start({ folder: node.folder })
@@ -84,16 +87,26 @@ test('what needed a token is held back, from peers and from the webseed, unless 
   const manifest = await node.importFiles(small(6))
   const { artifacts } = node.running.context
   const state = (await artifacts.read(manifest))!
-  await artifacts.record({ ...state, source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) }, restricted: true })
+  await artifacts.record({
+    ...state,
+    source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
+    restricted: true
+  })
   await node.stop()
 
   const holding = await Node.start({ folder: node.folder })
   expect((await holding.client.status()).swarm).toMatchObject({
-    seeding: 0, torrents: [], heldBack: [{ manifestDigest: manifest, reason: expect.stringContaining('seed_restricted') }]
+    seeding: 0,
+    torrents: [],
+    heldBack: [{ manifestDigest: manifest, reason: expect.stringContaining('seed_restricted') }]
   })
   const held = await holding.share(manifest)
   expect(held).toMatchObject({ announced: false, note: expect.stringContaining('seed_restricted') })
-  for (const path of [`${held.name}/model-q8_0.gguf`, `bt/piece-layers/${held.infohash.slice(9)}`, `bt/${held.infohash.slice(9)}.torrent`]) {
+  for (const path of [
+    `${held.name}/model-q8_0.gguf`,
+    `bt/piece-layers/${held.infohash.slice(9)}`,
+    `bt/${held.infohash.slice(9)}.torrent`
+  ]) {
     expect((await fetch(`${held.webseeds[0]}${path}`)).status, path).toBe(404)
   }
   // an import by the pin does not make it public: it says nothing of where the model came from
@@ -111,10 +124,16 @@ test('what needed a token is held back, from peers and from the webseed, unless 
 
 test('what is seeded leaves at once when another import of it needed a token', async () => {
   let client: SwarmClient
-  const node = await Node.start({ more: { parts: { swarm: async context => (client = await SwarmClient.open(context)) } } })
+  const node = await Node.start({
+    more: { parts: { swarm: async (context) => (client = await SwarmClient.open(context)) } }
+  })
   const { manifestDigest } = await node.publish(small(11))
   const { artifacts } = node.running.context
-  await artifacts.record({ ...(await artifacts.read(manifestDigest as Sha256Digest))!, source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) }, restricted: true })
+  await artifacts.record({
+    ...(await artifacts.read(manifestDigest as Sha256Digest))!,
+    source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
+    restricted: true
+  })
   client!.imported(manifestDigest as Sha256Digest)
   await eventually(async () => ((await node.client.status()).swarm.seeding === 0 ? true : undefined))
   expect((await node.client.status()).swarm.heldBack).toMatchObject([{ manifestDigest }])
@@ -127,7 +146,12 @@ test('a restricted artifact gives nothing away while it is being healed either',
   const manifest = await node.importFiles({ 'model-q8_0.gguf': weights(3 * MIB, 7) })
   const { artifacts } = node.running.context
   const state = (await artifacts.read(manifest))!
-  await artifacts.record({ ...state, source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) }, restricted: true, hints: { trackers: [], webseeds: [], peers: share.peers } })
+  await artifacts.record({
+    ...state,
+    source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
+    restricted: true,
+    hints: { trackers: [], webseeds: [], peers: share.peers }
+  })
   corrupt(node, await weightsOf(node, manifest))
   await node.done(await node.client.verify({ target: 'all' }))
   expect(await node.ensure(manifest)).toMatchObject({ state: 'done' })
@@ -137,11 +161,22 @@ test('a restricted artifact gives nothing away while it is being healed either',
 
 test('the start answers at its limit, and the verification goes on behind, with progress in the status', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
-  const manifests = [await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 8) }), await node.importFiles(small(9), 'me/second')]
+  const manifests = [
+    await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 8) }),
+    await node.importFiles(small(9), 'me/second')
+  ]
   await node.stop()
-  const again = await Node.start({ folder: node.folder, more: { parts: { swarm: context => SwarmClient.open(context, { startLimitMs: 0 }) } } })
+  const again = await Node.start({
+    folder: node.folder,
+    more: { parts: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
+  })
   const seen = []
-  for (let now = (await again.client.status()).swarm.verifying; now !== undefined; now = (await again.client.status()).swarm.verifying) seen.push(now)
+  for (
+    let now = (await again.client.status()).swarm.verifying;
+    now !== undefined;
+    now = (await again.client.status()).swarm.verifying
+  )
+    seen.push(now)
   expect(seen[0]).toMatchObject({ artifactsDone: 0 })
   expect(seen).toContainEqual(expect.objectContaining({ artifactsTotal: 2, bytesTotal: expect.any(Number) }))
   for (const manifest of manifests) expect(await again.share(manifest)).toMatchObject({ announced: true })
@@ -177,12 +212,15 @@ test('upload_limit holds over the webseed and the peers together', async () => {
 })
 
 test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', async () => {
-  const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`m-q${(i % 9) + 1}_${i}.gguf`, weights(2_000 + i, 100 + i)]))
+  const files = Object.fromEntries(
+    Array.from({ length: 120 }, (_, i) => [`m-q${(i % 9) + 1}_${i}.gguf`, weights(2_000 + i, 100 + i)])
+  )
   const folder = temporaryFolder()
   const maker = await Node.start({ folder, swarm: { seed_on_import: false } })
   await maker.importFiles(files)
   await maker.stop()
-  const resources = (): number => process.getActiveResourcesInfo().filter(name => /TCP|UDP|Pipe|Timeout/.test(name)).length
+  const resources = (): number =>
+    process.getActiveResourcesInfo().filter((name) => /TCP|UDP|Pipe|Timeout/.test(name)).length
   const descriptors = (): number => readdirSync('/proc/self/fd').length
   const quiet = { resources: resources(), descriptors: descriptors() }
 
@@ -196,5 +234,8 @@ test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', 
   expect(await other.importBt(pinned(share))).toMatchObject({ state: 'done' })
   await other.stop()
   await node.stop()
-  await eventually(() => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined), 10_000)
+  await eventually(
+    () => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined),
+    10_000
+  )
 })

@@ -5,7 +5,7 @@ import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { writeFiles } from '../support/models.ts'
 import { Node, pinned, refOf, refusal, weights } from './nodes.ts'
 
-const served = sharedByFile(async cleanUp => {
+const served = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
   return { node, share: await node.publish({ 'model-q8_0.gguf': weights(30_000, 61) }) }
 })
@@ -14,17 +14,26 @@ test('a share has all that the other side needs', async () => {
   const { node, share } = await served()
   const { peer, webseed } = await node.addresses()
   expect(share).toMatchObject({
-    ref: refOf(share.manifestDigest), announced: true, webseeds: [webseed], peers: [peer], trackers: [],
+    ref: refOf(share.manifestDigest),
+    announced: true,
+    webseeds: [webseed],
+    peers: [peer],
+    trackers: [],
     name: `svc-sha256-${share.manifestDigest.slice(7, 19)}`,
     // the listener is on this machine only, and the note says so
     note: expect.stringContaining('webseed_addr')
   })
   expect(share.command).toBe(`svc import bt '${share.magnet}' --pin ${share.manifestDigest}`)
-  expect(await node.client.share('svc:///me/model:q8_0')).toMatchObject({ infohash: share.infohash, ref: 'svc:///me/model:q8_0' })
+  expect(await node.client.share('svc:///me/model:q8_0')).toMatchObject({
+    infohash: share.infohash,
+    ref: 'svc:///me/model:q8_0'
+  })
   const other = await Node.start()
-  expect(await other.importBt({ magnet: share.magnet, manifestDigest: share.manifestDigest })).toMatchObject({ state: 'done' })
+  expect(await other.importBt({ magnet: share.magnet, manifestDigest: share.manifestDigest })).toMatchObject({
+    state: 'done'
+  })
   // the record of the publisher and of the one who fetched are the same: both follow from the manifest (decisions §4)
-  const [own, theirs] = [node, other].map(each => each.running.context.artifacts.read(share.manifestDigest as never))
+  const [own, theirs] = [node, other].map((each) => each.running.context.artifacts.read(share.manifestDigest as never))
   expect((await own!)!.record).toBe((await theirs!)!.record)
   expect((await other.share(share.manifestDigest)).infohash).toBe(share.infohash)
 })
@@ -48,12 +57,23 @@ test('the status tells torrents, peers and rates; runtime.json (0600) the addres
   expect(swarm).toMatchObject({ enabled: true, seed: true, seeding: 1, heldBack: [] })
   expect(swarm.torrents).toEqual([
     {
-      infohash: share.infohash, name: share.name, manifestDigest: share.manifestDigest, state: 'seeding', sizeBytes: expect.any(Number),
-      peers: expect.any(Number), downBytesPerSecond: 0, upBytesPerSecond: expect.any(Number), uploadedBytes: expect.any(Number)
+      infohash: share.infohash,
+      name: share.name,
+      manifestDigest: share.manifestDigest,
+      state: 'seeding',
+      sizeBytes: expect.any(Number),
+      peers: expect.any(Number),
+      downBytesPerSecond: 0,
+      upBytesPerSecond: expect.any(Number),
+      uploadedBytes: expect.any(Number)
     }
   ])
   const path = join(node.folder, 'runtime.json')
-  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ pid: process.pid, peer: swarm.peerAddress, webseed: swarm.webseedAddress })
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+    pid: process.pid,
+    peer: swarm.peerAddress,
+    webseed: swarm.webseedAddress
+  })
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 

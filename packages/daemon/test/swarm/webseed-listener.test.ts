@@ -5,7 +5,7 @@ import { sharedByFile } from '../support/daemon.ts'
 import { contentOf } from './fake-webseed.ts'
 import { MODEL, Node } from './nodes.ts'
 
-const served = sharedByFile(async cleanUp => {
+const served = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
   const share = await node.publish(MODEL)
   const content = await contentOf(share)
@@ -23,12 +23,17 @@ interface Answer {
 async function ask(path: string, options: { method?: string; headers?: Record<string, string> } = {}): Promise<Answer> {
   const { port } = await served()
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, path, method: options.method ?? 'GET', headers: options.headers ?? {}, agent: false }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }))
-      response.on('error', reject)
-    })
+    const request = httpRequest(
+      { host: '127.0.0.1', port, path, method: options.method ?? 'GET', headers: options.headers ?? {}, agent: false },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () =>
+          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
+        )
+        response.on('error', reject)
+      }
+    )
     request.on('error', reject)
     request.end()
   })
@@ -43,7 +48,7 @@ function expectHardened({ headers }: Answer): void {
     'content-security-policy': "default-src 'none'; sandbox",
     'content-disposition': 'attachment'
   })
-  expect(Object.keys(headers).filter(name => name.startsWith('access-control-'))).toEqual([])
+  expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
 }
 
 test('files, layers and the torrent of a seeded artifact, hardened, without CORS', async () => {
@@ -96,7 +101,7 @@ test.each([
   if (status === 403) expect(answer.body.length).toBeLessThan(1_000)
 })
 
-test.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND'])('%s is not allowed', async method => {
+test.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND'])('%s is not allowed', async (method) => {
   const answer = await ask(await weightsPath(), { method })
   expect(answer.status).toBe(405)
   expect(answer.headers.allow).toBe('GET, HEAD')
@@ -106,9 +111,16 @@ test('HEAD has the head of GET and no body', async () => {
   const { content, share } = await served()
   const bytes = content.get(`/${share.name}/model-q8_0.gguf`)!
   const answer = await ask(await weightsPath(), { method: 'HEAD' })
-  expect(answer).toMatchObject({ status: 200, headers: { 'content-length': String(bytes.length), 'accept-ranges': 'bytes' } })
+  expect(answer).toMatchObject({
+    status: 200,
+    headers: { 'content-length': String(bytes.length), 'accept-ranges': 'bytes' }
+  })
   expect(answer.body).toHaveLength(0)
-  for (const path of [`/bt/${share.infohash.slice(9)}.torrent`, `/bt/piece-layers/${share.infohash.slice(9)}`, '/nothing']) {
+  for (const path of [
+    `/bt/${share.infohash.slice(9)}.torrent`,
+    `/bt/piece-layers/${share.infohash.slice(9)}`,
+    '/nothing'
+  ]) {
     expect((await ask(path, { method: 'HEAD' })).body).toHaveLength(0)
   }
 })
@@ -130,7 +142,8 @@ test.each<[string, number, [number, number] | undefined]>([
   const bytes = content.get(`/${share.name}/model-q8_0.gguf`)!
   const answer = await ask(await weightsPath(), { headers: { Range: header } })
   expect(answer.status).toBe(status)
-  if (part !== undefined) expect(answer.body.equals(bytes.subarray(part[0], part[1] === Infinity ? undefined : part[1]))).toBe(true)
+  if (part !== undefined)
+    expect(answer.body.equals(bytes.subarray(part[0], part[1] === Infinity ? undefined : part[1]))).toBe(true)
   else {
     expect(answer.headers['content-range']).toBe(`bytes */${bytes.length}`)
     expect(codeOf(answer)).toBe('E_RANGE_INVALID')
@@ -146,18 +159,42 @@ test('names in percent-encoding of either case, with unicode; a plus is a plus',
     expect(answer.status, path).toBe(200)
     expect(answer.body.equals(bytes), path).toBe(true)
   }
-  for (const path of [encoded.replace('%20', '+'), encoded.replace('%2B', '%20'), encoded.replace('%2520', '%20')]) expect((await ask(path)).status, path).toBe(404)
+  for (const path of [encoded.replace('%20', '+'), encoded.replace('%2B', '%20'), encoded.replace('%2520', '%20')])
+    expect((await ask(path)).status, path).toBe(404)
 })
 
 test('nothing else is there, and nothing is listed', async () => {
   const { share } = await served()
   const hex = share.infohash.slice(9)
   const paths = [
-    '/', '/bt', '/bt/', '/bt/piece-layers/', `/${share.name}`, `/${share.name}/`, `/${share.name}/manifest`, `/${share.name}/manifest/`, `/bt/${hex}`,
-    `/bt/${hex.toUpperCase()}.torrent`, `/bt/${'0'.repeat(64)}.torrent`, `/bt/piece-layers/${'0'.repeat(64)}`, `/${share.name}/config.json`, `/${share.name}/LICENSE`,
-    `//${share.name}/model-q8_0.gguf`, `/${share.name}//model-q8_0.gguf`, `/${share.name}/../${share.name}/model-q8_0.gguf`, `/${share.name}/%2e%2e/%2e%2e/format`,
-    `/${share.name}/model-q8_0.gguf/`, `/${share.name}/model-q8_0.gguf%00`, `/${share.name}/%ff`, `/${share.name}/%`, '/v1/models', '/v1/status', '/index.html', '/favicon.ico',
-    `/x/manifest/sha256-${share.manifestDigest.slice(7)}`, `/${'a'.repeat(9_000)}`
+    '/',
+    '/bt',
+    '/bt/',
+    '/bt/piece-layers/',
+    `/${share.name}`,
+    `/${share.name}/`,
+    `/${share.name}/manifest`,
+    `/${share.name}/manifest/`,
+    `/bt/${hex}`,
+    `/bt/${hex.toUpperCase()}.torrent`,
+    `/bt/${'0'.repeat(64)}.torrent`,
+    `/bt/piece-layers/${'0'.repeat(64)}`,
+    `/${share.name}/config.json`,
+    `/${share.name}/LICENSE`,
+    `//${share.name}/model-q8_0.gguf`,
+    `/${share.name}//model-q8_0.gguf`,
+    `/${share.name}/../${share.name}/model-q8_0.gguf`,
+    `/${share.name}/%2e%2e/%2e%2e/format`,
+    `/${share.name}/model-q8_0.gguf/`,
+    `/${share.name}/model-q8_0.gguf%00`,
+    `/${share.name}/%ff`,
+    `/${share.name}/%`,
+    '/v1/models',
+    '/v1/status',
+    '/index.html',
+    '/favicon.ico',
+    `/x/manifest/sha256-${share.manifestDigest.slice(7)}`,
+    `/${'a'.repeat(9_000)}`
   ]
   for (const path of paths) {
     const answer = await ask(path)
@@ -171,11 +208,18 @@ test('nothing else is there, and nothing is listed', async () => {
 
 test('requests that are no HTTP get an answer or the end of the connection, and the listener lives on', async () => {
   const { port } = await served()
-  for (const bytes of ['GARBAGE\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', `GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`, `GET /${'a'.repeat(40_000)} HTTP/1.1\r\n\r\n`, 'GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
-    const text = await new Promise<string>(resolve => {
+  for (const bytes of [
+    'GARBAGE\r\n\r\n',
+    'GET / HTTP/9.9\r\n\r\n',
+    `GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`,
+    `GET /${'a'.repeat(40_000)} HTTP/1.1\r\n\r\n`,
+    'GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
+    'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'
+  ]) {
+    const text = await new Promise<string>((resolve) => {
       const socket = createConnection({ port, host: '127.0.0.1' })
       let answer = ''
-      socket.on('data', chunk => (answer += chunk.toString('latin1')))
+      socket.on('data', (chunk) => (answer += chunk.toString('latin1')))
       socket.on('error', () => undefined)
       socket.on('close', () => resolve(answer))
       socket.end(bytes)
@@ -187,7 +231,9 @@ test('requests that are no HTTP get an answer or the end of the connection, and 
 
 test('an artifact that left is not there any more', async () => {
   const node = await Node.start()
-  const share = await node.publish({ 'm-q8_0.gguf': Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(5000, 7)]) })
+  const share = await node.publish({
+    'm-q8_0.gguf': Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(5000, 7)])
+  })
   const url = `${share.webseeds[0]}${share.name}/m-q8_0.gguf`
   expect((await fetch(url)).status).toBe(200)
   await node.stop()

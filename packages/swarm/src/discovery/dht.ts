@@ -1,8 +1,9 @@
 /// <reference path="./untyped.d.ts" />
-import DHT from 'bittorrent-dht'
+
 import { isIP } from 'node:net'
-import { isPublicAddress, tryParseAddress, type PeerAddress } from '../net/address.ts'
+import DHT from 'bittorrent-dht'
 import { truncateInfohash } from '../infohash.ts'
+import { isPublicAddress, type PeerAddress, tryParseAddress } from '../net/address.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 
 export interface DhtOptions {
@@ -33,7 +34,10 @@ export class DhtNode {
 
   static async start(options: DhtOptions): Promise<DhtNode> {
     const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
-    const dht = new DHT({ bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false, maxAge: REANNOUNCE_MS })
+    const dht = new DHT({
+      bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
+      maxAge: REANNOUNCE_MS
+    })
     // Errors of single lookups are of no consequence; those of the socket end the announcing only.
     dht.on('error', () => undefined)
     dht.on('warning', () => undefined)
@@ -75,10 +79,13 @@ export class DhtNode {
       entry.taken = 0
       const again = (): void => {
         if (closed || this.#closed || timer !== undefined) return
-        timer = setTimeout(() => {
-          timer = undefined
-          round()
-        }, entry.taken > 0 ? REANNOUNCE_MS : RETRY_MS)
+        timer = setTimeout(
+          () => {
+            timer = undefined
+            round()
+          },
+          entry.taken > 0 ? REANNOUNCE_MS : RETRY_MS
+        )
         timer.unref()
       }
       // A lookup that cannot be made yet (no nodes) calls back with an error: tried again.

@@ -1,5 +1,5 @@
 import { formatAddress, isPublicAddress, type PeerAddress } from '../net/address.ts'
-import { protocolError, type Peer } from '../peer/peer.ts'
+import { type Peer, protocolError } from '../peer/peer.ts'
 import { formatPex, MAX_PEX_PEERS, parsePex } from '../wire/extensions.ts'
 
 const INTERVAL_MS = 60_000
@@ -46,7 +46,8 @@ export class PeerExchange {
     const toPrivate = !isPublicAddress(peer.address.host)
     for (const other of peers) {
       const address = other === peer ? undefined : listenAddressOf(other)
-      if (address !== undefined && (toPrivate || isPublicAddress(address.host))) current.set(formatAddress(address), address)
+      if (address !== undefined && (toPrivate || isPublicAddress(address.host)))
+        current.set(formatAddress(address), address)
     }
     const added = [...current].filter(([key]) => !state.told.has(key)).slice(0, MAX_PEX_PEERS)
     const dropped = [...state.told].filter(([key]) => !current.has(key)).slice(0, MAX_PEX_PEERS)
@@ -54,7 +55,13 @@ export class PeerExchange {
     for (const [key, address] of added) state.told.set(key, address)
     for (const [key] of dropped) state.told.delete(key)
     state.sentAt = nowMs
-    peer.sendExtension('ut_pex', formatPex(added.map(([, address]) => address), dropped.map(([, address]) => address)))
+    peer.sendExtension(
+      'ut_pex',
+      formatPex(
+        added.map(([, address]) => address),
+        dropped.map(([, address]) => address)
+      )
+    )
   }
 
   message(peer: Peer, payload: Uint8Array, nowMs: number): void {

@@ -1,8 +1,9 @@
 /// <reference path="./untyped.d.ts" />
-import TrackerClient from 'bittorrent-tracker/client'
+
 import { lookup } from 'node:dns/promises'
-import { isPublicAddress, tryParseAddress } from '../net/address.ts'
+import TrackerClient from 'bittorrent-tracker/client'
 import { truncateInfohash } from '../infohash.ts'
+import { isPublicAddress, tryParseAddress } from '../net/address.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 import { boundIntervals } from './tracker-intervals.ts'
 
@@ -30,8 +31,12 @@ export function startTrackers(options: {
     }
     let allowPrivate: Promise<boolean> | undefined
     const client = new TrackerClient({
-      infoHash: Buffer.from(truncateInfohash(options.infohash)), peerId: Buffer.from(options.peerId), announce: [url],
-      port: options.port, getAnnounceOpts: () => ({ ...sink.stats(), numwant: 100 }), wrtc: false
+      infoHash: Buffer.from(truncateInfohash(options.infohash)),
+      peerId: Buffer.from(options.peerId),
+      announce: [url],
+      port: options.port,
+      getAnnounceOpts: () => ({ ...sink.stats(), numwant: 100 }),
+      wrtc: false
     })
     boundIntervals(client)
     let taken = 0
@@ -56,15 +61,20 @@ export function startTrackers(options: {
       for (const client of clients) client.complete()
     },
     close: async () => {
-      await Promise.all(clients.map((client) => new Promise<void>((resolve) => {
-        // Its destroy sends the last messages and calls back; a silent tracker must not hold us up.
-        const timer = setTimeout(resolve, GOODBYE_MS)
-        client.stop()
-        client.destroy(() => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })))
+      await Promise.all(
+        clients.map(
+          (client) =>
+            new Promise<void>((resolve) => {
+              // Its destroy sends the last messages and calls back; a silent tracker must not hold us up.
+              const timer = setTimeout(resolve, GOODBYE_MS)
+              client.stop()
+              client.destroy(() => {
+                clearTimeout(timer)
+                resolve()
+              })
+            })
+        )
+      )
     }
   }
 }

@@ -3,9 +3,9 @@ import { SwarmError } from '../errors.ts'
 import type { TorrentLayout } from '../layout.ts'
 import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '../merkle.ts'
 import type { FileWriter } from '../storage.ts'
-import { NOBODY, PieceBuffer, type BlockRun } from './piece-buffer.ts'
-import type { PieceHashes } from './piece-hashes.ts'
 import type { PiecePicker } from './picker.ts'
+import { type BlockRun, NOBODY, PieceBuffer } from './piece-buffer.ts'
+import type { PieceHashes } from './piece-hashes.ts'
 import type { SlotPool } from './slot-pool.ts'
 import type { Verifier, VerifyReply } from './verifier.ts'
 
@@ -251,8 +251,12 @@ export class Downloader {
       const expected = this.#hashes.expected(buffer.piece)!
       const writer = await this.#hooks.writer(span.file.index)
       const reply = await this.#verifier.submit({
-        buffer: buffer.slot.bytes.buffer as SharedArrayBuffer, sizeBytes: buffer.sizeBytes,
-        expected: expected.hash, levels: expected.levels, fd: writer.fd, position: span.offset
+        buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
+        sizeBytes: buffer.sizeBytes,
+        expected: expected.hash,
+        levels: expected.levels,
+        fd: writer.fd,
+        position: span.offset
       })
       if (this.#closed) return
       if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
@@ -264,8 +268,14 @@ export class Downloader {
     } catch (error) {
       if (!this.#closed) {
         this.#abandon(buffer)
-        this.#hooks.failed(error instanceof SwarmError ? error : new SwarmError('E_STORAGE', 'write',
-          `writing piece ${buffer.piece} failed`, { cause: error, details: { piece: buffer.piece } }))
+        this.#hooks.failed(
+          error instanceof SwarmError
+            ? error
+            : new SwarmError('E_STORAGE', 'write', `writing piece ${buffer.piece} failed`, {
+                cause: error,
+                details: { piece: buffer.piece }
+              })
+        )
       }
     } finally {
       this.#verifying -= 1
@@ -282,7 +292,11 @@ export class Downloader {
     if (this.#closed) return
     for (let block = 0; block < buffer.blockCount; block += 1) {
       const at = block * HASH_BYTES
-      if (leaves !== undefined && equalBytes(leaves.subarray(at, at + HASH_BYTES), reply.leaves.subarray(at, at + HASH_BYTES))) continue
+      if (
+        leaves !== undefined &&
+        equalBytes(leaves.subarray(at, at + HASH_BYTES), reply.leaves.subarray(at, at + HASH_BYTES))
+      )
+        continue
       if (leaves !== undefined) guilty.add(buffer.senderOf(block))
       buffer.forget(block)
     }
@@ -330,5 +344,6 @@ const has = (source: BlockSource, piece: number): boolean => source.bits === und
 
 /** Bytes of a run within its piece, as a request names them. */
 export const runRange = (order: BlockOrder): { readonly begin: number; readonly length: number } => ({
-  begin: order.run.first * BLOCK_BYTES, length: order.buffer.runBytes(order.run)
+  begin: order.run.first * BLOCK_BYTES,
+  length: order.buffer.runBytes(order.run)
 })

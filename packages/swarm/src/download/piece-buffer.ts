@@ -197,7 +197,8 @@ export class PieceBuffer {
         if (block < this.#firstFree) throw new Error('a free block lies before the first free one')
       }
       if (this.#state[block] === RECEIVED) received += 1
-      if ((this.#state[block] === REQUESTED) !== (this.#asked[block] !== NOBODY)) throw new Error('a requested block that nobody was asked for')
+      if ((this.#state[block] === REQUESTED) !== (this.#asked[block] !== NOBODY))
+        throw new Error('a requested block that nobody was asked for')
       if (this.#state[block] === RECEIVED && this.#sender[block] === NOBODY) throw new Error('a block without a sender')
     }
     if (free !== this.#free || received !== this.#received) throw new Error('blocks are miscounted')

@@ -1,6 +1,6 @@
+import { toHex } from '../infohash.ts'
 import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import { blockCount, HASH_BYTES, heightOf, pieceLevel } from '../merkle.ts'
-import { toHex } from '../infohash.ts'
 
 /** What the leaves of a piece must fold to. */
 export interface ExpectedHash {

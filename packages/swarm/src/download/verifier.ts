@@ -73,7 +73,9 @@ export class Verifier {
   #dispatch(): void {
     while (this.#queue.length > 0) {
       let lane = this.#lanes.reduce<Lane | undefined>(
-        (best, other) => (best === undefined || other.jobs.size < best.jobs.size ? other : best), undefined)
+        (best, other) => (best === undefined || other.jobs.size < best.jobs.size ? other : best),
+        undefined
+      )
       if ((lane === undefined || lane.jobs.size > 0) && this.#lanes.length < this.#threads) lane = this.#start()
       if (lane === undefined || lane.jobs.size >= DEPTH) return
       const next = this.#queue.shift()!
@@ -87,7 +89,9 @@ export class Verifier {
   #start(): Lane {
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
     const base = import.meta.url.endsWith('.ts') ? '../' : './'
-    const worker = new Worker(new URL(`${base}verify-worker${extension}`, import.meta.url), { execArgv: inheritedArguments() })
+    const worker = new Worker(new URL(`${base}verify-worker${extension}`, import.meta.url), {
+      execArgv: inheritedArguments()
+    })
     const lane: Lane = { worker, jobs: new Map() }
     worker.on('message', (reply: VerifyReply) => {
       const job = lane.jobs.get(reply.id)
@@ -125,11 +129,13 @@ export class Verifier {
     this.#closed = true
     if (this.#idle !== undefined) clearTimeout(this.#idle)
     for (const waiting of this.#queue.splice(0)) waiting.reject(closedError())
-    await Promise.all(this.#lanes.splice(0).map(async (lane) => {
-      await lane.worker.terminate()
-      for (const job of lane.jobs.values()) job.reject(closedError())
-      lane.jobs.clear()
-    }))
+    await Promise.all(
+      this.#lanes.splice(0).map(async (lane) => {
+        await lane.worker.terminate()
+        for (const job of lane.jobs.values()) job.reject(closedError())
+        lane.jobs.clear()
+      })
+    )
   }
 
   checkInvariants(): void {

@@ -10,7 +10,7 @@ export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile
 
 /** What a webseed's answer to a range request turned out to be. */
 export type RangeVerdict =
-  | { readonly kind: 'body'; /** Bytes of the body before the range begins. */ readonly skipBytes: number }
+  | { readonly kind: 'body' /** Bytes of the body before the range begins. */; readonly skipBytes: number }
   /** This file is not to be had there. */
   | { readonly kind: 'no-file'; readonly reason: string }
   | { readonly kind: 'redirect'; readonly location: string }
@@ -20,7 +20,8 @@ export type RangeVerdict =
 /** Whole-file answers are read through to the range up to this length only. */
 const MAX_SKIP_BYTES = 16 * 1024 * 1024
 
-const headerText = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
+const headerText = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value
 
 /**
  * Judges status and headers of an answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes` (RFC 9110 §14). Pure.
@@ -28,33 +29,44 @@ const headerText = (value: string | string[] | undefined): string | undefined =>
  */
 export function judgeRange(
   answer: { readonly status: number; readonly headers: Readonly<Record<string, string | string[] | undefined>> },
-  start: number, end: number, sizeBytes: number
+  start: number,
+  end: number,
+  sizeBytes: number
 ): RangeVerdict {
   const { status, headers } = answer
   const length = headerText(headers['content-length'])
   const encoding = headerText(headers['content-encoding'])
-  if (encoding !== undefined && encoding !== 'identity') return { kind: 'no-file', reason: `content encoding ${encoding}` }
+  if (encoding !== undefined && encoding !== 'identity')
+    return { kind: 'no-file', reason: `content encoding ${encoding}` }
   if (status === 206) {
     const range = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(headerText(headers['content-range']) ?? '')
     if (range === null) return { kind: 'no-file', reason: '206 without a usable Content-Range' }
-    if (range[3] !== '*' && Number(range[3]) !== sizeBytes) return { kind: 'no-file', reason: `a file of ${range[3]} bytes, not ${sizeBytes}` }
-    if (Number(range[1]) !== start || Number(range[2]) !== end - 1) return { kind: 'no-file', reason: 'another range than the one asked for' }
-    if (length !== undefined && Number(length) !== end - start) return { kind: 'no-file', reason: 'Content-Length does not match its range' }
+    if (range[3] !== '*' && Number(range[3]) !== sizeBytes)
+      return { kind: 'no-file', reason: `a file of ${range[3]} bytes, not ${sizeBytes}` }
+    if (Number(range[1]) !== start || Number(range[2]) !== end - 1)
+      return { kind: 'no-file', reason: 'another range than the one asked for' }
+    if (length !== undefined && Number(length) !== end - start)
+      return { kind: 'no-file', reason: 'Content-Length does not match its range' }
     return { kind: 'body', skipBytes: 0 }
   }
   if (status === 200) {
-    if (length !== undefined && Number(length) !== sizeBytes) return { kind: 'no-file', reason: `a file of ${length} bytes, not ${sizeBytes}` }
+    if (length !== undefined && Number(length) !== sizeBytes)
+      return { kind: 'no-file', reason: `a file of ${length} bytes, not ${sizeBytes}` }
     if (start > MAX_SKIP_BYTES) return { kind: 'no-file', reason: 'the server ignores ranges' }
     return { kind: 'body', skipBytes: start }
   }
   if ([301, 302, 303, 307, 308].includes(status)) {
-    const location = headerText(headers['location'])
-    return location === undefined ? { kind: 'no-file', reason: 'a redirect to nowhere' } : { kind: 'redirect', location }
+    const location = headerText(headers.location)
+    return location === undefined
+      ? { kind: 'no-file', reason: 'a redirect to nowhere' }
+      : { kind: 'redirect', location }
   }
   if (status === 408 || status === 429 || status >= 500) {
     const seconds = Number(headerText(headers['retry-after']))
     return {
-      kind: 'later', reason: `status ${status}`, retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 600) * 1000 : undefined
+      kind: 'later',
+      reason: `status ${status}`,
+      retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 600) * 1000 : undefined
     }
   }
   return { kind: 'no-file', reason: `status ${status}` }
@@ -66,7 +78,10 @@ export function parseWebseedUrl(text: string): URL {
   try {
     url = new URL(text)
   } catch (cause) {
-    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed is an http or https URL', { cause, details: { url: text } })
+    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed is an http or https URL', {
+      cause,
+      details: { url: text }
+    })
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed is an http or https URL', { details: { url: text } })

@@ -114,11 +114,22 @@ export class Webseed {
     const end = last.offset + last.lengthBytes
     const abort = new AbortController()
     this.#aborts.add(abort)
-    const timer = setTimeout(() => abort.abort(new Error('too slow')), Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR))
-    const pending = buffers.map((buffer): PendingRequest => ({
-      piece: buffer.piece, begin: 0, length: buffer.sizeBytes, run: { first: 0, count: buffer.blockCount }, buffer,
-      sentAt: begun, aheadBytes: 0, void: false
-    }))
+    const timer = setTimeout(
+      () => abort.abort(new Error('too slow')),
+      Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
+    )
+    const pending = buffers.map(
+      (buffer): PendingRequest => ({
+        piece: buffer.piece,
+        begin: 0,
+        length: buffer.sizeBytes,
+        run: { first: 0, count: buffer.blockCount },
+        buffer,
+        sentAt: begun,
+        aheadBytes: 0,
+        void: false
+      })
+    )
     let at = 0
     try {
       const body = await this.#open(file, start, end, abort.signal)
@@ -170,13 +181,21 @@ export class Webseed {
     this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, this.#options.maxRangeBytes))
   }
 
-  async #open(file: LayoutFile, start: number, end: number, signal: AbortSignal): Promise<{ stream: Readable; skipBytes: number } | undefined> {
+  async #open(
+    file: LayoutFile,
+    start: number,
+    end: number,
+    signal: AbortSignal
+  ): Promise<{ stream: Readable; skipBytes: number } | undefined> {
     const { layout, pools, userOrigins } = this.#options
     let url = new URL(webseedUrl(this.url, layout, file))
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
       const dispatcher = pools.for(url, userOrigins.has(url.origin))
       const answer = await dispatcher.request({
-        origin: url.origin, path: `${url.pathname}${url.search}`, method: 'GET', signal,
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: 'GET',
+        signal,
         headers: { range: `bytes=${start}-${end - 1}`, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }
       })
       const stream = answer.body

@@ -32,7 +32,8 @@ const MAX_PIECE_LENGTH = 1 << 26
 const MAX_SEGMENT_BYTES = 255
 const MAX_PATH_DEPTH = 32
 
-const refuse = (message: string): SwarmError => new SwarmError('E_FOREIGN', 'metadata', `the torrent's metadata is refused: ${message}`)
+const refuse = (message: string): SwarmError =>
+  new SwarmError('E_FOREIGN', 'metadata', `the torrent's metadata is refused: ${message}`)
 
 /**
  * Reads an info dictionary, or a torrent file that holds one, and checks it against the infohash.
@@ -79,7 +80,9 @@ function decode(bytes: Uint8Array): BencodeDictionary {
     const value = decodeBencode(bytes, { maxBytes: MAX_METADATA_BYTES, maxDepth: 16 })
     if (value instanceof BencodeDictionary) return value
   } catch (cause) {
-    throw new SwarmError('E_FOREIGN', 'metadata', 'the torrent\'s metadata is refused: it is not canonical bencoding', { cause })
+    throw new SwarmError('E_FOREIGN', 'metadata', "the torrent's metadata is refused: it is not canonical bencoding", {
+      cause
+    })
   }
   throw refuse('it is no dictionary')
 }
@@ -102,7 +105,8 @@ function readFiles(value: BencodeValue | undefined): ForeignFile[] {
     const pad = attributes instanceof Uint8Array && attributes.includes(0x70)
     if (attributes instanceof Uint8Array && attributes.includes(0x6c)) throw refuse('it holds a symbolic link')
     const parts = entry.get('path')
-    if (!Array.isArray(parts) || parts.length === 0 || parts.length > MAX_PATH_DEPTH) throw refuse('a path is no list of names')
+    if (!Array.isArray(parts) || parts.length === 0 || parts.length > MAX_PATH_DEPTH)
+      throw refuse('a path is no list of names')
     const segments = (parts as readonly BencodeValue[]).map((part) => segment(part, 'path'))
     const path = segments.join('/')
     if (!pad) {
@@ -134,6 +138,7 @@ function segment(value: BencodeValue | undefined, key: string): string {
   } catch {
     throw refuse(`a ${key} is not UTF-8`)
   }
-  if (text === '.' || text === '..' || /[/\\\u0000-\u001f\u007f]/.test(text)) throw refuse(`${JSON.stringify(text)} is no safe name`)
+  if (text === '.' || text === '..' || /[/\\\u0000-\u001f\u007f]/.test(text))
+    throw refuse(`${JSON.stringify(text)} is no safe name`)
   return text
 }

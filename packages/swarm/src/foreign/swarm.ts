@@ -1,8 +1,8 @@
-import { Blame } from './blame.ts'
-import { loadWebTorrent, type WebTorrentClient, type WebTorrentTorrent, type WebTorrentWire } from './client.ts'
 import { boundIntervals } from '../discovery/tracker-intervals.ts'
 import { SwarmError } from '../errors.ts'
 import { isPublicAddress } from '../net/address.ts'
+import { Blame } from './blame.ts'
+import { loadWebTorrent, type WebTorrentClient, type WebTorrentTorrent, type WebTorrentWire } from './client.ts'
 import { type ForeignLayout, parseForeignTorrent, torrentBytes } from './layout.ts'
 import { type ForeignStorage, StorageChunks } from './storage.ts'
 
@@ -99,7 +99,11 @@ export class ForeignSwarm {
     await new Promise<void>((resolve, reject) => {
       client.once('listening', resolve)
       client.once('error', (error: unknown) =>
-        reject(new SwarmError('E_FOREIGN', 'client', `the foreign swarm client cannot listen on ${host}:${port}`, { cause: error }))
+        reject(
+          new SwarmError('E_FOREIGN', 'client', `the foreign swarm client cannot listen on ${host}:${port}`, {
+            cause: error
+          })
+        )
       )
     })
     // Errors of one torrent are handled there; those that are left are not worth the process.
@@ -183,16 +187,29 @@ class Joined implements ForeignTorrent {
     this.#boundAnnounces()
 
     this.#timer = setTimeout(
-      () => this.#fail(new SwarmError('E_FOREIGN', 'metadata-timeout', 'no peer gave the torrent\'s metadata in time: the swarm is unreachable')),
+      () =>
+        this.#fail(
+          new SwarmError(
+            'E_FOREIGN',
+            'metadata-timeout',
+            "no peer gave the torrent's metadata in time: the swarm is unreachable"
+          )
+        ),
       options.metadataTimeoutMs
     )
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) queueMicrotask(this.#abort)
     this.#torrent.on('error', (error: unknown) =>
-      this.#fail(error instanceof SwarmError ? error : new SwarmError('E_FOREIGN', 'client', 'the foreign torrent failed', { cause: error }))
+      this.#fail(
+        error instanceof SwarmError
+          ? error
+          : new SwarmError('E_FOREIGN', 'client', 'the foreign torrent failed', { cause: error })
+      )
     )
     this.#torrent.once('done', () => this.#done.resolve())
-    this.#torrent.on('wire', (wire: WebTorrentWire, address?: string) => this.#watch(wire, address ?? wire.remoteAddress ?? 'unknown'))
+    this.#torrent.on('wire', (wire: WebTorrentWire, address?: string) =>
+      this.#watch(wire, address ?? wire.remoteAddress ?? 'unknown')
+    )
     this.#torrent.on('verified', (piece: number) => this.#blame.verified(piece))
     this.#torrent.on('warning', (warning: unknown) => this.#onWarning(warning))
     this.#torrent.once('infoHash', () => {
@@ -206,7 +223,8 @@ class Joined implements ForeignTorrent {
 
   progress(): ForeignProgress {
     const torrent = this.#torrent
-    if (torrent.destroyed) return { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: torrent.uploaded }
+    if (torrent.destroyed)
+      return { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: torrent.uploaded }
     return {
       peers: torrent.numPeers,
       downBytesPerSecond: Math.round(torrent.downloadSpeed),
@@ -253,7 +271,11 @@ class Joined implements ForeignTorrent {
     const torrent = this.#torrent
     const inner = torrent._onMetadata
     if (typeof inner !== 'function') {
-      throw new SwarmError('E_FOREIGN', 'client', 'this version of webtorrent hands metadata over in another way than the tested one')
+      throw new SwarmError(
+        'E_FOREIGN',
+        'client',
+        'this version of webtorrent hands metadata over in another way than the tested one'
+      )
     }
     torrent._onMetadata = async (metadata) => {
       if (this.#metadataSeen) return
@@ -275,7 +297,11 @@ class Joined implements ForeignTorrent {
     const torrent = this.#torrent
     const inner = torrent._startDiscovery
     if (typeof inner !== 'function') {
-      throw new SwarmError('E_FOREIGN', 'client', 'this version of webtorrent starts its trackers in another way than the tested one')
+      throw new SwarmError(
+        'E_FOREIGN',
+        'client',
+        'this version of webtorrent starts its trackers in another way than the tested one'
+      )
     }
     torrent._startDiscovery = () => {
       const before = torrent.discovery

@@ -1,11 +1,16 @@
-import { lookup as systemLookup, type LookupAddress } from 'node:dns'
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
 import { isPublicAddress } from './address.ts'
 
-const refused = (host: string): SwarmError => new SwarmError('E_ADDRESS', 'private',
-  `${host} is a loopback, private or reserved address, and nobody but a stranger named it`, { details: { host } })
+const refused = (host: string): SwarmError =>
+  new SwarmError(
+    'E_ADDRESS',
+    'private',
+    `${host} is a loopback, private or reserved address, and nobody but a stranger named it`,
+    { details: { host } }
+  )
 
 /** Resolves names and refuses those that lead to non-public addresses: checked where the connection is made. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
@@ -25,7 +30,12 @@ export class HttpPools {
   readonly #strangers: Agent
   constructor() {
     const common = {
-      connections: 8, pipelining: 1, headersTimeout: 15_000, bodyTimeout: 15_000, keepAliveTimeout: 10_000, maxHeaderSize: 16_384
+      connections: 8,
+      pipelining: 1,
+      headersTimeout: 15_000,
+      bodyTimeout: 15_000,
+      keepAliveTimeout: 10_000,
+      maxHeaderSize: 16_384
     }
     this.#user = new Agent({ ...common, connect: { timeout: 10_000 } })
     this.#strangers = new Agent({ ...common, connect: { timeout: 10_000, lookup: publicLookup } })

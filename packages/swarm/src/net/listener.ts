@@ -21,7 +21,11 @@ export class Listener {
   }
 
   /** @throws the system's error when the port is taken. */
-  static async open(options: { readonly host: string; readonly port: number; readonly accept: (socket: Socket) => void }): Promise<Listener> {
+  static async open(options: {
+    readonly host: string
+    readonly port: number
+    readonly accept: (socket: Socket) => void
+  }): Promise<Listener> {
     const server = createServer({ noDelay: true }, options.accept)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)

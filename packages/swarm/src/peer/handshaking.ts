@@ -1,6 +1,12 @@
 import { SwarmError } from '../errors.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
-import { formatHandshake, HANDSHAKE_BYTES, startsHandshake, tryParseHandshake, type Handshake } from '../wire/handshake.ts'
+import {
+  formatHandshake,
+  HANDSHAKE_BYTES,
+  type Handshake,
+  startsHandshake,
+  tryParseHandshake
+} from '../wire/handshake.ts'
 import { MseInitiator, MseResponder } from '../wire/mse.ts'
 
 const bad = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'handshake', message)
@@ -144,6 +150,7 @@ export class OutgoingHandshake extends Handshaking {
 
   protected ready(handshake: Handshake): void {
     if (Buffer.compare(handshake.infohash, this.#ours.infohash) !== 0) throw bad('a handshake for another torrent')
-    if (Buffer.compare(handshake.peerId, this.#ours.peerId) === 0) throw new SwarmError('E_PROTOCOL', 'self', 'that is this engine itself')
+    if (Buffer.compare(handshake.peerId, this.#ours.peerId) === 0)
+      throw new SwarmError('E_PROTOCOL', 'self', 'that is this engine itself')
   }
 }

@@ -4,21 +4,35 @@
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
 import { replyLength } from '../hash-request.ts'
-import type { Transport, TransportSink } from '../net/transport.ts'
 import { formatAddress, type PeerAddress } from '../net/address.ts'
+import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'
 import {
-  formatExtendedHandshake, OUR_EXTENSIONS, parseExtendedHandshake, type ExtensionName, type ExtendedHandshake
+  type ExtendedHandshake,
+  type ExtensionName,
+  formatExtendedHandshake,
+  OUR_EXTENSIONS,
+  parseExtendedHandshake
 } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import {
-  formatBitfield, formatBlockRef, formatExtended, formatHashRange, formatIndex, formatSimple, KEEP_ALIVE, MESSAGE,
-  parseHashRange, readU32, type BlockRef, type HashRange
+  type BlockRef,
+  formatBitfield,
+  formatBlockRef,
+  formatExtended,
+  formatHashRange,
+  formatIndex,
+  formatSimple,
+  type HashRange,
+  KEEP_ALIVE,
+  MESSAGE,
+  parseHashRange,
+  readU32
 } from '../wire/messages.ts'
 import { BlockReceiver } from './block-receiver.ts'
 import { PendingHashes } from './pending-hashes.ts'
-import { PendingRequests, type PendingRequest } from './requests.ts'
+import { type PendingRequest, PendingRequests } from './requests.ts'
 
 /** What a peer connection tells its torrent. All bytes are views, valid during the call. */
 export interface PeerOwner {
@@ -156,10 +170,18 @@ export class Peer implements WireSink {
 
   sendExtendedHandshake(): void {
     const owner = this.#owner
-    this.send(formatExtended(0, formatExtendedHandshake({
-      metadataBytes: owner.infoBytes?.length, listenPort: owner.listenPort, client: owner.clientName,
-      uploadOnly: owner.uploadOnly, pex: owner.pexEnabled
-    })))
+    this.send(
+      formatExtended(
+        0,
+        formatExtendedHandshake({
+          metadataBytes: owner.infoBytes?.length,
+          listenPort: owner.listenPort,
+          client: owner.clientName,
+          uploadOnly: owner.uploadOnly,
+          pex: owner.pexEnabled
+        })
+      )
+    )
   }
 
   send(bytes: Uint8Array): void {
@@ -213,7 +235,8 @@ export class Peer implements WireSink {
   setPieceCount(count: number): void {
     const bits = new Bitfield(count)
     if (this.hasAll) bits.setAll()
-    else if (this.#earlyBits !== undefined && !bits.load(this.#earlyBits)) throw protocolError('bitfield', 'a bitfield of the wrong size')
+    else if (this.#earlyBits !== undefined && !bits.load(this.#earlyBits))
+      throw protocolError('bitfield', 'a bitfield of the wrong size')
     for (const piece of this.#early ?? []) {
       if (piece >= count) throw protocolError('have', 'a piece that does not exist')
       bits.set(piece)
@@ -273,24 +296,37 @@ export class Peer implements WireSink {
 
   message(id: number, body: Uint8Array): void {
     switch (id) {
-      case MESSAGE.choke: return this.#onChoke()
+      case MESSAGE.choke:
+        return this.#onChoke()
       case MESSAGE.unchoke:
         if (!this.peerChoking) return
         this.peerChoking = false
         this.lastBlockAt = performance.now()
         return this.#owner.peerChoke(this)
-      case MESSAGE.interested: case MESSAGE.notInterested:
+      case MESSAGE.interested:
+      case MESSAGE.notInterested:
         return this.#onInterest(id === MESSAGE.interested)
-      case MESSAGE.have: return this.#onHave(readU32(body, 0))
-      case MESSAGE.bitfield: return this.#onBitfield(body)
-      case MESSAGE.haveAll: case MESSAGE.haveNone: return this.#onHaveAll(id === MESSAGE.haveAll)
-      case MESSAGE.request: return this.#onRequest(blockRef(body))
-      case MESSAGE.cancel: return this.#owner.peerCancel(this, blockRef(body))
-      case MESSAGE.reject: return this.#onReject(blockRef(body))
-      case MESSAGE.extended: return this.#onExtended(body)
-      case MESSAGE.hashRequest: return this.#owner.peerHashRequest(this, parseHashRange(body))
-      case MESSAGE.hashes: return this.#onHashes(parseHashRange(body), body.subarray(48))
-      case MESSAGE.hashReject: return this.#onHashes(parseHashRange(body), undefined)
+      case MESSAGE.have:
+        return this.#onHave(readU32(body, 0))
+      case MESSAGE.bitfield:
+        return this.#onBitfield(body)
+      case MESSAGE.haveAll:
+      case MESSAGE.haveNone:
+        return this.#onHaveAll(id === MESSAGE.haveAll)
+      case MESSAGE.request:
+        return this.#onRequest(blockRef(body))
+      case MESSAGE.cancel:
+        return this.#owner.peerCancel(this, blockRef(body))
+      case MESSAGE.reject:
+        return this.#onReject(blockRef(body))
+      case MESSAGE.extended:
+        return this.#onExtended(body)
+      case MESSAGE.hashRequest:
+        return this.#owner.peerHashRequest(this, parseHashRange(body))
+      case MESSAGE.hashes:
+        return this.#onHashes(parseHashRange(body), body.subarray(48))
+      case MESSAGE.hashReject:
+        return this.#onHashes(parseHashRange(body), undefined)
       default: // port, suggest, allowed fast: hints that are not used
     }
   }
@@ -384,7 +420,8 @@ export class Peer implements WireSink {
       if (hashes !== undefined) throw protocolError('hashes', 'hashes that were not asked for')
       return
     }
-    if (hashes !== undefined && hashes.length !== replyLength(wanted)) throw protocolError('hashes', 'the wrong number of hashes')
+    if (hashes !== undefined && hashes.length !== replyLength(wanted))
+      throw protocolError('hashes', 'the wrong number of hashes')
     this.#owner.peerHashes(this, wanted, hashes)
   }
 
@@ -418,12 +455,15 @@ export class Peer implements WireSink {
   checkInvariants(): void {
     this.requests.checkInvariants()
     this.#decoder.checkInvariants()
-    if (this.peerChoking && this.requests.live > 0 && !this.handshake.fast) throw new Error('requests at a choking peer')
+    if (this.peerChoking && this.requests.live > 0 && !this.handshake.fast)
+      throw new Error('requests at a choking peer')
   }
 }
 
 const blockRef = (body: Uint8Array): BlockRef => ({
-  piece: readU32(body, 0), begin: readU32(body, 4), length: readU32(body, 8)
+  piece: readU32(body, 0),
+  begin: readU32(body, 4),
+  length: readU32(body, 8)
 })
 
 export const protocolError = (reason: string, message: string): SwarmError =>

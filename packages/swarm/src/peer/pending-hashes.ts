@@ -10,7 +10,10 @@ interface Entry {
 }
 
 const sameRange = (a: HashRange, b: HashRange): boolean =>
-  a.baseLayer === b.baseLayer && a.index === b.index && a.length === b.length && a.proofLayers === b.proofLayers &&
+  a.baseLayer === b.baseLayer &&
+  a.index === b.index &&
+  a.length === b.length &&
+  a.proofLayers === b.proofLayers &&
   equalBytes(a.root, b.root)
 
 /** Hash requests of ours that a peer has not answered. Few: compared one by one. */
@@ -44,6 +47,9 @@ export class PendingHashes {
   }
 
   clear(): readonly HashRange[] {
-    return this.#entries.splice(0).filter((entry) => !entry.late).map((entry) => entry.range)
+    return this.#entries
+      .splice(0)
+      .filter((entry) => !entry.late)
+      .map((entry) => entry.range)
   }
 }

@@ -1,13 +1,17 @@
 import type { Peer } from '../peer/peer.ts'
-import { chooseOptimistic, chooseUnchoked, type ChokeCandidate } from '../upload/choker.ts'
+import { type ChokeCandidate, chooseOptimistic, chooseUnchoked } from '../upload/choker.ts'
 
 const ROUND_MS = 10_000
 const OPTIMISTIC_MS = 30_000
 const QUOTA_BYTES = 64 * 1024 * 1024
 
 const candidate = (peer: Peer): ChokeCandidate => ({
-  id: peer.id, interested: peer.peerInterested, unchoked: !peer.amChoking, downloadRate: peer.down.bytesPerSecond,
-  sentThisTurn: peer.sentThisTurn, turnSince: peer.turnSince
+  id: peer.id,
+  interested: peer.peerInterested,
+  unchoked: !peer.amChoking,
+  downloadRate: peer.down.bytesPerSecond,
+  sentThisTurn: peer.sentThisTurn,
+  turnSince: peer.turnSince
 })
 
 /** Carries out what the choker decides: every ten seconds, and at once while slots are free. */
@@ -41,7 +45,10 @@ export class Choking {
       this.#optimisticAt = nowMs
     }
     const chosen = chooseUnchoked(candidates, {
-      slots: this.#slots, fetching, quotaBytes: QUOTA_BYTES, optimistic: this.#optimistic
+      slots: this.#slots,
+      fetching,
+      quotaBytes: QUOTA_BYTES,
+      optimistic: this.#optimistic
     })
     for (const peer of peers) this.#set(peer, !chosen.has(peer.id), nowMs)
   }

@@ -40,7 +40,12 @@ export async function checkFile(options: {
       if (done < lengthBytes) continue
       const expected = options.hashes.expected(piece)!
       const reply = await verifier.submit({
-        buffer, sizeBytes: lengthBytes, expected: expected.hash, levels: expected.levels, fd: undefined, position: 0
+        buffer,
+        sizeBytes: lengthBytes,
+        expected: expected.hash,
+        levels: expected.levels,
+        fd: undefined,
+        position: 0
       })
       if (options.closed()) return
       if (reply.outcome === 'right') options.right(piece)

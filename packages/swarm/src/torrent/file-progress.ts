@@ -103,8 +103,15 @@ export class FileProgress {
     const refusals = (this.#refusals.get(file.index) ?? 0) + 1
     this.#refusals.set(file.index, refusals)
     if (refusals >= MAX_REFUSALS) {
-      this.#hooks.failed(new SwarmError('E_STORAGE', 'refused', `the storage refused ${file.path}, whose pieces are all right: ` +
-        'the torrent does not hold what was expected', { details: { path: file.path } }))
+      this.#hooks.failed(
+        new SwarmError(
+          'E_STORAGE',
+          'refused',
+          `the storage refused ${file.path}, whose pieces are all right: ` +
+            'the torrent does not hold what was expected',
+          { details: { path: file.path } }
+        )
+      )
       return
     }
     this.#writers.delete(file.index)
@@ -139,7 +146,8 @@ export class FileProgress {
         if (this.have.has(piece)) bytes += this.#layout.span(piece).lengthBytes
         else left += 1
       }
-      if (left !== this.#left[file.index]) throw new Error(`${file.path}: ${left} pieces left, ${this.#left[file.index]} counted`)
+      if (left !== this.#left[file.index])
+        throw new Error(`${file.path}: ${left} pieces left, ${this.#left[file.index]} counted`)
     }
     if (bytes !== this.#verifiedBytes) throw new Error('verified bytes are miscounted')
     if (this.#done.filter((done) => !done).length !== this.#filesLeft) throw new Error('files are miscounted')

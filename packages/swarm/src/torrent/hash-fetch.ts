@@ -1,10 +1,10 @@
+import type { ExpectedHash } from '../download/piece-hashes.ts'
+import type { TreeShape } from '../hash-request.ts'
 import { toHex } from '../infohash.ts'
 import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import { blockCount, equalBytes, foldLayer, HASH_BYTES, heightOf } from '../merkle.ts'
-import type { TreeShape } from '../hash-request.ts'
-import { PieceLayerAssembler } from '../piece-layer-assembler.ts'
-import type { ExpectedHash } from '../download/piece-hashes.ts'
 import type { Peer } from '../peer/peer.ts'
+import { PieceLayerAssembler } from '../piece-layer-assembler.ts'
 import type { HashRange } from '../wire/messages.ts'
 
 const PER_PEER = 16
@@ -46,10 +46,13 @@ export class HashFetch {
   readonly #layerDone: (rootHex: string, layer: Uint8Array) => void
   readonly #guilty: (peer: Peer) => void
 
-  constructor(layout: TorrentLayout, hooks: {
-    readonly layerDone: (rootHex: string, layer: Uint8Array) => void
-    readonly guilty: (peer: Peer) => void
-  }) {
+  constructor(
+    layout: TorrentLayout,
+    hooks: {
+      readonly layerDone: (rootHex: string, layer: Uint8Array) => void
+      readonly guilty: (peer: Peer) => void
+    }
+  ) {
     this.#layout = layout
     this.#layerDone = hooks.layerDone
     this.#guilty = hooks.guilty
@@ -87,7 +90,10 @@ export class HashFetch {
       if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
       for (const request of job.assembler.missing()) {
         if (job.asked.has(request.index)) continue
-        const peer = leastBusy(able, (candidate) => !job.refusedBy.has(candidate.id) && candidate.hashes.size < PER_PEER)
+        const peer = leastBusy(
+          able,
+          (candidate) => !job.refusedBy.has(candidate.id) && candidate.hashes.size < PER_PEER
+        )
         if (peer === undefined) break
         job.asked.set(request.index, peer.id)
         peer.requestHashes({ root: job.file.piecesRoot!, ...request }, performance.now())
@@ -129,13 +135,26 @@ export class HashFetch {
     const ranges: HashRange[] = []
     for (let at = 0; at < real; at += step) {
       // At the end of the file a whole power of two may reach beyond the tree's real leaves: those are padding.
-      ranges.push({ root: file.piecesRoot!, baseLayer: 0, index: first + at, length: Math.min(step, 2 ** heightOf(width)), proofLayers: 0 })
+      ranges.push({
+        root: file.piecesRoot!,
+        baseLayer: 0,
+        index: first + at,
+        length: Math.min(step, 2 ** heightOf(width)),
+        proofLayers: 0
+      })
     }
     if (width < 2) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#leafJobs.add({
-        piece, file, expected, ranges, parts: ranges.map(() => undefined), triedPeers: new Set(), resolve,
-        deadline: performance.now() + timeoutMs, peer: undefined
+        piece,
+        file,
+        expected,
+        ranges,
+        parts: ranges.map(() => undefined),
+        triedPeers: new Set(),
+        resolve,
+        deadline: performance.now() + timeoutMs,
+        peer: undefined
       })
     })
   }
@@ -151,7 +170,9 @@ export class HashFetch {
 
   #leafAnswer(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): boolean {
     for (const job of this.#leafJobs) {
-      const at = job.ranges.findIndex((own) => own.index === range.index && own.length === range.length && equalBytes(own.root, range.root))
+      const at = job.ranges.findIndex(
+        (own) => own.index === range.index && own.length === range.length && equalBytes(own.root, range.root)
+      )
       if (at < 0) continue
       if (job.peer !== peer.id) return true
       if (hashes === undefined) {
@@ -195,7 +216,8 @@ export class HashFetch {
       job.resolve(undefined)
     }
     // Everybody refused: perhaps they have the hashes by now.
-    for (const job of this.#jobs.values()) if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
+    for (const job of this.#jobs.values())
+      if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
     this.pump(peers)
     // Nobody is left to ask, e.g. among webseeds alone: the piece must not wait for the deadline.
     for (const job of this.#leafJobs) {

@@ -38,12 +38,22 @@ export class MetadataFetch {
 
   /** A peer told that it has metadata. */
   offer(peer: Peer): void {
-    if (this.#finished || this.#attempts.size >= MAX_ATTEMPTS || this.#attempts.has(peer.id) || this.#useless.has(peer.id)) return
+    if (
+      this.#finished ||
+      this.#attempts.size >= MAX_ATTEMPTS ||
+      this.#attempts.has(peer.id) ||
+      this.#useless.has(peer.id)
+    )
+      return
     const totalBytes = peer.extended?.metadataBytes
     if (totalBytes === undefined || totalBytes === 0 || !peer.extended!.ids.get('ut_metadata')) return
     const count = Math.ceil(totalBytes / METADATA_PIECE_BYTES)
     const attempt: Attempt = {
-      peer, totalBytes, pieces: new Array<Uint8Array | undefined>(count).fill(undefined), missing: count, requested: 0,
+      peer,
+      totalBytes,
+      pieces: new Array<Uint8Array | undefined>(count).fill(undefined),
+      missing: count,
+      requested: 0,
       lastAt: performance.now()
     }
     this.#attempts.set(peer.id, attempt)
@@ -60,8 +70,10 @@ export class MetadataFetch {
     const attempt = this.#attempts.get(peer.id)
     if (attempt === undefined || this.#finished || message.kind === 'request') return
     if (message.kind !== 'data') return this.#giveUp(peer)
-    const expected = message.piece === attempt.pieces.length - 1
-      ? attempt.totalBytes - message.piece * METADATA_PIECE_BYTES : METADATA_PIECE_BYTES
+    const expected =
+      message.piece === attempt.pieces.length - 1
+        ? attempt.totalBytes - message.piece * METADATA_PIECE_BYTES
+        : METADATA_PIECE_BYTES
     if (message.piece >= attempt.requested || message.bytes.length !== expected) return this.#giveUp(peer)
     if (attempt.pieces[message.piece] !== undefined) return
     attempt.pieces[message.piece] = new Uint8Array(message.bytes)
@@ -97,7 +109,8 @@ export class MetadataFetch {
   checkInvariants(): void {
     if (this.#attempts.size > MAX_ATTEMPTS) throw new Error('too many attempts')
     for (const attempt of this.#attempts.values()) {
-      if (attempt.pieces.filter((piece) => piece === undefined).length !== attempt.missing) throw new Error('pieces are miscounted')
+      if (attempt.pieces.filter((piece) => piece === undefined).length !== attempt.missing)
+        throw new Error('pieces are miscounted')
     }
   }
 }

@@ -36,7 +36,8 @@ export class PeerBook {
   /** True when the address is new and was taken. `allowPrivate`: the one who names it is on such an address itself. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): boolean {
     if (address.port < 1 || address.port > 65_535) return false
-    if (source !== 'user' && (isIP(address.host) === 0 || (!allowPrivate && !isPublicAddress(address.host)))) return false
+    if (source !== 'user' && (isIP(address.host) === 0 || (!allowPrivate && !isPublicAddress(address.host))))
+      return false
     const key = formatAddress(address)
     if (this.isBanned(address) || this.#self.has(key)) return false
     const known = this.#entries.get(key)
@@ -124,7 +125,8 @@ export class PeerBook {
 
   checkInvariants(): void {
     if (this.#entries.size > MAX_ADDRESSES) throw new Error('too many addresses')
-    for (const entry of this.#entries.values()) if (this.isBanned(entry.address)) throw new Error('a banned address is known')
+    for (const entry of this.#entries.values())
+      if (this.isBanned(entry.address)) throw new Error('a banned address is known')
   }
 }
 

@@ -1,11 +1,11 @@
-import { dial } from '../net/dial.ts'
+import { SwarmError } from '../errors.ts'
 import { formatAddress, type PeerAddress } from '../net/address.ts'
+import { dial } from '../net/dial.ts'
 import type { Transport } from '../net/transport.ts'
 import { OutgoingHandshake } from '../peer/handshaking.ts'
 import { Peer, type PeerOwner } from '../peer/peer.ts'
 import type { Handshake } from '../wire/handshake.ts'
-import { SwarmError } from '../errors.ts'
-import { PeerBook, type AddressSource } from './peer-book.ts'
+import { type AddressSource, PeerBook } from './peer-book.ts'
 
 /** What all torrents share about connections. */
 export interface ConnectionLimits {
@@ -66,7 +66,10 @@ export class PeerSet {
   pump(): void {
     if (this.#closed || !this.dialling) return
     const now = performance.now()
-    while (this.#dialling.size < HALF_OPEN && this.#peers.size + this.#dialling.size < this.#hooks.limits.maxPeersPerTorrent) {
+    while (
+      this.#dialling.size < HALF_OPEN &&
+      this.#peers.size + this.#dialling.size < this.#hooks.limits.maxPeersPerTorrent
+    ) {
       if (!this.#hooks.limits.take()) break
       const next = this.book.next(now)
       if (next === undefined) {
@@ -82,37 +85,50 @@ export class PeerSet {
     if (this.#timer !== undefined) return
     const wait = this.book.nextInMs(now)
     if (wait === undefined) return
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.pump()
-    }, Math.max(200, wait))
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined
+        this.pump()
+      },
+      Math.max(200, wait)
+    )
     this.#timer.unref()
   }
 
   #dial(address: PeerAddress, encrypted: boolean): void {
     let opened = false
     let handshaking: OutgoingHandshake | undefined
-    const transport = dial({
-      ...address, timeoutMs: DIAL_TIMEOUT_MS,
-      opened: () => {
-        opened = true
-        handshaking!.start()
-      }
-    }, { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) })
-    handshaking = new OutgoingHandshake(transport, this.#hooks.handshake(), encrypted, {
-      done: (handshake, open, rest) => {
-        this.#dialling.delete(transport)
-        this.#join(handshake, open, rest, address, false)
+    const transport = dial(
+      {
+        ...address,
+        timeoutMs: DIAL_TIMEOUT_MS,
+        opened: () => {
+          opened = true
+          handshaking!.start()
+        }
       },
-      failed: (error) => {
-        this.#dialling.delete(transport)
-        this.#hooks.limits.give()
-        if (error instanceof SwarmError && error.reason === 'self') this.book.isSelf(address)
-        // Closed by the peer after our plain handshake: it may insist on encryption.
-        this.book.over(address, opened ? 'closed-early' : 'failed', performance.now())
-        this.pump()
-      }
-    }, DIAL_TIMEOUT_MS + HANDSHAKE_TIMEOUT_MS)
+      { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
+    )
+    handshaking = new OutgoingHandshake(
+      transport,
+      this.#hooks.handshake(),
+      encrypted,
+      {
+        done: (handshake, open, rest) => {
+          this.#dialling.delete(transport)
+          this.#join(handshake, open, rest, address, false)
+        },
+        failed: (error) => {
+          this.#dialling.delete(transport)
+          this.#hooks.limits.give()
+          if (error instanceof SwarmError && error.reason === 'self') this.book.isSelf(address)
+          // Closed by the peer after our plain handshake: it may insist on encryption.
+          this.book.over(address, opened ? 'closed-early' : 'failed', performance.now())
+          this.pump()
+        }
+      },
+      DIAL_TIMEOUT_MS + HANDSHAKE_TIMEOUT_MS
+    )
     this.#dialling.add(transport)
   }
 
@@ -138,7 +154,13 @@ export class PeerSet {
       return
     }
     const peer = new Peer({
-      id: this.#hooks.limits.nextPeerId(), address, incoming, handshake, transport, owner: this.#hooks.owner, nowMs: performance.now()
+      id: this.#hooks.limits.nextPeerId(),
+      address,
+      incoming,
+      handshake,
+      transport,
+      owner: this.#hooks.owner,
+      nowMs: performance.now()
     })
     this.#peers.set(peer.id, peer)
     transport.setSink(peer.sink)

@@ -2,33 +2,37 @@
 // call on to the part that holds the state (peers, metadata, transfer, choking, discoveries).
 
 import { EventEmitter, on } from 'node:events'
-import { PeerExchange } from '../discovery/pex.ts'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
+import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
 import { Webseed } from '../download/webseed.ts'
 import { SwarmError } from '../errors.ts'
-import { toHex, truncateInfohash } from '../infohash.ts'
 import { parseInfo } from '../info-dictionary.ts'
+import { toHex, truncateInfohash } from '../infohash.ts'
 import { type LayoutFile, TorrentLayout } from '../layout.ts'
 import { verifyPieceLayer } from '../merkle.ts'
-import { tryParseAddress, type PeerAddress } from '../net/address.ts'
+import { type PeerAddress, tryParseAddress } from '../net/address.ts'
 import type { HttpPools } from '../net/http.ts'
 import type { Transport } from '../net/transport.ts'
-import { Peer, protocolError, type PeerOwner } from '../peer/peer.ts'
+import { type Peer, type PeerOwner, protocolError } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import { filesWithLayers, type PieceLayers } from '../piece-layers.ts'
 import type { TorrentStorage } from '../storage.ts'
 import type { TorrentInfo } from '../torrent-info.ts'
 import { TokenBucket } from '../upload/token-bucket.ts'
 import {
-  formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES, parseMetadataMessage, type ExtensionName
+  type ExtensionName,
+  formatMetadataData,
+  formatMetadataReject,
+  METADATA_PIECE_BYTES,
+  parseMetadataMessage
 } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import { type BlockRef, formatHashRange, type HashRange, MESSAGE } from '../wire/messages.ts'
 import { Choking } from './choking.ts'
 import { MetadataFetch } from './metadata-fetch.ts'
-import { peerLabel, PeerSet, type ConnectionLimits } from './peer-set.ts'
-import { Transfer, type EngineParts } from './transfer.ts'
+import { type ConnectionLimits, PeerSet, peerLabel } from './peer-set.ts'
+import { type EngineParts, Transfer } from './transfer.ts'
 
 export type TorrentState = 'metadata' | 'checking' | 'fetching' | 'seeding' | 'failed' | 'closed'
 
@@ -136,13 +140,17 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
   #closing: Promise<void> | undefined
 
   /** @internal */
-  constructor(env: TorrentEnvironment, options: TorrentOptions, identity: {
-    readonly infohash: Uint8Array
-    readonly info: TorrentInfo | undefined
-    readonly trackers: readonly string[]
-    readonly webseeds: readonly string[]
-    readonly peers: readonly (string | PeerAddress)[]
-  }) {
+  constructor(
+    env: TorrentEnvironment,
+    options: TorrentOptions,
+    identity: {
+      readonly infohash: Uint8Array
+      readonly info: TorrentInfo | undefined
+      readonly trackers: readonly string[]
+      readonly webseeds: readonly string[]
+      readonly peers: readonly (string | PeerAddress)[]
+    }
+  ) {
     super()
     this.#env = env
     this.#options = options
@@ -150,10 +158,18 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     this.trackers = identity.trackers
     this.#webseedUrls = identity.webseeds
     this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
-    this.#peers = new PeerSet({ owner: this, handshake: () => this.handshake(), joined: (peer) => this.#joined(peer), limits: env.limits })
+    this.#peers = new PeerSet({
+      owner: this,
+      handshake: () => this.handshake(),
+      joined: (peer) => this.#joined(peer),
+      limits: env.limits
+    })
     this.#pex = new PeerExchange((address, allowPrivate) => this.#peers.add(address, 'pex', allowPrivate))
-    this.#metadata = new MetadataFetch(this.infohash, (bytes) => this.#gotMetadata(bytes),
-      (peer) => this.#guilty(peer.id, 'wrong metadata', undefined))
+    this.#metadata = new MetadataFetch(
+      this.infohash,
+      (bytes) => this.#gotMetadata(bytes),
+      (peer) => this.#guilty(peer.id, 'wrong metadata', undefined)
+    )
     this.#choking = new Choking(env.uploadSlots, (peer, choke, now) => this.#transfer?.choke(peer, choke, now))
     this.#givenPeers = identity.peers
     if (identity.info !== undefined) this.#setInfo(identity.info)
@@ -166,18 +182,23 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     if (this.#options.seedOnly !== true) this.#env.parts.verifier.warm()
     if (this.#info !== undefined) void this.#begin()
     for (const peer of this.#givenPeers) this.addPeer(peer)
-    void this.#env.discover(this, {
-      peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
-      warning: (error) => this.#warn('discovery', 'discovery', error.message),
-      stats: () => {
-        const progress = this.progress()
-        const left = progress.totalBytes === undefined ? 1 : progress.totalBytes - progress.verifiedBytes
-        return { uploaded: progress.uploadedBytes, downloaded: progress.downloadedBytes, left }
-      }
-    }).then((discoveries) => {
-      this.#discoveries = discoveries
-      if (this.#closing !== undefined) void Promise.all(discoveries.map((discovery) => discovery.close()))
-    }, (error: Error) => this.#warn('discovery', 'discovery', error.message))
+    void this.#env
+      .discover(this, {
+        peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
+        warning: (error) => this.#warn('discovery', 'discovery', error.message),
+        stats: () => {
+          const progress = this.progress()
+          const left = progress.totalBytes === undefined ? 1 : progress.totalBytes - progress.verifiedBytes
+          return { uploaded: progress.uploadedBytes, downloaded: progress.downloadedBytes, left }
+        }
+      })
+      .then(
+        (discoveries) => {
+          this.#discoveries = discoveries
+          if (this.#closing !== undefined) void Promise.all(discoveries.map((discovery) => discovery.close()))
+        },
+        (error: Error) => this.#warn('discovery', 'discovery', error.message)
+      )
   }
 
   get state(): TorrentState {
@@ -216,18 +237,38 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
       if (webseed.active) webseeds += 1
     }
     return {
-      state: this.#state, totalBytes: this.#layout?.totalBytes, verifiedBytes: this.#transfer?.progress.verifiedBytes ?? 0,
-      downloadedBytes: this.#transfer?.downloadedBytes ?? 0, uploadedBytes: this.#transfer?.uploadedBytes ?? 0,
-      downloadRate, uploadRate, peers: this.#peers.size, seeds, webseeds, knownAddresses: this.#peers.book.size
+      state: this.#state,
+      totalBytes: this.#layout?.totalBytes,
+      verifiedBytes: this.#transfer?.progress.verifiedBytes ?? 0,
+      downloadedBytes: this.#transfer?.downloadedBytes ?? 0,
+      uploadedBytes: this.#transfer?.uploadedBytes ?? 0,
+      downloadRate,
+      uploadRate,
+      peers: this.#peers.size,
+      seeds,
+      webseeds,
+      knownAddresses: this.#peers.book.size
     }
   }
 
   /** A snapshot of the connections. */
-  peers(): readonly { readonly address: string; readonly client: string | undefined; readonly incoming: boolean; readonly seed: boolean;
-    readonly encrypted: boolean; readonly downloadRate: number; readonly uploadRate: number }[] {
+  peers(): readonly {
+    readonly address: string
+    readonly client: string | undefined
+    readonly incoming: boolean
+    readonly seed: boolean
+    readonly encrypted: boolean
+    readonly downloadRate: number
+    readonly uploadRate: number
+  }[] {
     return [...this.#peers.values()].map((peer) => ({
-      address: peer.label, client: peer.extended?.client, incoming: peer.incoming, seed: peer.isSeed,
-      encrypted: peer.transport.encrypted, downloadRate: peer.down.bytesPerSecond, uploadRate: peer.up.bytesPerSecond
+      address: peer.label,
+      client: peer.extended?.client,
+      incoming: peer.incoming,
+      seed: peer.isSeed,
+      encrypted: peer.transport.encrypted,
+      downloadRate: peer.down.bytesPerSecond,
+      uploadRate: peer.up.bytesPerSecond
     }))
   }
 
@@ -270,7 +311,8 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
       const check = (): void => {
         if (test()) end(resolve)
         else if (this.#error !== undefined) end(() => reject(this.#error!))
-        else if (this.#state === 'closed') end(() => reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')))
+        else if (this.#state === 'closed')
+          end(() => reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')))
         else if (signal?.aborted === true) end(() => reject(signal.reason as Error))
       }
       const names = [...events, 'failed', 'closed'] as const
@@ -287,7 +329,11 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   /** Warnings as they come, until the torrent closes or the signal aborts. */
   async *warnings(signal?: AbortSignal): AsyncGenerator<TorrentWarning> {
-    for await (const [warning] of on(this, 'warning', { ...(signal === undefined ? {} : { signal }), close: ['closed'] })) yield warning as TorrentWarning
+    for await (const [warning] of on(this, 'warning', {
+      ...(signal === undefined ? {} : { signal }),
+      close: ['closed']
+    }))
+      yield warning as TorrentWarning
   }
 
   /** Leaves the swarm and closes the storage. Idempotent. */
@@ -314,7 +360,12 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   handshake(): Handshake {
     return {
-      infohash: truncateInfohash(this.infohash), peerId: this.#env.peerId, extended: true, fast: true, dht: false, v2: true
+      infohash: truncateInfohash(this.infohash),
+      peerId: this.#env.peerId,
+      extended: true,
+      fast: true,
+      dht: false,
+      v2: true
     }
   }
 
@@ -342,7 +393,10 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     this.#info = info
     this.#state = 'checking'
     this.#transfer = new Transfer({
-      id: this.#env.limits.nextPeerId(), layout: this.#layout, storage: this.#options.storage, parts: this.#env.parts,
+      id: this.#env.limits.nextPeerId(),
+      layout: this.#layout,
+      storage: this.#options.storage,
+      parts: this.#env.parts,
       fetch: this.#options.seedOnly !== true,
       hooks: {
         peers: () => this.#ready.values(),
@@ -373,7 +427,11 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
       if (this.#options.seedOnly !== true && !transfer.complete) this.#startWebseeds()
       transfer.moreWork()
     } catch (error) {
-      this.#fail(error instanceof SwarmError ? error : new SwarmError('E_STORAGE', 'open', 'the storage cannot be used', { cause: error }))
+      this.#fail(
+        error instanceof SwarmError
+          ? error
+          : new SwarmError('E_STORAGE', 'open', 'the storage cannot be used', { cause: error })
+      )
     }
   }
 
@@ -402,8 +460,13 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     for (const url of this.#webseedUrls) {
       try {
         const webseed = new Webseed({
-          id: this.#env.limits.nextPeerId(), url, layout: this.#layout!, downloader: this.#transfer!.downloader, pools: this.#env.pools,
-          userOrigins, maxRangeBytes: 16 * 1024 * 1024,
+          id: this.#env.limits.nextPeerId(),
+          url,
+          layout: this.#layout!,
+          downloader: this.#transfer!.downloader,
+          pools: this.#env.pools,
+          userOrigins,
+          maxRangeBytes: 16 * 1024 * 1024,
           received: (bytes) => {
             this.#transfer!.downloadedBytes += bytes
           },
@@ -607,8 +670,10 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     for (const peer of [...this.#peers.values()]) {
       peer.tick(nowMs)
       if (nowMs - peer.lastReceivedAt > SILENCE_MS) peer.close(protocolError('silence', 'nothing for a long time'))
-      else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES) peer.close(protocolError('stalled', 'and does not read'))
-      else if (this.#transfer?.uploadStalled(peer, nowMs - STALL_MS) === true) peer.close(protocolError('stalled', 'requests and does not read the answers'))
+      else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES)
+        peer.close(protocolError('stalled', 'and does not read'))
+      else if (this.#transfer?.uploadStalled(peer, nowMs - STALL_MS) === true)
+        peer.close(protocolError('stalled', 'requests and does not read the answers'))
     }
     for (const webseed of this.#webseeds.values()) {
       webseed.down.tick(nowMs)

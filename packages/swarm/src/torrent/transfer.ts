@@ -2,14 +2,14 @@
 // buffers, hashes, sources); the state itself lives in those parts.
 
 import { Downloader, runRange } from '../download/downloader.ts'
+import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
 import { PieceHashes } from '../download/piece-hashes.ts'
-import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { SlotPool } from '../download/slot-pool.ts'
 import type { Verifier } from '../download/verifier.ts'
 import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import { BLOCK_BYTES } from '../merkle.ts'
-import { protocolError, type Peer } from '../peer/peer.ts'
+import { type Peer, protocolError } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { FileState, TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
@@ -17,7 +17,15 @@ import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ChunkSource, ReadCache } from '../upload/read-cache.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 import { UploadQueue } from '../upload/upload-queue.ts'
-import { formatBlockRef, formatHashes, formatHashRange, MAX_REQUEST_BYTES, MESSAGE, type BlockRef, type HashRange } from '../wire/messages.ts'
+import {
+  type BlockRef,
+  formatBlockRef,
+  formatHashes,
+  formatHashRange,
+  type HashRange,
+  MAX_REQUEST_BYTES,
+  MESSAGE
+} from '../wire/messages.ts'
 import { checkFile } from './file-check.ts'
 import { FileProgress } from './file-progress.ts'
 import { HashFetch } from './hash-fetch.ts'
@@ -108,7 +116,11 @@ export class Transfer {
     })
     this.picker = new PiecePicker(layout.pieceCount, parts.random)
     this.downloader = new Downloader({
-      layout, picker: this.picker, pool: parts.pool, verifier: parts.verifier, hashes: this.hashes,
+      layout,
+      picker: this.picker,
+      pool: parts.pool,
+      verifier: parts.verifier,
+      hashes: this.hashes,
       hooks: {
         writer: (file) => this.progress.writer(file),
         pieceDone: (piece) => this.#pieceDone(piece),
@@ -124,7 +136,13 @@ export class Transfer {
       guilty: (peer) => hooks.guilty(peer.id, 'wrong hashes', undefined)
     })
     this.#source = { id: options.id, read: (file, offset, target) => storage.read(file, offset, target) }
-    this.#server = new HashServer({ layout, hashes: this.hashes, storage, have: this.progress.have, verifier: parts.verifier })
+    this.#server = new HashServer({
+      layout,
+      hashes: this.hashes,
+      storage,
+      have: this.progress.have,
+      verifier: parts.verifier
+    })
   }
 
   get have(): FileProgress['have'] {
@@ -174,8 +192,15 @@ export class Transfer {
     this.#states.delete(file.index)
     if (state?.kind === 'partial' && state.ranges.length > 0) {
       await checkFile({
-        file, layout: this.layout, ranges: state.ranges, hashes: this.hashes, storage: this.#storage,
-        verifier: this.#parts.verifier, progress: this.progress, right: (piece) => this.#pieceDone(piece), closed: () => this.#closed
+        file,
+        layout: this.layout,
+        ranges: state.ranges,
+        hashes: this.hashes,
+        storage: this.#storage,
+        verifier: this.#parts.verifier,
+        progress: this.progress,
+        right: (piece) => this.#pieceDone(piece),
+        closed: () => this.#closed
       })
     }
     if (this.#closed || !this.#fetch) return
@@ -284,8 +309,14 @@ export class Transfer {
       // The same block was asked for before and voided: its answer may still come, under this request.
       if (stale !== undefined) requests.remove(stale)
       peer.request({
-        piece: order.buffer.piece, begin, length, run: order.run, buffer: order.buffer, sentAt: performance.now(),
-        aheadBytes: requests.outstandingBytes + length, void: false
+        piece: order.buffer.piece,
+        begin,
+        length,
+        run: order.run,
+        buffer: order.buffer,
+        sentAt: performance.now(),
+        aheadBytes: requests.outstandingBytes + length,
+        void: false
       })
     }
   }
@@ -337,7 +368,12 @@ export class Transfer {
 
   peerRequest(peer: Peer, block: BlockRef): void {
     const { piece, begin, length } = block
-    if (piece >= this.layout.pieceCount || length < 1 || length > MAX_REQUEST_BYTES || begin + length > this.layout.pieceLengthBytes) {
+    if (
+      piece >= this.layout.pieceCount ||
+      length < 1 ||
+      length > MAX_REQUEST_BYTES ||
+      begin + length > this.layout.pieceLengthBytes
+    ) {
       throw protocolError('request', 'a request outside the torrent')
     }
     if (peer.amChoking || !this.have.has(piece)) {
@@ -350,13 +386,20 @@ export class Transfer {
   #upload(peer: Peer): UploadQueue {
     let queue = this.#uploads.get(peer.id)
     if (queue === undefined) {
-      queue = new UploadQueue(peer, {
-        layout: this.layout, source: this.#source, cache: this.#parts.cache, limiter: this.#parts.limiter,
-        lost: (index, error) => this.#lost(index, error),
-        sent: (bytes) => {
-          this.uploadedBytes += bytes
-        }
-      }, this.#hooks.buckets(peer))
+      queue = new UploadQueue(
+        peer,
+        {
+          layout: this.layout,
+          source: this.#source,
+          cache: this.#parts.cache,
+          limiter: this.#parts.limiter,
+          lost: (index, error) => this.#lost(index, error),
+          sent: (bytes) => {
+            this.uploadedBytes += bytes
+          }
+        },
+        this.#hooks.buckets(peer)
+      )
       this.#uploads.set(peer.id, queue)
     }
     return queue
@@ -393,7 +436,9 @@ export class Transfer {
       for (const bucket of this.#hooks.buckets(peer)) bucket.spend(hashes.length + 53)
       peer.send(formatHashes(range, hashes))
     }
-    this.#opened.promise.then(() => (this.#closed ? undefined : this.#server.answer(range))).then(settle, () => settle(undefined))
+    this.#opened.promise
+      .then(() => (this.#closed ? undefined : this.#server.answer(range)))
+      .then(settle, () => settle(undefined))
   }
 
   uploadStalled(peer: Peer, sinceMs: number): boolean {

@@ -39,8 +39,10 @@ export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeO
       chosen.add(options.optimistic)
     }
   } else {
-    interested.sort((a, b) => Number(inTurn(b)) - Number(inTurn(a)) || Number(a.unchoked) - Number(b.unchoked) ||
-      a.turnSince - b.turnSince)
+    interested.sort(
+      (a, b) =>
+        Number(inTurn(b)) - Number(inTurn(a)) || Number(a.unchoked) - Number(b.unchoked) || a.turnSince - b.turnSince
+    )
   }
   for (const peer of interested) {
     if (chosen.size >= options.slots) break

@@ -1,12 +1,12 @@
-import { SwarmError } from '../errors.ts'
-import { defectOfHashRequest, leavesForRequest, PieceTree, type TreeShape } from '../hash-request.ts'
-import { rootKey, type LayoutFile, type TorrentLayout } from '../layout.ts'
-import { BLOCK_BYTES, equalBytes, HASH_BYTES, pieceLayer, piecesRoot } from '../merkle.ts'
 import type { Bitfield } from '../bitfield.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
-import type { TorrentStorage } from '../storage.ts'
+import { SwarmError } from '../errors.ts'
+import { defectOfHashRequest, leavesForRequest, PieceTree, type TreeShape } from '../hash-request.ts'
 import { toHex } from '../infohash.ts'
+import { type LayoutFile, rootKey, type TorrentLayout } from '../layout.ts'
+import { BLOCK_BYTES, equalBytes, HASH_BYTES, pieceLayer, piecesRoot } from '../merkle.ts'
+import type { TorrentStorage } from '../storage.ts'
 import type { HashRange } from '../wire/messages.ts'
 
 /** Trees kept in memory per torrent: 64 bytes for each piece of the file. */
@@ -80,7 +80,10 @@ export class HashServer {
     const tree = this.#build(file)
     this.#trees.set(file.index, tree)
     // Not there yet is no answer for ever.
-    void tree.then((built) => built === undefined && this.#trees.delete(file.index), () => this.#trees.delete(file.index))
+    void tree.then(
+      (built) => built === undefined && this.#trees.delete(file.index),
+      () => this.#trees.delete(file.index)
+    )
     if (this.#trees.size > MAX_TREES) this.#trees.delete(this.#trees.keys().next().value!)
     return tree
   }
@@ -127,13 +130,18 @@ export class HashServer {
   async #hash(file: LayoutFile, from: number, to: number): Promise<Uint8Array> {
     const buffer = new SharedArrayBuffer(to - from)
     const bytes = new Uint8Array(buffer)
-    for (let at = 0; at < bytes.length;) {
+    for (let at = 0; at < bytes.length; ) {
       const count = await this.#storage.read(file.index, from + at, bytes.subarray(at))
       if (count === 0) throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
       at += count
     }
     const reply = await this.#verifier.submit({
-      buffer, sizeBytes: bytes.length, expected: undefined, levels: 0, fd: undefined, position: 0
+      buffer,
+      sizeBytes: bytes.length,
+      expected: undefined,
+      levels: 0,
+      fd: undefined,
+      position: 0
     })
     return reply.leaves
   }

@@ -1,4 +1,4 @@
-import { TokenBucket } from './token-bucket.ts'
+import type { TokenBucket } from './token-bucket.ts'
 
 /** One who wants to send: called when it may send one block; returns false when it has nothing to send any more. */
 export interface LimitedSender {

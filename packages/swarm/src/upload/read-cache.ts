@@ -44,7 +44,14 @@ export class ReadCache {
    * Pins a chunk, reading it when it is not here; `notify` is called once when it becomes ready or failed. Undefined: all
    * memory is pinned; with `insist` (for one who holds nothing) memory is found beyond the budget. `length` is at most a chunk.
    */
-  acquire(source: ChunkSource, fileIndex: number, chunk: number, length: number, insist: boolean, notify: () => void): Chunk | undefined {
+  acquire(
+    source: ChunkSource,
+    fileIndex: number,
+    chunk: number,
+    length: number,
+    insist: boolean,
+    notify: () => void
+  ): Chunk | undefined {
     const key = `${source.id}/${fileIndex}/${chunk}`
     const held = this.#entries.get(key)
     if (held !== undefined) {
@@ -158,6 +165,7 @@ export class ReadCache {
     for (const entry of this.#entries.values()) if (entry.pins < 0) throw new Error('a chunk was released twice')
     const spare = new Set(this.#spare)
     if (spare.size !== this.#spare.length) throw new Error('a spare buffer is listed twice')
-    for (const entry of this.#entries.values()) if (spare.has(entry.bytes)) throw new Error('a buffer is spare and in use')
+    for (const entry of this.#entries.values())
+      if (spare.has(entry.bytes)) throw new Error('a buffer is spare and in use')
   }
 }

@@ -1,9 +1,9 @@
 import type { TorrentLayout } from '../layout.ts'
-import { formatBlockRef, formatPieceHeader, MESSAGE, type BlockRef } from '../wire/messages.ts'
-import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/peer.ts'
-import { UploadLimiter, type LimitedSender } from './limiter.ts'
+import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
+import { type BlockRef, formatBlockRef, formatPieceHeader, MESSAGE } from '../wire/messages.ts'
+import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
@@ -97,7 +97,8 @@ export class UploadQueue implements LimitedSender {
   cancel(block: BlockRef): void {
     for (let at = this.#head; at < this.#queue.length; at += 1) {
       const entry = this.#queue[at]!
-      if (entry.block.piece !== block.piece || entry.block.begin !== block.begin || entry.block.length !== block.length) continue
+      if (entry.block.piece !== block.piece || entry.block.begin !== block.begin || entry.block.length !== block.length)
+        continue
       this.#remove(at)
       this.#reject(block)
       return
@@ -202,7 +203,7 @@ export class UploadQueue implements LimitedSender {
 
   #headReady(): boolean {
     const entry = this.#queue[this.#head]
-    return entry?.chunks !== undefined && entry.chunks.every((chunk) => chunk.ready)
+    return entry?.chunks?.every((chunk) => chunk.ready) === true
   }
 
   /** One write of up to `maxBytes` (at least one block). True when there may be more to send at once. */

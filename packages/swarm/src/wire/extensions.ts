@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
-import { BencodeDictionary, decodeBencode, decodeBencodePrefix, encodeBencode, type BencodeValue } from '../bencode.ts'
+import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix, encodeBencode } from '../bencode.ts'
 import { SwarmError } from '../errors.ts'
-import { formatCompact4, parseCompact, type PeerAddress } from '../net/address.ts'
+import { formatCompact4, type PeerAddress, parseCompact } from '../net/address.ts'
 import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
 
 // Bodies of extended messages (BEP 10): handshake, ut_metadata (BEP 9), ut_pex (BEP 11).
@@ -99,10 +99,11 @@ export function parseMetadataMessage(payload: Uint8Array): MetadataMessage | und
 
 export const formatMetadataRequest = (piece: number): Uint8Array => encodeBencode({ msg_type: 0, piece })
 export const formatMetadataReject = (piece: number): Uint8Array => encodeBencode({ msg_type: 2, piece })
-export const formatMetadataData = (piece: number, info: Uint8Array): Uint8Array => Buffer.concat([
-  encodeBencode({ msg_type: 1, piece, total_size: info.length }),
-  info.subarray(piece * METADATA_PIECE_BYTES, (piece + 1) * METADATA_PIECE_BYTES)
-])
+export const formatMetadataData = (piece: number, info: Uint8Array): Uint8Array =>
+  Buffer.concat([
+    encodeBencode({ msg_type: 1, piece, total_size: info.length }),
+    info.subarray(piece * METADATA_PIECE_BYTES, (piece + 1) * METADATA_PIECE_BYTES)
+  ])
 
 /** Most addresses in one peer exchange message, both ways (BEP 11). */
 export const MAX_PEX_PEERS = 50
@@ -121,6 +122,8 @@ export function parsePex(payload: Uint8Array): readonly PeerAddress[] {
 export function formatPex(added: readonly PeerAddress[], dropped: readonly PeerAddress[]): Uint8Array {
   const compact = formatCompact4(added.slice(0, MAX_PEX_PEERS))
   return encodeBencode({
-    added: compact, 'added.f': new Uint8Array(compact.length / 6), dropped: formatCompact4(dropped.slice(0, MAX_PEX_PEERS))
+    added: compact,
+    'added.f': new Uint8Array(compact.length / 6),
+    dropped: formatCompact4(dropped.slice(0, MAX_PEX_PEERS))
   })
 }

@@ -50,14 +50,22 @@ export interface HashRange extends HashRequest {
 /** Bounds of the message body (id included) by message id; undefined: not a message of ours. */
 export function bodyBounds(id: number): readonly [min: number, max: number] | undefined {
   switch (id) {
-    case MESSAGE.choke: case MESSAGE.unchoke: case MESSAGE.interested: case MESSAGE.notInterested:
-    case MESSAGE.haveAll: case MESSAGE.haveNone:
+    case MESSAGE.choke:
+    case MESSAGE.unchoke:
+    case MESSAGE.interested:
+    case MESSAGE.notInterested:
+    case MESSAGE.haveAll:
+    case MESSAGE.haveNone:
       return [1, 1]
-    case MESSAGE.have: case MESSAGE.suggest: case MESSAGE.allowedFast:
+    case MESSAGE.have:
+    case MESSAGE.suggest:
+    case MESSAGE.allowedFast:
       return [5, 5]
     case MESSAGE.port:
       return [3, 3]
-    case MESSAGE.request: case MESSAGE.cancel: case MESSAGE.reject:
+    case MESSAGE.request:
+    case MESSAGE.cancel:
+    case MESSAGE.reject:
       return [13, 13]
     case MESSAGE.bitfield:
       return [1, 1 + MAX_BITFIELD_BYTES]
@@ -65,7 +73,8 @@ export function bodyBounds(id: number): readonly [min: number, max: number] | un
       return [9, 9 + MAX_REQUEST_BYTES]
     case MESSAGE.extended:
       return [2, 1 + MAX_EXTENDED_BYTES]
-    case MESSAGE.hashRequest: case MESSAGE.hashReject:
+    case MESSAGE.hashRequest:
+    case MESSAGE.hashReject:
       return [49, 49]
     case MESSAGE.hashes:
       // The requested hashes and at most one uncle for each layer of a tree of 2^32 leaves.

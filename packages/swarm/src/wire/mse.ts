@@ -5,8 +5,10 @@ import { Rc4 } from './rc4.ts'
 
 // Message stream encryption ("MSE/PE", no BEP): both sides of its handshake as state machines over bytes.
 
-const PRIME = BigInt('0xFFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
-  'EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A63A36210000000000090563')
+const PRIME = BigInt(
+  '0xFFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
+    'EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A63A36210000000000090563'
+)
 const KEY_BYTES = 96
 const PAD_BYTES = 512
 const PLAIN = 1
@@ -63,7 +65,8 @@ export interface MseResult {
 
 type Step = { readonly write?: Uint8Array; readonly done?: MseResult }
 
-const violation = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'encryption', `encryption handshake: ${message}`)
+const violation = (message: string): SwarmError =>
+  new SwarmError('E_PROTOCOL', 'encryption', `encryption handshake: ${message}`)
 
 /** Answers an encryption handshake: selects plaintext where it is offered, else RC4. */
 export class MseResponder {
@@ -83,7 +86,8 @@ export class MseResponder {
 
   /** @throws SwarmError `E_PROTOCOL`. At most about 1.2 KB are ever held. */
   push(bytes: Uint8Array): Step {
-    const fresh = this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
+    const fresh =
+      this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
     this.#held = Buffer.concat([this.#held, fresh])
     let write: Buffer | undefined
     if (this.#stage === 'key') {
@@ -97,7 +101,8 @@ export class MseResponder {
     if (this.#stage === 'sync' && !this.#sync()) return write === undefined ? {} : { write }
     if (this.#stage === 'offer') {
       if (this.#held.length < 14) return write === undefined ? {} : { write }
-      if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0) throw violation('wrong verification constant')
+      if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0)
+        throw violation('wrong verification constant')
       this.#provide = this.#held.readUInt32BE(8)
       this.#padBytes = this.#held.readUInt16BE(12)
       if (this.#padBytes > PAD_BYTES) throw violation('too much padding')
@@ -147,7 +152,8 @@ export class MseResponder {
     return {
       write: out,
       done: {
-        encrypt: plain ? undefined : this.#encrypt, decrypt: plain ? undefined : this.#decrypt,
+        encrypt: plain ? undefined : this.#encrypt,
+        decrypt: plain ? undefined : this.#decrypt,
         rest: Buffer.concat([initial, after])
       }
     }
@@ -187,7 +193,9 @@ export class MseInitiator {
       const offer = Buffer.alloc(16)
       offer.writeUInt32BE(PLAIN | RC4, 8)
       write = Buffer.concat([
-        sha1('req1', secret), xor(sha1('req2', this.#infohash), sha1('req3', secret)), this.#encrypt.apply(offer)
+        sha1('req1', secret),
+        xor(sha1('req2', this.#infohash), sha1('req3', secret)),
+        this.#encrypt.apply(offer)
       ])
       this.#decrypt = new Rc4(sha1('keyB', secret, this.#infohash))
       // The encrypted verification constant is the first 8 bytes of their key stream.

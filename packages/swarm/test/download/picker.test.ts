@@ -10,52 +10,60 @@ const seeded = (seed: number) => () => {
 }
 
 type Step = { readonly kind: 'have' | 'open' | 'close' | 'priority'; readonly piece: number; readonly value: number }
-const steps = fc.array(fc.record<Step>({
-  kind: fc.constantFrom('have', 'open', 'close', 'priority'), piece: fc.nat(PIECES - 1), value: fc.nat(3)
-}), { maxLength: 200 })
+const steps = fc.array(
+  fc.record<Step>({
+    kind: fc.constantFrom('have', 'open', 'close', 'priority'),
+    piece: fc.nat(PIECES - 1),
+    value: fc.nat(3)
+  }),
+  { maxLength: 200 }
+)
 
 test('picks what a model of it picks: open, wanted, highest priority, rarest; its order stays consistent', () => {
-  fc.assert(fc.property(steps, fc.nat(), fc.uint8Array({ minLength: 5, maxLength: 5 }), (list, seed, wire) => {
-    const picker = new PiecePicker(PIECES, seeded(seed))
-    const open = new Set<number>()
-    const have = new Array<number>(PIECES).fill(0)
-    const priority = new Array<number>(PIECES).fill(1)
-    for (const { kind, piece, value } of list) {
-      if (kind === 'have') {
-        picker.addHave(piece, 1)
-        have[piece]! += 1
-      } else if (kind === 'open') {
-        picker.reopen(piece)
-        open.add(piece)
-      } else if (kind === 'close') {
-        picker.close(piece)
-        open.delete(piece)
-      } else {
-        picker.setPriority(piece, value as Priority)
-        priority[piece] = value
+  fc.assert(
+    fc.property(steps, fc.nat(), fc.uint8Array({ minLength: 5, maxLength: 5 }), (list, seed, wire) => {
+      const picker = new PiecePicker(PIECES, seeded(seed))
+      const open = new Set<number>()
+      const have = new Array<number>(PIECES).fill(0)
+      const priority = new Array<number>(PIECES).fill(1)
+      for (const { kind, piece, value } of list) {
+        if (kind === 'have') {
+          picker.addHave(piece, 1)
+          have[piece]! += 1
+        } else if (kind === 'open') {
+          picker.reopen(piece)
+          open.add(piece)
+        } else if (kind === 'close') {
+          picker.close(piece)
+          open.delete(piece)
+        } else {
+          picker.setPriority(piece, value as Priority)
+          priority[piece] = value
+        }
       }
-    }
-    picker.checkInvariants()
-    const bits = new Bitfield(PIECES)
-    bits.load(wire)
-    // The first four are random by design.
-    for (let index = 0; index < 4; index += 1) picker.pick(bits)
-    for (const peer of [undefined, bits]) {
-      const wanted = [...open].filter((piece) => priority[piece]! > 0 && (peer === undefined || peer.has(piece)))
-      const picked = picker.pick(peer)
-      if (wanted.length === 0) {
-        expect(picked).toBeUndefined()
-        continue
+      picker.checkInvariants()
+      const bits = new Bitfield(PIECES)
+      bits.load(wire)
+      // The first four are random by design.
+      for (let index = 0; index < 4; index += 1) picker.pick(bits)
+      for (const peer of [undefined, bits]) {
+        const wanted = [...open].filter((piece) => priority[piece]! > 0 && (peer === undefined || peer.has(piece)))
+        const picked = picker.pick(peer)
+        if (wanted.length === 0) {
+          expect(picked).toBeUndefined()
+          continue
+        }
+        expect(wanted).toContain(picked)
+        const top = Math.max(...wanted.map((piece) => priority[piece]!))
+        const rarest = Math.min(...wanted.filter((piece) => priority[piece] === top).map((piece) => have[piece]!))
+        // Fewer than four picks may have happened: then rarity does not count yet.
+        if (open.size > 4 && wanted.length === [...open].filter((piece) => priority[piece]! > 0).length) {
+          expect([priority[picked!], have[picked!]]).toEqual([top, rarest])
+        }
       }
-      expect(wanted).toContain(picked)
-      const top = Math.max(...wanted.map((piece) => priority[piece]!))
-      const rarest = Math.min(...wanted.filter((piece) => priority[piece] === top).map((piece) => have[piece]!))
-      // Fewer than four picks may have happened: then rarity does not count yet.
-      if (open.size > 4 && wanted.length === [...open].filter((piece) => priority[piece]! > 0).length) {
-        expect([priority[picked!], have[picked!]]).toEqual([top, rarest])
-      }
-    }
-  }), { numRuns: 300 })
+    }),
+    { numRuns: 300 }
+  )
 })
 
 test('a run is the longest gap, or the first one that is long enough', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PieceBuffer, type BlockRun } from '../../src/download/piece-buffer.ts'
+import { type BlockRun, PieceBuffer } from '../../src/download/piece-buffer.ts'
 import { SlotPool } from '../../src/download/slot-pool.ts'
 import { BlockReceiver } from '../../src/peer/block-receiver.ts'
 import type { PendingRequest } from '../../src/peer/requests.ts'
@@ -8,58 +8,82 @@ import type { PendingRequest } from '../../src/peer/requests.ts'
 const BLOCK = 16_384
 const buffer = (bytes: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(bytes)!)
 const requestOf = (piece: PieceBuffer, run: BlockRun): PendingRequest => ({
-  piece: 0, begin: run.first * BLOCK, length: piece.runBytes(run), run, buffer: piece, sentAt: 0, aheadBytes: 0, void: false
+  piece: 0,
+  begin: run.first * BLOCK,
+  length: piece.runBytes(run),
+  run,
+  buffer: piece,
+  sentAt: 0,
+  aheadBytes: 0,
+  void: false
 })
 
 test('any order of taking, releasing, receiving and forgetting keeps the counts', () => {
-  const step = fc.record({ kind: fc.constantFrom('take', 'again', 'release', 'receive', 'forget'), source: fc.integer({ min: 1, max: 3 }), max: fc.integer({ min: 1, max: 8 }) })
-  fc.assert(fc.property(fc.array(step, { maxLength: 100 }), (list) => {
-    const piece = buffer(20 * BLOCK - 100)
-    const runs: { run: BlockRun; source: number }[] = []
-    for (const { kind, source, max } of list) {
-      if (kind === 'take' || kind === 'again') {
-        const run = kind === 'take' ? piece.take(max, source) : piece.takeAgain(max, source)
-        if (run !== undefined) runs.push({ run, source })
-      } else if (kind === 'forget') piece.forget(max)
-      else {
-        const entry = runs.splice(max % Math.max(1, runs.length), 1)[0]
-        if (entry === undefined) continue
-        if (kind === 'release') piece.release(entry.run, entry.source)
-        else for (let block = entry.run.first; block < entry.run.first + entry.run.count; block += 1) piece.receive(block, entry.source)
+  const step = fc.record({
+    kind: fc.constantFrom('take', 'again', 'release', 'receive', 'forget'),
+    source: fc.integer({ min: 1, max: 3 }),
+    max: fc.integer({ min: 1, max: 8 })
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (list) => {
+      const piece = buffer(20 * BLOCK - 100)
+      const runs: { run: BlockRun; source: number }[] = []
+      for (const { kind, source, max } of list) {
+        if (kind === 'take' || kind === 'again') {
+          const run = kind === 'take' ? piece.take(max, source) : piece.takeAgain(max, source)
+          if (run !== undefined) runs.push({ run, source })
+        } else if (kind === 'forget') piece.forget(max)
+        else {
+          const entry = runs.splice(max % Math.max(1, runs.length), 1)[0]
+          if (entry === undefined) continue
+          if (kind === 'release') piece.release(entry.run, entry.source)
+          else
+            for (let block = entry.run.first; block < entry.run.first + entry.run.count; block += 1)
+              piece.receive(block, entry.source)
+        }
+        piece.checkInvariants()
       }
-      piece.checkInvariants()
-    }
-  }), { numRuns: 300 })
+    }),
+    { numRuns: 300 }
+  )
 })
 
 test('a block that two peers send at once has the bytes of one of them, whole', () => {
-  const answer = fc.record({ cuts: fc.array(fc.integer({ min: 1, max: 30_000 }), { maxLength: 10 }), blocks: fc.integer({ min: 1, max: 4 }) })
-  fc.assert(fc.property(answer, answer, fc.array(fc.boolean(), { maxLength: 30 }), (a, b, turns) => {
-    const piece = buffer(4 * BLOCK - 5)
-    const run = piece.take(4, 1)!
-    piece.takeAgain(4, 2)
-    const sides = [a, b].map(({ cuts }, index) => {
-      const receiver = new BlockReceiver(index + 1)
-      const request = requestOf(piece, run)
-      receiver.start(request)
-      const bytes = new Uint8Array(request.length).fill(index + 1)
-      let at = 0
-      return () => {
-        if (at >= bytes.length) return false
-        const take = cuts.shift() ?? bytes.length
-        receiver.data(bytes.subarray(at, at + take))
-        at += take
-        return true
+  const answer = fc.record({
+    cuts: fc.array(fc.integer({ min: 1, max: 30_000 }), { maxLength: 10 }),
+    blocks: fc.integer({ min: 1, max: 4 })
+  })
+  fc.assert(
+    fc.property(answer, answer, fc.array(fc.boolean(), { maxLength: 30 }), (a, b, turns) => {
+      const piece = buffer(4 * BLOCK - 5)
+      const run = piece.take(4, 1)!
+      piece.takeAgain(4, 2)
+      const sides = [a, b].map(({ cuts }, index) => {
+        const receiver = new BlockReceiver(index + 1)
+        const request = requestOf(piece, run)
+        receiver.start(request)
+        const bytes = new Uint8Array(request.length).fill(index + 1)
+        let at = 0
+        return () => {
+          if (at >= bytes.length) return false
+          const take = cuts.shift() ?? bytes.length
+          receiver.data(bytes.subarray(at, at + take))
+          at += take
+          return true
+        }
+      })
+      for (const turn of turns) sides[turn ? 1 : 0]!()
+      while (sides[0]!() || sides[1]!()) {
+        /* until both are through */
       }
-    })
-    for (const turn of turns) sides[turn ? 1 : 0]!()
-    while (sides[0]!() || sides[1]!()) { /* until both are through */ }
-    expect(piece.complete).toBe(true)
-    for (let block = 0; block < piece.blockCount; block += 1) {
-      const bytes = piece.slot.bytes.subarray(block * BLOCK, (block + 1) * BLOCK)
-      expect(new Set(bytes)).toEqual(new Set([piece.senderOf(block)]))
-    }
-  }), { numRuns: 200 })
+      expect(piece.complete).toBe(true)
+      for (let block = 0; block < piece.blockCount; block += 1) {
+        const bytes = piece.slot.bytes.subarray(block * BLOCK, (block + 1) * BLOCK)
+        expect(new Set(bytes)).toEqual(new Set([piece.senderOf(block)]))
+      }
+    }),
+    { numRuns: 200 }
+  )
 })
 
 test('a sealed piece is not touched by late answers', () => {

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { encodeBencode } from '@svc/swarm/bencode'
 import { type ForeignLayout, type ForeignStorage, ForeignSwarm, type ForeignTorrent } from '@svc/swarm/foreign'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
-import { afterEach, describe, expect, test } from 'vitest'
 import { haveLibtorrent, startV1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
+import { afterEach, describe, expect, test } from 'vitest'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -72,7 +72,12 @@ async function seedFolder(): Promise<string> {
   return root
 }
 
-const joined = (client: ForeignSwarm, infohash: string, peers: string[], more: Partial<Parameters<ForeignSwarm['join']>[0]> = {}) => {
+const joined = (
+  client: ForeignSwarm,
+  infohash: string,
+  peers: string[],
+  more: Partial<Parameters<ForeignSwarm['join']>[0]> = {}
+) => {
   let files: MemoryFiles | undefined
   const warnings: string[] = []
   const torrent: ForeignTorrent = client.join({
@@ -202,9 +207,10 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
 })
 
 test('two of us find one another through a DHT', async () => {
-  // @ts-ignore The package ships no types.
   const { Client } = (await import('bittorrent-dht')) as unknown as {
-    Client: new (options: object) => {
+    Client: new (
+      options: object
+    ) => {
       listen(port: number, host: string, done: () => void): void
       address(): { port: number }
       destroy(done: () => void): void

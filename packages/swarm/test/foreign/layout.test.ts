@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { encodeBencode, type Encodable } from '@svc/swarm/bencode'
+import { type Encodable, encodeBencode } from '@svc/swarm/bencode'
 import { parseForeignTorrent } from '@svc/swarm/foreign'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +11,13 @@ const parse = (info: Encodable) => {
   const bytes = encodeBencode(info)
   return parseForeignTorrent(bytes, createHash('sha1').update(bytes).digest('hex'))
 }
-const info = (more: Record<string, Encodable>) => ({ name: 'm', 'piece length': MiB, pieces: hashes(1), length: 5, ...more })
+const info = (more: Record<string, Encodable>) => ({
+  name: 'm',
+  'piece length': MiB,
+  pieces: hashes(1),
+  length: 5,
+  ...more
+})
 const files = (...list: readonly (readonly [path: Encodable, length: Encodable, attr?: string])[]) => ({
   name: 'm',
   'piece length': MiB,
@@ -61,7 +67,9 @@ describe('refused', () => {
   }
   test('another infohash', () => {
     const bytes = encodeBencode(info({}))
-    expect(() => parseForeignTorrent(bytes, '0'.repeat(40))).toThrowError(expect.objectContaining({ reason: 'metadata' }))
+    expect(() => parseForeignTorrent(bytes, '0'.repeat(40))).toThrowError(
+      expect.objectContaining({ reason: 'metadata' })
+    )
   })
   test('anything at all', () => {
     fc.assert(
@@ -77,7 +85,10 @@ describe('refused', () => {
 test('slices cover exactly what is asked for', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.record({ length: fc.integer({ min: 0, max: 50 }), pad: fc.boolean() }), { minLength: 1, maxLength: 12 }),
+      fc.array(fc.record({ length: fc.integer({ min: 0, max: 50 }), pad: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 12
+      }),
       fc.nat(400),
       fc.nat(200),
       (list, offset, length) => {
@@ -87,15 +98,27 @@ test('slices cover exactly what is asked for', () => {
           at += file.length
           return entry
         })
-        const layout = { infohash: '', name: '', pieceLength: 1, pieceCount: 1, sizeBytes: at, files: layoutFiles, info: new Uint8Array() }
+        const layout = {
+          infohash: '',
+          name: '',
+          pieceLength: 1,
+          pieceCount: 1,
+          sizeBytes: at,
+          files: layoutFiles,
+          info: new Uint8Array()
+        }
         const covered = new Map<number, string>()
         for (const slice of slicesOf(layout, offset, length)) {
-          for (let i = slice.start; i < slice.end; i++) covered.set(i, `${slice.file}:${slice.offset + i - slice.start}`)
+          for (let i = slice.start; i < slice.end; i++)
+            covered.set(i, `${slice.file}:${slice.offset + i - slice.start}`)
         }
         const expected = new Map<number, string>()
         for (let i = 0; i < length; i++) {
-          const index = layoutFiles.findIndex((file) => file.offset <= offset + i && offset + i < file.offset + file.sizeBytes)
-          if (index >= 0 && !layoutFiles[index]!.pad) expected.set(i, `${index}:${offset + i - layoutFiles[index]!.offset}`)
+          const index = layoutFiles.findIndex(
+            (file) => file.offset <= offset + i && offset + i < file.offset + file.sizeBytes
+          )
+          if (index >= 0 && !layoutFiles[index]!.pad)
+            expected.set(i, `${index}:${offset + i - layoutFiles[index]!.offset}`)
         }
         expect(covered).toEqual(expected)
       }

@@ -6,10 +6,12 @@ const PYTHON = '/usr/bin/python3'
 const installed = spawnSync(PYTHON, ['-c', 'import libtorrent']).status === 0
 
 /** True when tests against libtorrent are to be skipped, visibly; never with SVC_REQUIRE_INTEROP=1. */
-export const skipLibtorrent: boolean = !installed && process.env['SVC_REQUIRE_INTEROP'] !== '1'
+export const skipLibtorrent: boolean = !installed && process.env.SVC_REQUIRE_INTEROP !== '1'
 
 export type LibtorrentRequest =
-  { readonly create: string; readonly pieceLength: number } | { readonly load: string } | { readonly magnet: string }
+  | { readonly create: string; readonly pieceLength: number }
+  | { readonly load: string }
+  | { readonly magnet: string }
 
 export interface LibtorrentAnswer {
   readonly error?: string

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage } from '../../src/index.ts'
 import { formatMagnet, parseTorrent, toHex } from '../../src/metainfo.ts'
 import { Engines, expectFiles } from '../engines.ts'
-import { makeTorrent, sha256Hex, type Fixture } from '../torrent-fixture.ts'
+import { type Fixture, makeTorrent, sha256Hex } from '../torrent-fixture.ts'
 import { startWebseed } from '../webseed-server.ts'
 import { hasLibtorrent, Libtorrent } from './libtorrent.ts'
 
@@ -29,8 +29,16 @@ async function libtorrent(options: object = {}): Promise<Libtorrent> {
 }
 
 const oddSizes = (piece: number) => ({
-  'a.bin': piece * 3 + 17, 'sub/exact.bin': piece, 'sub/plus.bin': piece + 1, 'sub/minus.bin': piece - 1, 'one': 1, 'empty': 0,
-  'block': 16_384, 'block-1': 16_383, 'block+1': 16_385, 'ü/ñ 語.bin': 40_000
+  'a.bin': piece * 3 + 17,
+  'sub/exact.bin': piece,
+  'sub/plus.bin': piece + 1,
+  'sub/minus.bin': piece - 1,
+  one: 1,
+  empty: 0,
+  block: 16_384,
+  'block-1': 16_383,
+  'block+1': 16_385,
+  'ü/ñ 語.bin': 40_000
 })
 
 describe.skipIf(!hasLibtorrent)('libtorrent', () => {
@@ -39,74 +47,115 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     const lt = await libtorrent()
     const out = path.join(await fixture.target('out'), 'lt.torrent')
     const made = await lt.ask({ cmd: 'make', path: path.join(fixture.folder, 'torrent'), piece: 65_536, out }, 'made')
-    expect(made['infohash']).toBe(toHex(fixture.info.infohash))
+    expect(made.infohash).toBe(toHex(fixture.info.infohash))
     const theirs = parseTorrent(await readFile(out))
     expect(Buffer.compare(theirs.info.infoBytes, fixture.info.infoBytes)).toBe(0)
-    expect([...theirs.pieceLayers.layers].map(([root, layer]) => [root, sha256Hex(layer)]).sort())
-      .toEqual([...fixture.layers].map(([root, layer]) => [root, sha256Hex(layer)]).sort())
+    expect([...theirs.pieceLayers.layers].map(([root, layer]) => [root, sha256Hex(layer)]).sort()).toEqual(
+      [...fixture.layers].map(([root, layer]) => [root, sha256Hex(layer)]).sort()
+    )
   })
 
-  test.each([16_384, 65_536, 1_048_576, 4_194_304])('downloads from us with pieces of %i bytes, by .torrent and by magnet alone', async (piece) => {
-    fixture = await makeTorrent(oddSizes(piece), piece)
-    const { swarm, torrent } = await engines.seed(fixture)
-    const lt = await libtorrent()
-    const byFile = await fixture.target('by-file')
-    lt.send({ cmd: 'add', id: 'file', torrent: fixture.torrentFile, save: byFile, peers: [['127.0.0.1', swarm.port]] })
-    await lt.wait('finished', 'file')
-    await expectFiles(fixture, byFile)
-    const second = await libtorrent()
-    const byMagnet = await fixture.target('by-magnet')
-    second.send({ cmd: 'add', id: 'magnet', magnet: formatMagnet({ infohash: fixture.info.infohash }), save: byMagnet, peers: [['127.0.0.1', swarm.port]] })
-    await second.wait('finished', 'magnet')
-    await expectFiles(fixture, byMagnet)
-    expect(engines.warningsOf(torrent)).toEqual([])
-    expect([...lt.seen('hash-failed'), ...second.seen('hash-failed')]).toEqual([])
-  })
-
-  test.each([16_384, 65_536, 4_194_304])('is downloaded from by us with pieces of %i bytes, by info, with layers, by magnet', async (piece) => {
-    fixture = await makeTorrent(oddSizes(piece), piece)
-    const lt = await libtorrent()
-    lt.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
-    await lt.wait('added')
-    const ways = [{ info: fixture.info }, { info: fixture.info, pieceLayers: fixture.layers }, { magnet: formatMagnet({ infohash: fixture.info.infohash }) }]
-    for (const [index, way] of ways.entries()) {
-      const folder = await fixture.target(`us-${index}`)
-      const torrent = engines.watch((await engines.open()).add({ ...way, storage: createFileStorage(folder), peers: [`127.0.0.1:${lt.port}`] }))
-      await torrent.completed()
-      await expectFiles(fixture, folder)
+  test.each([16_384, 65_536, 1_048_576, 4_194_304])(
+    'downloads from us with pieces of %i bytes, by .torrent and by magnet alone',
+    async (piece) => {
+      fixture = await makeTorrent(oddSizes(piece), piece)
+      const { swarm, torrent } = await engines.seed(fixture)
+      const lt = await libtorrent()
+      const byFile = await fixture.target('by-file')
+      lt.send({
+        cmd: 'add',
+        id: 'file',
+        torrent: fixture.torrentFile,
+        save: byFile,
+        peers: [['127.0.0.1', swarm.port]]
+      })
+      await lt.wait('finished', 'file')
+      await expectFiles(fixture, byFile)
+      const second = await libtorrent()
+      const byMagnet = await fixture.target('by-magnet')
+      second.send({
+        cmd: 'add',
+        id: 'magnet',
+        magnet: formatMagnet({ infohash: fixture.info.infohash }),
+        save: byMagnet,
+        peers: [['127.0.0.1', swarm.port]]
+      })
+      await second.wait('finished', 'magnet')
+      await expectFiles(fixture, byMagnet)
       expect(engines.warningsOf(torrent)).toEqual([])
+      expect([...lt.seen('hash-failed'), ...second.seen('hash-failed')]).toEqual([])
     }
-  })
+  )
+
+  test.each([16_384, 65_536, 4_194_304])(
+    'is downloaded from by us with pieces of %i bytes, by info, with layers, by magnet',
+    async (piece) => {
+      fixture = await makeTorrent(oddSizes(piece), piece)
+      const lt = await libtorrent()
+      lt.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
+      await lt.wait('added')
+      const ways = [
+        { info: fixture.info },
+        { info: fixture.info, pieceLayers: fixture.layers },
+        { magnet: formatMagnet({ infohash: fixture.info.infohash }) }
+      ]
+      for (const [index, way] of ways.entries()) {
+        const folder = await fixture.target(`us-${index}`)
+        const torrent = engines.watch(
+          (await engines.open()).add({ ...way, storage: createFileStorage(folder), peers: [`127.0.0.1:${lt.port}`] })
+        )
+        await torrent.completed()
+        await expectFiles(fixture, folder)
+        expect(engines.warningsOf(torrent)).toEqual([])
+      }
+    }
+  )
 
   test.each([511, 512, 513, 1024, 1025])('hash requests work both ways for a file of %i pieces', async (pieces) => {
-    fixture = await makeTorrent({ 'big': pieces * 16_384 - 5, 'small': 10 }, 16_384)
+    fixture = await makeTorrent({ big: pieces * 16_384 - 5, small: 10 }, 16_384)
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent()
     const folder = await fixture.target('lt')
-    lt.send({ cmd: 'add', id: 't', magnet: formatMagnet({ infohash: fixture.info.infohash }), save: folder, peers: [['127.0.0.1', swarm.port]] })
+    lt.send({
+      cmd: 'add',
+      id: 't',
+      magnet: formatMagnet({ infohash: fixture.info.infohash }),
+      save: folder,
+      peers: [['127.0.0.1', swarm.port]]
+    })
     await lt.wait('finished', 't')
     await expectFiles(fixture, folder)
     const seed = await libtorrent()
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
     const ours = await fixture.target('us')
-    const torrent = (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(ours), peers: [`127.0.0.1:${seed.port}`] })
+    const torrent = (await engines.open()).add({
+      infohash: fixture.info.infohash,
+      storage: createFileStorage(ours),
+      peers: [`127.0.0.1:${seed.port}`]
+    })
     await torrent.completed()
     await expectFiles(fixture, ours)
   })
 
   test('with its defaults (uTP first, then encryption) gets the first block in less than 1.5 s after its first dial', async () => {
-    fixture = await makeTorrent({ 'a': 300_000, 'b': 1 }, 65_536)
+    fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536)
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent({ defaults: true })
-    lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: await fixture.target('lt'), peers: [['127.0.0.1', swarm.port]] })
+    lt.send({
+      cmd: 'add',
+      id: 't',
+      torrent: fixture.torrentFile,
+      save: await fixture.target('lt'),
+      peers: [['127.0.0.1', swarm.port]]
+    })
     const first = await lt.wait('first-block', 't')
-    expect(first['sinceDial']).toBeLessThan(1.5)
+    expect(first.sinceDial).toBeLessThan(1.5)
     await lt.wait('finished', 't')
   })
 
   test('that insists on encryption, both ways', async () => {
-    fixture = await makeTorrent({ 'a': 300_000, 'b': 1 }, 65_536)
+    fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536)
     const forced = { settings: { in_enc_policy: 0, out_enc_policy: 0, allowed_enc_level: 2 } }
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent(forced)
@@ -116,37 +165,57 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     await expectFiles(fixture, theirs)
     // What was encrypted for one is plain for the next: the read cache is untouched.
     const plain = await fixture.target('plain')
-    await (await engines.open()).add({ info: fixture.info, storage: createFileStorage(plain), peers: [`127.0.0.1:${swarm.port}`] }).completed()
+    await (await engines.open())
+      .add({ info: fixture.info, storage: createFileStorage(plain), peers: [`127.0.0.1:${swarm.port}`] })
+      .completed()
     await expectFiles(fixture, plain)
     const seed = await libtorrent(forced)
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
     const ours = await fixture.target('us')
-    const torrent = (await engines.open()).add({ info: fixture.info, storage: createFileStorage(ours), peers: [`127.0.0.1:${seed.port}`] })
+    const torrent = (await engines.open()).add({
+      info: fixture.info,
+      storage: createFileStorage(ours),
+      peers: [`127.0.0.1:${seed.port}`]
+    })
     await torrent.completed()
     await expectFiles(fixture, ours)
   })
 
   test('tells us of a third peer by peer exchange', async () => {
-    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 1 }, 65_536)
+    fixture = await makeTorrent({ a: 2_000_000, b: 1 }, 65_536)
     const { swarm } = await engines.seed(fixture, { uploadLimit: 200_000 })
     const middle = await libtorrent()
-    middle.send({ cmd: 'add', id: 'm', torrent: fixture.torrentFile, save: await fixture.target('m'), peers: [['127.0.0.1', swarm.port]] })
+    middle.send({
+      cmd: 'add',
+      id: 'm',
+      torrent: fixture.torrentFile,
+      save: await fixture.target('m'),
+      peers: [['127.0.0.1', swarm.port]]
+    })
     await middle.wait('first-block', 'm')
     // We know libtorrent only; the seed comes from its peer exchange.
     const torrent = (await engines.open()).add({
-      info: fixture.info, storage: createFileStorage(await fixture.target('us')), peers: [`127.0.0.1:${middle.port}`]
+      info: fixture.info,
+      storage: createFileStorage(await fixture.target('us')),
+      peers: [`127.0.0.1:${middle.port}`]
     })
-    while (!torrent.peers().some((peer) => peer.address === `127.0.0.1:${swarm.port}`)) await new Promise((resolve) => setTimeout(resolve, 50))
+    while (!torrent.peers().some((peer) => peer.address === `127.0.0.1:${swarm.port}`))
+      await new Promise((resolve) => setTimeout(resolve, 50))
   })
 
   test('is told of a third peer by us', async () => {
-    fixture = await makeTorrent({ 'a': 500_000, 'b': 1 }, 65_536)
+    fixture = await makeTorrent({ a: 500_000, b: 1 }, 65_536)
     const seed = await libtorrent()
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
     const swarm = await engines.open()
-    const idle = swarm.add({ info: fixture.info, storage: createFileStorage(await fixture.target('us')), peers: [`127.0.0.1:${seed.port}`], upload: false })
+    const idle = swarm.add({
+      info: fixture.info,
+      storage: createFileStorage(await fixture.target('us')),
+      peers: [`127.0.0.1:${seed.port}`],
+      upload: false
+    })
     idle.priority(0, 0)
     while (idle.peers().length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
     const leech = await libtorrent()
@@ -158,14 +227,20 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
 
   test('finds us and is found through a tracker, HTTP and UDP', async () => {
     const tracker = new TrackerServer({ http: true, udp: true, ws: false, stats: false, interval: 1000 })
-    await new Promise<void>((resolve) => tracker.listen(0, { http: '127.0.0.1', udp: '127.0.0.1', udp6: '::1' }, resolve))
+    await new Promise<void>((resolve) =>
+      tracker.listen(0, { http: '127.0.0.1', udp: '127.0.0.1', udp6: '::1' }, resolve)
+    )
     try {
       const http = `http://127.0.0.1:${tracker.http.address().port}/announce`
       const udp = `udp://127.0.0.1:${tracker.udp.address().port}`
-      fixture = await makeTorrent({ 'a': 300_000, 'b': 1 }, 65_536, { trackers: [http] })
+      fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536, { trackers: [http] })
       await engines.seed(fixture, {}, { trackers: [udp] })
       const folder = await fixture.target('us')
-      const torrent = (await engines.open()).add({ infohash: fixture.info.infohash, storage: createFileStorage(folder), trackers: [http] })
+      const torrent = (await engines.open()).add({
+        infohash: fixture.info.infohash,
+        storage: createFileStorage(folder),
+        trackers: [http]
+      })
       await torrent.completed()
       await expectFiles(fixture, folder)
       const lt = await libtorrent()
@@ -181,14 +256,18 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('and a webseed feed one download together', async () => {
-    fixture = await makeTorrent({ 'a': 2_000_000, 'b': 900_000 }, 65_536)
+    fixture = await makeTorrent({ a: 2_000_000, b: 900_000 }, 65_536)
     const webseed = await startWebseed(fixture)
     const seed = await libtorrent({ settings: { upload_rate_limit: 300_000 } })
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
     const folder = await fixture.target('us')
     const torrent = (await engines.open()).add({
-      info: fixture.info, pieceLayers: fixture.layers, storage: createFileStorage(folder), peers: [`127.0.0.1:${seed.port}`], webseeds: [webseed.url]
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(folder),
+      peers: [`127.0.0.1:${seed.port}`],
+      webseeds: [webseed.url]
     })
     await torrent.completed()
     await expectFiles(fixture, folder)

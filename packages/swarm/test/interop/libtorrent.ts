@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -6,7 +6,8 @@ const PYTHON = '/usr/bin/python3'
 const script = fileURLToPath(new URL('./libtorrent_peer.py', import.meta.url))
 
 /** Debian's libtorrent is there. With SVC_REQUIRE_INTEROP=1 tests run regardless, and fail without it. */
-export const hasLibtorrent = process.env['SVC_REQUIRE_INTEROP'] === '1' ||
+export const hasLibtorrent =
+  process.env.SVC_REQUIRE_INTEROP === '1' ||
   spawnSync(PYTHON, ['-c', 'import libtorrent'], { stdio: 'ignore' }).status === 0
 
 export interface LtEvent {
@@ -27,7 +28,7 @@ export class Libtorrent {
     this.#child = child
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const event = JSON.parse(line) as LtEvent
-      if (event.event === 'log') return void console.log(event['message'])
+      if (event.event === 'log') return void console.log(event.message)
       this.#events.push(event)
       for (const wake of this.#waiting) wake()
     })
@@ -40,7 +41,7 @@ export class Libtorrent {
   static async start(options: object = {}): Promise<Libtorrent> {
     const child = spawn(PYTHON, [script, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] })
     const session = new Libtorrent(child)
-    session.port = (await session.wait('ready'))['port'] as number
+    session.port = (await session.wait('ready')).port as number
     return session
   }
 
@@ -55,7 +56,7 @@ export class Libtorrent {
       if (at >= 0) return this.#events.splice(at, 1)[0]!
       if (this.#exited) throw new Error(`libtorrent ended before ${event}`)
       const failed = this.#events.find((entry) => entry.event === 'error' && (id === undefined || entry.id === id))
-      if (failed !== undefined) throw new Error(String(failed['message']))
+      if (failed !== undefined) throw new Error(String(failed.message))
       await new Promise<void>((resolve) => {
         const wake = (): void => {
           this.#waiting.delete(wake)

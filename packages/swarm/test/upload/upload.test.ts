@@ -1,51 +1,85 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { chooseOptimistic, chooseUnchoked, type ChokeCandidate } from '../../src/upload/choker.ts'
-import { CHUNK_BYTES, ReadCache, type Chunk } from '../../src/upload/read-cache.ts'
+import { type ChokeCandidate, chooseOptimistic, chooseUnchoked } from '../../src/upload/choker.ts'
+import { CHUNK_BYTES, type Chunk, ReadCache } from '../../src/upload/read-cache.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
 
 const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
-  interested: fc.boolean(), unchoked: fc.boolean(), downloadRate: fc.nat(1000), sentThisTurn: fc.nat(200), turnSince: fc.nat(1000)
+  interested: fc.boolean(),
+  unchoked: fc.boolean(),
+  downloadRate: fc.nat(1000),
+  sentThisTurn: fc.nat(200),
+  turnSince: fc.nat(1000)
 })
 const candidates = fc.array(candidate, { maxLength: 30 }).map((list) => list.map((entry, id) => ({ ...entry, id })))
 
 describe('the choker', () => {
   test('never unchokes more than its slots, nor the uninterested, and leaves no slot empty', () => {
-    fc.assert(fc.property(candidates, fc.integer({ min: 1, max: 8 }), fc.boolean(), (peers, slots, fetching) => {
-      const chosen = chooseUnchoked(peers, { slots, fetching, quotaBytes: 100, optimistic: chooseOptimistic(peers) })
-      const interested = peers.filter((peer) => peer.interested)
-      expect(chosen.size).toBe(Math.min(slots, interested.length))
-      for (const id of chosen) expect(peers[id]!.interested).toBe(true)
-    }))
+    fc.assert(
+      fc.property(candidates, fc.integer({ min: 1, max: 8 }), fc.boolean(), (peers, slots, fetching) => {
+        const chosen = chooseUnchoked(peers, { slots, fetching, quotaBytes: 100, optimistic: chooseOptimistic(peers) })
+        const interested = peers.filter((peer) => peer.interested)
+        expect(chosen.size).toBe(Math.min(slots, interested.length))
+        for (const id of chosen) expect(peers[id]!.interested).toBe(true)
+      })
+    )
   })
 
   test('a seed serves everybody in turns: whoever used up its quota makes room', () => {
-    const peers = Array.from({ length: 6 }, (_, id) => ({ id, interested: true, unchoked: id < 2, downloadRate: 0, sentThisTurn: id === 0 ? 500 : 10, turnSince: id }))
-    expect([...chooseUnchoked(peers, { slots: 2, fetching: false, quotaBytes: 100, optimistic: undefined })].sort()).toEqual([1, 2])
+    const peers = Array.from({ length: 6 }, (_, id) => ({
+      id,
+      interested: true,
+      unchoked: id < 2,
+      downloadRate: 0,
+      sentThisTurn: id === 0 ? 500 : 10,
+      turnSince: id
+    }))
+    expect(
+      [...chooseUnchoked(peers, { slots: 2, fetching: false, quotaBytes: 100, optimistic: undefined })].sort()
+    ).toEqual([1, 2])
   })
 
   test('a leech serves those who give most, and one for luck', () => {
-    const peers = Array.from({ length: 6 }, (_, id) => ({ id, interested: true, unchoked: false, downloadRate: id * 100, sentThisTurn: 0, turnSince: id }))
-    expect([...chooseUnchoked(peers, { slots: 3, fetching: true, quotaBytes: 100, optimistic: chooseOptimistic(peers) })].sort()).toEqual([0, 4, 5])
+    const peers = Array.from({ length: 6 }, (_, id) => ({
+      id,
+      interested: true,
+      unchoked: false,
+      downloadRate: id * 100,
+      sentThisTurn: 0,
+      turnSince: id
+    }))
+    expect(
+      [
+        ...chooseUnchoked(peers, { slots: 3, fetching: true, quotaBytes: 100, optimistic: chooseOptimistic(peers) })
+      ].sort()
+    ).toEqual([0, 4, 5])
   })
 })
 
 test('a bucket lets through its rate, whatever the steps of time', () => {
-  fc.assert(fc.property(fc.integer({ min: 50_000, max: 5_000_000 }), fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 20, maxLength: 100 }), (rate, steps) => {
-    let now = 0
-    const bucket = new TokenBucket(rate, now)
-    let sent = 0
-    for (const step of steps) {
-      now += step
-      while (bucket.ready(now)) {
-        bucket.spend(16_384)
-        sent += 16_384
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 50_000, max: 5_000_000 }),
+      fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 20, maxLength: 100 }),
+      (rate, steps) => {
+        let now = 0
+        const bucket = new TokenBucket(rate, now)
+        let sent = 0
+        for (const step of steps) {
+          now += step
+          while (bucket.ready(now)) {
+            bucket.spend(16_384)
+            sent += 16_384
+          }
+          expect(bucket.waitMs(now)).toBeGreaterThan(0)
+        }
+        expect(sent).toBeLessThanOrEqual((rate * now) / 1000 + 2 * 16_384)
+        expect(sent).toBeGreaterThanOrEqual(
+          Math.min(...steps) > 0 ? (rate * now) / 1000 - Math.max(131_072, rate / 2) : 0
+        )
       }
-      expect(bucket.waitMs(now)).toBeGreaterThan(0)
-    }
-    expect(sent).toBeLessThanOrEqual((rate * now) / 1000 + 2 * 16_384)
-    expect(sent).toBeGreaterThanOrEqual(Math.min(...steps) > 0 ? (rate * now) / 1000 - Math.max(131_072, rate / 2) : 0)
-  }))
+    )
+  )
 })
 
 test('a bucket without a rate is always ready', () => {
@@ -55,11 +89,14 @@ test('a bucket without a rate is always ready', () => {
 })
 
 describe('the read cache', () => {
-  const source = { id: 1, read: async (file: number, offset: number, target: Uint8Array) => {
-    await new Promise((resolve) => setImmediate(resolve))
-    target.fill((file * 31 + offset / CHUNK_BYTES) & 255)
-    return target.length
-  } }
+  const source = {
+    id: 1,
+    read: async (file: number, offset: number, target: Uint8Array) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      target.fill((file * 31 + offset / CHUNK_BYTES) & 255)
+      return target.length
+    }
+  }
 
   test('pinned chunks keep their bytes while others come and go', async () => {
     const cache = new ReadCache(4 * CHUNK_BYTES)
@@ -94,10 +131,13 @@ describe('the read cache', () => {
   test('a failed read is told to everybody who waits, and not remembered', async () => {
     const cache = new ReadCache(CHUNK_BYTES * 4)
     let fail = true
-    const flaky = { id: 2, read: async (_file: number, _offset: number, target: Uint8Array) => {
-      if (fail) throw new Error('gone')
-      return target.length
-    } }
+    const flaky = {
+      id: 2,
+      read: async (_file: number, _offset: number, target: Uint8Array) => {
+        if (fail) throw new Error('gone')
+        return target.length
+      }
+    }
     const first = await new Promise<Chunk>((resolve) => {
       const chunk = cache.acquire(flaky, 0, 0, 10, false, () => resolve(chunk))!
     })

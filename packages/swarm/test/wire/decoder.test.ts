@@ -3,8 +3,19 @@ import { describe, expect, test } from 'vitest'
 import { SwarmError } from '../../src/errors.ts'
 import { WireDecoder, type WireSink } from '../../src/wire/decoder.ts'
 import {
-  bodyBounds, formatBitfield, formatBlockRef, formatExtended, formatHashRange, formatHashes, formatIndex, formatPieceHeader, formatPort, formatSimple,
-  KEEP_ALIVE, MESSAGE, parseHashRange
+  bodyBounds,
+  formatBitfield,
+  formatBlockRef,
+  formatExtended,
+  formatHashes,
+  formatHashRange,
+  formatIndex,
+  formatPieceHeader,
+  formatPort,
+  formatSimple,
+  KEEP_ALIVE,
+  MESSAGE,
+  parseHashRange
 } from '../../src/wire/messages.ts'
 
 type Heard = string
@@ -35,20 +46,56 @@ class Recorder implements WireSink {
 
 const u32 = fc.nat(0xffff_ffff)
 const bytes = (max: number) => fc.uint8Array({ minLength: 1, maxLength: max })
-const range = fc.record({ root: fc.uint8Array({ minLength: 32, maxLength: 32 }), baseLayer: u32, index: u32, length: u32, proofLayers: u32 })
+const range = fc.record({
+  root: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+  baseLayer: u32,
+  index: u32,
+  length: u32,
+  proofLayers: u32
+})
 /** A message and what is heard of it. */
 const message = fc.oneof(
   fc.constant([KEEP_ALIVE, 'keep-alive'] as const),
   fc.constantFrom(0, 1, 2, 3, 14, 15).map((id) => [formatSimple(id), `${id}:`] as const),
-  fc.tuple(fc.constantFrom(4, 13, 17), u32).map(([id, piece]) => [formatIndex(id, piece), `${id}:${piece.toString(16).padStart(8, '0')}`] as const),
+  fc
+    .tuple(fc.constantFrom(4, 13, 17), u32)
+    .map(([id, piece]) => [formatIndex(id, piece), `${id}:${piece.toString(16).padStart(8, '0')}`] as const),
   bytes(300).map((bits) => [formatBitfield(bits), `5:${Buffer.from(bits).toString('hex')}`] as const),
-  fc.tuple(fc.constantFrom(6, 8, 16), u32, u32, u32).map(([id, ...parts]) => [formatBlockRef(id, ...parts),
-    `${id}:${parts.map((part) => part.toString(16).padStart(8, '0')).join('')}`] as const),
-  fc.tuple(u32, u32, bytes(5000)).map(([piece, begin, block]) => [Buffer.concat([formatPieceHeader(piece, begin, block.length), block]),
-    `block ${piece} ${begin} ${block.length}:${Buffer.from(block).toString('hex')}`] as const),
+  fc
+    .tuple(fc.constantFrom(6, 8, 16), u32, u32, u32)
+    .map(
+      ([id, ...parts]) =>
+        [
+          formatBlockRef(id, ...parts),
+          `${id}:${parts.map((part) => part.toString(16).padStart(8, '0')).join('')}`
+        ] as const
+    ),
+  fc
+    .tuple(u32, u32, bytes(5000))
+    .map(
+      ([piece, begin, block]) =>
+        [
+          Buffer.concat([formatPieceHeader(piece, begin, block.length), block]),
+          `block ${piece} ${begin} ${block.length}:${Buffer.from(block).toString('hex')}`
+        ] as const
+    ),
   fc.nat(65_535).map((port) => [formatPort(port), `9:${port.toString(16).padStart(4, '0')}`] as const),
-  fc.tuple(fc.nat(255), bytes(2000)).map(([id, body]) => [formatExtended(id, body), `20:${id.toString(16).padStart(2, '0')}${Buffer.from(body).toString('hex')}`] as const),
-  range.map((value) => [formatHashRange(MESSAGE.hashRequest, value), `21:${Buffer.from(formatHashRange(21, value).subarray(5)).toString('hex')}`] as const),
+  fc
+    .tuple(fc.nat(255), bytes(2000))
+    .map(
+      ([id, body]) =>
+        [
+          formatExtended(id, body),
+          `20:${id.toString(16).padStart(2, '0')}${Buffer.from(body).toString('hex')}`
+        ] as const
+    ),
+  range.map(
+    (value) =>
+      [
+        formatHashRange(MESSAGE.hashRequest, value),
+        `21:${Buffer.from(formatHashRange(21, value).subarray(5)).toString('hex')}`
+      ] as const
+  ),
   fc.tuple(range, fc.uint8Array({ minLength: 32, maxLength: 320 })).map(([value, hashes]) => {
     const whole = formatHashes(value, hashes)
     return [whole, `22:${Buffer.from(whole.subarray(5)).toString('hex')}`] as const
@@ -57,32 +104,38 @@ const message = fc.oneof(
 
 describe('the decoder', () => {
   test('hears the same messages however the bytes are cut', () => {
-    fc.assert(fc.property(fc.array(message, { maxLength: 12 }), fc.array(fc.nat(200), { maxLength: 60 }), (messages, cuts) => {
-      const stream = Buffer.concat(messages.map(([wire]) => wire))
-      const recorder = new Recorder()
-      const decoder = new WireDecoder(recorder)
-      let at = 0
-      for (const cut of cuts) {
-        decoder.push(stream.subarray(at, at + cut))
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 12 }), fc.array(fc.nat(200), { maxLength: 60 }), (messages, cuts) => {
+        const stream = Buffer.concat(messages.map(([wire]) => wire))
+        const recorder = new Recorder()
+        const decoder = new WireDecoder(recorder)
+        let at = 0
+        for (const cut of cuts) {
+          decoder.push(stream.subarray(at, at + cut))
+          decoder.checkInvariants()
+          at += cut
+        }
+        decoder.push(stream.subarray(Math.min(at, stream.length)))
         decoder.checkInvariants()
-        at += cut
-      }
-      decoder.push(stream.subarray(Math.min(at, stream.length)))
-      decoder.checkInvariants()
-      expect(recorder.heard).toEqual(messages.map(([, heard]) => heard))
-    }), { numRuns: 300 })
+        expect(recorder.heard).toEqual(messages.map(([, heard]) => heard))
+      }),
+      { numRuns: 300 }
+    )
   })
 
   test('garbage is an error of the protocol or messages within bounds, nothing else', () => {
-    fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 64 }), { maxLength: 20 }), (chunks) => {
-      const decoder = new WireDecoder(new Recorder())
-      try {
-        for (const chunk of chunks) decoder.push(chunk)
-      } catch (error) {
-        expect(error).toBeInstanceOf(SwarmError)
-        expect((error as SwarmError).code).toBe('E_PROTOCOL')
-      }
-    }), { numRuns: 500 })
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 64 }), { maxLength: 20 }), (chunks) => {
+        const decoder = new WireDecoder(new Recorder())
+        try {
+          for (const chunk of chunks) decoder.push(chunk)
+        } catch (error) {
+          expect(error).toBeInstanceOf(SwarmError)
+          expect((error as SwarmError).code).toBe('E_PROTOCOL')
+        }
+      }),
+      { numRuns: 500 }
+    )
   })
 
   test('lengths are bounded by id before a byte of the body is there', () => {
@@ -94,7 +147,9 @@ describe('the decoder', () => {
         const head = Buffer.alloc(5)
         head.writeUInt32BE(length, 0)
         head[4] = id
-        expect(() => new WireDecoder(new Recorder()).push(head), `${id} of ${length}`).toThrow(expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' }))
+        expect(() => new WireDecoder(new Recorder()).push(head), `${id} of ${length}`).toThrow(
+          expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' })
+        )
       }
     }
   })
@@ -107,14 +162,18 @@ describe('the decoder', () => {
 
   test('unknown messages are skipped', () => {
     const recorder = new Recorder()
-    new WireDecoder(recorder).push(Buffer.concat([Buffer.from([0, 0, 0, 4, 99, 1, 2, 3]), Buffer.from([0, 0, 0, 1, 98]), formatSimple(1)]))
+    new WireDecoder(recorder).push(
+      Buffer.concat([Buffer.from([0, 0, 0, 4, 99, 1, 2, 3]), Buffer.from([0, 0, 0, 1, 98]), formatSimple(1)])
+    )
     expect(recorder.heard).toEqual(['1:'])
   })
 })
 
 test('hash ranges come back as they were written', () => {
-  fc.assert(fc.property(range, (value) => {
-    const back = parseHashRange(formatHashRange(MESSAGE.hashRequest, value).subarray(5))
-    expect({ ...back, root: [...back.root] }).toEqual({ ...value, root: [...value.root] })
-  }))
+  fc.assert(
+    fc.property(range, (value) => {
+      const back = parseHashRange(formatHashRange(MESSAGE.hashRequest, value).subarray(5))
+      expect({ ...back, root: [...back.root] }).toEqual({ ...value, root: [...value.root] })
+    })
+  )
 })

@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SwarmError } from '../../src/errors.ts'
-import { MseInitiator, mseKeyOf, MseResponder, type MseResult } from '../../src/wire/mse.ts'
+import { MseInitiator, MseResponder, type MseResult, mseKeyOf } from '../../src/wire/mse.ts'
 
 /** Hands bytes over in pieces of `step`. */
-function feed(push: (bytes: Uint8Array) => { write?: Uint8Array; done?: MseResult }, bytes: Uint8Array, step: number): { write: Uint8Array; done: MseResult | undefined } {
+function feed(
+  push: (bytes: Uint8Array) => { write?: Uint8Array; done?: MseResult },
+  bytes: Uint8Array,
+  step: number
+): { write: Uint8Array; done: MseResult | undefined } {
   const out: Uint8Array[] = []
   let done: MseResult | undefined
   for (let at = 0; at < bytes.length; at += step) {
@@ -17,17 +21,20 @@ function feed(push: (bytes: Uint8Array) => { write?: Uint8Array; done?: MseResul
 }
 
 test('both sides of the handshake agree, however the bytes are cut, and select plaintext', () => {
-  fc.assert(fc.property(fc.uint8Array({ minLength: 20, maxLength: 20 }), fc.integer({ min: 1, max: 700 }), (infohash, step) => {
-    const initiator = new MseInitiator(infohash)
-    const responder = new MseResponder((key) => (key === mseKeyOf(infohash) ? infohash : undefined))
-    const first = feed((bytes) => responder.push(bytes), initiator.start(), step)
-    expect(first.done).toBeUndefined()
-    const second = feed((bytes) => initiator.push(bytes), first.write, step)
-    const third = feed((bytes) => responder.push(bytes), second.write, step)
-    expect(third.done).toEqual({ encrypt: undefined, decrypt: undefined, rest: Buffer.alloc(0) })
-    const last = feed((bytes) => initiator.push(bytes), third.write, step)
-    expect(last.done).toMatchObject({ encrypt: undefined, decrypt: undefined })
-  }), { numRuns: 25 })
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 20, maxLength: 20 }), fc.integer({ min: 1, max: 700 }), (infohash, step) => {
+      const initiator = new MseInitiator(infohash)
+      const responder = new MseResponder((key) => (key === mseKeyOf(infohash) ? infohash : undefined))
+      const first = feed((bytes) => responder.push(bytes), initiator.start(), step)
+      expect(first.done).toBeUndefined()
+      const second = feed((bytes) => initiator.push(bytes), first.write, step)
+      const third = feed((bytes) => responder.push(bytes), second.write, step)
+      expect(third.done).toEqual({ encrypt: undefined, decrypt: undefined, rest: Buffer.alloc(0) })
+      const last = feed((bytes) => initiator.push(bytes), third.write, step)
+      expect(last.done).toMatchObject({ encrypt: undefined, decrypt: undefined })
+    }),
+    { numRuns: 25 }
+  )
 })
 
 test('a torrent that is not here ends it', () => {

@@ -30,7 +30,7 @@ export interface Anchor {
 const GONE = new Set(['no-such-repo', 'no-such-revision', 'hidden-or-absent'])
 
 export const TRUST_SHIFT =
-  'the model is gone from the hub: its bytes were checked against the catalog\'s own SHA-256 list, so you trust the catalog instead of the publisher'
+  "the model is gone from the hub: its bytes were checked against the catalog's own SHA-256 list, so you trust the catalog instead of the publisher"
 
 /**
  * @throws DaemonError `E_NOT_ANCHORED` (422) without consent for a rescued model, or where the catalog has no record either;
@@ -38,7 +38,12 @@ export const TRUST_SHIFT =
  */
 export async function findAnchor(
   entry: CatalogEntry,
-  from: { readonly hub: Hub; readonly provider: CatalogProvider; readonly trustCatalog: boolean; readonly signal: AbortSignal }
+  from: {
+    readonly hub: Hub
+    readonly provider: CatalogProvider
+    readonly trustCatalog: boolean
+    readonly signal: AbortSignal
+  }
 ): Promise<Anchor> {
   const listing = entry.webseed && (await hubListing(from.hub, entry.repo, entry.webseed.revision, from.signal))
   if (listing) return hubAnchor(listing)
@@ -54,7 +59,10 @@ export async function findAnchor(
   }
   const record = await from.provider.record(entry.repo, from.signal)
   if (record === undefined) {
-    throw new DaemonError('E_NOT_ANCHORED', `${why}, and the catalog has no SHA-256 list of it: the bytes could not be checked`)
+    throw new DaemonError(
+      'E_NOT_ANCHORED',
+      `${why}, and the catalog has no SHA-256 list of it: the bytes could not be checked`
+    )
   }
   return {
     kind: 'catalog',
@@ -65,7 +73,12 @@ export async function findAnchor(
   }
 }
 
-async function hubListing(hub: Hub, repo: string, revision: string, signal: AbortSignal): Promise<HubListing | undefined> {
+async function hubListing(
+  hub: Hub,
+  repo: string,
+  revision: string,
+  signal: AbortSignal
+): Promise<HubListing | undefined> {
   try {
     return await hub.listing(repo, revision, { signal })
   } catch (error) {

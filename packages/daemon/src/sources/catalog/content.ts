@@ -127,7 +127,7 @@ export class Content {
       return { digest, leaves: undefined }
     }
     const result = await this.#partial.publish({ accept: (hashes) => this.#checkGit(hashes) })
-    return { digest: result.digest, leaves: result.attachments['leaves'] }
+    return { digest: result.digest, leaves: result.attachments.leaves }
   }
 
   /** Keeps what was fetched for the next try. Idempotent. */
@@ -139,7 +139,7 @@ export class Content {
   #checkGit(result: HashResult): void {
     const expected = this.key.anchor.gitBlobSha1
     if (expected === undefined) return
-    if (Buffer.from(result.attachments['gitBlobSha1']!).toString('hex') === expected) return
+    if (Buffer.from(result.attachments.gitBlobSha1!).toString('hex') === expected) return
     this.#partial!.unmark(0, this.sizeBytes)
     throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not hash to what the anchor says')
   }

@@ -6,15 +6,15 @@ import { EnvHttpProxyAgent } from 'undici'
 import { DaemonError } from '../../errors.ts'
 import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
 import type { CatalogPart, DaemonContext } from '../../parts.ts'
-import { checkedHints, isPeerAddress } from '../../swarm/addresses.ts'
 import { oneChunk } from '../../small-blob.ts'
+import { checkedHints, isPeerAddress } from '../../swarm/addresses.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
 import { Pull, type Pulled, type PullTimings } from './pull.ts'
+import { type ForeignSeed, ForeignSeeds, parseForeignSeed } from './seeds.ts'
 import { selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
-import { ForeignSeeds, type ForeignSeed, parseForeignSeed } from './seeds.ts'
 
 export interface CatalogOptions {
   readonly timings?: Partial<PullTimings>
@@ -61,7 +61,9 @@ export class Catalog implements CatalogPart {
   async start(): Promise<void> {
     const { artifacts, config, log } = this.#context
     if (!config.swarm.seed) return
-    for await (const artifact of artifacts.list((error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'))) {
+    for await (const artifact of artifacts.list((error) =>
+      log.warn({ err: error }, 'a corrupt artifact state is left alone')
+    )) {
       if (artifact.restricted && !config.swarm.seedRestricted) continue
       const seed = parseForeignSeed(artifact.source.foreign)
       if (seed === undefined) continue
@@ -106,8 +108,15 @@ export class Catalog implements CatalogPart {
     const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
-    const entry = await this.#withOuterTrackers(selectEntry(await provider.search(body.repo, signal), body.repo, body.quant))
-    const anchor = await findAnchor(entry, { hub: this.#hub, provider, trustCatalog: body.trustCatalog ?? false, signal })
+    const entry = await this.#withOuterTrackers(
+      selectEntry(await provider.search(body.repo, signal), body.repo, body.quant)
+    )
+    const anchor = await findAnchor(entry, {
+      hub: this.#hub,
+      provider,
+      trustCatalog: body.trustCatalog ?? false,
+      signal
+    })
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
       (job) => this.#import(entry, anchor, repo, peers, job)
@@ -207,14 +216,15 @@ export class Catalog implements CatalogPart {
     if (this.#closed) throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
     const { swarm, catalog } = this.#context.config
     const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
-    this.#swarm ??= (async () => ForeignSwarm.start({
-      // A port of its own: the v2 engine has the configured one.
-      peerAddress: { host, port: 0 },
-      dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
-      // Where the catalog itself is on such an address, so may be what it names (a mirror in the LAN, a test).
-      allowPrivateAddresses: await this.#isInnerCatalog(),
-      uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond
-    }))()
+    this.#swarm ??= (async () =>
+      ForeignSwarm.start({
+        // A port of its own: the v2 engine has the configured one.
+        peerAddress: { host, port: 0 },
+        dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
+        // Where the catalog itself is on such an address, so may be what it names (a mirror in the LAN, a test).
+        allowPrivateAddresses: await this.#isInnerCatalog(),
+        uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond
+      }))()
     this.#swarm.catch(() => {
       this.#swarm = undefined
     })

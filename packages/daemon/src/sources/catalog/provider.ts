@@ -44,10 +44,14 @@ export class HttpCatalogProvider implements CatalogProvider {
     const timeout = AbortSignal.timeout(TIMEOUT_MS)
     const both = signal ? AbortSignal.any([signal, timeout]) : timeout
     const unavailable = (what: string, cause?: unknown) =>
-      new DaemonError('E_SOURCE_UNAVAILABLE', `the catalog ${what}; is [catalog] endpoint right, and is it reachable?`, {
-        status: 502,
-        cause
-      })
+      new DaemonError(
+        'E_SOURCE_UNAVAILABLE',
+        `the catalog ${what}; is [catalog] endpoint right, and is it reachable?`,
+        {
+          status: 502,
+          cause
+        }
+      )
     try {
       const { statusCode, body } = await request(this.#endpoint + path, {
         dispatcher: this.#dispatcher,

@@ -134,7 +134,8 @@ export class Pull {
         bytes = done
         since = performance.now()
       }
-      if (this.#wanted && this.#opened.length === this.#distinct() && this.#opened.every((content) => content.complete)) break
+      if (this.#wanted && this.#opened.length === this.#distinct() && this.#opened.every((content) => content.complete))
+        break
       if (performance.now() - checkpointed >= timings.checkpointMs) {
         for (const content of this.#opened) if (!content.complete) await content.checkpoint()
         checkpointed = performance.now()
@@ -146,7 +147,10 @@ export class Pull {
           webFailure = error
         })
         since = performance.now()
-      } else if (swarmFailure !== undefined && (web === undefined || webFailure !== undefined || !isUnreachable(swarmFailure))) {
+      } else if (
+        swarmFailure !== undefined &&
+        (web === undefined || webFailure !== undefined || !isUnreachable(swarmFailure))
+      ) {
         throw swarmFailure
       } else if (silentMs >= timings.fillTimeoutMs) {
         throw new DaemonError(
@@ -169,7 +173,10 @@ export class Pull {
       if (file.pad) return undefined
       const found = anchor.files.get(file.path) ?? (single && anchoredByName(anchor, file.path)?.[1])
       if (found === undefined) {
-        throw new DaemonError('E_NOT_IMPORTABLE', `the torrent of ${entry.repo} holds "${file.path}", which its anchor does not name`)
+        throw new DaemonError(
+          'E_NOT_IMPORTABLE',
+          `the torrent of ${entry.repo} holds "${file.path}", which its anchor does not name`
+        )
       }
       if (found.sizeBytes !== undefined && found.sizeBytes !== file.sizeBytes) {
         throw new DaemonError(
@@ -180,7 +187,10 @@ export class Pull {
       const path = anchor.files.has(file.path) ? file.path : (anchoredByName(anchor, file.path)?.[0] ?? file.path)
       return { path, sizeBytes: file.sizeBytes, anchor: found }
     })
-    await this.#want(wanted.filter((file) => file !== undefined), signal)
+    await this.#want(
+      wanted.filter((file) => file !== undefined),
+      signal
+    )
     this.#layout = layout
     const contents = await Promise.all(wanted.map((file) => file && this.#content(file, signal)))
     return {
@@ -193,7 +203,8 @@ export class Pull {
   async #want(files: readonly WantedFile[], signal: AbortSignal): Promise<void> {
     // In the order of their keys, so that two pulls never wait for one another's.
     const keyed = files.map((file) => ({ file, key: contentKey(file.anchor, file.sizeBytes).key }))
-    for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))) await this.#content(file, signal)
+    for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
+      await this.#content(file, signal)
     const missing = this.#opened.reduce((sum, content) => sum + content.sizeBytes - content.bytesDone, 0)
     const free = await this.#options.store.freeBytes()
     if (missing > free) {
@@ -302,7 +313,11 @@ export class Pull {
 
   #refusal(content: Content, cause: unknown): DaemonError {
     const path = this.#wantedOf(content)?.path
-    return new DaemonError('E_NOT_IMPORTABLE', `"${path}" is not what the anchor says: its bytes hash to something else`, { cause })
+    return new DaemonError(
+      'E_NOT_IMPORTABLE',
+      `"${path}" is not what the anchor says: its bytes hash to something else`,
+      { cause }
+    )
   }
 
   #wantedOf(content: Content): WantedFile | undefined {
@@ -316,7 +331,7 @@ export class Pull {
     this.#job.update({
       peers,
       rateBytesPerSecond: downBytesPerSecond,
-      message: this.#wanted === undefined ? 'waiting for the torrent\'s metadata from its swarm' : undefined,
+      message: this.#wanted === undefined ? "waiting for the torrent's metadata from its swarm" : undefined,
       ...(this.#wanted && {
         filesTotal: this.#wanted.length,
         bytesDone,

@@ -1,7 +1,13 @@
 import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
-import { type ForeignLayout, type ForeignStorage, type ForeignSwarm, type ForeignTorrent, parseForeignTorrent } from '@svc/swarm/foreign'
+import {
+  type ForeignLayout,
+  type ForeignStorage,
+  type ForeignSwarm,
+  type ForeignTorrent,
+  parseForeignTorrent
+} from '@svc/swarm/foreign'
 import type { Log } from '../../log.ts'
 import { readSmallBlob } from '../../small-blob.ts'
 import { OpenBlobs } from '../../swarm/open-blobs.ts'
@@ -46,7 +52,10 @@ export class ForeignSeeds {
   readonly #store: BlobStore
   readonly #swarm: ForeignSwarm
   readonly #log: Log
-  readonly #torrents = new Map<string, { readonly seed: ForeignSeed; readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }>()
+  readonly #torrents = new Map<
+    string,
+    { readonly seed: ForeignSeed; readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }
+  >()
   readonly #blobs: OpenBlobs
   #closed = false
 

@@ -11,5 +11,8 @@ export function hubFailure(error: unknown): unknown {
     return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error, status: 502 })
   }
   if (!(error instanceof HubError)) return error
-  return new DaemonError(error.code, error.message, { cause: error, ...(error.code === 'E_INTERNAL' ? {} : { status: 502 }) })
+  return new DaemonError(error.code, error.message, {
+    cause: error,
+    ...(error.code === 'E_INTERNAL' ? {} : { status: 502 })
+  })
 }

@@ -75,16 +75,22 @@ function openHub(options: HubOptions): Hub {
     return createHub(options)
   } catch (cause) {
     if (!(cause instanceof HubError)) throw cause
-    throw new StartError(`the hub client cannot start: ${cause.message} ([hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN)`, { cause })
+    throw new StartError(`the hub client cannot start: ${cause.message} ([hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN)`, {
+      cause
+    })
   }
 }
 
 /** Where gating shows: a file in large-file storage if there is one. One byte of it is asked for. */
 function cheapestWitness({ files }: HubListing): HubFile | undefined {
-  return files.find(file => file.sha256 !== undefined && file.sizeBytes > 0) ?? files.find(file => file.sizeBytes > 0)
+  return (
+    files.find((file) => file.sha256 !== undefined && file.sizeBytes > 0) ?? files.find((file) => file.sizeBytes > 0)
+  )
 }
 
 function renameWarning(asked: string, { repoId }: HubListing): string[] {
   if (asked.toLowerCase() === repoId.toLowerCase()) return []
-  return [`the hub knows ${asked} as ${repoId}, which the documents name; it was imported under the name that was asked for`]
+  return [
+    `the hub knows ${asked} as ${repoId}, which the documents name; it was imported under the name that was asked for`
+  ]
 }

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import {
-  planArtifacts,
-  readConfig,
-  readHeader,
-  requireImportable,
-  requiredReads,
   type HeaderSummary,
   type LicenceFact,
+  planArtifacts,
   type ReadAt,
-  type RequiredRead
+  type RequiredRead,
+  readConfig,
+  readHeader,
+  requiredReads,
+  requireImportable
 } from '@svc/classify'
 import type { ImportPlan } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { forEachLimited } from '../../import/limited.ts'
-import { planImport, type PlannedImport } from '../../import/plan.ts'
+import { type PlannedImport, planImport } from '../../import/plan.ts'
 import type { ImportSource } from '../../import/source.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
@@ -42,11 +42,12 @@ export async function planHub(
 ): Promise<ImportPlan> {
   const planned = planImport(source)
   requireImportable(planned.recognition)
-  const files = new Map(listing.files.map(file => [file.path, file]))
+  const files = new Map(listing.files.map((file) => [file.path, file]))
   const facts = await readFacts(hub, planned, files)
   const plan = planArtifacts(planned.recognition, facts)
   const quantOf = new Map<string, string>()
-  for (const { quant, entries } of plan.artifacts) for (const { name } of entries.filter(isWeights)) quantOf.set(name, quant)
+  for (const { quant, entries } of plan.artifacts)
+    for (const { name } of entries.filter(isWeights)) quantOf.set(name, quant)
   const rows: PlanFile[] = []
   for (const { path, sizeBytes } of listing.files) rows.push(await rowOf(path, sizeBytes, planned, quantOf, store))
   const license = plan.artifacts[0]?.annotations['svc.license']
@@ -62,7 +63,8 @@ export async function planHub(
   }
 }
 
-const isWeights = ({ kind }: { readonly kind: string }): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
+const isWeights = ({ kind }: { readonly kind: string }): boolean =>
+  kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 async function readFacts(hub: Hub, { recognition }: PlannedImport, files: ReadonlyMap<string, HubFile>) {
   const reads = requiredReads(recognition)
@@ -83,7 +85,8 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
   for (const read of reads) {
     if (read.what === 'safetensors-header') safetensors.push(read as RequiredRead<'safetensors-header'>)
     // The name alone tells a GGUF's quant: its head is not fetched.
-    else if (read.what === 'gguf-head') headers.set(read.name, { format: 'gguf', version: 3, bigEndian: false, complete: false })
+    else if (read.what === 'gguf-head')
+      headers.set(read.name, { format: 'gguf', version: 3, bigEndian: false, complete: false })
   }
   const nothingRead: HeaderSummary = { format: 'safetensors', headerBytes: 0, tensorCount: 0, bytesByDtype: new Map() }
   for (const { name } of safetensors) headers.set(name, nothingRead)
@@ -100,7 +103,8 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
         }
       })
     }
-    if (!known) openQuestions.push('the headers of the safetensors are too large for a plan: their quant is told by the import')
+    if (!known)
+      openQuestions.push('the headers of the safetensors are too large for a plan: their quant is told by the import')
   }
   return { headers, licences, config, openQuestions }
 }
@@ -112,7 +116,11 @@ async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined):
     const what = `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`
     throw new DaemonError('E_NOT_IMPORTABLE', what, { status: 502 })
   }
-  return digestFromBytes(createHash('sha256').update(bytes ?? (await hub.read(file))).digest())
+  return digestFromBytes(
+    createHash('sha256')
+      .update(bytes ?? (await hub.read(file)))
+      .digest()
+  )
 }
 
 /** A plan is short; it ends with the hub's own limits. */
@@ -128,7 +136,7 @@ async function rowOf(
   const use = recognition.uses.get(name)!
   if (use.use === 'skip') return { name, size, action: 'skip', reason: use.reason }
   if (use.use === 'config' || use.use === 'licence') return { name, size, action: 'annotate' }
-  const entry = recognition.entries.find(one => one.name === use.entry)!
+  const entry = recognition.entries.find((one) => one.name === use.entry)!
   const digest = files.get(name)!.digest
   const present = use.use === 'entry' && digest !== undefined && (await store.stat(digest)) !== undefined
   const quant = isWeights(entry) ? quantOf.get(entry.name) : undefined
@@ -136,10 +144,13 @@ async function rowOf(
 }
 
 function totalsOf(rows: readonly PlanFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
-  const sum = (which: readonly PlanFile[]) => [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
+  const sum = (which: readonly PlanFile[]) =>
+    [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
   const skipped = rows.filter(({ action }) => action === 'skip')
   const [files, bytes] = sum(rows)
-  const [fetchFiles, fetchBytes] = sum(rows.filter(({ action }) => action !== 'present' && (fetchesSkipped || action !== 'skip')))
+  const [fetchFiles, fetchBytes] = sum(
+    rows.filter(({ action }) => action !== 'present' && (fetchesSkipped || action !== 'skip'))
+  )
   const [storeFiles, storeBytes] = sum(rows.filter(({ action }) => action === 'store'))
   const [skipFiles, skipBytes] = sum(skipped)
   return { files, bytes, fetchFiles, fetchBytes, storeFiles, storeBytes, skipFiles, skipBytes }

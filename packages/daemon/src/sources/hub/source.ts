@@ -21,7 +21,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   const { repoId, commit, restricted } = listing
   return {
     kind: 'hf',
-    files: listing.files.map(file => hubFile(hub, file, options)),
+    files: listing.files.map((file) => hubFile(hub, file, options)),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
@@ -53,7 +53,8 @@ const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partial
   attachments: [GIT_NAME],
   accept: ({ attachments }) => {
     const found = Buffer.from(attachments[GIT_NAME.name]!).toString('hex')
-    if (found !== gitBlobSha1) throw new Error(`${name}: its git blob name is ${found}, the listing says ${gitBlobSha1}`)
+    if (found !== gitBlobSha1)
+      throw new Error(`${name}: its git blob name is ${found}, the listing says ${gitBlobSha1}`)
   }
 })
 
@@ -72,11 +73,11 @@ async function fetchFile(
   try {
     await hub.download(file, into, {
       signal,
-      onProgress: bytesDone => {
+      onProgress: (bytesDone) => {
         goesOn()
         onProgress(bytesDone)
       },
-      onWaiting: waiting => {
+      onWaiting: (waiting) => {
         waits = true
         options.onWaiting(waiting, file.path)
         onWaiting?.(`${waiting.message} (${JSON.stringify(file.path)})`)

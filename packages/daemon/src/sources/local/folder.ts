@@ -1,5 +1,5 @@
-import { constants, existsSync, type BigIntStats } from 'node:fs'
-import { lstat, open, readdir, type FileHandle } from 'node:fs/promises'
+import { type BigIntStats, constants, existsSync } from 'node:fs'
+import { type FileHandle, lstat, open, readdir } from 'node:fs/promises'
 import { DaemonError } from '../../errors.ts'
 
 /**
@@ -72,7 +72,8 @@ export class OpenFolder {
   /** ELOOP, ENOTDIR and ENXIO (a socket) say that the kernel refused; a look says what it was. */
   async #explained(name: string, path: string, error: unknown): Promise<unknown> {
     const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP') return error
+    if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP')
+      return error
     const stat = await this.lstat(name).catch(() => undefined)
     if (stat !== undefined && !stat.isFile() && !stat.isDirectory()) return notRegular(path, stat)
     return code === 'ELOOP' || code === 'EMLINK' ? notRegular(path, undefined) : error
@@ -101,8 +102,10 @@ export function notRegular(path: string, stat: BigIntStats | undefined): DaemonE
  * Opens the folder that holds the last component of an absolute path, no component of which may be a link; gives it and that
  * component (undefined for `/` itself). The folder is the caller's to close.
  */
-export async function openParent(path: string): Promise<{ readonly parent: OpenFolder; readonly last: string | undefined }> {
-  const parts = path.split('/').filter(part => part !== '')
+export async function openParent(
+  path: string
+): Promise<{ readonly parent: OpenFolder; readonly last: string | undefined }> {
+  const parts = path.split('/').filter((part) => part !== '')
   const last = parts.pop()
   let folder = new OpenFolder('/', await open('/', FOLDER))
   try {
@@ -119,7 +122,10 @@ export async function openParent(path: string): Promise<{ readonly parent: OpenF
 }
 
 /** {@link openParent} for the time of `use`. */
-export async function withParent<T>(path: string, use: (parent: OpenFolder, last: string | undefined) => Promise<T>): Promise<T> {
+export async function withParent<T>(
+  path: string,
+  use: (parent: OpenFolder, last: string | undefined) => Promise<T>
+): Promise<T> {
   const { parent, last } = await openParent(path)
   try {
     return await use(parent, last)

@@ -1,4 +1,4 @@
-import { openParent, type OpenFolder } from './folder.ts'
+import { type OpenFolder, openParent } from './folder.ts'
 
 const MAX_HELD = 16
 
@@ -60,6 +60,6 @@ export class HeldParents {
 
   /** A folder that could not be opened needs no closing, and closing one that was only read cannot lose anything. */
   async #shut(held: Held): Promise<void> {
-    await held.folder.then(folder => folder.close()).catch(() => undefined)
+    await held.folder.then((folder) => folder.close()).catch(() => undefined)
   }
 }

@@ -2,7 +2,7 @@ import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
 import { Slots } from './slots.ts'
-import { identityOf, sameIdentity, walk, type WalkedFile } from './walk.ts'
+import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
 /** So that small files go to the hashing threads, and to the disk, many at a time; large ones wait for a thread. */
 const CONCURRENCY = 32
@@ -16,7 +16,7 @@ export async function localSource(paths: readonly string[]): Promise<ImportSourc
   const parents = new HeldParents()
   return {
     kind: 'local',
-    files: files.map(file => localFile(file, parents)),
+    files: files.map((file) => localFile(file, parents)),
     annotations: {},
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
@@ -47,7 +47,9 @@ async function openLocal({ path, name, identity }: WalkedFile, parents: HeldPare
     if (cause instanceof DaemonError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') throw changed(name, 'it is gone', cause)
-    throw new DaemonError('E_INTERNAL', `${JSON.stringify(name)} cannot be read (${code ?? 'unknown error'})`, { cause })
+    throw new DaemonError('E_INTERNAL', `${JSON.stringify(name)} cannot be read (${code ?? 'unknown error'})`, {
+      cause
+    })
   }
   const { handle, stat } = opened
   if (!sameIdentity(identityOf(stat), identity)) {
@@ -59,7 +61,8 @@ async function openLocal({ path, name, identity }: WalkedFile, parents: HeldPare
     kind: 'file',
     fd: handle.fd,
     async unchanged() {
-      if (!sameIdentity(identityOf(await handle.stat({ bigint: true })), identity)) throw changed(name, 'it was written to')
+      if (!sameIdentity(identityOf(await handle.stat({ bigint: true })), identity))
+        throw changed(name, 'it was written to')
     },
     async close() {
       if (closed) return
@@ -70,4 +73,8 @@ async function openLocal({ path, name, identity }: WalkedFile, parents: HeldPare
 }
 
 const changed = (name: string, how: string, cause?: unknown): DaemonError =>
-  new DaemonError('E_NOT_IMPORTABLE', `${JSON.stringify(name)} changed while it was imported: ${how}; import again when nothing writes to it`, { cause })
+  new DaemonError(
+    'E_NOT_IMPORTABLE',
+    `${JSON.stringify(name)} changed while it was imported: ${how}; import again when nothing writes to it`,
+    { cause }
+  )

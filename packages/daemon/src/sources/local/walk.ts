@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { DaemonError } from '../../errors.ts'
-import { notRegular, withParent, type OpenFolder } from './folder.ts'
+import { notRegular, type OpenFolder, withParent } from './folder.ts'
 
 export const MAX_FILES = 100_000
 export const MAX_DEPTH = 64
@@ -18,7 +18,13 @@ export interface FileIdentity {
   readonly ctimeNs: bigint
 }
 
-export const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => ({ dev, ino, size, mtimeNs, ctimeNs })
+export const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => ({
+  dev,
+  ino,
+  size,
+  mtimeNs,
+  ctimeNs
+})
 
 export const sameIdentity = (a: FileIdentity, b: FileIdentity): boolean =>
   a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs
@@ -44,7 +50,9 @@ export async function walk(paths: readonly string[]): Promise<WalkedFile[]> {
   const add = (file: WalkedFile): void => {
     const other = found.get(file.name)
     if (other !== undefined) {
-      throw bad(`${JSON.stringify(file.path)} and ${JSON.stringify(other.path)} would both be named ${JSON.stringify(file.name)}; give a common folder instead`)
+      throw bad(
+        `${JSON.stringify(file.path)} and ${JSON.stringify(other.path)} would both be named ${JSON.stringify(file.name)}; give a common folder instead`
+      )
     }
     if (found.size >= MAX_FILES) throw bad(`more than ${MAX_FILES} files; import a folder that holds the model alone`)
     found.set(file.name, file)
@@ -73,14 +81,19 @@ async function addPath(parent: OpenFolder, last: string | undefined, add: (file:
   }
 }
 
-async function addFolder(folder: OpenFolder, prefix: string, depth: number, add: (file: WalkedFile) => void): Promise<void> {
+async function addFolder(
+  folder: OpenFolder,
+  prefix: string,
+  depth: number,
+  add: (file: WalkedFile) => void
+): Promise<void> {
   if (depth > MAX_DEPTH) throw bad(`${JSON.stringify(folder.path)} is nested deeper than ${MAX_DEPTH} folders`)
   const raw = await folder.names()
   if (raw.length > MAX_FILES) throw bad(`${JSON.stringify(folder.path)} holds more than ${MAX_FILES} files`)
-  const names = raw.map(bytes => decodeName(bytes, folder.path))
+  const names = raw.map((bytes) => decodeName(bytes, folder.path))
   for (let i = 0; i < names.length; i += STATS_AT_ONCE) {
     const batch = names.slice(i, i + STATS_AT_ONCE)
-    const stats = await Promise.all(batch.map(name => folder.lstat(name)))
+    const stats = await Promise.all(batch.map((name) => folder.lstat(name)))
     for (const [at, name] of batch.entries()) {
       const stat = stats[at]!
       const path = `${folder.path === '/' ? '' : folder.path}/${name}`
@@ -104,7 +117,11 @@ const decodeName = (bytes: Buffer, folder: string): string => {
   try {
     return decoder.decode(bytes)
   } catch (cause) {
-    throw new DaemonError('E_BAD_REQUEST', `a file name in ${JSON.stringify(folder)} is not UTF-8: ${JSON.stringify(bytes.toString('latin1'))}; rename it`, { cause })
+    throw new DaemonError(
+      'E_BAD_REQUEST',
+      `a file name in ${JSON.stringify(folder)} is not UTF-8: ${JSON.stringify(bytes.toString('latin1'))}; rename it`,
+      { cause }
+    )
   }
 }
 
@@ -113,7 +130,7 @@ function checkPath(path: string): void {
   if (!isAbsolute(path)) throw bad(`the path ${shown} is relative; write it from the root, as in "/home/me/model"`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw bad(`the path ${shown} is longer than ${MAX_PATH_BYTES} bytes`)
   if (path.includes('\0')) throw bad(`the path ${shown} holds a NUL character`)
-  if (path.split('/').some(part => part === '..' || part === '.')) {
+  if (path.split('/').some((part) => part === '..' || part === '.')) {
     throw bad(`the path ${shown} has a "." or ".." segment; write the path that is meant`)
   }
 }

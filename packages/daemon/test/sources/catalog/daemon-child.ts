@@ -6,7 +6,13 @@ const [root, socketPath, hub, catalog] = process.argv.slice(2) as [string, strin
 await startDaemon({
   root,
   socketPath,
-  fileConfig: { hub: { endpoint: hub }, catalog: { endpoint: catalog }, swarm: { dht: false, peer_addr: '127.0.0.1:0' } },
-  parts: { catalog: (context) => new Catalog(context, { timings: { checkpointMs: 50, tickMs: 20, webAfterMs: 60_000 } }) }
+  fileConfig: {
+    hub: { endpoint: hub },
+    catalog: { endpoint: catalog },
+    swarm: { dht: false, peer_addr: '127.0.0.1:0' }
+  },
+  parts: {
+    catalog: (context) => new Catalog(context, { timings: { checkpointMs: 50, tickMs: 20, webAfterMs: 60_000 } })
+  }
 })
 process.stdout.write('ready\n')

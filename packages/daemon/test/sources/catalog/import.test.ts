@@ -15,13 +15,14 @@ import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
 import { haveLibtorrent, startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Catalog } from '../../../src/sources/catalog/part.ts'
-import { createHubPart } from '../../../src/sources/hub/part.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
+import { createHubPart } from '../../../src/sources/hub/part.ts'
 
 const REPO = 'Org/Model-GGUF'
 const GGUF = 'model-q8_0.gguf'
 /** A GGUF head and noise: recognition is by name, and a warning-free head keeps results comparable. */
-const weights = (bytes: number): Buffer => Buffer.concat([Buffer.from('GGUF\x03\0\0\0' + '\0'.repeat(16), 'latin1'), randomBytes(bytes)])
+const weights = (bytes: number): Buffer =>
+  Buffer.concat([Buffer.from(`GGUF\x03\0\0\0${'\0'.repeat(16)}`, 'latin1'), randomBytes(bytes)])
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 const cleanups: (() => Promise<unknown>)[] = []
@@ -50,7 +51,11 @@ interface Started {
 }
 
 async function start(
-  more: { readonly root?: string; readonly timings?: Partial<PullTimings>; readonly file?: DaemonOptions['fileConfig'] } = {}
+  more: {
+    readonly root?: string
+    readonly timings?: Partial<PullTimings>
+    readonly file?: DaemonOptions['fileConfig']
+  } = {}
 ): Promise<Started> {
   const root = more.root ?? (await folder())
   const daemon = await startDaemon({
@@ -64,7 +69,10 @@ async function start(
     parts: {
       hub: (context) => createHubPart(context),
       catalog: (context) =>
-        new Catalog(context, { retry: { tries: 2, firstDelayMs: 10 }, timings: { metadataTimeoutMs: 15_000, webAfterMs: 60_000, tickMs: 20, ...more.timings } })
+        new Catalog(context, {
+          retry: { tries: 2, firstDelayMs: 10 },
+          timings: { metadataTimeoutMs: 15_000, webAfterMs: 60_000, tickMs: 20, ...more.timings }
+        })
     }
   })
   cleanups.push(() => daemon.close({ quick: true }))
@@ -80,8 +88,14 @@ interface Listed {
   readonly seed: V1Peer
 }
 
-async function listed(files: Record<string, Buffer>, more: { readonly torrentFiles?: Record<string, Buffer>; readonly seeds?: number } = {}): Promise<Listed> {
-  const commit = hub.commit({ id: REPO, files: Object.entries(files).map(([path, content]): FakeRepoFile => ({ path, content })) })
+async function listed(
+  files: Record<string, Buffer>,
+  more: { readonly torrentFiles?: Record<string, Buffer>; readonly seeds?: number } = {}
+): Promise<Listed> {
+  const commit = hub.commit({
+    id: REPO,
+    files: Object.entries(files).map(([path, content]): FakeRepoFile => ({ path, content }))
+  })
   const seed = await seeder(more.torrentFiles ?? files)
   catalog.list([line(seed.infohash, GGUF, commit, more.seeds)])
   return { files: new Map(Object.entries(files)), commit, seed }
@@ -104,12 +118,21 @@ async function seeder(files: Record<string, Buffer>): Promise<V1Peer> {
 
 function line(infohash: string, dn: string, commit: string, seeds = 1, repo = REPO) {
   const ws = `${hub.endpoint}/${repo}/resolve/${commit}`
-  return { repo, seeds, magnet: `magnet:?xt=urn:btih:${infohash}&dn=${encodeURIComponent(dn)}&ws=${encodeURIComponent(ws)}` }
+  return {
+    repo,
+    seeds,
+    magnet: `magnet:?xt=urn:btih:${infohash}&dn=${encodeURIComponent(dn)}&ws=${encodeURIComponent(ws)}`
+  }
 }
 
 async function pull(client: Client, body: Partial<ImportCatalogBody> = {}): Promise<Job> {
   const accepted = await client.importCatalog({ repo: REPO, ...body })
-  expect(accepted).toMatchObject({ kind: 'import-catalog', state: 'waiting', ref: REPO, filesTotal: expect.any(Number) })
+  expect(accepted).toMatchObject({
+    kind: 'import-catalog',
+    state: 'waiting',
+    ref: REPO,
+    filesTotal: expect.any(Number)
+  })
   return finished(client, accepted)
 }
 
@@ -119,7 +142,9 @@ async function finished(client: Client, { id }: Job): Promise<Job> {
   return last!
 }
 
-const refusal = async (work: Promise<unknown>): Promise<{ code: string; status: number | undefined; candidates: readonly string[] | undefined }> => {
+const refusal = async (
+  work: Promise<unknown>
+): Promise<{ code: string; status: number | undefined; candidates: readonly string[] | undefined }> => {
   try {
     await work
   } catch (error) {
@@ -131,11 +156,17 @@ const refusal = async (work: Promise<unknown>): Promise<{ code: string; status: 
 }
 
 const blobsOf = async (root: string): Promise<string[]> =>
-  (await readdir(join(root, 'blobs', 'sha256'), { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => entry.name)
+  (await readdir(join(root, 'blobs', 'sha256'), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name)
 
 describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   test('an anchored pull gives the documents of a hub import of the same files', async () => {
-    const files = { [GGUF]: weights(400_000), 'config.json': Buffer.from('{"model_type": "llama"}'), 'tokenizer.json': Buffer.from('{}') }
+    const files = {
+      [GGUF]: weights(400_000),
+      'config.json': Buffer.from('{"model_type": "llama"}'),
+      'tokenizer.json': Buffer.from('{}')
+    }
     const { seed, commit } = await listed(files)
     const { client } = await start()
     const job = await pull(client, { peers: [seed.address] })
@@ -151,13 +182,26 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   test('the quant picks the torrent', async () => {
     const one = weights(1000)
     const two = weights(2000)
-    const commit = hub.commit({ id: REPO, files: [{ path: 'm-q4_0.gguf', content: one, lfs: true }, { path: 'm-q8_0.gguf', content: two, lfs: true }] })
+    const commit = hub.commit({
+      id: REPO,
+      files: [
+        { path: 'm-q4_0.gguf', content: one, lfs: true },
+        { path: 'm-q8_0.gguf', content: two, lfs: true }
+      ]
+    })
     const first = await seeder({ 'm-q4_0.gguf': one })
     const second = await seeder({ 'm-q8_0.gguf': two })
     catalog.list([line(first.infohash, 'm-q4_0.gguf', commit), line(second.infohash, 'm-q8_0.gguf', commit)])
     const { client } = await start()
-    expect(await refusal(client.importCatalog({ repo: REPO }))).toEqual({ code: 'E_BAD_REQUEST', status: 400, candidates: ['q4_0', 'q8_0'] })
-    expect(await refusal(client.importCatalog({ repo: REPO, quant: 'q2_k' }))).toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toEqual({
+      code: 'E_BAD_REQUEST',
+      status: 400,
+      candidates: ['q4_0', 'q8_0']
+    })
+    expect(await refusal(client.importCatalog({ repo: REPO, quant: 'q2_k' }))).toMatchObject({
+      code: 'E_BAD_REQUEST',
+      status: 400
+    })
     const job = await pull(client, { quant: 'q8', peers: [second.address], as: 'a/b' })
     expect(job).toMatchObject({ state: 'done', as: 'a/b', result: { quants: ['q8_0'] } })
   })
@@ -173,7 +217,9 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const job = await finished(client, accepted)
     expect(job.state).toBe('done')
     const { files } = await client.open(`svc:///org/model-gguf:q8_0`)
-    expect(files.find((file) => file.kind === 'weights.gguf')!.digest).toBe(`sha256:${sha256(listing.files.get(GGUF)!)}`)
+    expect(files.find((file) => file.kind === 'weights.gguf')!.digest).toBe(
+      `sha256:${sha256(listing.files.get(GGUF)!)}`
+    )
   })
 
   test('only liars: nothing is stored and the job fails', async () => {
@@ -190,10 +236,16 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
 
   test('a file that the anchor does not name refuses the torrent', async () => {
     const content = weights(100_000)
-    const { seed } = await listed({ [GGUF]: content }, { torrentFiles: { [GGUF]: content, 'extra.json': Buffer.from('{}') } })
+    const { seed } = await listed(
+      { [GGUF]: content },
+      { torrentFiles: { [GGUF]: content, 'extra.json': Buffer.from('{}') } }
+    )
     const { client, root } = await start()
     const job = await pull(client, { peers: [seed.address] })
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('extra.json') } } })
+    expect(job).toMatchObject({
+      state: 'failed',
+      error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('extra.json') } }
+    })
     expect(await blobsOf(root)).toEqual([])
   })
 
@@ -209,7 +261,10 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     catalog.list([line(seed.infohash, GGUF, commit)])
     const { client, root } = await start()
     const job = await pull(client, { peers: [seed.address] })
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining(GGUF) } } })
+    expect(job).toMatchObject({
+      state: 'failed',
+      error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining(GGUF) } }
+    })
     expect(await blobsOf(root)).toEqual([])
   })
 
@@ -219,7 +274,10 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const seed = await seeder({ [GGUF]: right.subarray(1) })
     catalog.list([line(seed.infohash, GGUF, commit)])
     const { client, root } = await start()
-    expect(await pull(client, { peers: [seed.address] })).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
+    expect(await pull(client, { peers: [seed.address] })).toMatchObject({
+      state: 'failed',
+      error: { error: { code: 'E_NOT_IMPORTABLE' } }
+    })
     expect(await blobsOf(root)).toEqual([])
   })
 
@@ -255,12 +313,19 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     test('without a record consent does not help', async () => {
       await gone()
       const { client } = await start()
-      expect(await refusal(client.importCatalog({ repo: REPO, trustCatalog: true }))).toMatchObject({ code: 'E_NOT_ANCHORED', status: 422 })
+      expect(await refusal(client.importCatalog({ repo: REPO, trustCatalog: true }))).toMatchObject({
+        code: 'E_NOT_ANCHORED',
+        status: 422
+      })
     })
   })
 
   test('the daemon is the only seeder left, before and after a restart', async () => {
-    const files = { [GGUF]: weights(500_000), 'README.md': Buffer.from('skipped by the store, needed by the swarm'), 'tokenizer.json': Buffer.from('{}') }
+    const files = {
+      [GGUF]: weights(500_000),
+      'README.md': Buffer.from('skipped by the store, needed by the swarm'),
+      'tokenizer.json': Buffer.from('{}')
+    }
     const { seed } = await listed(files)
     const { client, daemon, root } = await start()
     expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
@@ -271,7 +336,8 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
       const target = await folder()
       const leecher = await peer({ mode: 'leech', folder: target, torrent: seed.torrent, peers: [`127.0.0.1:${port}`] })
       await leecher.until((state) => state.seeding)
-      for (const [path, bytes] of Object.entries(files)) expect((await readFile(join(target, 'model', path))).equals(bytes)).toBe(true)
+      for (const [path, bytes] of Object.entries(files))
+        expect((await readFile(join(target, 'model', path))).equals(bytes)).toBe(true)
     }
     await leech(await portOf(client, seed.infohash))
     await client.close()
@@ -287,13 +353,26 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const source = await folder()
     await mkdir(join(source, 'model'))
     await writeFile(join(source, 'model', GGUF), content)
-    const slow = await peer({ mode: 'seed', folder: source, name: 'model', piece_length: 65_536, upload_limit: 1 << 20 })
+    const slow = await peer({
+      mode: 'seed',
+      folder: source,
+      name: 'model',
+      piece_length: 65_536,
+      upload_limit: 1 << 20
+    })
     catalog.list([line(slow.infohash, GGUF, commit)])
     const root = await folder()
     const socketPath = join(await folder(), 's.sock')
     const child = spawn(
       process.execPath,
-      ['--conditions=svc-source', fileURLToPath(new URL('./daemon-child.ts', import.meta.url)), root, socketPath, hub.endpoint, catalog.endpoint],
+      [
+        '--conditions=svc-source',
+        fileURLToPath(new URL('./daemon-child.ts', import.meta.url)),
+        root,
+        socketPath,
+        hub.endpoint,
+        catalog.endpoint
+      ],
       { stdio: ['ignore', 'pipe', 'inherit'] }
     )
     await once(child.stdout, 'data')
@@ -320,7 +399,12 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
     await seed.stop()
     const port = await portOf(client, seed.infohash)
-    const leecher = await peer({ mode: 'leech', folder: await folder(), torrent: seed.torrent, peers: [`127.0.0.1:${port}`] })
+    const leecher = await peer({
+      mode: 'leech',
+      folder: await folder(),
+      torrent: seed.torrent,
+      peers: [`127.0.0.1:${port}`]
+    })
     const begun = performance.now()
     await leecher.until((state) => state.seeding)
     expect((2 << 20) / ((performance.now() - begun) / 1000)).toBeLessThan(1.6 * (1 << 20))
@@ -338,35 +422,65 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
 describe('the error table', () => {
   test('bodies', async () => {
     const { client } = await start()
-    for (const body of [{}, { repo: 5 }, { repo: 'no-slash' }, { repo: REPO, peers: 'x' }, { repo: REPO, peers: ['nowhere'] }, { repo: REPO, as: 'A/B' }, { repo: REPO, as: 'svc/x' }, { repo: REPO, trustCatalog: 1 }]) {
-      expect(await refusal(client.importCatalog(body as never)), JSON.stringify(body)).toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+    for (const body of [
+      {},
+      { repo: 5 },
+      { repo: 'no-slash' },
+      { repo: REPO, peers: 'x' },
+      { repo: REPO, peers: ['nowhere'] },
+      { repo: REPO, as: 'A/B' },
+      { repo: REPO, as: 'svc/x' },
+      { repo: REPO, trustCatalog: 1 }
+    ]) {
+      expect(await refusal(client.importCatalog(body as never)), JSON.stringify(body)).toMatchObject({
+        code: 'E_BAD_REQUEST',
+        status: 400
+      })
     }
   })
   test('not listed', async () => {
     const { client } = await start()
-    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({ code: 'E_UNKNOWN_REF', status: 400 })
+    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      status: 400
+    })
     catalog.fail(404)
-    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({ code: 'E_UNKNOWN_REF', status: 400 })
+    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      status: 400
+    })
   })
   test('the provider fails', async () => {
     const { client } = await start()
     catalog.fail(500)
-    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', status: 502 })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
   })
   test('the provider is gone', async () => {
     const { client } = await start()
     await catalog.close()
-    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', status: 502 })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
   })
   test('the hub is gone', async () => {
     const { client } = await start()
     catalog.list([line('a'.repeat(40), GGUF, 'f'.repeat(40))])
     await hub.close()
-    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', status: 502 })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
   }, 60_000)
   test('the swarm client is off', async () => {
     const { client } = await start({ file: { swarm: { enabled: false } } })
-    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', status: 503 })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 503
+    })
   })
   test('the swarm is unreachable', async () => {
     const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(10), lfs: true }] })
@@ -388,7 +502,9 @@ async function portOf(client: Client, infohash: string): Promise<number> {
     .poll(
       async () => {
         const { catalog: foreign } = await client.status()
-        port = foreign?.torrents.some((torrent) => torrent.infohash === `btih:${infohash}` && torrent.state === 'seeding')
+        port = foreign?.torrents.some(
+          (torrent) => torrent.infohash === `btih:${infohash}` && torrent.state === 'seeding'
+        )
           ? Number(foreign.peerAddress!.split(':').at(-1))
           : undefined
         return port

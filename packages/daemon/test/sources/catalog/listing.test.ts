@@ -29,8 +29,8 @@ describe('a listing', () => {
     const bad = [
       '',
       'Org/Model 1 GiB 12 seeds magnet:?x',
-      'Org/Model  1 GiB  many seeds  magnet:?xt=urn:btih:' + HASH,
-      '../etc  1 GiB  1 seeds  ' + magnet('x'),
+      `Org/Model  1 GiB  many seeds  magnet:?xt=urn:btih:${HASH}`,
+      `../etc  1 GiB  1 seeds  ${magnet('x')}`,
       'Org/Model  1 GiB  1 seeds  http://127.0.0.1/',
       'Org/Model  1 GiB  1 seeds  magnet:?dn=x',
       'Org/Model  1 GiB  1 seeds  magnet:?xt=urn:btih:zz',
@@ -59,7 +59,8 @@ describe('the choice of a torrent', () => {
       line('A/raw', 'm-Q8_0.gguf', '6'.repeat(40))
     ].join('\n')
   )
-  const failure = (code: string, candidates?: string[]) => expect.objectContaining({ code, ...(candidates ? { candidates } : {}) })
+  const failure = (code: string, candidates?: string[]) =>
+    expect.objectContaining({ code, ...(candidates ? { candidates } : {}) })
 
   test.each([
     ['A/b', 'q8_0', '3'],

@@ -1,10 +1,27 @@
-import type { ErrorCode, Job } from '@svc/client/protocol'
 import { ClientError } from '@svc/client'
-import { startFakeHub, type FakeRepo } from '@svc/testkit/fake-hub'
+import type { ErrorCode, Job } from '@svc/client/protocol'
+import { type FakeRepo, startFakeHub } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
-import { randomFaults, scriptedFaults, type FakeHubFault, type FakeHubFaultRule, type FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
+import {
+  type FakeHubFault,
+  type FakeHubFaultRule,
+  type FakeTreeEntry,
+  randomFaults,
+  scriptedFaults
+} from '@svc/testkit/fake-hub-faults'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fakeHub, finished, importRepo, keepForAll, manifestsOf, rigOf, SMALL, storedBlobs, wrongBlobs, type Rig } from './fixtures.ts'
+import {
+  fakeHub,
+  finished,
+  importRepo,
+  keepForAll,
+  manifestsOf,
+  type Rig,
+  rigOf,
+  SMALL,
+  storedBlobs,
+  wrongBlobs
+} from './fixtures.ts'
 
 /** One daemon for all tests; each test has a repository, and so blobs, of its own. */
 let rig: Rig
@@ -37,7 +54,7 @@ async function expectRight(job: Job, repo: FakeRepo, at = rig): Promise<void> {
   expect(job.error).toBeUndefined()
   const [manifest] = await manifestsOf(at, job)
   const { content } = repo.files[0]!
-  expect(manifest?.files.find(file => file.name === GGUF)?.digest).toBe(`sha256:${nameContent(content).sha256}`)
+  expect(manifest?.files.find((file) => file.name === GGUF)?.digest).toBe(`sha256:${nameContent(content).sha256}`)
 }
 
 const on = (fault: FakeHubFault, times?: number, skip?: number): FakeHubFaultRule[] => [
@@ -53,16 +70,25 @@ test.each<[string, FakeHubFaultRule[]]>([
   ['wrong Content-Range', on({ kind: 'content-range', value: 'bytes 1-2/400007' }, 2)],
   ['changed ETag', on({ kind: 'etag', value: '"x"' }, 1, 3)],
   ['429 with Retry-After in seconds', on({ kind: 'status', status: 429, headers: { 'retry-after': '2' } }, 2)],
-  ['429 with Retry-After as a date', on({ kind: 'status', status: 429, headers: { 'retry-after': new Date(Date.now() + 60_000).toUTCString() } }, 2)],
+  [
+    '429 with Retry-After as a date',
+    on({ kind: 'status', status: 429, headers: { 'retry-after': new Date(Date.now() + 60_000).toUTCString() } }, 2)
+  ],
   ['429 with RateLimit', on({ kind: 'status', status: 429, headers: { ratelimit: '"resolvers";r=0;t=9' } }, 2)],
   ['429 without a word', on({ kind: 'status', status: 429 }, 2)],
   ['5xx burst', on({ kind: 'status', status: 502 }, 4)],
   ['expired addresses', on({ kind: 'status', status: 403 }, 3, 2)],
-  ['wrong small file, once', [{ stage: 'resolve', path: 'tokenizer_config.json', skip: 1, times: 1, fault: { kind: 'wrong-bytes', atByte: 0 } }]],
-  ['listing: 5xx, then not JSON', [
-    { stage: 'info', times: 2, fault: { kind: 'status', status: 503 } },
-    { stage: 'tree', times: 1, fault: { kind: 'status', status: 200, body: '<html>' } }
-  ]]
+  [
+    'wrong small file, once',
+    [{ stage: 'resolve', path: 'tokenizer_config.json', skip: 1, times: 1, fault: { kind: 'wrong-bytes', atByte: 0 } }]
+  ],
+  [
+    'listing: 5xx, then not JSON',
+    [
+      { stage: 'info', times: 2, fault: { kind: 'status', status: 503 } },
+      { stage: 'tree', times: 1, fault: { kind: 'status', status: 200, body: '<html>' } }
+    ]
+  ]
 ])('%s: the right store', async (_name, rules) => {
   const repo = freshRepo(rules)
   await expectRight(await importRepo(rig, repo.id), repo)
@@ -78,8 +104,9 @@ test('stalls: the right store; a source that only stalls: 502', async () => {
 
 test('a branch that moves after the listing changes nothing', async () => {
   const repo = freshRepo([])
-  rig.fake.setFaults(request => {
-    if (request.stage === 'resolve') rig.fake.commit({ ...repo, files: [{ path: GGUF, content: { seed: 99, sizeBytes: 5 } }] })
+  rig.fake.setFaults((request) => {
+    if (request.stage === 'resolve')
+      rig.fake.commit({ ...repo, files: [{ path: GGUF, content: { seed: 99, sizeBytes: 5 } }] })
     return undefined
   })
   await expectRight(await importRepo(rig, repo.id), repo)
@@ -87,20 +114,58 @@ test('a branch that moves after the listing changes nothing', async () => {
 
 test.each<[string, FakeHubFaultRule[], ErrorCode]>([
   ['wrong bytes twice', on({ kind: 'wrong-bytes', atByte: 5 }), 'E_NOT_IMPORTABLE'],
-  ['a wrong small file twice', [{ stage: 'resolve', path: 'tokenizer_config.json', fault: { kind: 'wrong-bytes', atByte: 0 } }], 'E_NOT_IMPORTABLE'],
-  ['a wrong file that would only be dropped', [{ stage: 'cdn', path: 'extra.bin', fault: { kind: 'wrong-bytes', atByte: 9 } }], 'E_NOT_IMPORTABLE'],
+  [
+    'a wrong small file twice',
+    [{ stage: 'resolve', path: 'tokenizer_config.json', fault: { kind: 'wrong-bytes', atByte: 0 } }],
+    'E_NOT_IMPORTABLE'
+  ],
+  [
+    'a wrong file that would only be dropped',
+    [{ stage: 'cdn', path: 'extra.bin', fault: { kind: 'wrong-bytes', atByte: 9 } }],
+    'E_NOT_IMPORTABLE'
+  ],
   ['another size', on({ kind: 'content-range', value: 'bytes 0-65535/65536' }), 'E_NOT_IMPORTABLE'],
   ['a CDN that refuses every address', on({ kind: 'status', status: 403 }), 'E_SOURCE_UNAVAILABLE'],
   ['a CDN that is down', on({ kind: 'refuse' }), 'E_SOURCE_UNAVAILABLE'],
-  ['a redirect loop', [{ stage: 'resolve', path: GGUF, fault: { kind: 'redirect', location: 'self' } }], 'E_SOURCE_UNAVAILABLE'],
-  ['a rate limit beyond five minutes', on({ kind: 'status', status: 429, headers: { 'retry-after': '400' } }), 'E_RATE_LIMITED'],
-  ['gating that shows late', [{ stage: 'resolve', path: 'tokenizer_config.json', fault: { kind: 'status', status: 403, headers: { 'x-error-code': 'GatedRepo' } } }], 'E_SOURCE_FORBIDDEN'],
-  ['a commit that is gone', [{ stage: 'resolve', path: GGUF, fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } } }], 'E_UNKNOWN_REF']
+  [
+    'a redirect loop',
+    [{ stage: 'resolve', path: GGUF, fault: { kind: 'redirect', location: 'self' } }],
+    'E_SOURCE_UNAVAILABLE'
+  ],
+  [
+    'a rate limit beyond five minutes',
+    on({ kind: 'status', status: 429, headers: { 'retry-after': '400' } }),
+    'E_RATE_LIMITED'
+  ],
+  [
+    'gating that shows late',
+    [
+      {
+        stage: 'resolve',
+        path: 'tokenizer_config.json',
+        fault: { kind: 'status', status: 403, headers: { 'x-error-code': 'GatedRepo' } }
+      }
+    ],
+    'E_SOURCE_FORBIDDEN'
+  ],
+  [
+    'a commit that is gone',
+    [
+      {
+        stage: 'resolve',
+        path: GGUF,
+        fault: { kind: 'status', status: 404, headers: { 'x-error-code': 'RevisionNotFound' } }
+      }
+    ],
+    'E_UNKNOWN_REF'
+  ]
 ])('%s: a failed job, and no artifact', async (_name, rules, code) => {
   const repo = freshRepo(rules)
   const job = await importRepo(rig, repo.id)
   expect(job).toMatchObject({ state: 'failed', error: { error: { code } } })
-  expect((await rig.client.models()).namespaces.map(({ name }) => name)).not.toContain(repo.id.toLowerCase().split('/')[1])
+  expect((await rig.client.models()).namespaces.map(({ name }) => name)).not.toContain(
+    repo.id.toLowerCase().split('/')[1]
+  )
 })
 
 test('a wrong file is named in the error', async () => {
@@ -114,7 +179,7 @@ test('a redirect to a foreign host takes no token along, and its bytes are check
     // The same path at another origin, which has other bytes for it: an answer, but not the file.
     const fake = await fakeHub({ repos: [SMALL], tokens: ['hf_good'] })
     const rig = await rigOf(fake, { token: 'hf_good' })
-    fake.setFaults(request =>
+    fake.setFaults((request) =>
       request.stage === 'resolve' && request.path === 'LICENSE'
         ? { kind: 'redirect', location: `${stranger.endpoint}/Some-Org/Small.Model/resolve/main/README.md` }
         : undefined
@@ -122,7 +187,7 @@ test('a redirect to a foreign host takes no token along, and its bytes are check
     const job = await importRepo(rig, SMALL.id)
     expect(job.error?.error.code).toBe('E_NOT_IMPORTABLE')
     expect(stranger.requests.length).toBeGreaterThan(0)
-    expect(stranger.requests.every(request => request.headers['authorization'] === undefined)).toBe(true)
+    expect(stranger.requests.every((request) => request.headers.authorization === undefined)).toBe(true)
   } finally {
     await stranger.close()
   }
@@ -136,7 +201,9 @@ const refused = (work: Promise<unknown>): Promise<{ status: number | undefined; 
       return { status: error.status, code: error.code }
     }
   )
-const info = (status: number, headers: Record<string, string> = {}): FakeHubFaultRule[] => [{ stage: 'info', fault: { kind: 'status', status, headers } }]
+const info = (status: number, headers: Record<string, string> = {}): FakeHubFaultRule[] => [
+  { stage: 'info', fault: { kind: 'status', status, headers } }
+]
 
 test.each<[string, FakeHubFaultRule[], ErrorCode, string?]>([
   ['404 RepoNotFound', info(404, { 'x-error-code': 'RepoNotFound' }), 'E_UNKNOWN_REF'],
@@ -152,7 +219,11 @@ test.each<[string, FakeHubFaultRule[], ErrorCode, string?]>([
   ['500', info(500), 'E_SOURCE_UNAVAILABLE'],
   ['a closed connection', [{ stage: 'tree', fault: { kind: 'refuse' } }], 'E_SOURCE_UNAVAILABLE'],
   ['not JSON', [{ stage: 'tree', fault: { kind: 'status', status: 200, body: 'no' } }], 'E_SOURCE_UNAVAILABLE'],
-  ['gated bytes behind a public listing', [{ stage: 'resolve', fault: { kind: 'status', status: 401, headers: { 'x-error-code': 'GatedRepo' } } }], 'E_SOURCE_FORBIDDEN']
+  [
+    'gated bytes behind a public listing',
+    [{ stage: 'resolve', fault: { kind: 'status', status: 401, headers: { 'x-error-code': 'GatedRepo' } } }],
+    'E_SOURCE_FORBIDDEN'
+  ]
 ])('before the job, %s: 502', async (_name, rules, code, token) => {
   const { id } = freshRepo(rules)
   const at = token === undefined ? rig : await rigOf(rig.fake, { token })
@@ -169,17 +240,30 @@ test('a hub that cannot be reached: 502', async () => {
 })
 
 test.each([
-  [{}], [{ repo: 7 }], [{ repo: '' }], [{ repo: 'name' }], [{ repo: 'a/b/c' }], [{ repo: '../b' }], [{ repo: 'a/' }], [{ repo: '_a/b' }],
-  [{ repo: 'library/x' }], [{ repo: 'svc/x' }], [{ repo: `${'a'.repeat(65)}/b` }], [{ repo: 'a/b', revision: 7 }], [{ repo: 'a/b', revision: '' }],
-  [{ repo: 'a/b', revision: '..' }], [{ repo: 'a/b', revision: 'x y' }]
-])('the body %j: 400, and the hub is not asked', async body => {
+  [{}],
+  [{ repo: 7 }],
+  [{ repo: '' }],
+  [{ repo: 'name' }],
+  [{ repo: 'a/b/c' }],
+  [{ repo: '../b' }],
+  [{ repo: 'a/' }],
+  [{ repo: '_a/b' }],
+  [{ repo: 'library/x' }],
+  [{ repo: 'svc/x' }],
+  [{ repo: `${'a'.repeat(65)}/b` }],
+  [{ repo: 'a/b', revision: 7 }],
+  [{ repo: 'a/b', revision: '' }],
+  [{ repo: 'a/b', revision: '..' }],
+  [{ repo: 'a/b', revision: 'x y' }]
+])('the body %j: 400, and the hub is not asked', async (body) => {
   const before = rig.fake.requests.length
   expect(await refused(rig.client.importHf(body as never))).toEqual({ status: 400, code: 'E_BAD_REQUEST' })
   expect(rig.fake.requests).toHaveLength(before)
 })
 
 const edit = (change: (entries: FakeTreeEntry[]) => unknown): FakeHubFault => ({ kind: 'tree', edit: change })
-const extra = (path: string): FakeHubFault => edit(entries => [...entries, { type: 'file', oid: '0'.repeat(40), size: 1, path }])
+const extra = (path: string): FakeHubFault =>
+  edit((entries) => [...entries, { type: 'file', oid: '0'.repeat(40), size: 1, path }])
 test.each<[string, FakeHubFault]>([
   ['an absolute path', extra('/etc/x.gguf')],
   ['a path that climbs', extra('a/../../x.gguf')],
@@ -187,8 +271,11 @@ test.each<[string, FakeHubFault]>([
   ['.git', extra('.git/config')],
   ['a duplicate', extra(GGUF)],
   ['a file that is also a folder', extra(`${GGUF}/x`)],
-  ['a size beyond safe integers', edit(entries => entries.map(entry => ({ ...entry, size: 2 ** 60 })))],
-  ['a pointer that does not belong', edit(entries => entries.map(entry => (entry.lfs ? { ...entry, oid: '1'.repeat(40) } : entry)))],
+  ['a size beyond safe integers', edit((entries) => entries.map((entry) => ({ ...entry, size: 2 ** 60 })))],
+  [
+    'a pointer that does not belong',
+    edit((entries) => entries.map((entry) => (entry.lfs ? { ...entry, oid: '1'.repeat(40) } : entry)))
+  ],
   ['pages at a foreign host', { kind: 'link', href: 'http://127.0.0.9:1/' }]
 ])('a hostile listing with %s is refused whole: 502, no byte fetched, nothing stored', async (_name, fault) => {
   const { id } = freshRepo([{ stage: 'tree', fault }])
@@ -224,7 +311,9 @@ test('random faults, seeded: the right store or the right error, never wrong byt
       }
       if (code !== undefined) expect(allowed, `seed ${seed}`).toContain(code)
     }
-    expect(fake.requests.filter(({ origin }) => origin === 'cdn').every(({ headers }) => headers['authorization'] === undefined)).toBe(true)
+    expect(
+      fake.requests.filter(({ origin }) => origin === 'cdn').every(({ headers }) => headers.authorization === undefined)
+    ).toBe(true)
     await at.daemon.close({ quick: true })
     fake.setFaults(undefined)
     const after = await rigOf(fake, { token: 'hf_good', root: at.root })

@@ -7,7 +7,13 @@ import type { Job } from '@svc/client/protocol'
 import type { HubOptions } from '@svc/hub'
 import type { Manifest } from '@svc/manifest'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
-import { type FakeHub, type FakeHubOptions, type FakeRepo, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
+import {
+  type FakeHub,
+  type FakeHubOptions,
+  type FakeRepo,
+  type FakeRepoFile,
+  startFakeHub
+} from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
 import { afterAll, afterEach } from 'vitest'
 import { mergeConfig } from '../../../src/config/config.ts'
@@ -68,7 +74,13 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   const daemon = await startDaemon({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
-    parts: { hub: context => createHubPart(context, { limits: { ...QUICK.limits, ...options.hub?.limits }, retry: { ...QUICK.retry, ...options.hub?.retry } }) }
+    parts: {
+      hub: (context) =>
+        createHubPart(context, {
+          limits: { ...QUICK.limits, ...options.hub?.limits },
+          retry: { ...QUICK.retry, ...options.hub?.retry }
+        })
+    }
   })
   undo.push(() => daemon.close({ quick: true }))
   return { fake, daemon, client: createClient({ socketPath }), root }
@@ -82,7 +94,9 @@ export async function importRepo(rig: Rig, repo: string, revision?: string): Pro
 
 export async function manifestsOf({ daemon }: Rig, job: Job): Promise<Manifest[]> {
   const { documents } = daemon.context
-  return Promise.all((job.result?.manifests ?? []).map(async digest => (await documents.manifest(parseDigest(digest)))!))
+  return Promise.all(
+    (job.result?.manifests ?? []).map(async (digest) => (await documents.manifest(parseDigest(digest)))!)
+  )
 }
 
 /** Every blob re-hashed: what is addressable is what its name says. */
@@ -179,12 +193,39 @@ export function bigRepo(): FakeRepo {
     { path: 'empty', content: new Uint8Array(0) },
     { path: 'empty.large', content: new Uint8Array(0), lfs: true }
   ]
-  const odd = ['#', '?', '%', '+', ' ', '%25', '&', ';', '=', ':', '@', "'", '"', '(', '[', '{', '^', '`', '|', '~', 'ü', '漢', '🙂', '..x', '.hidden']
+  const odd = [
+    '#',
+    '?',
+    '%',
+    '+',
+    ' ',
+    '%25',
+    '&',
+    ';',
+    '=',
+    ':',
+    '@',
+    "'",
+    '"',
+    '(',
+    '[',
+    '{',
+    '^',
+    '`',
+    '|',
+    '~',
+    'ü',
+    '漢',
+    '🙂',
+    '..x',
+    '.hidden'
+  ]
   for (let i = 0; files.length < 300; i++) {
     const mark = odd[i % odd.length]!
     files.push({
       path: `notes ${i % 7}/${mark}${i}${mark} file.txt`,
-      content: i % 10 === 0 ? { seed: 100 + i, sizeBytes: 12_000 + i } : Buffer.from(i % 3 === 0 ? 'the same' : `text ${i}`)
+      content:
+        i % 10 === 0 ? { seed: 100 + i, sizeBytes: 12_000 + i } : Buffer.from(i % 3 === 0 ? 'the same' : `text ${i}`)
     })
   }
   return { id: 'Odd.Org/Big_Model-7B', files }

@@ -1,7 +1,19 @@
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { bigRepo, fakeHub, finished, importRepo, keepForAll, manifestsOf, rigOf, type Rig, SMALL, writeRepo, wrongBlobs } from './fixtures.ts'
+import {
+  bigRepo,
+  fakeHub,
+  finished,
+  importRepo,
+  keepForAll,
+  manifestsOf,
+  type Rig,
+  rigOf,
+  SMALL,
+  writeRepo,
+  wrongBlobs
+} from './fixtures.ts'
 
 /** One hub and two daemons for most tests; each test has repositories, and so blobs, of its own. */
 let fake: FakeHub
@@ -19,7 +31,11 @@ beforeEach(() => fake.setFaults(undefined))
 /** SMALL with other bytes under another name. */
 function freshRepo(more: Partial<FakeRepo> = {}): FakeRepo {
   const offset = ++count * 1000
-  const files = SMALL.files.map(file => (file.content instanceof Uint8Array ? file : { ...file, content: { ...file.content, seed: file.content.seed + offset } }))
+  const files = SMALL.files.map((file) =>
+    file.content instanceof Uint8Array
+      ? file
+      : { ...file, content: { ...file.content, seed: file.content.seed + offset } }
+  )
   return { ...SMALL, id: `Some-Org/Model.${count}`, files, ...more }
 }
 const sent = (path: string): number => fake.bytesSent.get(path) ?? 0
@@ -29,21 +45,34 @@ test('300 files with odd names: sealed as a local import of the same files, but 
   expect(repo.files).toHaveLength(300)
   const commit = fake.commit(repo)
   const job = await importRepo(rig, repo.id)
-  expect(job).toMatchObject({ state: 'done', as: 'odd.org/big_model-7b', ref: 'odd.org/big_model-7b', filesDone: 300, filesTotal: 300 })
-  const local = await finished(rig, await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/copy' }))
+  expect(job).toMatchObject({
+    state: 'done',
+    as: 'odd.org/big_model-7b',
+    ref: 'odd.org/big_model-7b',
+    filesDone: 300,
+    filesTotal: 300
+  })
+  const local = await finished(
+    rig,
+    await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/copy' })
+  )
   expect(local.state).toBe('done')
   expect(job.result?.quants).toEqual(['bf16', 'q4_k_m', 'q8_0'])
   expect(job.result?.skipped).toBe(local.result?.skipped)
   const [fromHub, fromDisk] = [await manifestsOf(rig, job), await manifestsOf(rig, local)]
-  expect(fromHub.map(manifest => manifest.files)).toEqual(fromDisk.map(manifest => manifest.files))
+  expect(fromHub.map((manifest) => manifest.files)).toEqual(fromDisk.map((manifest) => manifest.files))
   const hubNames = { 'svc.hf.repo': repo.id, 'svc.hf.revision': commit }
-  expect(fromHub.map(manifest => manifest.annotations)).toEqual(fromDisk.map(manifest => ({ ...manifest.annotations, ...hubNames })))
+  expect(fromHub.map((manifest) => manifest.annotations)).toEqual(
+    fromDisk.map((manifest) => ({ ...manifest.annotations, ...hubNames }))
+  )
   expect(fromDisk[0]?.annotations['svc.license']).toBe('MIT')
   expect(await wrongBlobs(rig)).toEqual([])
   // Every byte at the commit, never at the branch.
-  const resolved = fake.requests.filter(request => request.stage === 'resolve')
-  expect(resolved.every(request => request.url.includes(`/${commit}/`))).toBe(true)
-  expect(new Set(fake.requests.filter(request => request.stage === 'tree').map(request => request.url)).size).toBeGreaterThan(5)
+  const resolved = fake.requests.filter((request) => request.stage === 'resolve')
+  expect(resolved.every((request) => request.url.includes(`/${commit}/`))).toBe(true)
+  expect(
+    new Set(fake.requests.filter((request) => request.stage === 'tree').map((request) => request.url)).size
+  ).toBeGreaterThan(5)
 })
 
 test('a second import fetches no large file again and ends in the same documents', async () => {
@@ -52,7 +81,7 @@ test('a second import fetches no large file again and ends in the same documents
   const first = await importRepo(sparing, repo.id)
   const paths = ['model-Q4_K_M.gguf', 'model-q8_0.gguf']
   const before = paths.map(sent)
-  expect(before.every(bytes => bytes > 300_000)).toBe(true)
+  expect(before.every((bytes) => bytes > 300_000)).toBe(true)
   const second = await importRepo(sparing, repo.id)
   expect(second.result).toEqual(first.result)
   // One byte is asked for to see whether the repository is gated.
@@ -76,22 +105,27 @@ test('unrecognised files are fetched and checked, not stored; the switch spares 
 test('progress: totals are known at once and never grow', async () => {
   const repo = freshRepo()
   fake.commit(repo)
-  fake.setFaults(request => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 20_000, everyMs: 10 } : undefined))
-  const total = repo.files.reduce((sum, { content }) => sum + (content instanceof Uint8Array ? content.length : content.sizeBytes), 0)
+  fake.setFaults((request) => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 20_000, everyMs: 10 } : undefined))
+  const total = repo.files.reduce(
+    (sum, { content }) => sum + (content instanceof Uint8Array ? content.length : content.sizeBytes),
+    0
+  )
   const first = await rig.client.importHf({ repo: repo.id })
   expect(first).toMatchObject({ state: 'waiting', kind: 'import-hf', filesDone: 0, filesTotal: 8, bytesTotal: total })
   const seen = [first]
   for (let job = first; job.state !== 'done'; ) {
-    await new Promise(resolve => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, 10))
     job = await rig.client.job(first.id)
     expect(job.state).not.toBe('failed')
     seen.push(job)
   }
-  expect(seen.every(job => job.filesTotal === 8 && job.bytesTotal === total)).toBe(true)
-  const bytes = seen.map(job => job.bytesDone ?? 0)
+  expect(seen.every((job) => job.filesTotal === 8 && job.bytesTotal === total)).toBe(true)
+  const bytes = seen.map((job) => job.bytesDone ?? 0)
   expect(bytes).toEqual([...bytes].sort((a, b) => a - b))
-  expect(bytes.some(count => count > 0 && count < total)).toBe(true)
-  expect(seen.some(job => job.files?.some(file => file.name === 'model-q8_0.gguf' && file.bytesDone > 0))).toBe(true)
+  expect(bytes.some((count) => count > 0 && count < total)).toBe(true)
+  expect(seen.some((job) => job.files?.some((file) => file.name === 'model-q8_0.gguf' && file.bytesDone > 0))).toBe(
+    true
+  )
   expect(seen.at(-1)).toMatchObject({ filesDone: 8, bytesDone: total })
 })
 
@@ -99,13 +133,13 @@ test('a wait for the rate limit shows in the job and goes away', async () => {
   const repo = freshRepo()
   fake.commit(repo)
   let release = (): void => undefined
-  const pause = new Promise<void>(resolve => {
+  const pause = new Promise<void>((resolve) => {
     release = resolve
   })
   const patient = await rigOf(fake, { hub: { retry: { sleep: () => pause } } })
   let limited = true
-  fake.setFaults(request =>
-    limited && request.stage === 'cdn' && request.headers['range'] !== 'bytes=0-0'
+  fake.setFaults((request) =>
+    limited && request.stage === 'cdn' && request.headers.range !== 'bytes=0-0'
       ? { kind: 'status', status: 429, headers: { 'retry-after': '17' } }
       : undefined
   )
@@ -142,8 +176,13 @@ test('identical files, large and small, under several names', async () => {
   fake.commit(repo)
   const job = await importRepo(rig, repo.id)
   expect(job.error).toBeUndefined()
-  const local = await finished(rig, await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/twins' }))
-  expect((await manifestsOf(rig, job)).map(({ files }) => files)).toEqual((await manifestsOf(rig, local)).map(({ files }) => files))
+  const local = await finished(
+    rig,
+    await rig.client.importLocal({ paths: [await writeRepo(repo.files)], as: 'local/twins' })
+  )
+  expect((await manifestsOf(rig, job)).map(({ files }) => files)).toEqual(
+    (await manifestsOf(rig, local)).map(({ files }) => files)
+  )
 })
 
 test('a revision is pinned when the import is accepted, and recorded', async () => {
@@ -174,7 +213,7 @@ test('a renamed repository keeps the name that was asked for, and says so', asyn
   fake.commit(repo)
   const job = await importRepo(rig, 'Old-Org/Old-Name')
   expect(job).toMatchObject({ state: 'done', as: 'old-org/old-name' })
-  expect(job.result?.warnings?.some(warning => String(warning).includes(repo.id))).toBe(true)
+  expect(job.result?.warnings?.some((warning) => String(warning).includes(repo.id))).toBe(true)
   expect((await manifestsOf(rig, job))[0]?.annotations['svc.hf.repo']).toBe(repo.id)
 })
 
@@ -187,11 +226,11 @@ test('two imports at once of the same bytes: both end right, and large files are
   const repo = freshRepo()
   fake.commit(repo)
   fake.commit({ ...repo, id: 'Other/Model' })
-  fake.setFaults(request => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 30_000, everyMs: 2 } : undefined))
+  fake.setFaults((request) => (request.stage === 'cdn' ? { kind: 'drip', stepBytes: 30_000, everyMs: 2 } : undefined))
   const before = sent('model-q8_0.gguf')
-  const jobs = await Promise.all([repo.id, 'Other/Model'].map(id => rig.client.importHf({ repo: id })))
-  const done = await Promise.all(jobs.map(job => finished(rig, job)))
-  expect(done.map(job => job.error)).toEqual([undefined, undefined])
+  const jobs = await Promise.all([repo.id, 'Other/Model'].map((id) => rig.client.importHf({ repo: id })))
+  const done = await Promise.all(jobs.map((job) => finished(rig, job)))
+  expect(done.map((job) => job.error)).toEqual([undefined, undefined])
   expect(done[0]?.result?.quants).toEqual(done[1]?.result?.quants)
   expect(sent('model-q8_0.gguf') - before).toBeLessThanOrEqual(500_009 + 2)
 })

@@ -1,8 +1,19 @@
-import { Value } from 'typebox/value'
 import { ImportPlanSchema } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
+import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
-import { bigRepo, fakeHub, importRepo, keepForAll, MIT, type Rig, rigOf, safetensors, SMALL, storedBlobs } from './fixtures.ts'
+import {
+  bigRepo,
+  fakeHub,
+  importRepo,
+  keepForAll,
+  MIT,
+  type Rig,
+  rigOf,
+  SMALL,
+  safetensors,
+  storedBlobs
+} from './fixtures.ts'
 
 let fake: FakeHub
 let rig: Rig
@@ -19,15 +30,25 @@ test('a plan names what the import then does, and fetches no weights', async () 
   const plan = await rig.client.planHf({ repo: repo.id })
   expect(Value.Check(ImportPlanSchema, plan)).toBe(true)
   const size = (path: string) => fake.bytesSent.get(path) ?? 0
-  expect(repo.files.filter(({ path }) => path.endsWith('.gguf')).reduce((sum, { path }) => sum + size(path), 0)).toBeLessThanOrEqual(1)
+  expect(
+    repo.files.filter(({ path }) => path.endsWith('.gguf')).reduce((sum, { path }) => sum + size(path), 0)
+  ).toBeLessThanOrEqual(1)
   expect(await storedBlobs(rig)).toEqual([])
   expect(await rig.client.jobs()).toEqual([])
   const job = await importRepo(rig, repo.id)
   expect(job.error).toBeUndefined()
   expect(plan).toMatchObject({ repo: repo.id, as: job.as, quants: job.result?.quants, license: 'MIT' })
   expect(plan.files).toHaveLength(40)
-  expect(plan.totals).toMatchObject({ files: 40, bytes: job.bytesTotal, fetchFiles: 40, fetchBytes: job.bytesTotal, skipFiles: job.result?.skipped })
-  const quantOf = Object.fromEntries(plan.files.filter(({ quant }) => quant !== undefined).map(({ name, quant }) => [name, quant]))
+  expect(plan.totals).toMatchObject({
+    files: 40,
+    bytes: job.bytesTotal,
+    fetchFiles: 40,
+    fetchBytes: job.bytesTotal,
+    skipFiles: job.result?.skipped
+  })
+  const quantOf = Object.fromEntries(
+    plan.files.filter(({ quant }) => quant !== undefined).map(({ name, quant }) => [name, quant])
+  )
   expect(quantOf).toEqual({
     'gguf/model-q4_k_m.gguf': 'q4_k_m',
     'gguf/model-q8_0-00001-of-00002.gguf': 'q8_0',
@@ -68,7 +89,9 @@ test('the quant of config.json needs no header; without it the headers tell, by 
   expect((await rig.client.planHf({ repo: 'a/plain' })).quants).toEqual(['f16'])
   const before = new Map(fake.bytesSent)
   expect((await rig.client.planHf({ repo: 'a/awq' })).quants).toEqual(['awq'])
-  expect(weights.reduce((sum, { path }) => sum + fake.bytesSent.get(path)! - before.get(path)!, 0)).toBeLessThanOrEqual(1)
+  expect(weights.reduce((sum, { path }) => sum + fake.bytesSent.get(path)! - before.get(path)!, 0)).toBeLessThanOrEqual(
+    1
+  )
 })
 
 test('a large licence text in large-file storage is named by its SHA-256 without being read', async () => {
@@ -81,13 +104,18 @@ test('a large licence text in large-file storage is named by its SHA-256 without
   const plan = await rig.client.planHf({ repo: 'a/licence' })
   expect((fake.bytesSent.get('LICENSE') ?? 0) - before).toBeLessThanOrEqual(1)
   const job = await importRepo(rig, 'a/licence')
-  const [manifest] = await Promise.all(job.result!.manifests.map(digest => rig.daemon.context.documents.manifest(digest as never)))
+  const [manifest] = await Promise.all(
+    job.result!.manifests.map((digest) => rig.daemon.context.documents.manifest(digest as never))
+  )
   expect(plan.license).toBe(manifest?.annotations['svc.license'])
 })
 
 test('a plan is refused where the import would be', async () => {
   fake.commit({ id: 'a/none', files: [{ path: 'tokenizer.json', content: Buffer.from('{}') }] })
   await expect(rig.client.planHf({ repo: 'a/none' })).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE', status: 502 })
-  await expect(rig.client.planHf({ repo: 'a/absent' })).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', status: 502 })
+  await expect(rig.client.planHf({ repo: 'a/absent' })).rejects.toMatchObject({
+    code: 'E_SOURCE_FORBIDDEN',
+    status: 502
+  })
   await expect(rig.client.planHf({ repo: 'nonsense' })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
 })

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openDiskStore } from '@svc/cas'
 import { createClient } from '@svc/client'
 import type { Job } from '@svc/client/protocol'
-import { openDiskStore } from '@svc/cas'
-import { nameContent } from '@svc/testkit/fake-hub-content'
 import type { FakeHub } from '@svc/testkit/fake-hub'
+import { nameContent } from '@svc/testkit/fake-hub-content'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeHub, tempFolder } from './fixtures.ts'
 
@@ -24,10 +24,20 @@ const repo = {
 /** The daemon as a process of its own, on Node alone. */
 async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Promise<ChildProcess> {
   const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=svc-source', main, '--root', join(root, 'store'), '--config', join(root, 'config.toml')], {
-    env: { PATH: process.env['PATH'], HOME: root, SVC_SOCKET: socketPath, HF_ENDPOINT: fake.endpoint, SVC_HF_TOKEN: 'hf_good' },
-    stdio: ['ignore', 'ignore', 'pipe']
-  })
+  const child = spawn(
+    process.execPath,
+    ['--conditions=svc-source', main, '--root', join(root, 'store'), '--config', join(root, 'config.toml')],
+    {
+      env: {
+        PATH: process.env.PATH,
+        HOME: root,
+        SVC_SOCKET: socketPath,
+        HF_ENDPOINT: fake.endpoint,
+        SVC_HF_TOKEN: 'hf_good'
+      },
+      stdio: ['ignore', 'ignore', 'pipe']
+    }
+  )
   onTestFinished(() => void child.kill('SIGKILL'))
   let log = ''
   child.stderr!.on('data', (chunk: Buffer) => {
@@ -35,7 +45,7 @@ async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Pro
   })
   while (!log.includes('listening')) {
     if (child.exitCode !== null) throw new Error(`the daemon ended: ${log}`)
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
   return child
 }
@@ -45,7 +55,10 @@ async function durableBytes(incoming: string): Promise<number> {
   let bytes = 0
   for (const name of await readdir(incoming)) {
     if (!name.endsWith('.json')) continue
-    const { sizeBytes, ranges } = JSON.parse(await readFile(join(incoming, name), 'utf8')) as { sizeBytes: number; ranges: [number, number][] }
+    const { sizeBytes, ranges } = JSON.parse(await readFile(join(incoming, name), 'utf8')) as {
+      sizeBytes: number
+      ranges: [number, number][]
+    }
     if (sizeBytes === content.sizeBytes) for (const [start, end] of ranges) bytes += end - start
   }
   return bytes
@@ -61,14 +74,14 @@ test('kill -9 in mid-file: the next import goes on from what was on disk', async
   const first = await spawnDaemon(root, socketPath, fake)
   // The end of the file hangs: the kill hits a download that is under way.
   fake.setFaults(({ stage, headers }) => {
-    const start = Number(/^bytes=(\d+)-/.exec(headers['range'] ?? '')?.[1] ?? 0)
+    const start = Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0)
     return stage === 'cdn' && start >= 96 * MiB ? { kind: 'stall', afterBytes: 0 } : undefined
   })
   let job = await client.importHf({ repo: repo.id })
   let durable = 0
   while (durable < 64 * MiB) {
     expect(job.error).toBeUndefined()
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 20))
     job = await client.job(job.id)
     durable = await durableBytes(join(root, 'store', 'incoming'))
   }
@@ -83,7 +96,9 @@ test('kill -9 in mid-file: the next import goes on from what was on disk', async
   expect(done).toMatchObject({ state: 'done', bytesDone: done.bytesTotal })
   const fetchedAgain = fake.bytesSent.get('large-q8_0.gguf')! - fetchedBefore
   expect(fetchedAgain).toBeLessThanOrEqual(content.sizeBytes - durable)
-  expect(fake.requests.every(({ origin, headers }) => (origin === 'hub') === (headers['authorization'] === 'Bearer hf_good'))).toBe(true)
+  expect(
+    fake.requests.every(({ origin, headers }) => (origin === 'hub') === (headers.authorization === 'Bearer hf_good'))
+  ).toBe(true)
   second.kill('SIGTERM')
   await once(second, 'exit')
 
