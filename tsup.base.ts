@@ -11,5 +11,7 @@ export const library = (entry: Record<string, string>, more: Options = {}) =>
     clean: false,
     splitting: true,
     dts: false,
+    // Private packages of the workspace: nobody can install them, so their users carry them.
+    noExternal: [/^@svc\/internal-/],
     ...more
   })

@@ -10,7 +10,12 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'vectors/**/*.test.ts', 'test/**/*.test.ts'],
+    include: [
+      'packages/*/test/**/*.test.ts',
+      'packages/internal/*/test/**/*.test.ts',
+      'vectors/**/*.test.ts',
+      'test/**/*.test.ts'
+    ],
     // Real programs over real sockets on a shared machine: CI tries a failed test once more, and names it as flaky.
     retry: process.env.CI === undefined ? 0 : 1,
     pool: 'forks',

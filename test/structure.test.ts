@@ -31,7 +31,7 @@ const sound: Files = {
     exports: { '.': 'x' },
     dependencies: { '@svc/swarm': '1' }
   },
-  'packages/manifest/src/seal.ts': `import { createHash } from 'node:crypto'\nimport { root } from '@svc/swarm/merkle'\nexport const x = [root, createHash]\n`,
+  'packages/manifest/src/seal.ts': `import { createHash } from 'node:crypto'\nimport { root } from '@svc/metainfo'\nexport const x = [root, createHash]\n`,
   'packages/swarm/package.json': { name: '@svc/swarm', exports: { '.': 'x', './merkle': 'y' } },
   'packages/swarm/src/merkle.ts': `export const root = 1\n`
 }
@@ -88,7 +88,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, change:
     'packages/manifest/src/seal.ts',
     3,
     {
-      'packages/manifest/src/seal.ts': `import { root } from '@svc/swarm/merkle'\nexport const x = root\nimport { readFileSync } from 'node:fs'\nexport const y = readFileSync\n`
+      'packages/manifest/src/seal.ts': `import { root } from '@svc/metainfo'\nexport const x = root\nimport { readFileSync } from 'node:fs'\nexport const y = readFileSync\n`
     }
   ],
   [
@@ -97,7 +97,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, change:
     'packages/manifest/src/seal.ts',
     1,
     {
-      'packages/manifest/src/seal.ts': `import { createHash, randomInt } from 'node:crypto'\nimport { root } from '@svc/swarm/merkle'\nexport const x = [root, createHash, randomInt]\n`
+      'packages/manifest/src/seal.ts': `import { createHash, randomInt } from 'node:crypto'\nimport { root } from '@svc/metainfo'\nexport const x = [root, createHash, randomInt]\n`
     }
   ],
   [

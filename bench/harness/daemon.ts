@@ -74,7 +74,9 @@ export class DaemonLauncher {
     const configPath = `${root}.toml`
     const socketPath = `${root}.sock`
     writeFileSync(configPath, config, { mode: 0o600 })
-    const main = this.#source ? ['--conditions=svc-source', join(MAIN, 'src/main.ts')] : [join(MAIN, 'dist/main.js')]
+    const main = this.#source
+      ? ['--conditions=svc-source', join(MAIN, 'src/app/main.ts')]
+      : [join(MAIN, 'dist/main.js')]
     const flags = ['--root', root, '--config', configPath, '--log-level', 'error']
     const begun = performance.now()
     const child = spawn(process.execPath, [...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {

@@ -11,8 +11,8 @@ import {
   sealRecord,
   torrentOf
 } from '@svc/manifest'
+import { leafLayer, piecesRoot } from '@svc/metainfo'
 import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
-import { leafLayer, piecesRoot } from '@svc/swarm/merkle'
 
 const WEIGHTS_BYTES = 64 << 10
 const AT_ONCE = 64

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
+import { parseTorrent } from '@svc/metainfo'
 import { createFileStorage, createSwarm, type TorrentStorage } from '@svc/swarm'
-import { parseTorrent } from '@svc/swarm/metainfo'
 
 const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 } })

@@ -2,6 +2,6 @@ import { library } from '../../tsup.base.ts'
 
 export default library({
   index: 'src/index.ts',
-  main: 'src/main.ts',
-  'offload-worker': 'src/offload-worker.ts'
+  main: 'src/app/main.ts',
+  worker: 'src/offload/worker.ts'
 })

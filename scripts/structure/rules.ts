@@ -25,26 +25,53 @@ export interface Violation {
 /** What each room's sources may import of ours: a package name, or one declared subpath of it (ARCHITECTURE.md). */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ref: [],
+  metainfo: [],
   cas: ['@svc/ref'],
   classify: ['@svc/ref'],
-  manifest: ['@svc/ref', '@svc/swarm/merkle', '@svc/swarm/metainfo', '@svc/swarm/bencode'],
-  swarm: ['@svc/ref'],
+  manifest: ['@svc/ref', '@svc/metainfo'],
+  swarm: ['@svc/ref', '@svc/metainfo'],
+  'swarm-v1': ['@svc/metainfo'],
   hub: ['@svc/ref'],
   client: ['@svc/ref'],
+  view: ['@svc/ref', '@svc/manifest'],
   cli: ['@svc/ref', '@svc/client', '@svc/client/protocol'],
-  daemon: ['@svc/ref', '@svc/cas', '@svc/classify', '@svc/manifest', '@svc/swarm', '@svc/hub', '@svc/client'],
-  testkit: ['@svc/ref', '@svc/cas', '@svc/classify', '@svc/manifest', '@svc/swarm', '@svc/hub', '@svc/client'],
-  bench: [
+  daemon: [
     '@svc/ref',
+    '@svc/metainfo',
+    '@svc/cas',
+    '@svc/classify',
+    '@svc/manifest',
+    '@svc/swarm',
+    '@svc/swarm-v1',
+    '@svc/hub',
+    '@svc/client',
+    '@svc/view'
+  ],
+  testkit: [
+    '@svc/ref',
+    '@svc/metainfo',
     '@svc/cas',
     '@svc/classify',
     '@svc/manifest',
     '@svc/swarm',
     '@svc/hub',
+    '@svc/client'
+  ],
+  bench: [
+    '@svc/ref',
+    '@svc/metainfo',
+    '@svc/cas',
+    '@svc/classify',
+    '@svc/manifest',
+    '@svc/swarm',
+    '@svc/swarm-v1',
+    '@svc/hub',
     '@svc/client',
     '@svc/testkit'
   ]
 }
+/** Private packages under packages/internal, bundled into whoever uses them: a dev dependency, allowed to every room. */
+const isInternal = (specifier: string): boolean => specifier.startsWith('@svc/internal-')
 /** Rooms whose allowance covers all subpaths of the packages in their list. */
 const ANY_SUBPATH = new Set(['daemon', 'testkit', 'bench'])
 
@@ -52,8 +79,8 @@ const ANY_SUBPATH = new Set(['daemon', 'testkit', 'bench'])
  * Sources without clock, randomness or `node:` modules, but for {@link PURE_NAMES}; and all that they import. The encryption handshake (wire/mse) draws keys, so it is none of them.
  */
 const PURE = [
-  /^packages\/(?:ref|manifest|classify)\/src\//,
-  /^packages\/swarm\/src\/(?:[a-z-]+\/)*(?:merkle|metainfo|bencode|wire\/(?!mse)|picker)/
+  /^packages\/(?:ref|metainfo|manifest|classify)\/src\//,
+  /^packages\/swarm\/src\/(?:[a-z-]+\/)*(?:wire\/(?!mse)|picker)/
 ]
 const IMPURE =
   /\b(?:Date\.now|Math\.random|performance\.now|getRandomValues|randomUUID|randomBytes|set(?:Timeout|Interval|Immediate))\b|\bnew Date\(\)/
@@ -103,7 +130,7 @@ function checkDirection({ room, name, src }: Package): Violation[] {
   const allowed = MAY_IMPORT[room] ?? []
   return src.flatMap((file) =>
     file.imports.flatMap(({ specifier, line }): Violation[] => {
-      if (!specifier.startsWith('@svc/') || packageOf(specifier) === name) return []
+      if (!specifier.startsWith('@svc/') || packageOf(specifier) === name || isInternal(specifier)) return []
       if (allowed.includes(specifier) || (ANY_SUBPATH.has(room) && allowed.includes(packageOf(specifier)))) return []
       return [
         {
@@ -179,7 +206,7 @@ function checkDeepImports({ name, folder, src, other }: Package, tree: Tree): Vi
           return []
         return refuse(`${specifier} leaves the package; import the other package by its name`)
       }
-      if (!specifier.startsWith('@svc/')) return []
+      if (!specifier.startsWith('@svc/') || isInternal(specifier)) return []
       const owner = tree.packages.find((candidate) => candidate.name === packageOf(specifier))
       const subpath = `.${specifier.slice(packageOf(specifier).length)}`
       if (owner?.subpaths.some((declared) => declared === subpath || covers(declared, subpath)) === true) return []
@@ -279,7 +306,7 @@ function checkDependencies(own: Package, tree: Tree): Violation[] {
   const used = new Set(quoted(own.dependencies, own.src))
   for (const { file, line, name } of outside(own.src)) {
     used.add(name)
-    if (!declared.has(name) && !declared.has(`@types/${name}`)) {
+    if (!declared.has(name) && !declared.has(`@types/${name}`) && !isInternal(name)) {
       violations.push({
         rule: 'undeclared-dependency',
         path: file.path,

@@ -5,7 +5,7 @@ import { makeModelFolder } from '@svc/testkit/models'
 import { expect, it } from 'vitest'
 import { testDaemon } from './support.ts'
 
-const SVCD = resolve(import.meta.dirname, '../../daemon/src/main.ts')
+const SVCD = resolve(import.meta.dirname, '../../daemon/src/app/main.ts')
 const NODE = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
 
 it('a tag keeps the models of its day selectable', { timeout: 60_000 }, async () => {

@@ -18,7 +18,7 @@ let daemon: ChildProcess
 
 beforeAll(async () => {
   makeModelFolder(join(folder, 'model'))
-  const main = resolve(here, '../../daemon/src/main.ts')
+  const main = resolve(here, '../../daemon/src/app/main.ts')
   const config = join(folder, 'config.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
   daemon = spawn(

@@ -1,5 +1,5 @@
+import { sha256 } from '@svc/metainfo'
 import { digestFromBytes } from '@svc/ref'
-import { sha256 } from '@svc/swarm/merkle'
 import canonicalize from 'canonicalize'
 import { ManifestError, type ManifestErrorCode } from './errors.ts'
 import type { Sealed } from './types.ts'

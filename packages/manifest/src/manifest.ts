@@ -1,5 +1,5 @@
+import { sha256 } from '@svc/metainfo'
 import { digestFromBytes, isDigest } from '@svc/ref'
-import { sha256 } from '@svc/swarm/merkle'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'

@@ -1,6 +1,5 @@
+import { isPieceLength, METAINFO_BOUNDS, tryParseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { isPieceLength } from '@svc/swarm/merkle'
-import { METAINFO_BOUNDS, tryParseInfohash } from '@svc/swarm/metainfo'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'

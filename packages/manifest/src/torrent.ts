@@ -1,14 +1,16 @@
-import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
-import { leafLayer, pieceLayer, piecesRoot } from '@svc/swarm/merkle'
 import {
   buildInfo,
   encodePieceLayers,
   formatInfohash,
+  leafLayer,
   type PieceLayers,
+  pieceLayer,
+  piecesRoot,
   type TorrentFile,
   type TorrentInfo,
   toHex
-} from '@svc/swarm/metainfo'
+} from '@svc/metainfo'
+import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { ManifestError } from './errors.ts'
 import type { Manifest, Sealed } from './types.ts'
 

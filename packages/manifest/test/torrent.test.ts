@@ -1,9 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import {
+  encodeBencode,
+  encodeTorrent,
+  leafLayer,
+  parsePieceLayers,
+  parseTorrent,
+  pieceLayer,
+  piecesRoot,
+  RawBencode,
+  toHex
+} from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { encodeBencode, RawBencode } from '@svc/swarm/bencode'
-import { leafLayer, pieceLayer, piecesRoot } from '@svc/swarm/merkle'
-import { encodeTorrent, parsePieceLayers, parseTorrent, toHex } from '@svc/swarm/metainfo'
 import { describe, expect, test } from 'vitest'
 import { parseSealedManifest, sealManifest } from '../src/manifest.ts'
 import { manifestPath, pieceLayersOf, pieceLengthFor, torrentOf } from '../src/torrent.ts'

@@ -1,10 +1,5 @@
 /**
  * What a {@link SwarmError} is about; stable, for programs. Each code carries a finer `reason`.
- * - `E_BENCODE`: bytes are not canonical bencoding or exceed a bound.
- * - `E_METAINFO`: a `.torrent` or an info dictionary breaks BEP 52 or a bound.
- * - `E_MAGNET`: a magnet link cannot be used.
- * - `E_MERKLE`: hashes have the wrong length, lie outside a tree or do not prove what they claim.
- * - `E_FOREIGN`: a BitTorrent v1 swarm (`./foreign`) failed; reasons `metadata-timeout`, `metadata`, `client`, `aborted`.
  * - `E_PROTOCOL`: a peer broke the wire protocol or a bound; the connection is over.
  * - `E_WEBSEED`: a webseed answered something that BEP 19 and the torrent do not allow.
  * - `E_STORAGE`: the storage failed or refused; the original error is the cause.
@@ -12,18 +7,7 @@
  * - `E_OPTION`: an option of the engine makes no sense.
  * - `E_CLOSED`: the torrent was removed or the engine closed.
  */
-export type SwarmErrorCode =
-  | 'E_BENCODE'
-  | 'E_METAINFO'
-  | 'E_MAGNET'
-  | 'E_MERKLE'
-  | 'E_FOREIGN'
-  | 'E_PROTOCOL'
-  | 'E_WEBSEED'
-  | 'E_STORAGE'
-  | 'E_ADDRESS'
-  | 'E_OPTION'
-  | 'E_CLOSED'
+export type SwarmErrorCode = 'E_PROTOCOL' | 'E_WEBSEED' | 'E_STORAGE' | 'E_ADDRESS' | 'E_OPTION' | 'E_CLOSED'
 
 /** The one error class of this package. */
 export class SwarmError extends Error {

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from './errors.ts'
-import type { LayoutFile, TorrentLayout } from './layout.ts'
 import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
 
 export interface FileStorageOptions {

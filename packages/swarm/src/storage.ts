@@ -1,4 +1,4 @@
-import type { LayoutFile, TorrentLayout } from './layout.ts'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 
 /** `[start, end)` pairs in bytes of one file, sorted, disjoint. */
 export type ByteRanges = readonly (readonly [start: number, end: number])[]

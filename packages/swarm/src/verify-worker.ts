@@ -1,8 +1,7 @@
 import { writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { BLOCK_BYTES, equalBytes, foldLayer, HASH_BYTES, sha256Into } from '@svc/metainfo'
 import type { VerifyJob, VerifyReply } from './download/verifier.ts'
-import { BLOCK_BYTES, equalBytes, foldLayer, HASH_BYTES } from './merkle.ts'
-import { sha256Into } from './sha256.ts'
 
 // Thread that hashes pieces where they were received, and writes those that are right.
 

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isPublicAddress, parseCompact, tryParseAddress } from '@svc/internal-net'
 import DHT from 'bittorrent-dht'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
-import { isPublicAddress, parseCompact, tryParseAddress } from '../src/net/address.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 

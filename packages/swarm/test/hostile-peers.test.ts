@@ -1,10 +1,8 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
+import { encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { encodeBencode } from '../src/bencode.ts'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
-import { equalBytes } from '../src/merkle.ts'
-import { truncateInfohash } from '../src/metainfo.ts'
 import { formatHandshake } from '../src/wire/handshake.ts'
 import {
   formatBitfield,

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { leavesForRequest, PieceTree } from '../src/hash-request.ts'
-import { leafLayer } from '../src/merkle.ts'
-import { toHex, truncateInfohash } from '../src/metainfo.ts'
+import { leafLayer, leavesForRequest, PieceTree, toHex, truncateInfohash } from '@svc/metainfo'
 import { WireDecoder, type WireSink } from '../src/wire/decoder.ts'
 import { formatHandshake, HANDSHAKE_BYTES, tryParseHandshake } from '../src/wire/handshake.ts'
 import {

@@ -1,8 +1,8 @@
 import { open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { formatMagnet } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage, type TorrentStorage } from '../src/index.ts'
-import { formatMagnet } from '../src/metainfo.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 

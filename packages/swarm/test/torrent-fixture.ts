@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { leafLayer, pieceLayer, piecesRoot } from '../src/merkle.ts'
-import { buildInfo, encodeTorrent, type TorrentInfo, toHex } from '../src/metainfo.ts'
+import { buildInfo, encodeTorrent, leafLayer, pieceLayer, piecesRoot, type TorrentInfo, toHex } from '@svc/metainfo'
 
 /** Reproducible bytes of any length. */
 export function seededBytes(length: number, seed = 1): Uint8Array {

@@ -1,7 +1,7 @@
+import { TorrentLayout } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { judgeRange, webseedUrl } from '../src/download/webseed-range.ts'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
-import { TorrentLayout } from '../src/layout.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 import { honest, startWebseed, type WebseedHandler, type WebseedServer } from './webseed-server.ts'

@@ -1,10 +1,10 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type ModelIndex, mergeIndex } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
-import type { Documents } from '../documents.ts'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from '../state/artifacts.ts'
-import type { RepoState, Repos } from '../state/repos.ts'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import type { RepoState, Repos } from '../library/repos.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '@svc/classify'
 import { digestFromBytes } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import { type BlobTree, LEAVES, type LeafLayers } from '../leaf-layers.ts'
+import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import { forEachLimited } from './limited.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'

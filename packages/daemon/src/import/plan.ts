@@ -1,6 +1,6 @@
 import { ClassifyError, type ListedFile, type Recognition, recognise } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
-import type { Offload } from '../offload.ts'
+import type { Offload } from '../offload/pool.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** Stage 1: what a listing is, by its names alone. Nothing was read yet. */

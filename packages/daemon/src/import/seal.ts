@@ -14,12 +14,11 @@ import {
   sealRecord,
   torrentOf
 } from '@svc/manifest'
+import { leafLayer, toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { leafLayer } from '@svc/swarm/merkle'
-import { toHex } from '@svc/swarm/metainfo'
 import { DaemonError } from '../errors.ts'
-import type { BlobTree, LeafLayers } from '../leaf-layers.ts'
-import { oneChunk } from '../small-blob.ts'
+import type { BlobTree, LeafLayers } from '../library/leaf-layers.ts'
+import { oneChunk } from '../library/small-blob.ts'
 import type { Ingested } from './ingest.ts'
 
 /** One sealed artifact; all its documents are in the store. */

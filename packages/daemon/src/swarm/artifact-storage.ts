@@ -1,9 +1,10 @@
 import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import type { FileState, FileWriter, LayoutFile, TorrentLayout, TorrentStorage } from '@svc/swarm'
+import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import { LEAVES, type LeafLayers } from '../leaf-layers.ts'
+import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { OpenBlobs } from './open-blobs.ts'
 
 export interface ArtifactStorageOptions {

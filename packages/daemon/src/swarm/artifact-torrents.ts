@@ -1,11 +1,11 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type ArtifactTorrent, type Manifest, parseManifest, parseRecord, type Sealed, torrentOf } from '@svc/manifest'
+import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { type PieceLayers, parsePieceLayers } from '@svc/swarm/metainfo'
-import type { Documents } from '../documents.ts'
-import type { LeafLayers } from '../leaf-layers.ts'
-import { readSmallBlob } from '../small-blob.ts'
-import type { ArtifactState } from '../state/artifacts.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import type { LeafLayers } from '../library/leaf-layers.ts'
+import { readSmallBlob } from '../library/small-blob.ts'
 
 /** Piece layers: 32 bytes a piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20

@@ -1,16 +1,15 @@
 import type { ImportBtBody, Job } from '@svc/client/protocol'
 import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
+import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { SwarmError } from '@svc/swarm'
-import { type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/swarm/metainfo'
 import type { Dispatcher } from 'undici'
+import type { DaemonContext } from '../app/parts.ts'
 import { DaemonError } from '../errors.ts'
 import { writeDocument } from '../import/seal.ts'
 import type { SwarmHints } from '../import/source.ts'
 import type { JobContext, JobOutcome } from '../jobs/registry.ts'
-import type { DaemonContext } from '../parts.ts'
-import { oneChunk, readSmallBlob } from '../small-blob.ts'
-import type { ArtifactState } from '../state/artifacts.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from './addresses.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
@@ -49,7 +48,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
       named = parsed
       infohashText = `btmh:1220${Buffer.from(parsed.infohash).toString('hex')}`
     } catch (cause) {
-      if (!(cause instanceof SwarmError)) throw cause
+      if (!(cause instanceof MetainfoError)) throw cause
       throw bad(`the field "magnet": ${cause.message}`, cause)
     }
   } else if (infohash !== undefined) {

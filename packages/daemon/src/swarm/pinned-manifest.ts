@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
+import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { type PieceLayers, parsePieceLayers, toHex } from '@svc/swarm/metainfo'
 import { type Dispatcher, request } from 'undici'
-import { MAX_DOCUMENT_BYTES } from '../small-blob.ts'
+import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 
 const TIMEOUT_MS = 30_000
 /** A body may not drip longer than this, however small it is. */

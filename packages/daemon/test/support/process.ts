@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { ApiClient } from './daemon.ts'
 
 const COMPILE_CACHE = new URL('../../../../node_modules/.cache/svc-compile', import.meta.url).pathname
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const MAIN = new URL('../../src/app/main.ts', import.meta.url).pathname
 
 export interface SpawnOptions {
   readonly folder: string

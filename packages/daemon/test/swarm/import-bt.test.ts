@@ -1,4 +1,4 @@
-import { parseMagnet } from '@svc/swarm/metainfo'
+import { parseMagnet } from '@svc/metainfo'
 import { expect, test } from 'vitest'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { Node, refusal } from './nodes.ts'

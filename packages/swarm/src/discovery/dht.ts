@@ -1,9 +1,9 @@
 /// <reference path="./untyped.d.ts" />
 
 import { isIP } from 'node:net'
+import { isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
+import { truncateInfohash } from '@svc/metainfo'
 import DHT from 'bittorrent-dht'
-import { truncateInfohash } from '../infohash.ts'
-import { isPublicAddress, type PeerAddress, tryParseAddress } from '../net/address.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 
 export interface DhtOptions {

@@ -1,4 +1,4 @@
-import type { PeerAddress } from '../net/address.ts'
+import type { PeerAddress } from '@svc/internal-net'
 
 /** What a discovery tells about one torrent. */
 export interface DiscoverySink {

@@ -1,4 +1,4 @@
-import { formatAddress, isPublicAddress, type PeerAddress } from '../net/address.ts'
+import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 import { type Peer, protocolError } from '../peer/peer.ts'
 import { formatPex, MAX_PEX_PEERS, parsePex } from '../wire/extensions.ts'
 

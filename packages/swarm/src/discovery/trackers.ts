@@ -1,11 +1,10 @@
 /// <reference path="./untyped.d.ts" />
 
 import { lookup } from 'node:dns/promises'
+import { boundIntervals, isPublicAddress, tryParseAddress } from '@svc/internal-net'
+import { truncateInfohash } from '@svc/metainfo'
 import TrackerClient from 'bittorrent-tracker/client'
-import { truncateInfohash } from '../infohash.ts'
-import { isPublicAddress, tryParseAddress } from '../net/address.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
-import { boundIntervals } from './tracker-intervals.ts'
 
 /** Peers taken from one announce. */
 const MAX_PEERS = 200

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES } from '../merkle.ts'
+import { BLOCK_BYTES } from '@svc/metainfo'
 import type { Slot } from './slot-pool.ts'
 
 /** Nobody, as a sender. Senders are positive numbers. */

@@ -1,6 +1,5 @@
-import { toHex } from '../infohash.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
-import { blockCount, HASH_BYTES, heightOf, pieceLevel } from '../merkle.ts'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
+import { blockCount, HASH_BYTES, heightOf, pieceLevel, toHex } from '@svc/metainfo'
 
 /** What the leaves of a piece must fold to. */
 export interface ExpectedHash {

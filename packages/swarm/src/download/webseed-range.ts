@@ -1,5 +1,5 @@
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
 
 /** The URL of a file at a webseed (BEP 19): `<base>/<name>/<path>`, each segment percent-encoded. */
 export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile): string {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import type { HttpPools } from '../net/http.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'

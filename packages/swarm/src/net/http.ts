@@ -1,8 +1,8 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from '@svc/internal-net'
 import { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
-import { isPublicAddress } from './address.ts'
 
 const refused = (host: string): SwarmError =>
   new SwarmError(

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES } from '../merkle.ts'
+import { BLOCK_BYTES } from '@svc/metainfo'
 import type { PendingRequest } from './requests.ts'
 
 const DROP = 0

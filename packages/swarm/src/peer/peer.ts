@@ -1,10 +1,10 @@
 // One file because a connection is one state machine: what each message may do depends on all of its states (choking,
 // interest, fast set, requests both ways).
 
+import { formatAddress, type PeerAddress } from '@svc/internal-net'
+import { replyLength } from '@svc/metainfo'
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
-import { replyLength } from '../hash-request.ts'
-import { formatAddress, type PeerAddress } from '../net/address.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'

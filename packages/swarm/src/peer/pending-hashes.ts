@@ -1,5 +1,4 @@
-import { replyLength } from '../hash-request.ts'
-import { equalBytes } from '../merkle.ts'
+import { equalBytes, replyLength } from '@svc/metainfo'
 import type { HashRange } from '../wire/messages.ts'
 
 interface Entry {

@@ -1,6 +1,6 @@
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import type { ByteRanges, TorrentStorage } from '../storage.ts'
 import type { FileProgress } from './file-progress.ts'
 

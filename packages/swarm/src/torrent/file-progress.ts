@@ -1,6 +1,6 @@
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
 import type { FileWriter, TorrentStorage } from '../storage.ts'
 
 /** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */

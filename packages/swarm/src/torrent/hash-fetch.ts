@@ -1,10 +1,7 @@
+import type { LayoutFile, TorrentLayout, TreeShape } from '@svc/metainfo'
+import { blockCount, equalBytes, foldLayer, HASH_BYTES, heightOf, PieceLayerAssembler, toHex } from '@svc/metainfo'
 import type { ExpectedHash } from '../download/piece-hashes.ts'
-import type { TreeShape } from '../hash-request.ts'
-import { toHex } from '../infohash.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
-import { blockCount, equalBytes, foldLayer, HASH_BYTES, heightOf } from '../merkle.ts'
 import type { Peer } from '../peer/peer.ts'
-import { PieceLayerAssembler } from '../piece-layer-assembler.ts'
 import type { HashRange } from '../wire/messages.ts'
 
 const PER_PEER = 16

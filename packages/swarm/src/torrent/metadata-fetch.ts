@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { equalBytes } from '../merkle.ts'
+import { equalBytes } from '@svc/metainfo'
 import type { Peer } from '../peer/peer.ts'
 import { formatMetadataRequest, METADATA_PIECE_BYTES, type MetadataMessage } from '../wire/extensions.ts'
 

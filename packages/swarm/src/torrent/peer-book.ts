@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { formatAddress, isPublicAddress, type PeerAddress } from '../net/address.ts'
+import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
 export type AddressSource = 'user' | 'tracker' | 'dht' | 'pex' | 'incoming'
 

@@ -1,5 +1,5 @@
+import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { SwarmError } from '../errors.ts'
-import { formatAddress, type PeerAddress } from '../net/address.ts'
 import { dial } from '../net/dial.ts'
 import type { Transport } from '../net/transport.ts'
 import { OutgoingHandshake } from '../peer/handshaking.ts'

@@ -2,23 +2,29 @@
 // call on to the part that holds the state (peers, metadata, transfer, choking, discoveries).
 
 import { EventEmitter, on } from 'node:events'
+import { type PeerAddress, tryParseAddress } from '@svc/internal-net'
+import type { TorrentInfo } from '@svc/metainfo'
+import {
+  filesWithLayers,
+  type LayoutFile,
+  MetainfoError,
+  type PieceLayers,
+  parseInfo,
+  TorrentLayout,
+  toHex,
+  truncateInfohash,
+  verifyPieceLayer
+} from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
 import { Webseed } from '../download/webseed.ts'
 import { SwarmError } from '../errors.ts'
-import { parseInfo } from '../info-dictionary.ts'
-import { toHex, truncateInfohash } from '../infohash.ts'
-import { type LayoutFile, TorrentLayout } from '../layout.ts'
-import { verifyPieceLayer } from '../merkle.ts'
-import { type PeerAddress, tryParseAddress } from '../net/address.ts'
 import type { HttpPools } from '../net/http.ts'
 import type { Transport } from '../net/transport.ts'
 import { type Peer, type PeerOwner, protocolError } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
-import { filesWithLayers, type PieceLayers } from '../piece-layers.ts'
 import type { TorrentStorage } from '../storage.ts'
-import type { TorrentInfo } from '../torrent-info.ts'
 import { TokenBucket } from '../upload/token-bucket.ts'
 import {
   type ExtensionName,
@@ -428,7 +434,7 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
       transfer.moreWork()
     } catch (error) {
       this.#fail(
-        error instanceof SwarmError
+        error instanceof SwarmError || error instanceof MetainfoError
           ? error
           : new SwarmError('E_STORAGE', 'open', 'the storage cannot be used', { cause: error })
       )
@@ -654,7 +660,8 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     if (this.#ready.delete(peer.id)) this.#transfer!.peerGone(peer)
     this.#metadata.gone(peer)
     this.#pex.gone(peer)
-    if (error instanceof SwarmError && error.reason !== 'liar' && error.code !== 'E_CLOSED') {
+    const broken = error instanceof SwarmError || error instanceof MetainfoError
+    if (broken && error.reason !== 'liar' && error.code !== 'E_CLOSED') {
       this.#warn('peer', peerLabel(peer), error.message)
     }
     this.#peers.gone(peer)

@@ -1,14 +1,14 @@
 // One file because the decision which block to ask of whom looks at all parts of a running transfer at once (picker,
 // buffers, hashes, sources); the state itself lives in those parts.
 
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
+import { BLOCK_BYTES } from '@svc/metainfo'
 import { Downloader, runRange } from '../download/downloader.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
 import { PieceHashes } from '../download/piece-hashes.ts'
 import type { SlotPool } from '../download/slot-pool.ts'
 import type { Verifier } from '../download/verifier.ts'
-import type { LayoutFile, TorrentLayout } from '../layout.ts'
-import { BLOCK_BYTES } from '../merkle.ts'
 import { type Peer, protocolError } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { FileState, TorrentStorage } from '../storage.ts'

@@ -1,11 +1,23 @@
+import {
+  BLOCK_BYTES,
+  defectOfHashRequest,
+  equalBytes,
+  HASH_BYTES,
+  type LayoutFile,
+  leavesForRequest,
+  MetainfoError,
+  PieceTree,
+  pieceLayer,
+  piecesRoot,
+  rootKey,
+  type TorrentLayout,
+  type TreeShape,
+  toHex
+} from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import { SwarmError } from '../errors.ts'
-import { defectOfHashRequest, leavesForRequest, PieceTree, type TreeShape } from '../hash-request.ts'
-import { toHex } from '../infohash.ts'
-import { type LayoutFile, rootKey, type TorrentLayout } from '../layout.ts'
-import { BLOCK_BYTES, equalBytes, HASH_BYTES, pieceLayer, piecesRoot } from '../merkle.ts'
 import type { TorrentStorage } from '../storage.ts'
 import type { HashRange } from '../wire/messages.ts'
 
@@ -107,7 +119,7 @@ export class HashServer {
     try {
       return equalBytes(piecesRoot(leaves, file.lengthBytes), file.piecesRoot!) ? leaves : undefined
     } catch (error) {
-      if (error instanceof SwarmError) return undefined
+      if (error instanceof MetainfoError) return undefined
       throw error
     }
   }

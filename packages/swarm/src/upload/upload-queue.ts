@@ -1,4 +1,4 @@
-import type { TorrentLayout } from '../layout.ts'
+import type { TorrentLayout } from '@svc/metainfo'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/peer.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'

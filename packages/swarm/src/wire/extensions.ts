@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
-import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix, encodeBencode } from '../bencode.ts'
+import { formatCompact4, type PeerAddress, parseCompact } from '@svc/internal-net'
+import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix, encodeBencode } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
-import { formatCompact4, type PeerAddress, parseCompact } from '../net/address.ts'
 import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
 
 // Bodies of extended messages (BEP 10): handshake, ut_metadata (BEP 9), ut_pex (BEP 11).

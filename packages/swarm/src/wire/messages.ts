@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { HashRequest } from '../hash-request.ts'
-import { MAX_REQUEST_HASHES } from '../merkle.ts'
+import type { HashRequest } from '@svc/metainfo'
+import { MAX_REQUEST_HASHES } from '@svc/metainfo'
 
 /** Message ids: BEP 3, 5 (port), 6 (fast extension), 10 (extended), 52 (hashes). */
 export const MESSAGE = {

@@ -1,7 +1,7 @@
 import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
 import { gitBlobSha1HasherUrl } from '@svc/hub'
+import { leafHasherUrl } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { leafHasherUrl } from '@svc/swarm'
 import { DaemonError } from '../../errors.ts'
 import type { AnchorFile } from './anchor.ts'
 

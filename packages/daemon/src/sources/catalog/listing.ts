@@ -1,5 +1,5 @@
 import { ggufQuant } from '@svc/classify'
-import { parseMagnetTopics } from '@svc/swarm'
+import { parseMagnetTopics } from '@svc/metainfo'
 
 /** One torrent of a catalog: it carries one weights file, and a repository can have several. */
 export interface CatalogEntry {

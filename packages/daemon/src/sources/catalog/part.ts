@@ -1,12 +1,12 @@
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions, resolvesToInner } from '@svc/hub'
 import { formatRepoId, isReservedNamespace, parseRepoId, RefError, type RepoId, tryParseRepoId } from '@svc/ref'
-import { ForeignSwarm } from '@svc/swarm/foreign'
+import { V1Swarm } from '@svc/swarm-v1'
 import { EnvHttpProxyAgent } from 'undici'
+import type { CatalogPart, DaemonContext } from '../../app/parts.ts'
 import { DaemonError } from '../../errors.ts'
 import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
-import type { CatalogPart, DaemonContext } from '../../parts.ts'
-import { oneChunk } from '../../small-blob.ts'
+import { oneChunk } from '../../library/small-blob.ts'
 import { checkedHints, isPeerAddress } from '../../swarm/addresses.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -32,8 +32,8 @@ export class Catalog implements CatalogPart {
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   readonly #provider: CatalogProvider | undefined
   readonly #hub: Hub
-  #swarm: Promise<ForeignSwarm> | undefined
-  #listening: ForeignSwarm | undefined
+  #swarm: Promise<V1Swarm> | undefined
+  #listening: V1Swarm | undefined
   #seeds: ForeignSeeds | undefined
   #closed = false
 
@@ -212,12 +212,12 @@ export class Catalog implements CatalogPart {
     )
   }
 
-  #started(): Promise<ForeignSwarm> {
+  #started(): Promise<V1Swarm> {
     if (this.#closed) throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
     const { swarm, catalog } = this.#context.config
     const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
     this.#swarm ??= (async () =>
-      ForeignSwarm.start({
+      V1Swarm.start({
         // A port of its own: the v2 engine has the configured one.
         peerAddress: { host, port: 0 },
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,

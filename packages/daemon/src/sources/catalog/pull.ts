@@ -1,11 +1,10 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Hub, HubFile } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
-import { SwarmError } from '@svc/swarm'
-import type { ForeignLayout, ForeignStorage, ForeignSwarm, ForeignTorrent } from '@svc/swarm/foreign'
+import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError } from '../../errors.ts'
 import type { JobContext } from '../../jobs/registry.ts'
-import type { LeafLayers } from '../../leaf-layers.ts'
+import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { Content, contentKey } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -24,7 +23,7 @@ export interface PullTimings {
 export interface PullOptions {
   readonly store: DiskBlobStore
   readonly leafLayers: Pick<LeafLayers, 'keep'>
-  readonly swarm: ForeignSwarm
+  readonly swarm: V1Swarm
   readonly entry: CatalogEntry
   readonly anchor: Anchor
   readonly peers: readonly string[]
@@ -42,7 +41,7 @@ export interface PulledFile {
 export interface Pulled {
   readonly files: readonly PulledFile[]
   /** Absent when the bytes came from the web alone: there is nothing then to go on seeding with. */
-  readonly layout: ForeignLayout | undefined
+  readonly layout: V1Layout | undefined
   readonly warnings: readonly string[]
 }
 
@@ -72,7 +71,7 @@ export class Pull {
   /** Ends what still waits for a partial blob when the pull is over. */
   readonly #over = new AbortController()
   #wanted: readonly WantedFile[] | undefined
-  #layout: ForeignLayout | undefined
+  #layout: V1Layout | undefined
   #webBytes = false
 
   constructor(options: PullOptions, job: JobContext) {
@@ -112,7 +111,7 @@ export class Pull {
   }
 
   /** Until every wanted file is there. */
-  async #fill(torrent: ForeignTorrent, signal: AbortSignal): Promise<void> {
+  async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
     const { timings, entry } = this.#options
     const webAfterMs = entry.seeds === 0 ? 0 : timings.webAfterMs
     let swarmFailure: unknown
@@ -166,7 +165,7 @@ export class Pull {
   }
 
   /** Checks what the torrent holds against the anchor, and opens the store for it. */
-  async #open(layout: ForeignLayout, signal: AbortSignal): Promise<ForeignStorage> {
+  async #open(layout: V1Layout, signal: AbortSignal): Promise<V1Storage> {
     const { anchor, entry } = this.#options
     const single = layout.files.length === 1 ? layout.files[0] : undefined
     const wanted = layout.files.map((file) => {
@@ -325,7 +324,7 @@ export class Pull {
   }
 
   /** @returns the bytes that are there. */
-  #report(torrent: ForeignTorrent): number {
+  #report(torrent: V1Torrent): number {
     const bytesDone = this.#opened.reduce((sum, content) => sum + content.bytesDone, 0)
     const { peers, downBytesPerSecond } = torrent.progress()
     this.#job.update({
@@ -350,14 +349,14 @@ function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorF
   return matches.length === 1 ? matches[0] : undefined
 }
 
-const isUnreachable = (error: unknown): boolean => error instanceof SwarmError && error.reason === 'metadata-timeout'
+const isUnreachable = (error: unknown): boolean => error instanceof SwarmV1Error && error.reason === 'metadata-timeout'
 
 const isWrongBytes = (error: unknown): boolean =>
   (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') ||
   (error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
 
 function toDaemonError(error: unknown): unknown {
-  if (!(error instanceof SwarmError)) return error
+  if (!(error instanceof SwarmV1Error)) return error
   if (error.reason === 'metadata') return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error })
   return new DaemonError('E_INTERNAL', error.message, { cause: error })
 }

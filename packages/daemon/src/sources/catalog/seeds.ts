@@ -1,15 +1,9 @@
 import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
-import {
-  type ForeignLayout,
-  type ForeignStorage,
-  type ForeignSwarm,
-  type ForeignTorrent,
-  parseForeignTorrent
-} from '@svc/swarm/foreign'
+import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import { readSmallBlob } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
-import { readSmallBlob } from '../../small-blob.ts'
 import { OpenBlobs } from '../../swarm/open-blobs.ts'
 
 /** What `state/artifacts` keeps of a foreign torrent, to go on seeding it from blobs after a restart. */
@@ -50,16 +44,16 @@ const MAX_INFO_BYTES = 10_000_000
  */
 export class ForeignSeeds {
   readonly #store: BlobStore
-  readonly #swarm: ForeignSwarm
+  readonly #swarm: V1Swarm
   readonly #log: Log
   readonly #torrents = new Map<
     string,
-    { readonly seed: ForeignSeed; readonly torrent: ForeignTorrent; readonly layout: ForeignLayout; seeding: boolean }
+    { readonly seed: ForeignSeed; readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }
   >()
   readonly #blobs: OpenBlobs
   #closed = false
 
-  constructor(store: BlobStore, swarm: ForeignSwarm, log: Log) {
+  constructor(store: BlobStore, swarm: V1Swarm, log: Log) {
     this.#store = store
     this.#blobs = new OpenBlobs(store, MAX_OPEN)
     this.#swarm = swarm
@@ -124,12 +118,12 @@ export class ForeignSeeds {
     await this.#blobs.close()
   }
 
-  async #layoutOf(seed: ForeignSeed): Promise<ForeignLayout | undefined> {
+  async #layoutOf(seed: ForeignSeed): Promise<V1Layout | undefined> {
     try {
       const info = await this.#store.stat(seed.info)
       if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
       const bytes = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
-      const layout = parseForeignTorrent(bytes!, seed.infohash)
+      const layout = parseV1Torrent(bytes!, seed.infohash)
       if (layout.files.length !== seed.files.length) throw new Error('the list of files is another one')
       for (const [index, file] of layout.files.entries()) {
         const digest = seed.files[index]!
@@ -145,7 +139,7 @@ export class ForeignSeeds {
     }
   }
 
-  #storage(seed: ForeignSeed): ForeignStorage {
+  #storage(seed: ForeignSeed): V1Storage {
     return {
       has: () => true,
       read: async (file, offset, target) => {

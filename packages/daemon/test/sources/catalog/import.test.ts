@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { type Client, ClientError, createClient } from '@svc/client'
 import type { ImportCatalogBody, Job } from '@svc/client/protocol'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
-import { parseForeignTorrent } from '@svc/swarm/foreign'
+import { parseV1Torrent } from '@svc/swarm-v1'
 import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
@@ -492,7 +492,7 @@ describe('the error table', () => {
 })
 
 function torrentOf(seed: V1Peer) {
-  return parseForeignTorrent(Buffer.from(seed.torrent, 'base64'), seed.infohash)
+  return parseV1Torrent(Buffer.from(seed.torrent, 'base64'), seed.infohash)
 }
 
 /** Where the foreign swarm listens, once it seeds the torrent. */

@@ -16,8 +16,8 @@ import {
 } from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
 import { afterAll, afterEach } from 'vitest'
+import { type RunningDaemon, startDaemon } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
-import { type RunningDaemon, startDaemon } from '../../../src/daemon.ts'
 import { createHubPart } from '../../../src/sources/hub/part.ts'
 
 const undo: (() => Promise<unknown>)[] = []

@@ -23,7 +23,7 @@ const repo = {
 
 /** The daemon as a process of its own, on Node alone. */
 async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Promise<ChildProcess> {
-  const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+  const main = fileURLToPath(new URL('../../../src/app/main.ts', import.meta.url))
   const child = spawn(
     process.execPath,
     ['--conditions=svc-source', main, '--root', join(root, 'store'), '--config', join(root, 'config.toml')],

@@ -1,0 +1,37 @@
+import { isDigest, isName, isNamespace, isTag } from '@svc/ref'
+import type { FastifyInstance } from 'fastify'
+import { DaemonError } from '../errors.ts'
+import type { Documents } from '../library/documents.ts'
+import type { Repos } from '../library/repos.ts'
+import { changeTag, type TagChange } from '../library/tags.ts'
+import { sendJson } from './app.ts'
+import { parseJsonBody } from './json.ts'
+
+/** Between `svcd tag` and the daemon that holds the root; not part of the API, and of one version only. */
+export const TAG_PATH = '/svcd/tag'
+
+export interface TagRequest extends Omit<TagChange, 'index'> {
+  readonly root: string
+  /** `null` removes. */
+  readonly index: string | null
+}
+
+/** Lets the running daemon make the change: it alone writes the state of its root. */
+export function addTagRoute(app: FastifyInstance, root: string, repos: Repos, documents: Documents): void {
+  app.post(TAG_PATH, async (request, reply) => {
+    const body = parseJsonBody((request.body as Uint8Array | undefined) ?? new Uint8Array())
+    const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
+    if (body.root !== root)
+      throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that was named`)
+    if (typeof ns !== 'string' || !isNamespace(ns) || typeof name !== 'string' || !isName(name)) {
+      throw new DaemonError('E_BAD_REQUEST', 'the fields "ns" and "name" must name a repository')
+    }
+    if (typeof tag !== 'string' || !isTag(tag)) throw new DaemonError('E_BAD_REQUEST', 'the field "tag" is not a tag')
+    if (index !== null && index !== 'current' && !isDigest(index)) {
+      throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
+    }
+    const digest = await changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
+    sendJson(reply, 200, { digest })
+    return reply
+  })
+}

@@ -1,0 +1,161 @@
+import type { Server } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { defaultSocketPath } from '@svc/client/protocol'
+import { createApp } from '../api/app.ts'
+import { createHandlers, type LiveParts } from '../api/handlers.ts'
+import type { ServerOptions } from '../api/server.ts'
+import { addTagRoute } from '../api/tag-route.ts'
+import { type DaemonConfig, mergeConfig } from '../config/config.ts'
+import type { FileConfig } from '../config/keys.ts'
+import { DaemonError, StartError } from '../errors.ts'
+import { createLog, type Log } from '../log.ts'
+import {
+  type ClaimedSocket,
+  checkSocket,
+  claimSocket,
+  listenOnDescriptor,
+  runtimePathFor,
+  type SocketChoice
+} from '../socket/claim.ts'
+import { BUILTIN_PARTS } from './builtin-parts.ts'
+import { composeContext, composeParts, decompose } from './compose.ts'
+import type { DaemonContext, PartFactories } from './parts.ts'
+import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
+import { VERSION } from './version.ts'
+
+export interface DaemonOptions {
+  /** The whole configuration; or give `root` and, where needed, what a configuration file would say. */
+  readonly config?: DaemonConfig
+  readonly root?: string
+  readonly fileConfig?: FileConfig
+  /** Where to listen: a path (its folder is made when absent), a descriptor, or the default of the environment. */
+  readonly socketPath?: string
+  readonly socketDescriptor?: number
+  readonly log?: Log
+  /** Parts that reach beyond this machine; default: those of this build. */
+  readonly parts?: PartFactories
+  readonly http?: ServerOptions
+}
+
+export interface RunningDaemon {
+  readonly socketPath: string
+  readonly context: DaemonContext
+  /**
+   * Stops: jobs are cut, responses under way get a few seconds, then everything is closed and the lock is released last.
+   * With `quick`, also in a second call, connections are cut at once.
+   */
+  close(options?: { readonly quick?: boolean }): Promise<void>
+}
+
+/** Responses under way get this long at a stop. */
+const DRAIN_MS = 3_000
+/** After jobs were cut, pollers can still see how they ended. */
+const FAREWELL_MS = 500
+
+/**
+ * Starts a daemon in this process. It answers when this resolves.
+ * @throws StartError with a message for the person who started it
+ */
+export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
+  const log = options.log ?? createLog('silent')
+  const config = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
+  const choice = socketChoice(options)
+  if (options.socketDescriptor === undefined) await checkSocket(choice)
+  const context = await composeContext(config, log, VERSION)
+  let parts: LiveParts | undefined
+  try {
+    const startedAt = new Date().toISOString()
+    parts = await composeParts(context, options.parts ?? BUILTIN_PARTS)
+    const stopping = { begun: false }
+    const { server } = await createApp(createHandlers(context, parts, startedAt), log, {
+      ...options.http,
+      extend: (app) => {
+        app.addHook('onRequest', (request, _reply, done) => {
+          if (stopping.begun && request.method === 'POST')
+            done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
+          else done()
+        })
+        addTagRoute(app, context.store.root, context.repos, context.documents)
+      }
+    })
+    await parts.swarm?.start()
+    await parts.catalog?.start()
+
+    const claimed =
+      options.socketDescriptor === undefined
+        ? await claimSocket(server, choice)
+        : await listenOnDescriptor(server, options.socketDescriptor)
+    const runtimePath = runtimePathFor(claimed.path)
+    const facts = {
+      pid: process.pid,
+      version: VERSION,
+      root: context.store.root,
+      socket: claimed.path,
+      startedAt,
+      ...parts.swarm?.addresses()
+    }
+    await writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
+      log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written')
+    )
+    log.info(facts, 'listening')
+    return running(context, parts, server, claimed, runtimePath, stopping)
+  } catch (error) {
+    await decompose(context, parts)
+    throw error
+  }
+}
+
+function running(
+  context: DaemonContext,
+  parts: LiveParts,
+  server: Server,
+  claimed: ClaimedSocket,
+  runtimePath: string,
+  stopping: { begun: boolean }
+): RunningDaemon {
+  const { jobs, log } = context
+  const hurry = new AbortController()
+  let closed: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    stopping.begun = true
+    const cut = jobs.openCount
+    log.info({ jobs: cut }, 'stopping')
+    await jobs.stop()
+    if (cut > 0) await delay(FAREWELL_MS, undefined, { signal: hurry.signal }).catch(() => undefined)
+    await removeRuntimeFile(runtimePath)
+    await claimed.release()
+    await drain(server, hurry.signal)
+    await decompose(context, parts)
+    log.info('stopped')
+  }
+  return {
+    socketPath: claimed.path,
+    context,
+    close({ quick = false } = {}) {
+      if (quick || closed !== undefined) hurry.abort()
+      return (closed ??= stop())
+    }
+  }
+}
+
+/** Stops accepting, lets responses end, cuts what is left. */
+function drain(server: Server, hurry: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = (): void => server.closeAllConnections()
+    const timer = setTimeout(cut, hurry.aborted ? 0 : DRAIN_MS)
+    hurry.addEventListener('abort', cut, { once: true })
+    server.close(() => {
+      clearTimeout(timer)
+      hurry.removeEventListener('abort', cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
+
+function socketChoice({ socketPath }: DaemonOptions): SocketChoice {
+  if (socketPath !== undefined) return { path: socketPath, explicit: true }
+  const uid = process.geteuid?.()
+  if (uid === undefined) throw new StartError('this system has no user ids; set SVC_SOCKET')
+  return { path: defaultSocketPath(process.env, uid), explicit: (process.env.SVC_SOCKET ?? '') !== '' }
+}

@@ -1,0 +1,54 @@
+import { loadConfig } from '../config/config.ts'
+import { createLog, type Log } from '../log.ts'
+import { activatedDescriptor } from '../socket/claim.ts'
+import { type RunningDaemon, startDaemon } from './daemon.ts'
+import type { Flags } from './flags.ts'
+
+/** A quick stop is over by then, whatever hangs. What is on disk is safe at any moment. */
+const QUICK_STOP_MS = 1_000
+
+/** Runs the daemon until a signal ends it. @throws StartError */
+export async function serve(flags: Flags): Promise<void> {
+  const log = createLog(flags.logLevel)
+  const config = await loadConfig(flags)
+  const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
+  let started: Promise<RunningDaemon> | undefined
+  let asked = 0
+  const stop = (signal: string): void => {
+    asked++
+    log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
+    if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
+    // during the start, the stop follows it: nothing is left half-made
+    started
+      ?.then((daemon) => daemon.close({ quick: asked > 1 }))
+      .then(
+        () => process.exit(process.exitCode ?? 0),
+        (error: unknown) => {
+          log.fatal({ err: error }, 'the stop failed')
+          process.exit(1)
+        }
+      )
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
+  watchDefects(log, () => stop('defect'))
+  started = startDaemon({
+    config,
+    log,
+    ...(flags.socket !== undefined && { socketPath: flags.socket }),
+    ...(descriptor !== undefined && { socketDescriptor: descriptor })
+  })
+  await started
+}
+
+/**
+ * A rejection that nobody handles belongs to one request or one job: it is logged, and everything else goes on. After an uncaught
+ * exception nobody knows what holds any more: it is logged, and the daemon stops in order, for its service manager to start again.
+ */
+function watchDefects(log: Log, stop: () => void): void {
+  process.on('unhandledRejection', (error) => log.error({ err: error }, 'a defect: unhandled rejection'))
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'a defect: uncaught exception')
+    process.exitCode = 1
+    stop()
+  })
+}

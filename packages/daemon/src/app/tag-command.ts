@@ -1,0 +1,139 @@
+import { realpath } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { CasError, openDiskStore } from '@svc/cas'
+import { isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
+import { TAG_PATH, type TagRequest } from '../api/tag-route.ts'
+import { DaemonError, StartError } from '../errors.ts'
+import { Documents } from '../library/documents.ts'
+import { ReplacedFiles } from '../library/replace.ts'
+import { Repos } from '../library/repos.ts'
+import { changeTag } from '../library/tags.ts'
+
+export interface TagCommandContext {
+  readonly root: string
+  readonly socketPath: string
+  readonly print: (line: string) => void
+}
+
+/**
+ * `svcd tag set|rm|ls`. Whoever holds the root's lock writes its state: the running daemon does it on request, and without
+ * one this process takes the lock itself. Listing reads the state files, which are replaced whole.
+ * @throws StartError, DaemonError
+ */
+export async function tagCommand(words: readonly string[], context: TagCommandContext): Promise<void> {
+  const [verb, target, index, ...rest] = words
+  if (rest.length > 0) throw usage()
+  if (verb === 'ls' && index === undefined) return list(target === undefined ? undefined : repoOf(target), context)
+  if (verb === 'rm' && target !== undefined && index === undefined) return change(target, null, context)
+  if (verb === 'set' && target !== undefined) {
+    if (index !== undefined && !isDigest(index)) throw new StartError('the index is given as sha256:<64 hex>')
+    return change(target, index ?? 'current', context)
+  }
+  throw usage()
+}
+
+const usage = (): StartError =>
+  new StartError('usage: svcd tag set NS/NAME:TAG [sha256:<hex>] | svcd tag rm NS/NAME:TAG | svcd tag ls [NS/NAME]')
+
+const repoOf = (text: string): RepoId => {
+  try {
+    return parseRepoId(text)
+  } catch (cause) {
+    throw cause instanceof RefError ? new StartError(cause.message, { cause }) : cause
+  }
+}
+
+async function list(only: RepoId | undefined, { root, print }: TagCommandContext): Promise<void> {
+  // nothing is written through these files: the folder of temporary ones is not touched
+  const repos = new Repos(root, undefined as unknown as ReplacedFiles)
+  for await (const { ns, name, state } of repos.list()) {
+    if (only !== undefined && (only.ns !== ns || only.name !== name)) continue
+    for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1)))
+      print(`${ns}/${name}:${tag} ${digest}`)
+  }
+}
+
+async function change(target: string, index: string | null, context: TagCommandContext): Promise<void> {
+  const colon = target.indexOf(':')
+  if (colon < 0) throw new StartError('a tag is given as NS/NAME:TAG')
+  const { ns, name } = repoOf(target.slice(0, colon))
+  let tag: string
+  try {
+    tag = parseTag(target.slice(colon + 1))
+  } catch (cause) {
+    throw cause instanceof RefError ? new StartError(cause.message, { cause }) : cause
+  }
+  const digest = await changed({ root: context.root, ns, name, tag, index }, context)
+  context.print(index === null ? `removed ${ns}/${name}:${tag} (${digest})` : `${ns}/${name}:${tag} ${digest}`)
+}
+
+async function changed(wanted: TagRequest, { root, socketPath }: TagCommandContext): Promise<string> {
+  let store
+  try {
+    store = await openDiskStore({ root, hashThreads: 1 })
+  } catch (error) {
+    if (error instanceof CasError && error.code === 'E_LOCKED')
+      return askDaemon({ ...wanted, root: await realpath(root) }, socketPath)
+    throw error instanceof CasError ? new StartError(error.message, { cause: error }) : error
+  }
+  try {
+    const repos = new Repos(store.root, await ReplacedFiles.open(join(store.root, 'state')))
+    const { ns, name, tag, index } = wanted
+    return await changeTag(
+      { ns, name, tag, index: (index ?? undefined) as Parameters<typeof changeTag>[0]['index'] },
+      repos,
+      new Documents(store)
+    )
+  } finally {
+    await store.close()
+  }
+}
+
+function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const body = JSON.stringify(wanted)
+    const call = request(
+      {
+        socketPath,
+        path: TAG_PATH,
+        method: 'POST',
+        headers: { Host: 'svcd', 'Content-Length': Buffer.byteLength(body) },
+        timeout: 10_000
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          try {
+            const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+              digest?: string
+              error?: { code: DaemonError['code']; message: string }
+            }
+            if (answer.digest !== undefined) resolve(answer.digest)
+            else
+              reject(
+                new DaemonError(
+                  answer.error?.code ?? 'E_INTERNAL',
+                  answer.error?.message ?? 'the daemon gave no answer'
+                )
+              )
+          } catch (error) {
+            reject(error as Error)
+          }
+        })
+      }
+    )
+    call.on('timeout', () => call.destroy(new Error('the daemon does not answer')))
+    call.on('error', (cause) => {
+      reject(
+        new StartError(
+          `a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`,
+          { cause }
+        )
+      )
+    })
+    call.end(body)
+  })
+}

@@ -1,0 +1,93 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Job } from '@svc/client/protocol'
+import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import { digestsOf, presenceOf } from '../library/open.ts'
+import type { Resolver } from '../library/resolve.ts'
+import type { Filler } from './fill.ts'
+import type { JobRegistry } from './registry.ts'
+
+export interface EnsureParts {
+  readonly resolver: Resolver
+  readonly store: DiskBlobStore
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+  readonly jobs: JobRegistry
+  readonly toEnvelope: (error: unknown) => NonNullable<Job['error']>
+  /** undefined while the swarm client is off. */
+  readonly filler: () => Filler | undefined
+}
+
+/** A refused reference is shown by the job as it was sent, but jobs are kept: a body of a megabyte must not be. */
+const MAX_SHOWN_REF = 512
+
+/** POST /v1/ensure: the state table of API §3. Whatever is wrong with the reference is a failed job, not a response. */
+export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
+  const { resolver, store, documents, jobs } = parts
+  const parsed = tryParseRef(text)
+  const start = { kind: 'ensure', ref: parsed === undefined ? shownRef(text) : formatRef(parsed) } as const
+  let manifestDigest: Sha256Digest | undefined
+  try {
+    const resolved = await resolver.resolve(text)
+    let indexDigest: Sha256Digest | undefined
+    ;[manifestDigest, indexDigest] = digestsOf(resolved)
+    const { manifest, missing } = await presenceOf(store, documents, manifestDigest, indexDigest)
+    if (manifest === undefined) {
+      throw new DaemonError(
+        'E_SOURCE_UNAVAILABLE',
+        `the manifest ${manifestDigest} is not in the store; bring it in through /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog`
+      )
+    }
+    const absent = new Set<Sha256Digest>(missing)
+    const present = manifest.files.filter((file) => !absent.has(file.digest))
+    const bytesTotal = manifest.files.reduce((sum, file) => sum + file.size, 0)
+    const bytesPresent = present.reduce((sum, file) => sum + file.size, 0)
+    const described = { ...start, manifest: manifestDigest, filesTotal: manifest.files.length, bytesTotal }
+    if (present.length === manifest.files.length) {
+      return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
+    }
+    const filler = parts.filler()
+    if (filler === undefined) {
+      throw new DaemonError(
+        'E_SOURCE_UNAVAILABLE',
+        `${absent.size} blobs of ${manifestDigest} are missing and the swarm client is off; set enabled = true under [swarm] in the configuration, or import the model again`
+      )
+    }
+    const digest = manifestDigest
+    return jobs.start(described, async ({ signal, update }) => {
+      update({ filesDone: present.length, bytesDone: bytesPresent })
+      const artifact = await parts.artifacts.read(digest)
+      const request = {
+        manifestDigest: digest,
+        manifest,
+        missing: [...absent].filter((each) => each !== indexDigest),
+        artifact
+      }
+      // duplicates within a manifest are one blob, so counts are taken from the manifest itself
+      const copies = (done: ReadonlySet<Sha256Digest>): number =>
+        manifest.files.filter((file) => done.has(file.digest)).length
+      await filler.fill(request, {
+        signal,
+        onProgress: ({ filesDone, bytesDone, active }) =>
+          update({
+            filesDone: Math.min(manifest.files.length, present.length + filesDone),
+            bytesDone: Math.min(bytesTotal, bytesPresent + bytesDone),
+            ...(active !== undefined && { files: [...active] })
+          })
+      })
+      update({ filesDone: present.length + copies(absent), bytesDone: bytesTotal })
+      return {}
+    })
+  } catch (error) {
+    if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED'))
+      throw error
+    return jobs.settled(
+      { ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) },
+      { error: parts.toEnvelope(error) }
+    )
+  }
+}
+
+const shownRef = (text: string): string => (text.length <= MAX_SHOWN_REF ? text : `${text.slice(0, MAX_SHOWN_REF)}…`)

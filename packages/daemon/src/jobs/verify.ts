@@ -1,0 +1,196 @@
+import { CasError, type DiskBlobStore } from '@svc/cas'
+import type { Job } from '@svc/client/protocol'
+import { parseManifest } from '@svc/manifest'
+import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { envelope } from '../api/envelope.ts'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import { digestsOf } from '../library/open.ts'
+import type { Repos } from '../library/repos.ts'
+import type { Resolver } from '../library/resolve.ts'
+import { MAX_DOCUMENT_BYTES, readWhole } from '../library/small-blob.ts'
+import type { CorruptStateError } from '../library/strict.ts'
+import type { JobContext, JobOutcome, JobRegistry } from './registry.ts'
+
+export interface VerifyParts {
+  readonly resolver: Resolver
+  readonly store: DiskBlobStore
+  readonly documents: Documents
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+  readonly jobs: JobRegistry
+}
+
+interface Findings {
+  readonly mismatched: readonly Sha256Digest[]
+  readonly missing: readonly Sha256Digest[]
+  readonly stateErrors: readonly string[]
+}
+
+/**
+ * POST /v1/verify: re-hashes an artifact (by reference or manifest digest), one blob, or everything. Corrupt blobs end in
+ * quarantine. `all` also reads the whole state and reports what it names but the store lacks.
+ * @throws as `Resolver.resolve` for a reference; DaemonError `E_BAD_REQUEST` for a malformed digest
+ */
+export async function verify(target: string, parts: VerifyParts): Promise<Job> {
+  const { jobs } = parts
+  if (target === 'all')
+    return jobs.start({ kind: 'verify', ref: target, target }, (context) => verifyAll(parts, context))
+  const digest = await targetDigest(target, parts.resolver)
+  return jobs.start({ kind: 'verify', ref: target, target: digest }, (context) => verifyTree(digest, parts, context))
+}
+
+async function targetDigest(target: string, resolver: Resolver): Promise<Sha256Digest> {
+  if (/^sha256:/i.test(target) || /^[0-9a-f]{64}$/.test(target)) {
+    const digest = tryParseDigest(target) ?? (/^[0-9a-f]{64}$/.test(target) ? digestFromHex(target) : undefined)
+    if (digest !== undefined) return digest
+    throw new DaemonError('E_BAD_REQUEST', 'the target is not a digest: "sha256:" and 64 lower-case hex characters')
+  }
+  return digestsOf(await resolver.resolve(target))[0]
+}
+
+/** A blob, and the blobs that it lists when it is a manifest. */
+async function verifyTree(
+  digest: Sha256Digest,
+  { store }: VerifyParts,
+  { signal, update }: JobContext
+): Promise<JobOutcome> {
+  const sizes = new Map<Sha256Digest, number>()
+  const first = await store.stat(digest)
+  sizes.set(digest, first?.sizeBytes ?? 0)
+  for (const file of (await manifestFiles(store, digest)) ?? []) sizes.set(file.digest, file.size)
+
+  const bytesTotal = [...sizes.values()].reduce((sum, size) => sum + size, 0)
+  update({ filesDone: 0, filesTotal: sizes.size, bytesDone: 0, bytesTotal })
+  const mismatched: Sha256Digest[] = []
+  const missing: Sha256Digest[] = []
+  let filesDone = 0
+  let bytesDone = 0
+  const queue = [...sizes]
+  const active = new Map<Sha256Digest, number>()
+  const report = (): void =>
+    update({ filesDone, bytesDone: bytesDone + [...active.values()].reduce((sum, done) => sum + done, 0) })
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [each, size] = next
+      const { status } = await store.verify(each, {
+        signal,
+        onProgress: (done) => {
+          active.set(each, Math.min(done, size))
+          report()
+        }
+      })
+      if (status === 'mismatched') mismatched.push(each)
+      else if (status === 'missing') missing.push(each)
+      active.delete(each)
+      filesDone++
+      bytesDone += size
+      report()
+    }
+  }
+  await Promise.all([worker(), worker()])
+  return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
+}
+
+/** The files of a manifest; undefined when the blob is absent or something else. */
+async function manifestFiles(
+  store: DiskBlobStore,
+  digest: Sha256Digest
+): Promise<readonly { digest: Sha256Digest; size: number }[] | undefined> {
+  let reader
+  try {
+    reader = await store.open(digest)
+  } catch (error) {
+    if (error instanceof CasError && error.code === 'E_NOT_FOUND') return undefined
+    throw error
+  }
+  try {
+    if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
+    // a blob that is no manifest is verified by itself, and one whose bytes went bad is about to be found out
+    return parseManifest(await readWhole(reader)).files
+  } catch (error) {
+    if (error instanceof CasError) throw error
+    return undefined
+  } finally {
+    await reader.close()
+  }
+}
+
+async function verifyAll(
+  { store, documents, repos, artifacts }: VerifyParts,
+  { signal, update }: JobContext
+): Promise<JobOutcome> {
+  const stateErrors: string[] = []
+  let mismatchedBlobs: readonly Sha256Digest[]
+  try {
+    const report = await store.scrub({
+      signal,
+      onProgress: ({ blobs, bytes, blobsTotal, bytesTotal }) =>
+        update({ filesDone: blobs, filesTotal: blobsTotal, bytesDone: bytes, bytesTotal })
+    })
+    update({ filesDone: report.checked, filesTotal: report.checked })
+    mismatchedBlobs = report.mismatched
+  } catch (error) {
+    // the disk refused some: what was found besides is not to be lost
+    if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
+    mismatchedBlobs = error.details.mismatched ?? []
+    for (const digest of error.details.unreadable)
+      stateErrors.push(`${digest} cannot be read: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+  }
+  const missing = new Set<Sha256Digest>()
+  const mismatched = new Set(mismatchedBlobs)
+  const note = (error: CorruptStateError): void => void stateErrors.push(error.message)
+  const need = async (digest: Sha256Digest): Promise<boolean> => {
+    if ((await store.stat(digest)) !== undefined) return true
+    if (!mismatched.has(digest)) missing.add(digest)
+    return false
+  }
+  const problem = (where: string, error: unknown): void => {
+    if (!(error instanceof DaemonError)) throw error
+    stateErrors.push(`${where}: ${error.message}`)
+  }
+  const needManifest = async (where: string, digest: Sha256Digest): Promise<void> => {
+    if (!(await need(digest))) return
+    try {
+      for (const file of (await documents.manifest(digest))?.files ?? []) await need(file.digest)
+    } catch (error) {
+      problem(where, error)
+    }
+  }
+  for await (const { ns, name, state } of repos.list(note)) {
+    signal.throwIfAborted()
+    for (const digest of new Set([state.index, ...state.tags.values()])) {
+      if (!(await need(digest))) continue
+      try {
+        for (const member of (await documents.index(digest)).members) {
+          await needManifest(`${ns}/${name}:${member.quant}`, member.manifest)
+          await need(member.distribution)
+        }
+      } catch (error) {
+        problem(`${ns}/${name}`, error)
+      }
+    }
+  }
+  for await (const artifact of artifacts.list(note)) {
+    signal.throwIfAborted()
+    // a pinned import that is not complete: what it lacks was never there
+    if (artifact.source.kind === 'bt' && artifact.record === undefined) continue
+    await needManifest(`state/artifacts of ${artifact.manifestDigest}`, artifact.manifestDigest)
+    if (artifact.record !== undefined) await need(artifact.record)
+  }
+  return outcome({ mismatched: [...mismatched].sort(), missing: [...missing].sort(), stateErrors })
+}
+
+function outcome({ mismatched, missing, stateErrors }: Findings): JobOutcome {
+  if (mismatched.length + missing.length + stateErrors.length === 0) return { verify: {} }
+  const counts = [
+    mismatched.length > 0 && `${mismatched.length} corrupt (moved to quarantine)`,
+    missing.length > 0 && `${missing.length} missing`,
+    stateErrors.length > 0 && `${stateErrors.length} state errors`
+  ].filter((text) => text !== false)
+  return {
+    verify: { mismatched: [...mismatched], missing: [...missing], stateErrors: [...stateErrors] },
+    error: envelope('E_VERIFY_FAILED', `the store is damaged: ${counts.join(', ')}`)
+  }
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
+import { equalBytes, leafHasherUrl, piecesRoot } from '@svc/metainfo'
+import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Offload } from '../offload/pool.ts'
+
+/** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
+export const LEAVES: HashAttachment = { name: 'leaves', module: leafHasherUrl }
+
+/**
+ * Up to here a layer is not kept and is folded in place: making it again takes 1 ms, keeping it four calls, and folding it elsewhere
+ * costs more than the folding (at most 63 hashes). No such blob has a piece layer: it is no larger than the smallest piece.
+ */
+const UNCACHED_BYTES = 1 << 20
+
+/** What the leaves of a blob come to. */
+export interface BlobTree {
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+  /** `sha256:` + the BEP 52 pieces root; undefined for an empty blob. */
+  readonly merkleRoot: Sha256Digest | undefined
+}
+
+/**
+ * `cache/leaves/<hex>`: the leaf layer of each blob of more than 1 MiB, made in the one read of its ingest. It is a cache: lost or damaged, it is
+ * made again from the blob; what comes out of it is compared with a root before it is used.
+ */
+export class LeafLayers {
+  readonly #root: string
+  readonly #store: DiskBlobStore
+  readonly #offload: Offload
+
+  private constructor(store: DiskBlobStore, offload: Offload) {
+    this.#root = join(store.root, 'cache', 'leaves')
+    this.#store = store
+    this.#offload = offload
+  }
+
+  static async open(store: DiskBlobStore, offload: Offload): Promise<LeafLayers> {
+    const layers = new LeafLayers(store, offload)
+    await rm(join(store.root, 'cache', 'tmp'), { recursive: true, force: true })
+    for (const folder of [layers.#root, join(store.root, 'cache', 'tmp')])
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+    return layers
+  }
+
+  /** Keeps a leaf layer that an ingest made, which is given away, and gives the tree's root. */
+  async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
+    if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
+    if (sizeBytes <= UNCACHED_BYTES)
+      return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
+    await this.#write(digest, leaves)
+    const { buffer } = leaves
+    const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
+    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes }, whole)
+    return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
+  }
+
+  /**
+   * The tree of a blob that was in the store already: its bytes are read again, as a cached layer has no root to be checked
+   * against. @throws DaemonError `E_CORRUPTION` when the blob turns out bad
+   */
+  async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
+    const { leaves, sizeBytes } = await this.#rebuilt(digest, signal)
+    return this.keep(digest, sizeBytes, leaves)
+  }
+
+  /**
+   * The leaf layer of a blob, checked against its root; rebuilt from the blob when the cache lacks it or is wrong.
+   * @throws DaemonError `E_CORRUPTION` when the blob itself is bad or has another root
+   */
+  async leaves(
+    digest: Sha256Digest,
+    sizeBytes: number,
+    merkleRoot: Sha256Digest,
+    signal?: AbortSignal
+  ): Promise<Uint8Array> {
+    const cached = sizeBytes <= UNCACHED_BYTES ? undefined : await this.#cached(digest)
+    if (
+      cached !== undefined &&
+      cached.length === Math.ceil(sizeBytes / 16_384) * 32 &&
+      (await this.#foldsTo(cached, sizeBytes, merkleRoot))
+    ) {
+      return cached
+    }
+    const rebuilt = await this.#rebuilt(digest, signal)
+    if (rebuilt.sizeBytes !== sizeBytes || !(await this.#foldsTo(rebuilt.leaves, sizeBytes, merkleRoot))) {
+      throw new DaemonError('E_CORRUPTION', `${digest} has another merkle root than its manifest says`)
+    }
+    if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, rebuilt.leaves)
+    return rebuilt.leaves
+  }
+
+  #cached(digest: Sha256Digest): Promise<Uint8Array | undefined> {
+    return readFile(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+  }
+
+  /** The piece layer of a blob larger than a piece, proven against its root. @throws as {@link leaves} */
+  async pieceLayer(
+    digest: Sha256Digest,
+    sizeBytes: number,
+    merkleRoot: Sha256Digest,
+    pieceLengthBytes: number,
+    signal?: AbortSignal
+  ): Promise<Uint8Array> {
+    for (const last of [false, true]) {
+      const present = await stat(this.#path(digest)).then(
+        () => true,
+        () => false
+      )
+      if (present) {
+        const made = await this.#offload.run<'layer'>({
+          kind: 'layer',
+          path: this.#path(digest),
+          sizeBytes,
+          pieceLengthBytes
+        })
+        if (made !== undefined && equalBytes(made.root, digestBytes(merkleRoot))) return made.layer
+      }
+      if (!last) await this.leaves(digest, sizeBytes, merkleRoot, signal)
+    }
+    throw new DaemonError('E_CORRUPTION', `the leaf layer of ${digest} cannot be kept in the cache folder`)
+  }
+
+  async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {
+    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes })
+    return equalBytes(root, digestBytes(merkleRoot))
+  }
+
+  async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<{ leaves: Uint8Array; sizeBytes: number }> {
+    const { status, attachments, sizeBytes } = await this.#store.verify(digest, {
+      attachments: [LEAVES],
+      ...(signal !== undefined && { signal })
+    })
+    if (status === 'missing') throw new CasError('E_NOT_FOUND', `there is no blob ${digest}`, { digest })
+    if (status === 'mismatched')
+      throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
+    return { leaves: attachments.leaves!, sizeBytes }
+  }
+
+  async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {
+    const temp = join(this.#store.root, 'cache', 'tmp', randomBytes(12).toString('hex'))
+    try {
+      await writeFile(temp, leaves, { mode: 0o600, flag: 'wx' })
+      await rename(temp, this.#path(digest))
+    } catch (error) {
+      await unlink(temp).catch(() => undefined)
+      throw error
+    }
+  }
+
+  #path(digest: Sha256Digest): string {
+    return join(this.#root, digestHex(digest))
+  }
+}

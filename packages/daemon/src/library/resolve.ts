@@ -1,0 +1,143 @@
+import type { ResolveResult } from '@svc/client/protocol'
+import type { ModelIndex } from '@svc/manifest'
+import {
+  formatRef,
+  type ModelRef,
+  parseRef,
+  RefError,
+  type RepoId,
+  type Sha256Digest,
+  selectMember,
+  selectSnapshot
+} from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Documents } from './documents.ts'
+import type { RepoState, Repos } from './repos.ts'
+
+/** Constants of API §2.2; they say nothing about what the daemon can do. */
+export const PLAN = 'pending'
+export const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
+
+/** An answer, and what it was made of. */
+interface Answer {
+  readonly repo: RepoId
+  readonly state: RepoState
+  readonly digest: Sha256Digest
+  readonly index: ModelIndex
+  readonly result: ResolveResult
+}
+
+/** References are at most 512 bytes: a few megabytes. */
+const MAX_ANSWERS = 4_096
+
+/** Names to digests, from local state alone (API §2.1, §4 resolve). */
+export class Resolver {
+  readonly #repos: Repos
+  readonly #documents: Documents
+  /** By the reference as given. An answer holds while state and index are the very objects that it was made of. */
+  readonly #answers = new Map<string, Answer>()
+
+  constructor(repos: Repos, documents: Documents) {
+    this.#repos = repos
+    this.#documents = documents
+  }
+
+  /**
+   * From memory alone, or undefined where something has to be read first: then {@link resolve} has the answer. The same answer is the
+   * same object. @throws RefError, DaemonError as `resolve`
+   */
+  cached(text: string): ResolveResult | undefined {
+    const known = this.#answers.get(text)
+    if (known !== undefined) {
+      const { repo, state, digest, index, result } = known
+      if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index)
+        return result
+      this.#answers.delete(text)
+    }
+    const ref = parseRef(text)
+    if (ref.quant === undefined) return direct(ref, ref.digest)
+    const state = this.#repos.cached(ref.ns, ref.name)
+    if (state === undefined) return undefined
+    const digest = ref.tag === undefined ? state.index : state.tags.get(ref.tag)
+    if (digest === undefined) return undefined
+    const index = this.#documents.cachedIndex(digest)
+    if (index === undefined) return undefined
+    const result = selected(ref, digest, index)
+    if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()
+    this.#answers.set(text, { repo: { ns: ref.ns, name: ref.name }, state, digest, index, result })
+    return result
+  }
+
+  /**
+   * @throws RefError `E_PARSE`, `E_LENGTH`, `E_UNKNOWN_REF`, `E_AMBIGUOUS_SELECTOR`, `E_NO_MEMBER`, `E_PIN_MISMATCH`
+   * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
+   */
+  async resolve(text: string): Promise<ResolveResult> {
+    let ref: ModelRef
+    try {
+      ref = parseRef(text)
+    } catch (error) {
+      throw error instanceof RefError && error.repo !== undefined ? await this.#withQuants(error, error.repo) : error
+    }
+    if (ref.quant === undefined) return direct(ref, ref.digest)
+    const state = await this.#repos.read(ref.ns, ref.name)
+    if (state === undefined) throw await this.#unknownRepo(ref)
+    const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
+    return selected(ref, digest, await this.#documents.index(digest))
+  }
+
+  /** Grammar errors name the quants of a repository that is known here (decisions §1). */
+  async #withQuants(error: RefError, repo: RepoId): Promise<Error> {
+    const quants = await this.#quants(repo)
+    if (quants.length === 0) return error
+    return new DaemonError(error.code, error.message, { candidates: quants, cause: error })
+  }
+
+  async #quants(repo: RepoId): Promise<string[]> {
+    let state: RepoState | undefined
+    try {
+      state = await this.#repos.read(repo.ns, repo.name)
+      return state === undefined ? [] : (await this.#documents.index(state.index)).members.map((member) => member.quant)
+    } catch {
+      // only a courtesy within another error: what is wrong with this repository shows when it is asked for
+      return []
+    }
+  }
+
+  async #unknownRepo({ ns, name }: RepoId): Promise<DaemonError> {
+    const siblings = (await this.#repos.names(ns)).slice(0, 100).map((each) => `${ns}/${each}`)
+    const known = siblings.length === 0 ? '' : `; known in ${ns}: ${siblings.slice(0, 10).join(', ')}`
+    return new DaemonError(
+      'E_UNKNOWN_REF',
+      `there is no local index for ${ns}/${name}, and fetching one from the network is not implemented: import it first${known}`,
+      { candidates: siblings }
+    )
+  }
+}
+
+const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => ({
+  ref: formatRef(ref),
+  ns: ref.ns,
+  name: ref.name,
+  manifestDigest,
+  plan: PLAN,
+  planReason: PLAN_REASON
+})
+
+const selected = (
+  ref: Extract<ModelRef, { quant: string }>,
+  indexDigest: Sha256Digest,
+  index: ModelIndex
+): ResolveResult => {
+  const member = selectMember(index.members, ref)
+  return {
+    ref: formatRef(ref),
+    ns: ref.ns,
+    name: ref.name,
+    quant: member.quant,
+    manifestDigest: member.manifest,
+    indexDigest,
+    plan: PLAN,
+    planReason: PLAN_REASON
+  }
+}

@@ -1,0 +1,41 @@
+import type { BlobReader, BlobStore } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+
+/** Documents are at most this large (decisions §4). */
+export const MAX_DOCUMENT_BYTES = 4 << 20
+
+/** All bytes of an open blob, whose size the caller has bounded; fewer where the file was cut short under it. */
+export async function readWhole(reader: BlobReader): Promise<Uint8Array> {
+  const bytes = new Uint8Array(reader.sizeBytes)
+  let filled = 0
+  while (filled < bytes.length) {
+    const count = await reader.read(bytes.subarray(filled), filled)
+    if (count === 0) break
+    filled += count
+  }
+  return bytes.subarray(0, filled)
+}
+
+/** A small blob whole; undefined when it is absent. @throws DaemonError `E_CORRUPTION` above `maxBytes` */
+export async function readSmallBlob(
+  store: BlobStore,
+  digest: Sha256Digest,
+  maxBytes = MAX_DOCUMENT_BYTES
+): Promise<Uint8Array | undefined> {
+  if ((await store.stat(digest)) === undefined) return undefined
+  const reader = await store.open(digest)
+  try {
+    if (reader.sizeBytes > maxBytes) throw new DaemonError('E_CORRUPTION', `${digest} is larger than ${maxBytes} bytes`)
+    const bytes = await readWhole(reader)
+    if (bytes.length < reader.sizeBytes) throw new DaemonError('E_CORRUPTION', `${digest} is shorter than it was`)
+    return bytes
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Bytes at hand as the source of an ingest. */
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { configPath, loadConfig, mergeConfig } from '../../src/config/config.ts'
+import { parseConfigText } from '../../src/config/file.ts'
+import { CONFIG_KEYS } from '../../src/config/keys.ts'
+import { ConfigError } from '../../src/errors.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+
+const EXAMPLE: Record<string, unknown> = {
+  string: '"text"',
+  boolean: 'true',
+  count: '12',
+  seconds: '2.5',
+  strings: '["a"]'
+}
+const WRONG: Record<string, string[]> = {
+  string: ['1', 'true', '["a"]', '1979-05-27'],
+  boolean: ['"true"', '1'],
+  count: ['-1', '1.5', '"1"', 'nan', 'inf'],
+  seconds: ['0', '-1', '"1"', 'inf'],
+  strings: ['"a"', '[1]', '[["a"]]']
+}
+const rows = Object.entries(CONFIG_KEYS).flatMap(([section, keys]) =>
+  Object.entries(keys).map(([key, { type }]) => ({ section, key, type }))
+)
+
+describe('the configuration file', () => {
+  it.each(rows)('[$section] $key takes its type and no other', ({ section, key, type }) => {
+    expect(parseConfigText(`[${section}]\n${key} = ${EXAMPLE[type]}\n`, 'f')).toHaveProperty(`${section}.${key}`)
+    for (const wrong of WRONG[type]!) {
+      const error = refusal(`[${section}]\n${key} = ${wrong}\n`)
+      for (const part of ['some/file.toml', section, key, ...Object.keys(CONFIG_KEYS[section as 'swarm'])])
+        expect(error.message).toContain(part)
+    }
+  })
+
+  it.each([
+    ['not TOML', '[swarm'],
+    ['an unknown section', '[swarms]\n'],
+    ['an unknown key', '[swarm]\nenable = true\n'],
+    ['a key outside a section', 'root = "/x"\n'],
+    ['a section that is a value', 'swarm = 1\n'],
+    ['a list of sections', '[[swarm]]\nseed = true\n'],
+    ['__proto__', '[__proto__]\nx = 1\n'],
+    ['constructor', '[swarm]\nconstructor = 1\n']
+  ])('%s is refused', (_name, text) => {
+    expect(refusal(text).message).toContain('some/file.toml')
+  })
+})
+
+function refusal(text: string): ConfigError {
+  try {
+    parseConfigText(text, 'some/file.toml')
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  throw new Error('the text was accepted')
+}
+
+describe('where things come from', () => {
+  it('prefers flag, then environment, then file, then XDG, then home, for the root', () => {
+    const file = { store: { root: '/file' } }
+    const env = { SVC_ROOT: '/env', XDG_DATA_HOME: '/data' }
+    expect(mergeConfig(file, { root: '/flag' }, env).store.root).toBe('/flag')
+    expect(mergeConfig(file, {}, env).store.root).toBe('/env')
+    expect(mergeConfig(file, {}, { ...env, SVC_ROOT: '' }).store.root).toBe('/file')
+    expect(mergeConfig({}, {}, { XDG_DATA_HOME: '/data' }).store.root).toBe('/data/svc')
+    expect(mergeConfig({}, {}, { XDG_DATA_HOME: 'relative' }).store.root).toMatch(/\/\.local\/share\/svc$/)
+  })
+
+  it('does so for the file, which must exist when it is named', () => {
+    expect(configPath({ config: '/a' }, { SVC_CONFIG: '/b' })).toEqual({ file: '/a', required: true })
+    expect(configPath({}, { SVC_CONFIG: '/b' })).toEqual({ file: '/b', required: true })
+    expect(configPath({}, { XDG_CONFIG_HOME: '/c' })).toEqual({ file: '/c/svc/config.toml', required: false })
+  })
+
+  it('has the documented defaults', async () => {
+    const config = await loadConfig({}, { XDG_CONFIG_HOME: temporaryFolder(), XDG_DATA_HOME: '/data' })
+    expect(config.swarm).toEqual({
+      enabled: true,
+      seed: true,
+      uploadLimitBytesPerSecond: 0,
+      noSeedVerify: false,
+      dht: true,
+      dhtBootstrap: undefined,
+      webseedAddr: '127.0.0.1:0',
+      peerAddr: '0.0.0.0:0',
+      trackers: [],
+      fillTimeoutMs: 600_000,
+      seedRestricted: false,
+      seedOnImport: false
+    })
+    expect(config.hub).toMatchObject({ endpoint: undefined, token: undefined, skipUnrecognized: false })
+  })
+
+  it('lets the catalog inherit the upload limit, and HF_ENDPOINT win', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'c.toml')
+    writeFileSync(file, '[swarm]\nupload_limit = 7\n[hub]\nendpoint = "http://file"\n')
+    const config = await loadConfig(
+      { config: file, noSeedVerify: true },
+      { HF_ENDPOINT: 'http://env', SVC_HF_TOKEN: ' secret\n' }
+    )
+    expect([
+      config.catalog.uploadLimitBytesPerSecond,
+      config.hub.endpoint,
+      config.hub.token,
+      config.swarm.noSeedVerify
+    ]).toEqual([7, 'http://env', 'secret', true])
+    expect(
+      mergeConfig({ swarm: { upload_limit: 7 }, catalog: { upload_limit: 0 } }, {}, {}).catalog
+        .uploadLimitBytesPerSecond
+    ).toBe(0)
+  })
+})

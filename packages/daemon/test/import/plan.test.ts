@@ -1,0 +1,69 @@
+import { recognise } from '@svc/classify'
+import { expect, it, onTestFinished } from 'vitest'
+import { planImport, planListing } from '../../src/import/plan.ts'
+import type { ImportSource } from '../../src/import/source.ts'
+import { Offload } from '../../src/offload/pool.ts'
+import { Slots } from '../../src/sources/local/slots.ts'
+
+const sourceOf = (names: readonly string[], kind: ImportSource['kind'] = 'local'): ImportSource => ({
+  kind,
+  files: names.map((name, i) => ({
+    name,
+    sizeBytes: i,
+    open: () => Promise.reject(new Error('a plan reads nothing'))
+  })),
+  annotations: {},
+  fetchUnrecognised: false,
+  concurrency: 1,
+  restricted: false,
+  origin: { kind: 'local' },
+  hints: { trackers: [], webseeds: [], peers: [] },
+  warnings: [],
+  close: async () => undefined
+})
+
+it('a long listing gives the same plan in another thread, and the same refusal', async () => {
+  const offload = new Offload()
+  onTestFinished(() => offload.close())
+  const names = Array.from({ length: 1_000 }, (_, i) =>
+    i % 2 === 0 ? `m-${String(i / 2 + 1).padStart(5, '0')}-of-00500.safetensors` : `x/${i}.bin`
+  )
+  const source = sourceOf(names)
+  const plan = await planListing(source, offload)
+  expect(plan.recognition).toEqual(recognise(source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))))
+  expect(plan.bytesTotal).toBe(planImport(source).bytesTotal)
+  const bad = [...names, 'a/../b']
+  await expect(planListing(sourceOf(bad), offload)).rejects.toMatchObject({ code: 'E_BAD_REQUEST' })
+  await expect(planListing(sourceOf(bad, 'hub' as never), offload)).rejects.toMatchObject({
+    code: 'E_NOT_IMPORTABLE',
+    status: 502
+  })
+})
+
+it('slots let so many in at once, in order, also after a failure', async () => {
+  const slots = new Slots(2)
+  let inside = 0
+  let most = 0
+  const order: number[] = []
+  const done = await Promise.allSettled(
+    Array.from({ length: 7 }, (_, i) =>
+      slots.run(async () => {
+        order.push(i)
+        most = Math.max(most, ++inside)
+        await new Promise((resolve) => setImmediate(resolve))
+        inside--
+        if (i === 3) throw new Error('three')
+      })
+    )
+  )
+  expect([most, order]).toEqual([2, [0, 1, 2, 3, 4, 5, 6]])
+  expect(done.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled'
+  ])
+})

@@ -1,0 +1,155 @@
+import type { ErrorEnvelope } from '@svc/client/protocol'
+import { describe, expect, it } from 'vitest'
+import { envelope, toWireError } from '../../src/api/envelope.ts'
+import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
+import { JobRegistry, KEPT_JOBS, OPEN_LIMITS } from '../../src/jobs/registry.ts'
+
+const registry = (limits: { jobs: number; files: number } = OPEN_LIMITS): JobRegistry =>
+  new JobRegistry(new Lanes(), (error): ErrorEnvelope => toWireError(error).envelope, limits)
+const gate = (): { open: () => void; passed: Promise<void> } => {
+  let open = (): void => undefined
+  const passed = new Promise<void>((resolve) => (open = resolve))
+  return { open, passed }
+}
+const settle = async (jobs: JobRegistry): Promise<void> => {
+  while (jobs.openCount > 0) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('jobs', () => {
+  it('are waiting when accepted, then fetching, then done, and snapshots never change', async () => {
+    const jobs = registry()
+    const held = gate()
+    const first = jobs.start({ kind: 'verify', ref: 'all', target: 'all', filesTotal: 2 }, async ({ update }) => {
+      update({ filesDone: 1, message: 'hm' })
+      await held.passed
+      return { verify: {} }
+    })
+    expect([first.state, first.filesDone]).toEqual(['waiting', 0])
+    await new Promise((resolve) => setImmediate(resolve))
+    const second = jobs.get(first.id)!
+    expect([second.state, second.filesDone, second.message, first.state]).toEqual(['fetching', 1, 'hm', 'waiting'])
+    held.open()
+    await settle(jobs)
+    const last = jobs.get(first.id)!
+    expect(last).toMatchObject({ state: 'done', verify: {}, filesDone: 1 })
+    expect(last.message).toBeUndefined()
+    expect([Object.isFrozen(last), second.state, last.createdAt]).toEqual([true, 'fetching', first.createdAt])
+    jobs.checkInvariants()
+  })
+
+  it('cannot change once they are over', async () => {
+    const jobs = registry()
+    let late = (): void => undefined
+    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async ({ update }) => {
+      late = () => update({ filesDone: 99 })
+      return {}
+    })
+    await settle(jobs)
+    const before = jobs.get(id)
+    late()
+    expect(jobs.get(id)).toBe(before)
+  })
+
+  it('run at most so many of a kind at once, in order', async () => {
+    const jobs = registry()
+    const gates = Array.from({ length: 5 }, gate)
+    const begun: number[] = []
+    gates.forEach((each, i) =>
+      jobs.start({ kind: 'import-local', ref: `a/${i}` }, async () => {
+        begun.push(i)
+        await each.passed
+        return {}
+      })
+    )
+    for (let done = 0; done < gates.length; done++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(begun).toEqual([0, 1, 2, 3, 4].slice(0, Math.min(5, done + LANE_WIDTHS['import-local'])))
+      gates[done]!.open()
+    }
+    await settle(jobs)
+    expect(jobs.list().map((job) => job.ref)).toEqual(['a/4', 'a/3', 'a/2', 'a/1', 'a/0'])
+  })
+
+  it('keep the newest thousand, and every one that runs', async () => {
+    const jobs = registry()
+    const held = gate()
+    const running = jobs.start({ kind: 'ensure', ref: 'old' }, async () => (await held.passed, {}))
+    const ids = Array.from({ length: KEPT_JOBS + 50 }, (_, i) => jobs.settled({ kind: 'ensure', ref: `r${i}` }, {}).id)
+    expect(jobs.list()).toHaveLength(KEPT_JOBS + 1)
+    expect([jobs.get(ids[49]!), jobs.get(ids[50]!)?.ref, jobs.get(running.id)?.ref]).toEqual([undefined, 'r50', 'old'])
+    held.open()
+    await settle(jobs)
+    jobs.checkInvariants()
+  })
+
+  it('are taken up to a bound of jobs and of listed files; what is over makes room', async () => {
+    const refused = expect.objectContaining({ code: 'E_RATE_LIMITED', status: 503 })
+    const held = gate()
+    const wait = async (): Promise<object> => (await held.passed, {})
+    const many = registry({ jobs: 20, files: 100 })
+    for (let i = 0; i < 20; i++) many.start({ kind: 'verify', ref: 'all' }, wait)
+    expect(() => many.start({ kind: 'verify', ref: 'all' }, wait)).toThrowError(refused)
+    expect(many.settled({ kind: 'ensure', ref: 'r' }, {}).state).toBe('done')
+    const large = registry({ jobs: 20, files: 100 })
+    // a single job is taken whatever it lists
+    large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 101 }, wait)
+    expect(() => large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait)).toThrowError(refused)
+    held.open()
+    await Promise.all([settle(many), settle(large)])
+    expect(large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait).state).toBe('waiting')
+    await settle(large)
+    many.checkInvariants()
+  })
+
+  it('are cut by a stop, running or waiting, and say so; later ones are refused', async () => {
+    const jobs = registry()
+    let cleaned = 0
+    const started = Array.from({ length: 4 }, () =>
+      jobs.start(
+        { kind: 'verify', ref: 'all' },
+        ({ signal }) =>
+          new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(Object.assign(new Error('x'), { code: 'E_ABORTED' })))
+          ),
+        async () => void cleaned++
+      )
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    await jobs.stop()
+    expect(started.map(({ id }) => [jobs.get(id)!.state, jobs.get(id)!.error!.error.code])).toEqual(
+      started.map(() => ['failed', 'E_ABORTED'])
+    )
+    expect(cleaned).toBe(4)
+    expect(() => jobs.start({ kind: 'verify', ref: 'all' }, async () => ({}))).toThrowError(
+      expect.objectContaining({ code: 'E_SHUTTING_DOWN' })
+    )
+  })
+
+  it('keep what was found when they fail', async () => {
+    const jobs = registry()
+    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async () => ({
+      verify: { missing: [] },
+      error: envelope('E_VERIFY_FAILED', 'x')
+    }))
+    await settle(jobs)
+    expect(jobs.get(id)).toMatchObject({
+      state: 'failed',
+      verify: { missing: [] },
+      error: { error: { code: 'E_VERIFY_FAILED' } }
+    })
+  })
+})
+
+describe('errors on the wire', () => {
+  it('tell nothing of what nobody foresaw', () => {
+    const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /srv/x'))
+    expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([
+      500,
+      'E_INTERNAL',
+      true,
+      false
+    ])
+    for (const odd of [undefined, null, 'text', 7, {}]) expect(toWireError(odd).envelope.error.code).toBe('E_INTERNAL')
+    expect(toWireError(Object.assign(new Error(), { code: 'ENOSPC' })).envelope.error.code).toBe('E_NO_SPACE')
+  })
+})

@@ -1,0 +1,9 @@
+export {
+  formatAddress,
+  formatCompact4,
+  isPublicAddress,
+  type PeerAddress,
+  parseCompact,
+  tryParseAddress
+} from './address.ts'
+export { boundIntervals, type TrackerTimers } from './tracker-intervals.ts'

@@ -1,0 +1,215 @@
+import { BencodeDictionary, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
+import { MetainfoError } from './errors.ts'
+
+export { BencodeDictionary, type BencodeList, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
+export { type Encodable, encodeBencode, RawBencode } from './bencode-encoder.ts'
+
+/** Why {@link decodeBencode} refused its input. */
+export type BencodeReason =
+  | 'too-large'
+  | 'truncated'
+  | 'unexpected-byte'
+  | 'integer-format'
+  | 'integer-range'
+  | 'string-length'
+  | 'key-not-string'
+  | 'key-order'
+  | 'key-duplicate'
+  | 'missing-value'
+  | 'depth'
+  | 'tokens'
+  | 'trailing'
+  | 'not-encodable'
+
+export interface DecodeOptions {
+  /** Default 10,000,000. */
+  readonly maxBytes?: number
+  /** Containers within containers; default 100. */
+  readonly maxDepth?: number
+  /** Values and keys together; default 2,000,000. */
+  readonly maxTokens?: number
+  /**
+   * Accept newlines (CR, LF) after the root value: published `.torrent` FILES have them, nothing on the wire does.
+   * Default false.
+   */
+  readonly allowTrailing?: boolean
+}
+
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+const COLON = 0x3a
+const MINUS = 0x2d
+const LETTER_D = 0x64
+const LETTER_E = 0x65
+const LETTER_I = 0x69
+const LETTER_L = 0x6c
+const MIN_INT64 = -(2n ** 63n)
+const MAX_UINT64 = 2n ** 64n - 1n
+
+const fail = (reason: BencodeReason, offset: number, message: string): MetainfoError =>
+  new MetainfoError('E_BENCODE', reason, `bencoded data, byte ${offset}: ${message}`, { details: { offset } })
+
+interface Frame {
+  readonly container: BencodeValue[] | BencodeDictionary
+  readonly start: number
+  key: Uint8Array | undefined
+  lastKey: Uint8Array | undefined
+}
+
+/** Reads one value at a time, with an explicit stack: depth costs heap, never the call stack. */
+class Decoder {
+  readonly #bytes: Uint8Array
+  readonly #maxDepth: number
+  readonly #maxTokens: number
+  #at = 0
+  #tokens = 0
+
+  constructor(bytes: Uint8Array, options: DecodeOptions) {
+    const maxBytes = options.maxBytes ?? 10_000_000
+    if (bytes.length > maxBytes)
+      throw fail('too-large', maxBytes, `${bytes.length} bytes, at most ${maxBytes} are accepted`)
+    this.#bytes = bytes
+    this.#maxDepth = options.maxDepth ?? 100
+    this.#maxTokens = options.maxTokens ?? 2_000_000
+  }
+
+  get at(): number {
+    return this.#at
+  }
+
+  root(): BencodeValue {
+    const stack: Frame[] = []
+    for (;;) {
+      const frame = stack.at(-1)
+      const byte = this.#bytes[this.#at]
+      if (byte === undefined) throw fail('truncated', this.#at, 'the data ends within a value')
+      const start = this.#at
+      let value: BencodeValue
+      let valueStart = start
+      if (byte === LETTER_E && frame !== undefined) {
+        if (frame.key !== undefined) throw fail('missing-value', start, 'a dictionary key has no value')
+        this.#at++
+        stack.pop()
+        value = frame.container
+        valueStart = frame.start
+      } else {
+        if (++this.#tokens > this.#maxTokens) throw fail('tokens', start, `more than ${this.#maxTokens} values`)
+        if (frame !== undefined && frame.container instanceof BencodeDictionary && frame.key === undefined) {
+          this.#readKey(frame, byte)
+          continue
+        }
+        if (byte === LETTER_D || byte === LETTER_L) {
+          if (stack.length >= this.#maxDepth) throw fail('depth', start, `nested deeper than ${this.#maxDepth}`)
+          this.#at++
+          const container = byte === LETTER_D ? new BencodeDictionary(this.#bytes) : []
+          stack.push({ container, start, key: undefined, lastKey: undefined })
+          continue
+        }
+        if (byte === LETTER_I) value = this.#integer()
+        else if (byte >= DIGIT_0 && byte <= DIGIT_9) value = this.#string()
+        else throw fail('unexpected-byte', start, 'expected an integer, a string, a list or a dictionary')
+      }
+      const parent = stack.at(-1)
+      if (parent === undefined) return value
+      if (parent.container instanceof BencodeDictionary) {
+        parent.container.append(parent.key!, value, valueStart, this.#at)
+        parent.lastKey = parent.key
+        parent.key = undefined
+      } else parent.container.push(value)
+    }
+  }
+
+  #readKey(frame: Frame, byte: number): void {
+    const start = this.#at
+    if (byte < DIGIT_0 || byte > DIGIT_9) throw fail('key-not-string', start, 'a dictionary key is a byte string')
+    const key = this.#string()
+    if (frame.lastKey !== undefined) {
+      const order = compareBytes(frame.lastKey, key)
+      if (order === 0) throw fail('key-duplicate', start, 'a dictionary key occurs twice')
+      if (order > 0) throw fail('key-order', start, 'dictionary keys are sorted by their bytes')
+    }
+    frame.key = key
+  }
+
+  #integer(): number | bigint {
+    const start = this.#at
+    let at = start + 1
+    const negative = this.#bytes[at] === MINUS
+    if (negative) at++
+    const first = at
+    // 20 digits hold every 64-bit integer; anything longer is refused before it is read.
+    while (at - first <= 20 && this.#isDigit(at)) at++
+    const digits = at - first
+    if (digits > 20) throw fail('integer-range', start, 'an integer has at most 64 bits')
+    const end = this.#bytes[at]
+    if (end === undefined) throw fail('truncated', at, 'the data ends within an integer')
+    if (end !== LETTER_E || digits === 0) throw fail('integer-format', start, 'an integer is i<digits>e')
+    if (this.#bytes[first] === DIGIT_0 && (digits > 1 || negative)) {
+      throw fail('integer-format', start, 'an integer has no leading zeros and no negative zero')
+    }
+    this.#at = at + 1
+    let value = 0
+    if (digits <= 15) {
+      for (let i = first; i < at; i++) value = value * 10 + (this.#bytes[i]! - DIGIT_0)
+      return negative ? -value : value
+    }
+    let big = 0n
+    for (let i = first; i < at; i++) big = big * 10n + BigInt(this.#bytes[i]! - DIGIT_0)
+    if (negative) big = -big
+    if (big < MIN_INT64 || big > MAX_UINT64) throw fail('integer-range', start, 'an integer has at most 64 bits')
+    value = Number(big)
+    return Number.isSafeInteger(value) ? value : big
+  }
+
+  #string(): Uint8Array {
+    const start = this.#at
+    let at = start
+    let length = 0
+    while (this.#isDigit(at)) {
+      if (at - start >= 10) throw fail('string-length', start, 'a string is longer than the data')
+      length = length * 10 + (this.#bytes[at]! - DIGIT_0)
+      at++
+    }
+    const colon = this.#bytes[at]
+    if (colon === undefined) throw fail('truncated', at, 'the data ends within a string')
+    if (colon !== COLON) throw fail('string-length', start, 'a string is <length>:<bytes>')
+    if (this.#bytes[start] === DIGIT_0 && at - start > 1) {
+      throw fail('string-length', start, 'the length of a string has no leading zeros')
+    }
+    at++
+    if (length > this.#bytes.length - at) throw fail('truncated', start, 'a string is longer than the data')
+    this.#at = at + length
+    return this.#bytes.subarray(at, at + length)
+  }
+
+  #isDigit(at: number): boolean {
+    const byte = this.#bytes[at]
+    return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9
+  }
+}
+
+/**
+ * Decodes exactly one value in canonical form (BEP 3): keys sorted and unique, no leading zeros, nothing behind it.
+ * @throws MetainfoError `E_BENCODE` with a {@link BencodeReason} and `details.offset`.
+ */
+export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): BencodeValue {
+  const decoder = new Decoder(bytes, options)
+  const value = decoder.root()
+  let end = decoder.at
+  if (options.allowTrailing === true) while (bytes[end] === 0x0a || bytes[end] === 0x0d) end++
+  if (end < bytes.length) throw fail('trailing', end, 'data follows the value')
+  return value
+}
+
+/**
+ * Decodes the value that `bytes` begin with, and tells where it ends: messages of the extension protocol have raw
+ * bytes behind their dictionary (BEP 9). @throws MetainfoError `E_BENCODE`.
+ */
+export function decodeBencodePrefix(
+  bytes: Uint8Array,
+  options: Omit<DecodeOptions, 'allowTrailing'> = {}
+): { readonly value: BencodeValue; readonly endOffset: number } {
+  const decoder = new Decoder(bytes, options)
+  const value = decoder.root()
+  return { value, endOffset: decoder.at }
+}

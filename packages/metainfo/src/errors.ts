@@ -1,0 +1,29 @@
+/**
+ * What a {@link MetainfoError} is about; stable, for programs. Each code carries a finer `reason`.
+ * - `E_BENCODE`: bytes are not canonical bencoding or exceed a bound.
+ * - `E_METAINFO`: a `.torrent` or an info dictionary breaks BEP 52 or a bound.
+ * - `E_MAGNET`: a magnet link cannot be used.
+ * - `E_MERKLE`: hashes have the wrong length, lie outside a tree or do not prove what they claim.
+ */
+export type MetainfoErrorCode = 'E_BENCODE' | 'E_METAINFO' | 'E_MAGNET' | 'E_MERKLE'
+
+/** The one error class of this package. */
+export class MetainfoError extends Error {
+  override readonly name = 'MetainfoError'
+  readonly code: MetainfoErrorCode
+  /** The one defect found, e.g. `piece-length`; stable, for programs. */
+  readonly reason: string
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    code: MetainfoErrorCode,
+    reason: string,
+    message: string,
+    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {}
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.reason = reason
+    this.details = options.details ?? {}
+  }
+}

@@ -1,0 +1,52 @@
+export {
+  BencodeDictionary,
+  type BencodeList,
+  type BencodeReason,
+  type BencodeValue,
+  compareBytes,
+  type DecodeOptions,
+  decodeBencode,
+  decodeBencodePrefix,
+  type Encodable,
+  encodeBencode,
+  RawBencode
+} from './bencode.ts'
+export { MetainfoError, type MetainfoErrorCode } from './errors.ts'
+export {
+  defectOfHashRequest,
+  type HashRequest,
+  leavesForRequest,
+  nodeOfReply,
+  PieceTree,
+  type ProvenNode,
+  replyLength,
+  type TreeShape,
+  treeHeight,
+  uncleCount,
+  verifyReply
+} from './hash-request.ts'
+export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
+export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryFromHex, tryParseInfohash } from './infohash.ts'
+export { type LayoutFile, rootKey, TorrentLayout } from './layout.ts'
+export { leafHasherUrl } from './leaf-hasher-url.ts'
+export {
+  formatMagnet,
+  type Magnet,
+  type MagnetReason,
+  type MagnetTopics,
+  parseMagnet,
+  parseMagnetTopics
+} from './magnet.ts'
+export * from './merkle.ts'
+export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
+export {
+  type CheckedPieceLayers,
+  checkPieceLayers,
+  encodePieceLayers,
+  filesWithLayers,
+  type PieceLayers,
+  parsePieceLayers
+} from './piece-layers.ts'
+export { sha1, sha256, sha256Into } from './sha256.ts'
+export { encodeTorrent, parseTorrent, type Torrent, type TorrentOptions } from './torrent-file.ts'
+export { METAINFO_BOUNDS, type MetainfoReason, type TorrentFile, type TorrentInfo } from './torrent-info.ts'

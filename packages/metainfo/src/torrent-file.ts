@@ -1,0 +1,124 @@
+import { BencodeDictionary, type BencodeValue, decodeBencode, encodeBencode, RawBencode } from './bencode.ts'
+import { parseInfo } from './info-dictionary.ts'
+import { type CheckedPieceLayers, checkPieceLayers, encodePieceLayers, type PieceLayers } from './piece-layers.ts'
+import { METAINFO_BOUNDS, metainfoError, type TorrentInfo } from './torrent-info.ts'
+
+export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
+export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryFromHex, tryParseInfohash } from './infohash.ts'
+export {
+  formatMagnet,
+  type Magnet,
+  type MagnetReason,
+  type MagnetTopics,
+  parseMagnet,
+  parseMagnetTopics
+} from './magnet.ts'
+export {
+  type CheckedPieceLayers,
+  checkPieceLayers,
+  encodePieceLayers,
+  filesWithLayers,
+  type PieceLayers,
+  parsePieceLayers
+} from './piece-layers.ts'
+export { METAINFO_BOUNDS, type MetainfoReason, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
+
+const MAX_HINTS = 1_000
+const MAX_URL_BYTES = 2_048
+
+/** A `.torrent` file (BEP 3, 12, 19, 52). */
+export interface Torrent {
+  readonly info: TorrentInfo
+  readonly pieceLayers: CheckedPieceLayers
+  /** Tiers of tracker URLs (BEP 12); untrusted. */
+  readonly trackers: readonly (readonly string[])[]
+  /** Webseed URLs (BEP 19); untrusted. */
+  readonly webseeds: readonly string[]
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Undefined for what is no URL of one of the schemes: hints that nobody can use are left out. */
+function usableUrl(value: BencodeValue, schemes: readonly string[]): string | undefined {
+  if (!(value instanceof Uint8Array)) throw metainfoError('hints', 'a tracker or webseed is not a string')
+  if (value.length > MAX_URL_BYTES) throw metainfoError('hints', `a URL has more than ${MAX_URL_BYTES} bytes`)
+  try {
+    const text = utf8.decode(value)
+    return schemes.includes(new URL(text).protocol) ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function urlsOf(value: BencodeValue, schemes: readonly string[]): string[] {
+  const list = Array.isArray(value) ? (value as readonly BencodeValue[]) : [value]
+  if (list.length > MAX_HINTS) throw metainfoError('hints', `more than ${MAX_HINTS} trackers or webseeds`)
+  return [...new Set(list.map((item) => usableUrl(item, schemes)).filter((url) => url !== undefined))]
+}
+
+const TRACKER_SCHEMES = ['http:', 'https:', 'udp:', 'ws:', 'wss:']
+const WEBSEED_SCHEMES = ['http:', 'https:']
+
+function trackersOf(root: BencodeDictionary): string[][] {
+  const tiers = root.get('announce-list')
+  const announce = root.get('announce')
+  const found: string[][] = []
+  if (tiers !== undefined) {
+    if (!Array.isArray(tiers)) throw metainfoError('hints', '"announce-list" is not a list')
+    if (tiers.length > MAX_HINTS) throw metainfoError('hints', `more than ${MAX_HINTS} tracker tiers`)
+    for (const tier of tiers as readonly BencodeValue[]) found.push(urlsOf(tier, TRACKER_SCHEMES))
+  }
+  const usable = found.filter((tier) => tier.length > 0)
+  // BEP 12: "announce" is ignored where there is a list.
+  if (usable.length === 0 && announce !== undefined) usable.push(urlsOf(announce, TRACKER_SCHEMES))
+  return usable.filter((tier) => tier.length > 0)
+}
+
+/**
+ * Reads the bytes of a foreign `.torrent` file, v2 or hybrid, strictly; newlines after the root are tolerated.
+ * Piece layers that are there are proven against their roots; absent ones are listed in `pieceLayers.missing`.
+ * At most 10,000,000 bytes; hashes two nodes per piece. Byte arrays are views into `bytes`.
+ * @throws MetainfoError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.
+ */
+export function parseTorrent(bytes: Uint8Array): Torrent {
+  if (bytes.length > METAINFO_BOUNDS.torrentBytes) {
+    throw metainfoError('too-large', `a .torrent has at most ${METAINFO_BOUNDS.torrentBytes} bytes`)
+  }
+  const root = decodeBencode(bytes, { allowTrailing: true })
+  if (!(root instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'a .torrent is a dictionary')
+  const infoBytes = root.span('info')
+  if (infoBytes === undefined) throw metainfoError('info-missing', 'the .torrent has no info dictionary')
+  const info = parseInfo(infoBytes)
+  const layers = root.get('piece layers') ?? new BencodeDictionary(bytes)
+  const webseeds = root.get('url-list')
+  return {
+    info,
+    pieceLayers: checkPieceLayers(layers, info),
+    trackers: trackersOf(root),
+    webseeds: webseeds === undefined ? [] : urlsOf(webseeds, WEBSEED_SCHEMES)
+  }
+}
+
+export interface TorrentOptions {
+  /** Tiers of tracker URLs. */
+  readonly trackers?: readonly (readonly string[])[]
+  readonly webseeds?: readonly string[]
+  readonly createdBy?: string
+}
+
+/**
+ * The bytes of a `.torrent` file: the info dictionary as it is, all its piece layers, and the hints given.
+ * @throws MetainfoError `E_METAINFO` as `encodePieceLayers` does.
+ */
+export function encodeTorrent(info: TorrentInfo, layers: PieceLayers, options: TorrentOptions = {}): Uint8Array {
+  const tiers = (options.trackers ?? []).filter((tier) => tier.length > 0)
+  const webseeds = options.webseeds ?? []
+  return encodeBencode({
+    announce: tiers[0]?.[0],
+    'announce-list': tiers.flat().length > 1 ? tiers : undefined,
+    'created by': options.createdBy,
+    info: new RawBencode(info.infoBytes),
+    'piece layers': new RawBencode(encodePieceLayers(layers, info)),
+    'url-list': webseeds.length > 0 ? webseeds : undefined
+  })
+}
