@@ -1,0 +1,235 @@
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { FileKind, Manifest, ManifestFile } from '@svc/manifest'
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import { openDraft, recoverViews } from './draft.ts'
+import { errnoOf, ioError, throwIfAborted, ViewError } from './errors.ts'
+import { checkNoForeignFiles } from './foreign.ts'
+import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
+import {
+  formatMarker,
+  MARKER,
+  type MarkedFile,
+  type Marker,
+  markerPath,
+  readMarker,
+  type ViewLayout
+} from './marker.ts'
+import { ClaimedNames } from './names.ts'
+import { type Blob, isPresent, type ViewMode } from './place.ts'
+import { readTarMembers } from './tar-members.ts'
+import { checkedTarget } from './target.ts'
+import { inTurn } from './turns.ts'
+import { type View, viewOf } from './view.ts'
+import { syncFolder, writeNewFile } from './written-file.ts'
+
+/** An artifact whose blobs are on disk. */
+export interface ViewSource {
+  readonly manifest: Pick<Manifest, 'files' | 'annotations'>
+  readonly manifestDigest: Sha256Digest
+  /** The text of the upstream `config.json`, `upstream` of the model config; absent where there was none. */
+  readonly upstreamConfig?: string | undefined
+  /** Absolute path of a blob's file. It need not exist: what is absent is reported. */
+  blobPath(digest: Sha256Digest): string
+}
+
+export interface ViewOptions {
+  /** Absolute; absent, or an earlier view of ours. Its parent folder is there. */
+  readonly path: string
+  /** Default `files`. */
+  readonly layout?: ViewLayout | undefined
+  /** Default `symlink`. `hardlink` shares inode and mode with the store: only for those who ask for it. */
+  readonly mode?: ViewMode | undefined
+  /** A folder with both store and view in it, usually the store's root: links within it are relative, others absolute. */
+  readonly root?: string | undefined
+  /**
+   * Layout `hf` only: the repository to appear as, `org/name`. Default: the annotation `svc.hf.repo`. The commit is that of
+   * `svc.hf.revision`, else made of the manifest's digest.
+   */
+  readonly repo?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes of each step of a copy, shared ones included. */
+  readonly onCopied?: ((bytes: number) => void) | undefined
+}
+
+/** A view that was asked for. */
+export interface MadeView extends View {
+  /** False when the same view was there already, whole, and was left as it is. */
+  readonly made: boolean
+}
+
+const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$/
+
+/**
+ * Makes a folder that runtimes load: weights and all other files under their real names, shards side by side, the upstream
+ * `config.json`, tokenizer and adapters out of their tars. It is made beside its place and renamed: whatever happens, the
+ * place has the earlier view, or the new one (see {@link recoverViews} for a kill between two renames).
+ * @throws ViewError `E_MISSING_BLOB`, `E_CORRUPT_BLOB`, `E_BAD_NAME`, `E_BAD_TAR`, `E_BAD_TARGET`, `E_NOT_A_VIEW`,
+ *   `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; nothing is left then, and an earlier view is as it was.
+ */
+export async function createView(source: ViewSource, options: ViewOptions): Promise<MadeView> {
+  throwIfAborted(options.signal)
+  const target = await checkedTarget(options.path)
+  if (target === undefined) {
+    const message = `the folder that ${options.path} is to be made in is absent`
+    throw new ViewError('E_BAD_TARGET', message, { path: options.path })
+  }
+  return inTurn(target, () => createAt(target, source, options))
+}
+
+async function createAt(target: string, source: ViewSource, options: ViewOptions): Promise<MadeView> {
+  const { layout = 'files', mode = 'symlink', signal } = options
+  throwIfAborted(signal)
+  const identity = layout === 'hf' ? hubIdentity(source, options.repo) : { repo: '', commit: '' }
+  await recoverViews(dirname(target))
+  const earlier = await readMarker(target)
+  if (earlier !== undefined) {
+    await checkNoForeignFiles(target, earlier)
+    if (await isSameAndWhole(target, earlier, source, { layout, mode, identity }))
+      return { ...viewOf(target, earlier), made: false }
+  }
+  try {
+    await checkBlobs(source)
+    const root = options.root === undefined ? undefined : await realpath(options.root)
+    const draft = await openDraft(target)
+    try {
+      const context = { draft: draft.folder, target, mode, root, signal, onCopied: options.onCopied }
+      const writer = layoutWriter(layout, context, identity)
+      const files = await writeFiles(writer, source, signal)
+      const others = await writer.finish()
+      const { manifestDigest: manifest } = source
+      const marker: Marker = { format: 1, manifest, layout, mode, folder: writer.folder, files, others }
+      const path = join(draft.folder, markerPath(layout))
+      await mkdir(dirname(path), { recursive: true })
+      await writeNewFile(path, [Buffer.from(formatMarker(marker))])
+      await syncTree(draft.folder)
+      throwIfAborted(signal)
+      await draft.publish()
+      return { ...viewOf(target, marker), made: true }
+    } finally {
+      await draft.dispose()
+    }
+  } catch (error) {
+    // The only names that meet on disk and not in ClaimedNames differ in case alone, where the file system has none.
+    if (errnoOf(error) === 'EEXIST') {
+      const message = `two files of the model have one name on the file system of ${target}`
+      throw new ViewError('E_BAD_NAME', message, { path: target }, error)
+    }
+    throw ioError(error, 'make the view', target)
+  }
+}
+
+/** Where a view shows the model in a hub cache. */
+function hubIdentity({ manifest, manifestDigest }: ViewSource, given: string | undefined): HubIdentity {
+  const repo = given ?? manifest.annotations['svc.hf.repo']
+  if (repo === undefined || !REPO.test(repo) || repo.includes('--') || repo.includes('..')) {
+    const problem = repo === undefined ? 'the model does not come from the hub' : `${JSON.stringify(repo)} is none`
+    throw new ViewError('E_BAD_NAME', `a hub cache needs a repository's name, as in org/name: ${problem}`, {
+      ...(repo === undefined ? {} : { name: repo })
+    })
+  }
+  const revision = manifest.annotations['svc.hf.revision'] ?? ''
+  return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : digestHex(manifestDigest).slice(0, 40) }
+}
+
+const blobOf = ({ digest, size }: ManifestFile, source: ViewSource): Blob => ({
+  path: source.blobPath(digest),
+  digest,
+  sizeBytes: size
+})
+
+async function checkBlobs(source: ViewSource): Promise<void> {
+  const missing = new Set<string>()
+  for (const file of source.manifest.files) {
+    if (file.kind === 'config') continue
+    if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
+  }
+  if (missing.size === 0) return
+  const message = `${missing.size} of the model's blobs are not there; make it complete first`
+  throw new ViewError('E_MISSING_BLOB', message, { missing: [...missing] })
+}
+
+/** The folder that a tar is unpacked into, with a slash behind it; undefined for what is no tar. */
+function tarFolder({ kind, name }: ManifestFile): string | undefined {
+  if (kind !== 'tokenizer' && kind !== 'adapter') return undefined
+  return name.slice(0, name.lastIndexOf('/') + 1)
+}
+
+async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: AbortSignal): Promise<MarkedFile[]> {
+  const names = new ClaimedNames([MARKER])
+  const files: MarkedFile[] = []
+  const add = (name: string, sizeBytes: number, kind: FileKind, more: Partial<MarkedFile> = {}): void => {
+    const at = writer.folder === '' ? name : `${writer.folder}/${name}`
+    files.push({ name, at, sizeBytes, kind, ...more })
+  }
+  if (source.upstreamConfig !== undefined) {
+    const bytes = Buffer.from(source.upstreamConfig)
+    names.claim('config.json')
+    await writer.bytes('config.json', bytes.length, [bytes])
+    add('config.json', bytes.length, 'config')
+  }
+  for (const file of source.manifest.files) {
+    throwIfAborted(signal)
+    // The model config is a document of the store's own, which no runtime knows.
+    if (file.kind === 'config') continue
+    const blob = blobOf(file, source)
+    const folder = tarFolder(file)
+    if (folder === undefined) {
+      names.claim(file.name)
+      await writer.blob(file.name, blob)
+      const { role, variant, part, digest } = file
+      add(file.name, file.size, file.kind, {
+        digest,
+        ...(role === undefined ? {} : { role }),
+        ...(variant === undefined ? {} : { variant }),
+        ...(part === undefined ? {} : { part })
+      })
+      continue
+    }
+    for await (const member of readTarMembers(blob)) {
+      throwIfAborted(signal)
+      const name = folder + member.name
+      names.claim(name)
+      await writer.bytes(name, member.sizeBytes, member.bytes)
+      add(name, member.sizeBytes, file.kind)
+    }
+  }
+  return files
+}
+
+/** Folders from the innermost outwards: files were synced when they were written. */
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) await syncTree(join(folder, entry.name))
+  }
+  await syncFolder(folder)
+}
+
+interface Wanted {
+  readonly layout: ViewLayout
+  readonly mode: ViewMode
+  readonly identity: HubIdentity
+}
+
+/** Whether the view that is there is the one asked for, with every file in place. */
+async function isSameAndWhole(target: string, marker: Marker, source: ViewSource, wanted: Wanted): Promise<boolean> {
+  const { layout, mode, identity } = wanted
+  if (marker.manifest !== source.manifestDigest || marker.layout !== layout || marker.mode !== mode) return false
+  if (layout === 'hf' && marker.folder !== hubFolder(identity)) return false
+  try {
+    for (const { at, sizeBytes, digest } of marker.files) {
+      const stats = await stat(join(target, at))
+      if (!stats.isFile() || stats.size !== sizeBytes) return false
+      if (digest === undefined || mode === 'copy') continue
+      const blob = await stat(source.blobPath(digest))
+      if (blob.ino !== stats.ino || blob.dev !== stats.dev) return false
+    }
+    for (const at of marker.others) await stat(join(target, at))
+    return true
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(error) ?? '')) return false
+    throw ioError(error, 'look at the earlier view', target)
+  }
+}
+
+const hubFolder = ({ repo, commit }: HubIdentity): string => `models--${repo.split('/').join('--')}/snapshots/${commit}`

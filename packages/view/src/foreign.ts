@@ -1,0 +1,38 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errnoOf, ioError, ViewError } from './errors.ts'
+import { type Marker, markerPath } from './marker.ts'
+
+const MAX_NAMED = 20
+/** What the hub's clients write beside a model's files; it is worth nothing without them. */
+const HUB_LEAVINGS = /^(?:\.locks\/|models--[^/]+\/(?:\.no_exist|refs|trees)\/)/
+
+/**
+ * Checks that a view holds nothing but its own files, so that whoever kept something in it does not lose it.
+ * Links are looked at, never followed.
+ * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the others as `details.candidates`, `E_IO`.
+ */
+export async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> {
+  const own = new Set([markerPath(marker.layout), ...marker.files.map(({ at }) => at), ...marker.others])
+  const foreign: string[] = []
+  const visit = async (folder: string): Promise<void> => {
+    for (const entry of await readdir(join(path, folder), { withFileTypes: true })) {
+      const at = folder === '' ? entry.name : `${folder}/${entry.name}`
+      if (foreign.length === MAX_NAMED) return
+      if (entry.isDirectory()) await visit(at)
+      else if (!own.has(at) && !(marker.layout === 'hf' && HUB_LEAVINGS.test(at))) foreign.push(at)
+    }
+  }
+  try {
+    await visit('')
+  } catch (error) {
+    // Taken away or replaced by another process meanwhile.
+    if (errnoOf(error) === 'ENOENT') return
+    throw ioError(error, 'look through the view', path)
+  }
+  if (foreign.length === 0) return
+  const message =
+    `${path} is a view, but files lie in it that it did not make (${foreign.slice(0, 3).join(', ')}); ` +
+    'move them elsewhere first'
+  throw new ViewError('E_NOT_A_VIEW', message, { path, candidates: foreign })
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { mkdir, rename, rm, symlink } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { errnoOf } from './errors.ts'
+import { isInLargeFileStorage } from './etag.ts'
+import type { ViewLayout } from './marker.ts'
+import { type Blob, type PlaceContext, placeBlob } from './place.ts'
+import { gitBlobHash, openRegular, readChunks, writeNewFile } from './written-file.ts'
+
+/** Puts the files of a view where a layout has them. Names were claimed before. */
+export interface LayoutWriter {
+  /** Below the view's folder: what a runtime that takes a folder is given. */
+  readonly folder: string
+  blob(name: string, blob: Blob): Promise<void>
+  /** Exactly `sizeBytes` bytes, or the caller throws the view away. */
+  bytes(name: string, sizeBytes: number, source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>
+  /** The last files. @returns those that are no file of the model, below the view's folder */
+  finish(): Promise<string[]>
+}
+
+export interface LayoutContext extends PlaceContext {
+  /** Where files are made now. */
+  readonly draft: string
+  /** Where the view will be; a real path. */
+  readonly target: string
+}
+
+export interface HubIdentity {
+  /** `org/name`, or a name alone as very old models have it. */
+  readonly repo: string
+  /** 40 hexadecimal digits. */
+  readonly commit: string
+}
+
+export function layoutWriter(layout: ViewLayout, context: LayoutContext, identity: HubIdentity): LayoutWriter {
+  return layout === 'files' ? new FilesLayout(context) : new HubLayout(context, identity)
+}
+
+class FilesLayout implements LayoutWriter {
+  readonly folder = ''
+  readonly #context: LayoutContext
+
+  constructor(context: LayoutContext) {
+    this.#context = context
+  }
+
+  async blob(name: string, blob: Blob): Promise<void> {
+    const { draft, target } = this.#context
+    await mkdir(dirname(join(draft, name)), { recursive: true })
+    await placeBlob(blob, { to: join(draft, name), finalPath: join(target, name) }, this.#context)
+  }
+
+  async bytes(
+    name: string,
+    _sizeBytes: number,
+    source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  ): Promise<void> {
+    const path = join(this.#context.draft, name)
+    await mkdir(dirname(path), { recursive: true })
+    await writeNewFile(path, source, [], this.#context.signal)
+  }
+
+  async finish(): Promise<string[]> {
+    return []
+  }
+}
+
+/**
+ * A hub cache: `models--org--name/blobs/<etag>` with the bytes, `snapshots/<commit>/<name>` as relative links to them,
+ * `refs/main`. On a file system without symbolic links the bytes lie in `snapshots/`, as the hub's own clients have it.
+ */
+class HubLayout implements LayoutWriter {
+  readonly folder: string
+  readonly #repo: string
+  readonly #commit: string
+  readonly #context: LayoutContext
+  /** Etags whose bytes are in `blobs/`. */
+  readonly #blobs = new Set<string>()
+
+  constructor(context: LayoutContext, { repo, commit }: HubIdentity) {
+    this.#context = context
+    this.#repo = `models--${repo.split('/').join('--')}`
+    this.#commit = commit
+    this.folder = `${this.#repo}/snapshots/${commit}`
+  }
+
+  async blob(name: string, blob: Blob): Promise<void> {
+    const etag = isInLargeFileStorage(name, blob.sizeBytes) ? blob.digest.slice(7) : await gitNameOf(blob)
+    const at = `${this.#repo}/blobs/${etag}`
+    await this.#snapshot(name, etag, async (path) => {
+      await placeBlob(blob, { to: path, finalPath: join(this.#context.target, at) }, this.#context)
+    })
+  }
+
+  async bytes(
+    name: string,
+    sizeBytes: number,
+    source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  ): Promise<void> {
+    const folder = join(this.#context.draft, this.#repo, 'blobs')
+    await mkdir(folder, { recursive: true })
+    const incoming = join(folder, 'incoming')
+    const hash = isInLargeFileStorage(name, sizeBytes) ? createHash('sha256') : gitBlobHash(sizeBytes)
+    const { hashes } = await writeNewFile(incoming, source, [hash], this.#context.signal)
+    await this.#snapshot(name, hashes[0]!, (path) => rename(incoming, path))
+    await rm(incoming, { force: true })
+  }
+
+  async #snapshot(name: string, etag: string, make: (path: string) => Promise<void>): Promise<void> {
+    const { draft } = this.#context
+    const path = join(draft, this.#repo, 'blobs', etag)
+    const link = join(draft, this.folder, name)
+    await mkdir(dirname(path), { recursive: true })
+    await mkdir(dirname(link), { recursive: true })
+    if (!this.#blobs.has(etag)) await make(path)
+    try {
+      await symlink(relative(dirname(link), path), link)
+      this.#blobs.add(etag)
+    } catch (error) {
+      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) throw error
+      await rename(path, link)
+    }
+  }
+
+  async finish(): Promise<string[]> {
+    const ref = `${this.#repo}/refs/main`
+    const path = join(this.#context.draft, ref)
+    await mkdir(dirname(path), { recursive: true })
+    await writeNewFile(path, [Buffer.from(this.#commit)])
+    return [ref, ...[...this.#blobs].map((etag) => `${this.#repo}/blobs/${etag}`)]
+  }
+}
+
+async function gitNameOf(blob: Blob): Promise<string> {
+  const { handle } = await openRegular(blob.path)
+  try {
+    const hash = gitBlobHash(blob.sizeBytes)
+    for await (const chunk of readChunks(handle)) hash.update(chunk)
+    return hash.digest('hex')
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,147 @@
+import type { Stats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FileKind } from '@svc/manifest'
+import { isDigest, type Sha256Digest } from '@svc/ref'
+import { errnoOf, ioError, ViewError } from './errors.ts'
+import { defectOfPath } from './names.ts'
+import type { ViewMode } from './place.ts'
+import { openRegular } from './written-file.ts'
+
+/**
+ * `files`: every file at its own name. `hf`: a hub cache, to be named in `HF_HUB_CACHE`, with one model in it.
+ */
+export type ViewLayout = 'files' | 'hf'
+
+/** One file of a view as its marker lists it. */
+export interface MarkedFile {
+  /** The name within the model, e.g. `model-00001-of-00002.safetensors`. */
+  readonly name: string
+  /** Where it lies below the view's folder. */
+  readonly at: string
+  readonly sizeBytes: number
+  /** Of the manifest's entry; `config.json` has `config`, files of a tar that of the tar. */
+  readonly kind: FileKind
+  readonly role?: string
+  readonly variant?: string
+  readonly part?: number
+  /** Absent for what was written from text or out of a tar. */
+  readonly digest?: Sha256Digest
+}
+
+/** What the marker file says: that the folder is a view, of what, and which files in it are its own. */
+export interface Marker {
+  readonly format: 1
+  readonly manifest: Sha256Digest
+  readonly layout: ViewLayout
+  readonly mode: ViewMode
+  /** Below the view's folder: what a runtime that takes a folder is given; empty for the view itself. */
+  readonly folder: string
+  readonly files: readonly MarkedFile[]
+  /** Files below the view's folder besides those in `files` and the marker. */
+  readonly others: readonly string[]
+}
+
+/**
+ * The marker of a view in the layout `files`. In the layout `hf` it lies in `.locks`, the one folder that tools which list
+ * a hub cache do not take for a model.
+ */
+export const MARKER = '.svc-view.json'
+const MARKERS: Readonly<Record<ViewLayout, string>> = { files: MARKER, hf: `.locks/${MARKER}` }
+const MAX_MARKER_BYTES = 16 * 1024 * 1024
+const MODES: readonly unknown[] = ['symlink', 'copy', 'hardlink']
+
+export const markerPath = (layout: ViewLayout): string => MARKERS[layout]
+export const formatMarker = (marker: Marker): string => `${JSON.stringify(marker, null, 1)}\n`
+
+/** What lies at `path`: nothing (undefined) or a view. @throws ViewError `E_NOT_A_VIEW`, `E_IO`. */
+export async function readMarker(path: string): Promise<Marker | undefined> {
+  for (;;) {
+    const before = await lookAt(path)
+    if (before === undefined) return undefined
+    if (!before.isDirectory())
+      throw notAView(path, before.isSymbolicLink() ? 'it is a symbolic link' : 'it is no folder')
+    const marker = await readMarkerIn(path)
+    if (marker !== undefined) return marker
+    // Taken away in between, by another process that makes or removes the view: that was no folder without a marker.
+    const after = await lookAt(path)
+    if (after?.ino === before.ino) throw notAView(path, `it has no ${MARKER}`)
+  }
+}
+
+async function lookAt(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw ioError(error, 'look for a view', path)
+  }
+}
+
+async function readMarkerIn(path: string): Promise<Marker | undefined> {
+  for (const layout of ['files', 'hf'] as const) {
+    // A link in place of the folder in between is not followed either.
+    if (layout === 'hf' && !(await lookAt(join(path, '.locks')))?.isDirectory()) continue
+    const text = await readSmall(join(path, MARKERS[layout]))
+    if (text === undefined) continue
+    const marker = tryParseMarker(text)
+    if (marker?.layout !== layout) throw notAView(path, `${MARKERS[layout]} in it is none of ours`)
+    return marker
+  }
+  return undefined
+}
+
+async function readSmall(path: string): Promise<string | undefined> {
+  try {
+    const { handle, stats } = await openRegular(path)
+    try {
+      return stats.size > MAX_MARKER_BYTES ? '' : await handle.readFile('utf8')
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (['ENOENT', 'ELOOP', 'EINVAL', 'ENXIO'].includes(errnoOf(error) ?? '')) return undefined
+    throw ioError(error, 'read the marker', path)
+  }
+}
+
+const notAView = (path: string, why: string): ViewError =>
+  new ViewError('E_NOT_A_VIEW', `${path} is there and is no view of ours (${why}); nothing in it was touched`, { path })
+
+function tryParseMarker(text: string): Marker | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const { format, manifest, layout, mode, folder, files, others } = value as Record<string, unknown>
+  const isPath = (path: unknown): path is string => typeof path === 'string' && defectOfPath(path) === undefined
+  const isOptional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
+  const isFile = (file: unknown): file is MarkedFile => {
+    if (typeof file !== 'object' || file === null) return false
+    const { name, at, sizeBytes, kind, role, variant, part, digest } = file as Record<string, unknown>
+    return (
+      isPath(name) &&
+      isPath(at) &&
+      Number.isSafeInteger(sizeBytes) &&
+      typeof kind === 'string' &&
+      isOptional(role, 'string') &&
+      isOptional(variant, 'string') &&
+      isOptional(part, 'number') &&
+      (digest === undefined || isDigest(digest))
+    )
+  }
+  const sound =
+    format === 1 &&
+    isDigest(manifest) &&
+    (layout === 'files' || layout === 'hf') &&
+    MODES.includes(mode) &&
+    (folder === '' || isPath(folder)) &&
+    Array.isArray(files) &&
+    files.every(isFile) &&
+    Array.isArray(others) &&
+    others.every(isPath)
+  return sound ? (value as Marker) : undefined
+}

@@ -1,0 +1,60 @@
+import { ViewError } from './errors.ts'
+
+/** Longest path below a view's folder, in UTF-8 bytes; the same bounds as a manifest has. */
+const MAX_PATH_BYTES = 1_024
+const MAX_SEGMENT_BYTES = 255
+const MAX_SEGMENTS = 32
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]/
+
+/** What keeps a name from being a path below a folder, or undefined when it is one. */
+export function defectOfPath(name: string): string | undefined {
+  if (name === '') return 'it is empty'
+  if (!name.isWellFormed()) return 'it is not well-formed Unicode'
+  if (Buffer.byteLength(name) > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`
+  if (UNSAFE.test(name)) return 'it holds a backslash or a control character'
+  const segments = name.split('/')
+  if (segments.length > MAX_SEGMENTS) return `it has more than ${MAX_SEGMENTS} segments`
+  for (const segment of segments) {
+    if (segment === '' || segment === '.' || segment === '..') return 'it has an empty, "." or ".." segment'
+    if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return `a segment has more than ${MAX_SEGMENT_BYTES} bytes`
+  }
+  return undefined
+}
+
+/**
+ * The paths that a view has given away. Manifests were validated when they were sealed, but what a view writes is checked
+ * where it is written: a path outside the folder can then not come from any defect elsewhere.
+ */
+export class ClaimedNames {
+  readonly #files = new Map<string, string>()
+  readonly #folders = new Map<string, string>()
+  readonly #reserved: ReadonlySet<string>
+
+  /** @param reserved first segments that nobody may use */
+  constructor(reserved: Iterable<string> = []) {
+    this.#reserved = new Set(reserved)
+  }
+
+  /** @throws ViewError `E_BAD_NAME` for an unsafe path, one given away before, or a file that is a folder elsewhere. */
+  claim(name: string): void {
+    const defect = defectOfPath(name)
+    if (defect !== undefined) throw badName(name, defect)
+    const folded = name.normalize('NFC')
+    const segments = folded.split('/')
+    if (this.#reserved.has(segments[0]!)) throw badName(name, 'the view needs that name for itself')
+    const twin = this.#files.get(folded) ?? this.#folders.get(folded)
+    if (twin !== undefined) throw badName(name, `${JSON.stringify(shorten(twin))} lies at the same path`)
+    for (let i = 1; i < segments.length; i++) {
+      const folder = segments.slice(0, i).join('/')
+      const file = this.#files.get(folder)
+      if (file !== undefined) throw badName(name, `${JSON.stringify(shorten(file))} is a file and a folder at once`)
+      this.#folders.set(folder, name)
+    }
+    this.#files.set(folded, name)
+  }
+}
+
+const shorten = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name)
+
+const badName = (name: string, reason: string): ViewError =>
+  new ViewError('E_BAD_NAME', `${JSON.stringify(shorten(name))} cannot be a file of a view: ${reason}`, { name })

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { link, lstat, realpath, symlink } from 'node:fs/promises'
+import { dirname, relative, sep } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
+import { errnoOf, ViewError } from './errors.ts'
+import { reflink } from './reflink.ts'
+import { openRegular, readChunks, writeNewFile } from './written-file.ts'
+
+/** How the files of a view come by their bytes. */
+export type ViewMode = 'symlink' | 'copy' | 'hardlink'
+
+/** A blob as the view needs it: where it lies, and what it has to be. */
+export interface Blob {
+  readonly path: string
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+}
+
+export interface Placement {
+  /** Where the file is made. */
+  readonly to: string
+  /** Where it will be in the end: relative links are made for that place. */
+  readonly finalPath: string
+}
+
+export interface PlaceContext {
+  readonly mode: ViewMode
+  /** Links below this folder to a blob below it are relative, so that it can be moved as a whole. */
+  readonly root: string | undefined
+  readonly signal: AbortSignal | undefined
+  readonly onCopied: ((bytes: number) => void) | undefined
+}
+
+/** The blob's size on disk is checked before anything is made. @returns false when it is absent. */
+export async function isPresent(blob: Blob): Promise<boolean> {
+  const stats = await lstat(blob.path).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
+  })
+  if (stats === undefined) return false
+  if (!stats.isFile() || stats.size !== blob.sizeBytes) {
+    const found = stats.isFile() ? `${stats.size} bytes` : 'no regular file'
+    throw corrupt(blob, `is ${found} instead of ${blob.sizeBytes} bytes`)
+  }
+  return true
+}
+
+/** The text of a symbolic link to a blob: relative within `root`, otherwise absolute. All paths are real ones. */
+export function linkText(finalPath: string, blobPath: string, root: string | undefined): string {
+  const inRoot = (path: string): boolean =>
+    root !== undefined && path.startsWith(root.endsWith(sep) ? root : root + sep)
+  return inRoot(finalPath) && inRoot(blobPath) ? relative(dirname(finalPath), blobPath) : blobPath
+}
+
+/**
+ * Makes one file of a view. Bytes that are copied are hashed on the way; a reflink, like a link, has the store's own blocks.
+ * @throws ViewError `E_CORRUPT_BLOB`, `E_NOT_LINKABLE`, `E_ABORTED`; errors of the file system as they are.
+ */
+export async function placeBlob(blob: Blob, { to, finalPath }: Placement, context: PlaceContext): Promise<void> {
+  if (context.mode === 'copy') return copyBlob(blob, to, context)
+  try {
+    if (context.mode === 'hardlink') await link(blob.path, to)
+    else await symlink(linkText(finalPath, await realpath(blob.path), context.root), to)
+  } catch (error) {
+    const errno = errnoOf(error) ?? ''
+    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errno)) throw error
+    const what = context.mode === 'hardlink' ? 'hard link' : 'symbolic link'
+    const message = `no ${what} to ${blob.path} is possible at ${finalPath} (${errno}); copy instead`
+    throw new ViewError('E_NOT_LINKABLE', message, { path: finalPath, digest: blob.digest }, error)
+  }
+}
+
+async function copyBlob(blob: Blob, to: string, { signal, onCopied }: PlaceContext): Promise<void> {
+  if (await reflink(blob.path, to)) {
+    if (!(await isPresent({ ...blob, path: to }))) throw corrupt(blob, 'vanished while it was copied')
+    onCopied?.(blob.sizeBytes)
+    return
+  }
+  const { handle } = await openRegular(blob.path)
+  try {
+    const { hashes } = await writeNewFile(to, readChunks(handle, onCopied), [createHash('sha256')], signal)
+    if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `holds the bytes of sha256:${hashes[0]}`)
+  } finally {
+    await handle.close()
+  }
+}
+
+export const corrupt = ({ path, digest }: Blob, what: string): ViewError =>
+  new ViewError('E_CORRUPT_BLOB', `the blob ${digest} ${what}; verify the store`, { path, digest })

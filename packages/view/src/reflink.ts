@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, lstat, rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { errnoOf, ioError } from './errors.ts'
+
+const run = promisify(execFile)
+/** The file system cannot share blocks, or not between these two files. */
+const NO_REFLINK = new Set(['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY', 'EBADF', 'ETXTBSY'])
+/** `f_type` of APFS as macOS reports it. */
+const APFS = 0x1a
+
+/**
+ * Makes `to` (absent) a file that shares its blocks with `from`, until one of them is written to. Asks for it with FORCE:
+ * plain FICLONE copies without a word where the file system cannot share.
+ * @returns false where sharing is not possible; nothing is left then. @throws other errors of the file system as they are.
+ */
+export async function reflink(from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE)
+    return true
+  } catch (error) {
+    if (!NO_REFLINK.has(errnoOf(error) ?? '')) throw error
+  }
+  // Node refuses FORCE on macOS. Its cp clones, and copies only between volumes or off APFS: that is ruled out before.
+  if (process.platform !== 'darwin') return false
+  const [source, folder] = [await stat(from), await stat(join(to, '..'))]
+  if (source.dev !== folder.dev || (await statfs(from)).type !== APFS) return false
+  try {
+    await run('/bin/cp', ['-c', from, to])
+    return true
+  } catch {
+    await rm(to, { force: true })
+    return false
+  }
+}
+
+/** What bringing a file into a folder takes. */
+export interface TransferCost {
+  /** `reflink`: the file system shares the blocks. */
+  readonly by: 'reflink' | 'copy'
+  /** Bytes of the folder's file system that are used up. */
+  readonly sizeBytes: number
+}
+
+/**
+ * Tells what a copy of the regular file `path` in `folder` (there already) would cost, by sharing its blocks for a moment
+ * where that is possible: device numbers do not tell (btrfs has several on one file system).
+ * @throws ViewError `E_IO`, `E_NO_SPACE`.
+ */
+export async function transferCost(path: string, folder: string): Promise<TransferCost> {
+  const probe = join(folder, `.svc-probe-${randomBytes(8).toString('hex')}`)
+  try {
+    const { size: sizeBytes } = await lstat(path)
+    try {
+      return (await reflink(path, probe)) ? { by: 'reflink', sizeBytes: 0 } : { by: 'copy', sizeBytes }
+    } finally {
+      await rm(probe, { force: true })
+    }
+  } catch (error) {
+    throw ioError(error, 'see whether blocks can be shared', path)
+  }
+}

@@ -1,0 +1,31 @@
+import { dirname } from 'node:path'
+import { discardView, recoverViews } from './draft.ts'
+import { ioError } from './errors.ts'
+import { checkNoForeignFiles } from './foreign.ts'
+import { readMarker } from './marker.ts'
+import { checkedTarget } from './target.ts'
+import { inTurn } from './turns.ts'
+
+/**
+ * Removes a view, in one step for those who look. Nothing without a view's marker is removed, no link is followed (the
+ * blobs behind links stay), and a view in which somebody keeps other files is left as it is.
+ * @returns false when there was nothing.
+ * @throws ViewError `E_NOT_A_VIEW`, `E_BAD_TARGET`, `E_IO`.
+ */
+export async function removeView(path: string): Promise<boolean> {
+  const target = await checkedTarget(path)
+  if (target === undefined) return false
+  return inTurn(target, () => removeAt(target))
+}
+
+async function removeAt(target: string): Promise<boolean> {
+  await recoverViews(dirname(target))
+  const marker = await readMarker(target)
+  if (marker === undefined) return false
+  await checkNoForeignFiles(target, marker)
+  try {
+    return await discardView(target)
+  } catch (error) {
+    throw ioError(error, 'remove the view', target)
+  }
+}

@@ -1,0 +1,71 @@
+import { dirname } from 'node:path'
+import { ViewError } from './errors.ts'
+import type { View, ViewFile } from './view.ts'
+
+/** What a runtime is given. */
+export interface RuntimePath {
+  readonly is: 'file' | 'folder'
+  /** Absolute. Not to be resolved: behind its links the file has another name, and its shards are not beside it. */
+  readonly path: string
+}
+
+const SHARD = /^(.*?)[-_]\d{5,6}[-_]of[-_](\d{5,6})(\.[^.]+)$/
+
+/**
+ * The path that a runtime loads. Without a fragment: the only GGUF, the first shard of a split one, else the folder (of the
+ * adapter where there is nothing but one). With a fragment: the file with that name, or the only one whose name or path ends
+ * or base name begins with it, e.g. `mmproj`, `model-q8_0.gguf`, `tokenizer.json`; several shards of one model are its first.
+ * @throws ViewError `E_NO_MATCH` and `E_AMBIGUOUS` with the names as `details.candidates`; `E_INCOMPLETE` when the first
+ *   shard is absent.
+ */
+export function runtimePath(view: Pick<View, 'folder' | 'files'>, fragment?: string): RuntimePath {
+  if (fragment !== undefined) return { is: 'file', path: only(matching(view.files, fragment), view.files, fragment) }
+  const ggufs = view.files.filter(({ kind }) => kind === 'weights.gguf')
+  if (ggufs.length > 0) return { is: 'file', path: only(ggufs, ggufs) }
+  const others = view.files.filter(({ kind }) => kind === 'weights.safetensors')
+  const adapters = new Set(view.files.filter(({ kind }) => kind === 'adapter').map(({ path }) => dirname(path)))
+  const [folder] = adapters
+  return { is: 'folder', path: others.length === 0 && adapters.size === 1 ? folder! : view.folder }
+}
+
+const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
+
+function matching(files: readonly ViewFile[], fragment: string): readonly ViewFile[] {
+  const rules: ((name: string) => boolean)[] = [
+    (name) => name === fragment,
+    (name) => name.endsWith(`/${fragment}`),
+    (name) => baseOf(name).startsWith(fragment)
+  ]
+  for (const rule of fragment === '' ? [] : rules) {
+    const found = files.filter(({ name }) => rule(name))
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+/** The one file, or the first of the one set of shards. */
+function only(found: readonly ViewFile[], all: readonly ViewFile[], fragment = ''): string {
+  const sets = new Map<string, ViewFile[]>()
+  for (const file of found) {
+    const shard = file.part === undefined ? null : SHARD.exec(file.name)
+    const key = shard === null ? file.name : `${shard[1]}-of-${Number(shard[2])}${shard[3]}`
+    sets.set(key, [...(sets.get(key) ?? []), file])
+  }
+  const firsts = [...sets.values()].map((set) => set.toSorted((a, b) => (a.part ?? 0) - (b.part ?? 0))[0]!)
+  const [first, second] = firsts
+  const candidates = (firsts.length > 0 ? firsts : all).map(({ name }) => name)
+  if (first === undefined) {
+    const message = `no file of the model is called ${JSON.stringify(fragment)}`
+    throw new ViewError('E_NO_MATCH', message, { name: fragment, candidates })
+  }
+  if (second !== undefined) {
+    const message = 'several files could be meant; name one of them'
+    throw new ViewError('E_AMBIGUOUS', message, { name: fragment, candidates })
+  }
+  // A shard that was asked for by its own name is what the caller gets.
+  if ((first.part ?? 1) > 1 && first.name !== fragment && baseOf(first.name) !== fragment) {
+    const message = `the first shard of ${first.name} is absent; runtimes start from it`
+    throw new ViewError('E_INCOMPLETE', message, { name: first.name })
+  }
+  return first.path
+}

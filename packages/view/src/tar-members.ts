@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { extract } from 'tar-stream'
+import { ViewError } from './errors.ts'
+import { type Blob, corrupt } from './place.ts'
+import { openRegular, readChunks } from './written-file.ts'
+
+const BLOCK = 512
+/** Members of one tar. Tokenizers have a dozen, adapters two. */
+const MAX_MEMBERS = 1_024
+
+export interface TarMember {
+  readonly name: string
+  readonly sizeBytes: number
+  /** To be read to its end before the next member is asked for. */
+  readonly bytes: AsyncIterable<Uint8Array>
+}
+
+/**
+ * Reads the members of an artifact's tar, whose bytes are hashed on the way: the tar is what its digest says only when the
+ * last member was given. Names are as they stand in the tar, unchecked.
+ * @throws ViewError `E_BAD_TAR` for anything but plain files (links, devices, extension headers) and for over 1,024 of
+ *   them, `E_CORRUPT_BLOB`; errors of the file system as they are.
+ */
+export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, void, void> {
+  const { handle } = await openRegular(blob.path)
+  const hash = createHash('sha256')
+  const unpack = extract()
+  let failure: unknown
+  const source = Readable.from(plainFilesOnly(blob, readChunks(handle), (chunk) => hash.update(chunk)))
+  const fed = pipeline(source, unpack).catch((error: unknown) => {
+    failure ??= error
+  })
+  try {
+    let count = 0
+    for await (const entry of unpack) {
+      if (++count > MAX_MEMBERS) throw badTar(blob, `has more than ${MAX_MEMBERS} members`)
+      const { name, size } = entry.header
+      yield { name, sizeBytes: size ?? 0, bytes: entry as unknown as AsyncIterable<Uint8Array> }
+    }
+    await fed
+    if (failure !== undefined) throw failure
+    const actual = `sha256:${hash.digest('hex')}`
+    if (actual !== blob.digest) throw corrupt(blob, `holds the bytes of ${actual}`)
+  } catch (error) {
+    if (failure instanceof ViewError || error instanceof ViewError) throw failure instanceof ViewError ? failure : error
+    if (typeof (error as { errno?: unknown }).errno === 'number') throw error
+    throw badTar(blob, `cannot be read: ${(error as Error).message}`, error)
+  } finally {
+    unpack.destroy()
+    await fed
+    await handle.close()
+  }
+}
+
+/**
+ * Passes a tar on while its headers are those that artifacts are sealed with: plain files with octal sizes. The library
+ * behind it gathers extension headers in memory, whatever length they state, so that none may reach it.
+ */
+async function* plainFilesOnly(
+  blob: Blob,
+  chunks: AsyncIterable<Uint8Array>,
+  onChunk: (chunk: Uint8Array) => void
+): AsyncGenerator<Uint8Array, void, void> {
+  const header = Buffer.alloc(BLOCK)
+  let filled = 0
+  let skip = 0
+  let ended = false
+  for await (const chunk of chunks) {
+    onChunk(chunk)
+    for (let at = 0; at < chunk.length; ) {
+      if (ended) {
+        // The library would read on behind the end.
+        if (chunk.subarray(at).some((byte) => byte !== 0)) throw badTar(blob, 'goes on behind its end')
+        break
+      }
+      if (skip > 0) {
+        const step = Math.min(skip, chunk.length - at)
+        skip -= step
+        at += step
+        continue
+      }
+      const part = chunk.subarray(at, at + BLOCK - filled)
+      header.set(part, filled)
+      filled += part.length
+      at += part.length
+      if (filled < BLOCK) continue
+      filled = 0
+      if (header.every((byte) => byte === 0)) {
+        ended = true
+        continue
+      }
+      const type = header[156]
+      const size = /^([0-7]{1,11})[\0 ]/.exec(header.toString('latin1', 124, 136))?.[1]
+      if ((type !== 0 && type !== 0x30) || size === undefined)
+        throw badTar(blob, 'holds something else than plain files')
+      skip = Math.ceil(Number.parseInt(size, 8) / BLOCK) * BLOCK
+    }
+    // Its own copy: the chunk's buffer is read into again while the library may still hold it.
+    yield Uint8Array.from(chunk)
+  }
+  if (!ended) throw badTar(blob, 'ends early')
+}
+
+const badTar = ({ digest, path }: Blob, what: string, cause?: unknown): ViewError =>
+  new ViewError('E_BAD_TAR', `the tar ${digest} ${what}`, { digest, path }, cause)

@@ -1,0 +1,83 @@
+import { createHash, type Hash } from 'node:crypto'
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { throwIfAborted } from './errors.ts'
+
+const CHUNK_BYTES = 1024 * 1024
+
+/** What was written: its length and the hashes asked for, in hex. */
+export interface Written {
+  readonly sizeBytes: number
+  readonly hashes: readonly string[]
+}
+
+/**
+ * Writes a new file, read-only from the start, and syncs it. Existing files are never touched (`EEXIST`).
+ * @param hashes fed with every byte
+ * @throws errors of the file system and of `source` as they are; what was written until then is left to the caller.
+ */
+export async function writeNewFile(
+  path: string,
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  hashes: readonly Hash[] = [],
+  signal?: AbortSignal
+): Promise<Written> {
+  const handle = await open(path, 'wx', 0o444)
+  try {
+    let sizeBytes = 0
+    for await (const chunk of source) {
+      throwIfAborted(signal)
+      for (const hash of hashes) hash.update(chunk)
+      await writeAll(handle, chunk)
+      sizeBytes += chunk.length
+    }
+    await handle.sync()
+    return { sizeBytes, hashes: hashes.map((hash) => hash.digest('hex')) }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+}
+
+/** Opens a regular file for reading; neither a link nor a FIFO is opened (`ELOOP`, `EINVAL`). */
+export async function openRegular(path: string): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw Object.assign(new Error(`${path} is no regular file`), { code: 'EINVAL' })
+    return { handle, stats }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** The bytes of an open file from its start, in a buffer that is used again: a chunk is good until the next is asked for. */
+export async function* readChunks(handle: FileHandle, onBytes?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (let at = 0; ; ) {
+    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, at)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+    at += bytesRead
+    onBytes?.(bytesRead)
+  }
+}
+
+/** Git's name of a blob, as a hash that is still to be fed. */
+export const gitBlobHash = (sizeBytes: number): Hash => createHash('sha1').update(`blob ${sizeBytes}\0`)
+
+/** Makes the names in a folder durable. File systems that cannot sync folders are left alone. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  } finally {
+    await handle.close()
+  }
+}
