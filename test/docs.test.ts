@@ -86,7 +86,7 @@ test('vectors/README.md describes every table', () => {
 
 const pages = [
   ...readdirSync(root),
-  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'docs'), { recursive: true }).map((name) => `docs/${String(name)}`),
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
   'vectors/README.md',
   '.changeset/README.md'
