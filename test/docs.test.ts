@@ -41,7 +41,7 @@ describe('docs/configuration.md', () => {
   const page = read('docs/configuration.md')
 
   test('has a row for each key of the file, and for no other', () => {
-    const rows = [...page.matchAll(/^\| `\[(\w+)\]` \| `(\w+)` \|/gm)].map(([, section, key]) => `${section}.${key}`)
+    const rows = [...page.matchAll(/^\| `\[(\w+)\]` +\| `(\w+)` +\|/gm)].map(([, section, key]) => `${section}.${key}`)
     const keys = Object.entries(CONFIG_KEYS).flatMap(([section, each]) =>
       Object.keys(each).map((key) => `${section}.${key}`)
     )
@@ -60,7 +60,7 @@ describe('docs/configuration.md', () => {
 })
 
 test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no other', () => {
-  const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| .{20,} \|$/gm)].map(
+  const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([^`]+)` +\| ([a-z,0-9 -]+?) +\| .{20,} \|$/gm)].map(
     ([, name, rooms]) => `${name}: ${rooms}`
   )
   const used = new Map<string, string[]>()
