@@ -9,7 +9,7 @@ export const TEMPORARY_FILE = /\.[0-9a-f]{16}\.tmp$/
 
 /**
  * Replaces a small file atomically and durably: temporary file beside it → fsync → 0600 → rename → fsync of the folder
- * (decisions §5). After a crash the old or the new bytes are there, never a mixture. The folder must exist.
+ * (spec disk.6). After a crash the old or the new bytes are there, never a mixture. The folder must exist.
  * On any failure the old file stands and the temporary one is gone; a failed fsync is never retried.
  * @throws CasError `E_NO_SPACE`, `E_IO`.
  */

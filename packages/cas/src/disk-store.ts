@@ -41,7 +41,7 @@ export interface DiskStoreOptions {
 const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
 
 /**
- * Opens the store in a folder, making it where it is absent (decisions §5), and sweeps what an earlier crash left behind.
+ * Opens the store in a folder, making it where it is absent (spec disk.1, disk.9), and sweeps what an earlier crash left behind.
  * One owner per root: close it to give the root back.
  * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_NO_SPACE`, `E_IO`.
  */

@@ -5,7 +5,7 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
 import { type FilePort, syncFolderSync, writeFullySync } from './file-port.ts'
 
-/** First and only layout so far: decisions §5. */
+/** First and only layout so far: spec disk.1. */
 export const LAYOUT_VERSION = 1
 const FORMAT_TEXT = `svc-store ${LAYOUT_VERSION}\n`
 

@@ -155,7 +155,7 @@ export interface BlobStore {
   close(): Promise<void>
 }
 
-/** A store in a folder (decisions §5). */
+/** A store in a folder (spec disk.1). */
 export interface DiskBlobStore extends BlobStore {
   readonly root: string
   /** How the root is guarded against a second owner: `pid-file` is the weaker stand-in where the program `flock` is absent. */

@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 describe('layout', () => {
-  test('is that of decisions §5, with its modes, whatever the umask', async () => {
+  test('is that of spec disk.1, disk.2, with its modes, whatever the umask', async () => {
     const umask = process.umask(0o777)
     let digest
     const partialBytes = seededBytes(50)

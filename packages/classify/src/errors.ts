@@ -1,10 +1,10 @@
 /** Why a name, a tar or a repository was refused; stable, for programs. */
 export type ClassifyErrorCode =
-  /** An upstream path that no artifact may contain (decisions §3). */
+  /** An upstream path that no artifact may contain (spec rec.22). */
   | 'E_BAD_NAME'
-  /** No weights and no adapters, or nothing that could be sealed (API §1.1 rule 2). */
+  /** No weights and no adapters, or nothing that could be sealed (spec rec.3). */
   | 'E_NOT_IMPORTABLE'
-  /** A name or a size that a ustar header cannot hold (decisions §4). */
+  /** A name or a size that a ustar header cannot hold (spec doc.20). */
   | 'E_TAR_LIMIT'
   /** A tar member delivered more or fewer bytes than announced. */
   | 'E_TAR_CONTENT'

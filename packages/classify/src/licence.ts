@@ -6,7 +6,7 @@ import { compareNames, sortedByName } from './order.ts'
 import { MAX_LICENCE_BYTES } from './reads.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
 
-/** A text is named when it is at least so similar to a known one (decisions §3) … */
+/** A text is named when it is at least so similar to a known one (spec rec.20) … */
 export const MIN_SIMILARITY = 0.98
 /** … and by so much more similar to it than to any other licence. */
 export const MIN_LEAD = 0.015
@@ -45,7 +45,7 @@ export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].
 
 /**
  * The SPDX id of a licence text, or undefined when it is none of the curated ones or not clearly one of them: Dice
- * similarity of word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (decisions §3).
+ * similarity of word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (spec rec.20).
  */
 export function detectLicence(text: string): string | undefined {
   const words = bigramsOf(licenceWords(text))

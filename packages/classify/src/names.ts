@@ -1,7 +1,7 @@
 import { ClassifyError } from './errors.ts'
 import { compareNames } from './order.ts'
 
-/** Longest upstream path, in UTF-8 bytes (decisions §3). */
+/** Longest upstream path, in UTF-8 bytes (spec rec.22). */
 export const MAX_NAME_BYTES = 1024
 /** What file systems and torrent clients take; binding for entries of an artifact only. */
 export const MAX_SEGMENT_BYTES = 255
@@ -43,7 +43,7 @@ const WORDS: Record<NameProblem, string> = {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const encoder = new TextEncoder()
 
-/** What forbids this one path, or undefined when it may be part of an artifact (decisions §3). */
+/** What forbids this one path, or undefined when it may be part of an artifact (spec rec.22). */
 export function nameProblem(name: string): NameProblem | undefined {
   if (name === '') return 'empty'
   if (!name.isWellFormed()) return 'not-unicode'
@@ -69,7 +69,7 @@ const refuse = (name: string, reason: NameProblem): never => {
 
 /**
  * Checks a whole listing: each path by itself, then that no two are equal after NFC and that no file is also a folder
- * (both compared in NFC). The listing is refused whole (decisions §3); which name is reported does not depend on its
+ * (both compared in NFC). The listing is refused whole (spec rec.21); which name is reported does not depend on its
  * order.
  * @throws ClassifyError `E_BAD_NAME` with `details.name` and `details.reason` (a {@link NameProblem}).
  */
@@ -113,7 +113,7 @@ export function checkEntryName(name: string): void {
 }
 
 /**
- * First segments and folders that the artifact's own documents occupy (decisions §4); nothing upstream may sit below
+ * First segments and folders that the artifact's own documents occupy (spec doc.6, rec.23); nothing upstream may sit below
  * them.
  */
 const RESERVED = /^(?:manifest|modelconfig\.json|tokenizer\.tar)(?:\/|$)|(?:^|\/)adapter\.tar\//

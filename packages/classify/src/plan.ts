@@ -20,7 +20,7 @@ import type {
 const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /**
- * Derives the quants and plans the artifacts (API §1.1, decisions §3): one per quant, each with all weights of that
+ * Derives the quants and plans the artifacts (spec rec.13, rec.19): one per quant, each with all weights of that
  * quant and every shared entry. A repository of adapters alone is one artifact of quant `raw`. A function of the
  * upstream bytes alone.
  * @throws ClassifyError `E_NOT_IMPORTABLE` without weights and adapters; `E_MISSING_FACT` when something that

@@ -2,7 +2,7 @@ import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isQuantToken } from '@svc/r
 import { baseOf } from './names.ts'
 import { parseShardName } from './shards.ts'
 
-/** The quant of what names none (API §1.1, step 4 of the derivation). */
+/** The quant of what names none (spec rec.15, rec.18). */
 export const RAW = 'raw'
 
 /** The longest dash-separated run that ends `stem` and is a quant token, or undefined. */
@@ -17,7 +17,7 @@ function tokenAtEnd(stem: string): string | undefined {
 }
 
 /**
- * Step 1 of the quant derivation (API §1.1): the longest dash-separated suffix run of a GGUF's base name, without shard
+ * Step 1 of the quant derivation (spec rec.14): the longest dash-separated suffix run of a GGUF's base name, without shard
  * suffix and ending, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a token.
  */
 export function ggufQuant(name: string): string {

@@ -1,8 +1,8 @@
 import type { ListedFile, ReadKind, Recognition, RequiredRead } from './types.ts'
 
-/** The longest `config.json` that is read (decisions §4: the model config, which keeps it, is at most 1 MiB). */
+/** The longest `config.json` that is read (spec doc.9: the model config, which keeps it, is at most 1 MiB). */
 export const MAX_CONFIG_BYTES = 1024 * 1024
-/** The longest licence text that is read and kept (decisions §3). */
+/** The longest licence text that is read and kept (spec rec.20). */
 export const MAX_LICENCE_BYTES = 256 * 1024
 /** Longest safetensors header; the format's own limit. */
 export const MAX_SAFETENSORS_HEADER_BYTES = 100_000_000

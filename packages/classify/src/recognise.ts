@@ -10,7 +10,7 @@ import type { Entry, EntryKind, FileUse, ListedFile, Recognition, TarMember, War
 type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outcome: Extract<Outcome, { is: K }> }
 
 /**
- * Recognises a listing by names alone (API §1.1, decisions §3): what becomes which manifest entry, what is staged, what
+ * Recognises a listing by names alone (spec rec.2, rec.5): what becomes which manifest entry, what is staged, what
  * is skipped and why. Pure and independent of the listing's order.
  *
  * Files that would land below a name that sealing occupies (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
@@ -263,7 +263,7 @@ export const isImportable = (recognition: Recognition): boolean =>
   )
 
 /**
- * The eligibility gate (API §1.1 rule 2), before anything is read.
+ * The eligibility gate (spec rec.3), before anything is read.
  * @throws ClassifyError `E_NOT_IMPORTABLE`.
  */
 export function requireImportable(recognition: Recognition): void {

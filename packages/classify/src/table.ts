@@ -1,7 +1,7 @@
 import { baseOf, folderOf } from './names.ts'
 
 /**
- * The recognition table (API §1.1, decisions §3) as data. Rows are tried from top to bottom,
+ * The recognition table (spec rec.5) as data. Rows are tried from top to bottom,
  * case-sensitively except for licence names; the first match wins. What no row matches is skipped as unrecognised.
  *
  * A change here changes sealed bytes: raise `SPEC_VERSION` with it.

@@ -30,7 +30,7 @@ export interface TarPlan<T extends TarFile = TarFile> {
 }
 
 /**
- * Lays out the deterministic tar of regular files (decisions §4): POSIX ustar, byte for byte what GNU tar writes of
+ * Lays out the deterministic tar of regular files (spec doc.19): POSIX ustar, byte for byte what GNU tar writes of
  * byte-sorted names with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
  * @throws ClassifyError `E_TAR_LIMIT` for a name or size that a ustar header cannot hold, `E_BAD_NAME` for a name that
  *   is forbidden or given twice.

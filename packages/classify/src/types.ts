@@ -8,7 +8,7 @@ export interface ListedFile {
   readonly sizeBytes: number
 }
 
-/** The manifest's kinds but `config`, in their order within a manifest (decisions §4). */
+/** The manifest's kinds but `config`, in their order within a manifest (spec doc.7). */
 export type EntryKind =
   | 'weights.gguf'
   | 'weights.safetensors'
@@ -90,7 +90,7 @@ export type FileUse =
 
 /** What a listing is, by its names alone. All lists are in a fixed order, whatever the order of the listing. */
 export interface Recognition {
-  /** In manifest order (decisions §4), without the config entry. */
+  /** In manifest order (spec doc.7), without the config entry. */
   readonly entries: readonly Entry[]
   /** By upstream path. */
   readonly uses: ReadonlyMap<string, FileUse>
@@ -119,7 +119,7 @@ export type RequiredRead<K extends ReadKind = ReadKind> = K extends ReadKind
 /** Bytes `[offset, offset + lengthBytes)` of a file; fewer only where the file ends. */
 export type ReadAt = (offset: number, lengthBytes: number) => Promise<Uint8Array>
 
-/** Why the header of a weights file could not be read. Never fatal (decisions §3). */
+/** Why the header of a weights file could not be read. Never fatal (spec rec.12). */
 export interface HeaderProblem {
   readonly format: 'unreadable'
   /** What is wrong, e.g. `tensor offsets leave a gap at byte 12`. */
@@ -189,7 +189,7 @@ export interface Facts {
   readonly licences: readonly LicenceFact[]
 }
 
-/** Contents of the model config, the document of ours behind the entry `modelconfig.json` (decisions §4). */
+/** Contents of the model config, the document of ours behind the entry `modelconfig.json` (spec doc.9). */
 export interface ModelConfigFacts {
   readonly family?: string
   readonly weightsFormat?: 'gguf' | 'safetensors' | 'gguf+safetensors'

@@ -32,7 +32,7 @@ export interface CallOptions {
 }
 
 /**
- * The daemon's management API (API §4), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
+ * The daemon's management API (docs/spec/routes.md), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
  * `E_UNREACHABLE`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References are canonical
  * (`svc:///ns/name:quant`); short ones are for people, see `parseShortRef` of `@svc/ref`.
  */

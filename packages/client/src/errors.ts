@@ -17,7 +17,7 @@ export type ClientErrorCode = ErrorCode | ClientOnlyCode | (string & {})
 export interface ClientErrorDetails {
   /** HTTP status, where there was a response. */
   readonly status?: number | undefined
-  /** Known alternatives that the daemon named (API §2.6). */
+  /** Known alternatives that the daemon named (spec err.1). */
   readonly candidates?: readonly string[] | undefined
   readonly cause?: unknown
 }

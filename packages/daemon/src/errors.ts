@@ -11,14 +11,14 @@ export class ConfigError extends StartError {
 }
 
 export interface DaemonErrorDetails {
-  /** Known alternatives, shown in the envelope (API §2.6). */
+  /** Known alternatives, shown in the envelope (spec err.1). */
   readonly candidates?: readonly string[] | undefined
   /** HTTP status where it is not the one that the code has in the table, e.g. 502 for a hub's `E_UNKNOWN_REF`. */
   readonly status?: number | undefined
   readonly cause?: unknown
 }
 
-/** A failure with a code of API §7. The message goes to the client: no path of the machine beyond what it sent, no secret. */
+/** A failure with a code of spec err.2. The message goes to the client: no path of the machine beyond what it sent, no secret. */
 export class DaemonError extends Error {
   override readonly name = 'DaemonError'
   readonly code: ErrorCode

@@ -45,7 +45,7 @@ export const isRevision = (text: unknown): text is string =>
   text.isWellFormed() &&
   !/[\0-\x20\x7f]/.test(text)
 
-/** Escapes each segment on its own (API §4, import/hf rule 4). The path must have passed the listing's checks. */
+/** Escapes each segment on its own (spec hub.3). The path must have passed the listing's checks. */
 export const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
 export const infoUrl = (at: Endpoint, repoId: string, revision: string | undefined): string =>

@@ -1,4 +1,4 @@
-/** The API's error codes that an exchange with a hub can end in (API §4, `POST /v1/import/hf`). */
+/** The API's error codes that an exchange with a hub can end in (spec hub.6). */
 export type HubErrorCode =
   | 'E_UNKNOWN_REF'
   | 'E_SOURCE_FORBIDDEN'

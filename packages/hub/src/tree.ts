@@ -125,7 +125,7 @@ const isSize = (value: unknown): value is number => Number.isSafeInteger(value) 
 const shown = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value.length > 120 ? `${value.slice(0, 120)}…` : value) : 'of an entry'
 
-/** What is wrong with a path of a listing (decisions §3), or undefined. */
+/** What is wrong with a path of a listing (spec rec.22), or undefined. */
 function pathFlaw(path: unknown): string | undefined {
   if (typeof path !== 'string') return 'is no text'
   if (!path.isWellFormed()) return 'is no well-formed text'

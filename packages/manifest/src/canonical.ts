@@ -4,7 +4,7 @@ import canonicalize from 'canonicalize'
 import { ManifestError, type ManifestErrorCode } from './errors.ts'
 import type { Sealed } from './types.ts'
 
-/** Largest document that is read or sealed (decisions §4). */
+/** Largest document that is read or sealed (spec doc.1). */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 64
 

@@ -1,7 +1,7 @@
 import type { FieldReader, PlainObject } from './field.ts'
 import type { FileKind } from './types.ts'
 
-/** Position of a kind within a manifest; both kinds of weights are sorted together (decisions §4). */
+/** Position of a kind within a manifest; both kinds of weights are sorted together (spec doc.7). */
 const RANKS: Readonly<Record<FileKind, number>> = {
   config: 0,
   'weights.gguf': 1,
@@ -50,7 +50,7 @@ export function compareFiles(
   return RANKS[a.kind] - RANKS[b.kind] || compareText(a.name, b.name)
 }
 
-/** What makes a name unusable as an artifact-relative path, or undefined (decisions §3, §4; BEP 52 bounds). */
+/** What makes a name unusable as an artifact-relative path, or undefined (spec rec.22, doc.6; BEP 52 bounds). */
 export function defectOfName(name: string): string | undefined {
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
   if (utf8.encode(name).length > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`

@@ -39,7 +39,7 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   return value as ManifestFile
 }
 
-/** Checks everything that decisions §4 demands of a manifest; unknown fields pass. */
+/** Checks everything that a manifest must be (spec doc.3 to doc.7); unknown fields pass. */
 function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   const read = new FieldReader(code)
   const document = read.object(value, 'the manifest')
@@ -95,7 +95,7 @@ function plainFile(file: ManifestFile): ManifestFile {
 }
 
 /**
- * Seals a manifest (decisions §4): sorts the entries, checks every rule, gives the canonical bytes and their digest.
+ * Seals a manifest (spec doc.3 to doc.8): sorts the entries, checks every rule, gives the canonical bytes and their digest.
  * The same entries and annotations in any order give the same bytes.
  * @throws ManifestError `E_INVALID` with a reason.
  */

@@ -3,10 +3,10 @@ import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
 import type { Sealed } from './types.ts'
 
-/** Largest model config (decisions §4). */
+/** Largest model config (spec doc.9). */
 export const MAX_MODEL_CONFIG_BYTES = 1024 * 1024
 
-/** The document behind the `config` entry (decisions §4): facts of the model, absent where unknown. */
+/** The document behind the `config` entry (spec doc.9): facts of the model, absent where unknown. */
 export interface ModelConfig {
   /** Architecture, e.g. `llama`. */
   readonly family?: string

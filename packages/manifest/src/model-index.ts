@@ -31,7 +31,7 @@ const byQuant = (a: IndexMember, b: IndexMember): number => (a.quant < b.quant ?
 const plainMember = ({ quant, manifest, distribution }: IndexMember): IndexMember => ({ quant, manifest, distribution })
 
 /**
- * Seals an index (decisions §4): members in any order, at least one, quants unique.
+ * Seals an index (spec doc.12, doc.13): members in any order, at least one, quants unique.
  * @throws ManifestError `E_INVALID`: `members-empty`, `quant`, `quant-duplicate`, `field`.
  */
 export function sealIndex(members: readonly IndexMember[]): Sealed<ModelIndex> {
@@ -44,7 +44,7 @@ export function sealIndex(members: readonly IndexMember[]): Sealed<ModelIndex> {
 }
 
 /**
- * The index after an import into a name (decisions §4): new members replace those of the same quant, all others and
+ * The index after an import into a name (spec doc.14): new members replace those of the same quant, all others and
  * unknown fields of the previous index stay. @throws ManifestError `E_INVALID` as {@link sealIndex}.
  */
 export function mergeIndex(previous: ModelIndex | undefined, members: readonly IndexMember[]): Sealed<ModelIndex> {

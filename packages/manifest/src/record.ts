@@ -28,7 +28,7 @@ function checkRecord(value: unknown, code: ManifestErrorCode): DistributionRecor
 }
 
 /**
- * Seals the distribution record of a manifest (decisions §4); infohash, name and piece length follow from the manifest.
+ * Seals the distribution record of a manifest (spec doc.15, doc.16); infohash, name and piece length follow from the manifest.
  * @throws ManifestError `E_INVALID` as `torrentOf`, or `field` for a malformed digest.
  */
 export function sealRecord(parts: {

@@ -24,7 +24,7 @@ export interface ArtifactFile extends TorrentFile {
   readonly digest: Sha256Digest
 }
 
-/** The torrent that a manifest implies (decisions §4). */
+/** The torrent that a manifest implies (spec doc.17). */
 export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
   readonly manifestDigest: Sha256Digest
   /** `btmh:1220<64 hex>` */
@@ -48,7 +48,7 @@ const hasLonelyPiece = (sizeBytes: number, pieceLengthBytes: number): boolean =>
 }
 
 /**
- * The piece length for files of these sizes, the manifest's included (decisions §4): the smallest power of two of at
+ * The piece length for files of these sizes, the manifest's included (spec doc.18): the smallest power of two of at
  * least 1 MiB with at most 8,192 pieces in the total, at most 16 MiB; then doubled while some file has 512n+1 pieces
  * (n ≥ 1), a count that some clients cannot ask the hashes of.
  */

@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** Kinds of manifest files, in their order within a manifest (decisions §4). */
+/** Kinds of manifest files, in their order within a manifest (spec doc.7). */
 export type FileKind =
   | 'config'
   | 'weights.gguf'

@@ -18,7 +18,7 @@ export function tryFromHex(hex: string): Uint8Array | undefined {
   return bytes
 }
 
-/** `btmh:1220<64 hex>`: the multihash spelling of a 32-byte v2 infohash (BEP 52, API §2.4). */
+/** `btmh:1220<64 hex>`: the multihash spelling of a 32-byte v2 infohash (BEP 52, spec job.7, doc.15). */
 export function formatInfohash(infohash: Uint8Array): string {
   if (infohash.length !== 32) throw new MetainfoError('E_METAINFO', 'infohash', 'a v2 infohash has 32 bytes')
   return `btmh:1220${toHex(infohash)}`

@@ -20,7 +20,7 @@ export type RefErrorReason =
   | 'no-member'
   | 'pin-mismatch'
 
-/** The wire code of a failure (API §7, decisions §1). Every grammar failure but the length rule is `E_PARSE`. */
+/** The wire code of a failure (spec ref.3, ref.13). Every grammar failure but the length rule is `E_PARSE`. */
 export type RefErrorCode =
   | 'E_PARSE'
   | 'E_LENGTH'

@@ -1,6 +1,6 @@
 import { RefError } from './errors.ts'
 
-/** Longest reference, in UTF-8 bytes (API §2.1 rule 1). */
+/** Longest reference, in UTF-8 bytes (spec ref.3). */
 export const REF_MAX_BYTES = 512
 
 /** UTF-8 length; a lone surrogate counts as the three bytes of U+FFFD, which is what an encoder makes of it. */
@@ -14,7 +14,7 @@ function utf8Length(text: string): number {
 }
 
 /**
- * The length rule, which comes before all grammar (decisions §1). Texts of any length are safe to pass: a UTF-16 unit
+ * The length rule, which comes before all grammar (spec ref.3, ref.4). Texts of any length are safe to pass: a UTF-16 unit
  * is at least one byte, so a longer text is refused uncounted.
  * @throws RefError `E_LENGTH`, reason `too-long`.
  */

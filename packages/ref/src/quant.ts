@@ -1,7 +1,7 @@
-/** Longest quant, in characters (API §8). */
+/** Longest quant, in characters (spec ref.7). */
 export const QUANT_MAX_CHARS = 24
 
-/** `quantization_config.quant_method` values that become a quant (decisions §3). */
+/** `quantization_config.quant_method` values that become a quant (spec rec.17). */
 export const CONFIG_QUANT_METHODS: readonly string[] = [
   'gptq',
   'awq',
@@ -28,7 +28,7 @@ export const CONFIG_QUANT_METHODS: readonly string[] = [
   'modelopt'
 ]
 
-/** `quantization_config.format` values that become a quant (decisions §3). */
+/** `quantization_config.format` values that become a quant (spec rec.17). */
 export const CONFIG_QUANT_FORMATS: readonly string[] = [
   'float-quantized',
   'int-quantized',
@@ -41,7 +41,7 @@ export const CONFIG_QUANT_FORMATS: readonly string[] = [
   'mixed-precision'
 ]
 
-/** The closed words: quants that need not match the token pattern (decisions §1). */
+/** The closed words: quants that need not match the token pattern (spec ref.8). */
 export const QUANT_WORDS: readonly string[] = [
   'raw',
   'nvfp4',
@@ -55,10 +55,10 @@ const WORDS: ReadonlySet<string> = new Set(QUANT_WORDS)
 
 /**
  * True for what a GGUF file name may carry as its quant: the token pattern, `nvfp4` or `ud-nvfp4`, at most
- * {@link QUANT_MAX_CHARS} characters. The other closed words do not count in file names (decisions §3).
+ * {@link QUANT_MAX_CHARS} characters. The other closed words do not count in file names (spec rec.14).
  */
 export const isQuantToken = (text: string): boolean =>
   text.length <= QUANT_MAX_CHARS && (TOKEN.test(text) || text === 'nvfp4' || text === 'ud-nvfp4')
 
-/** True for quant syntax: a token or a closed word, lower-case (API §2.1, decisions §1). */
+/** True for quant syntax: a token or a closed word, lower-case (spec ref.7, ref.8). */
 export const isQuant = (text: string): boolean => isQuantToken(text) || WORDS.has(text)

@@ -25,10 +25,10 @@ export interface DigestRef extends RepoId {
   readonly digest: Sha256Digest
 }
 
-/** A parsed reference (API §2.1). `ref.quant === undefined` tells the two shapes apart. */
+/** A parsed reference (spec ref.1, ref.2). `ref.quant === undefined` tells the two shapes apart. */
 export type ModelRef = SelectorRef | DigestRef
 
-/** Everything after `svc:///`. The order of the checks is the one of decisions §1. */
+/** Everything after `svc:///`. The order of the checks is the one of spec ref.4. */
 function parseBody(body: string): ModelRef {
   const at = body.indexOf('@')
   const digest = at < 0 ? undefined : parseDigest(body.slice(at + 1))
@@ -153,7 +153,7 @@ function canonicalOf(short: string): { text: string; suggestion?: string; repo?:
 }
 
 /**
- * Reads the canonical form `svc:///ns/name[:sel][@digest]` (API §2.1). `ns` and `name` are lowered (ASCII), everything
+ * Reads the canonical form `svc:///ns/name[:sel][@digest]` (spec ref.1 to ref.9). `ns` and `name` are lowered (ASCII), everything
  * else is kept; nothing is trimmed or percent-decoded. Safe for input of any length.
  * @throws RefError `E_LENGTH` over 512 UTF-8 bytes, else `E_PARSE` with its `reason`; the message names the fix.
  */

@@ -11,13 +11,13 @@ export interface RepoId {
 const NAMESPACE = /^[a-z0-9][a-z0-9._-]{0,63}$/
 const NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/
 
-/** True for a canonical namespace: 1 to 64 of `a-z 0-9 . _ -`, the first a letter or digit (API §2.1). */
+/** True for a canonical namespace: 1 to 64 of `a-z 0-9 . _ -`, the first a letter or digit (spec ref.2). */
 export const isNamespace = (text: string): boolean => NAMESPACE.test(text)
 
-/** True for a canonical name: 1 to 128 of `a-z 0-9 . _ -`, the first a letter or digit (API §2.1). */
+/** True for a canonical name: 1 to 128 of `a-z 0-9 . _ -`, the first a letter or digit (spec ref.2). */
 export const isName = (text: string): boolean => NAME.test(text)
 
-/** Namespaces that parse, but that nothing can be imported into (API §2.1 rule 4, decisions §1). */
+/** Namespaces that parse, but that nothing can be imported into (spec ref.12). */
 export const RESERVED_NAMESPACES: readonly string[] = ['library', 'svc']
 
 /** True when `ns`, in any case, is reserved. */
@@ -46,7 +46,7 @@ export function assertRepoId(ns: string, name: string): RepoId {
 
 /**
  * Reads `ns/name`, as in the `as` of an import. Upper case is refused, and the message names the lower-case spelling;
- * with `foldCase` it is lowered instead (hub repositories are stored under their lower-cased id, API §4).
+ * with `foldCase` it is lowered instead (hub repositories are stored under their lower-cased id, spec hub.2).
  * @throws RefError `E_LENGTH`, or `E_PARSE` with reason `namespace` or `name`.
  */
 export function parseRepoId(text: string, options: { readonly foldCase?: boolean } = {}): RepoId {

@@ -3,7 +3,7 @@ import { RefError } from './errors.ts'
 import { quote } from './length.ts'
 import type { ModelRef } from './ref.ts'
 
-/** What selection needs of an index member (decisions §4). `manifest` is needed only where a pin is given. */
+/** What selection needs of an index member (spec doc.12, ref.19). `manifest` is needed only where a pin is given. */
 export interface SelectableMember {
   readonly quant: string
   readonly manifest?: Sha256Digest
@@ -22,7 +22,7 @@ const some = (names: readonly string[]): string =>
 const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Chooses one member: exact quant, else the only one with the prefix (API §2.1 "Selector semantics").
+ * Chooses one member: exact quant, else the only one with the prefix (spec ref.16).
  * @throws RefError `E_AMBIGUOUS_SELECTOR` (candidates: the matching quants), `E_NO_MEMBER` (candidates: all quants),
  * `E_PIN_MISMATCH` when the selected member's manifest is not the pinned one. Candidates are sorted by code unit.
  */
@@ -62,7 +62,7 @@ export interface RepoSnapshots<S> {
 
 /**
  * The snapshot that a reference selects from: the tag's when it has a tag, else the current one. Tags are looked up
- * verbatim and only in the repository given (API §2.1 rule 6).
+ * verbatim and only in the repository given (spec ref.10).
  * @throws RefError `E_UNKNOWN_REF`, reason `unknown-tag` (candidates: the repository's tags) or `unknown-repo`.
  */
 export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {

@@ -23,7 +23,7 @@ export interface FakeCatalog {
   close(): Promise<void>
 }
 
-/** A provider of community torrents on 127.0.0.1 that speaks the public provider's text format (decisions §8). */
+/** A provider of community torrents on 127.0.0.1 that speaks the public provider's text format (spec cat.2, cat.8). */
 export async function startFakeCatalog(): Promise<FakeCatalog> {
   let lines: readonly (CatalogLine | string)[] = []
   let status: number | undefined

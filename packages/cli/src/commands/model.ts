@@ -57,7 +57,7 @@ const LABELS = [
 /** The manifest's own files; the index and manifest blobs, which are listed too, have no name. */
 export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
 
-/** A manifest is at most 4 MiB (decisions §4). */
+/** A manifest is at most 4 MiB (spec doc.1). */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 
 async function readAnnotations(client: Client, result: OpenResult): Promise<Record<string, string>> {

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { PeerListSchema, RefSchema } from './fields.ts'
 
 /**
- * Request bodies (API §4). Unknown fields are ignored and logged by the daemon, so no schema forbids them; the static types
+ * Request bodies (spec http.6, http.7). Unknown fields are ignored and logged by the daemon, so no schema forbids them; the static types
  * do not have them. Strings carry no pattern: the daemon's own checks give the message that names the fix.
  */
 

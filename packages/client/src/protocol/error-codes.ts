@@ -1,4 +1,4 @@
-/** One row of the error table (API §7 and decisions §2). */
+/** One row of the error table (spec err.2). */
 export interface ErrorCodeEntry {
   /** Status of the response where no route says otherwise; `job` for codes that only a failed job carries. */
   readonly status: number | 'job'

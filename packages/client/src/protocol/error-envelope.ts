@@ -1,6 +1,6 @@
 import Type from 'typebox'
 
-/** The one shape of every error, in responses and in failed jobs (API §2.6). */
+/** The one shape of every error, in responses and in failed jobs (spec err.1). */
 export const ErrorEnvelopeSchema = Type.Object(
   {
     error: Type.Object({

@@ -24,7 +24,7 @@ export const TagEntrySchema = Type.Object(
 )
 export type TagEntry = Type.Static<typeof TagEntrySchema>
 
-/** API §2.5 */
+/** The inventory (spec route.26). */
 export const InventorySchema = Type.Object(
   {
     skeleton: Type.Literal(true),

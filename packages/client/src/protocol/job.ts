@@ -21,7 +21,7 @@ export const JobKindSchema = Type.Union(
 )
 export type JobKind = Type.Static<typeof JobKindSchema>
 
-/** API §2.4, `result` of a finished import. */
+/** `result` of a finished import (spec job.7). */
 export const ImportResultSchema = Type.Object(
   {
     manifests: Type.Array(DigestSchema),
@@ -35,7 +35,7 @@ export const ImportResultSchema = Type.Object(
 )
 export type ImportResult = Type.Static<typeof ImportResultSchema>
 
-/** API §2.4, `verify`: empty on success, the three lists on failure (decisions §2). */
+/** `verify`: empty on success, the three lists on failure (spec job.9). */
 export const VerifyReportSchema = Type.Object(
   {
     mismatched: Type.Optional(Type.Array(DigestSchema)),
@@ -56,7 +56,7 @@ export const ActiveFileSchema = Type.Object(
 )
 export type ActiveFile = Type.Static<typeof ActiveFileSchema>
 
-/** API §2.4; the fields from `bytesDone` on are additive (decisions §2) and may be absent. */
+/** A job (spec job.4); the fields from `bytesDone` on are additive (spec job.13) and may be absent. */
 export const JobSchema = Type.Object(
   {
     id: Type.String({ description: 'opaque hex' }),
@@ -88,6 +88,6 @@ export const JobSchema = Type.Object(
 )
 export type Job = Type.Static<typeof JobSchema>
 
-/** Decisions §2: newest first. */
+/** Newest first (spec job.11). */
 export const JobListSchema = Type.Object({ jobs: Type.Array(JobSchema) }, { title: 'JobList' })
 export type JobList = Type.Static<typeof JobListSchema>

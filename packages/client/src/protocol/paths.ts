@@ -21,8 +21,8 @@ export const PATHS = {
 
 export type RouteId = keyof typeof PATHS
 
-/** API §9: the only major version. */
+/** The only major version (spec http.4). */
 export const API_VERSIONS = ['v1'] as const
 
-/** Decisions §2: a larger request body is `E_TOO_LARGE`. */
+/** A larger request body is `E_TOO_LARGE` (spec http.6). */
 export const MAX_BODY_BYTES = 1024 * 1024

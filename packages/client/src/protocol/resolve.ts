@@ -12,11 +12,11 @@ const resolved = {
   planReason: Type.String({ description: 'a constant without meaning' })
 }
 
-/** API §2.2 */
+/** What a reference resolves to (spec route.2). */
 export const ResolveResultSchema = Type.Object(resolved, { title: 'ResolveResult' })
 export type ResolveResult = Type.Static<typeof ResolveResultSchema>
 
-/** API §2.3: a blob that is present. The manifest's metadata stand there when the manifest is present. */
+/** A blob that is present (spec route.5). The manifest's metadata stand there when the manifest is present. */
 export const OpenFileSchema = Type.Object(
   {
     digest: DigestSchema,
@@ -33,7 +33,7 @@ export const OpenFileSchema = Type.Object(
 )
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
-/** API §2.3 */
+/** What of an artifact is here (spec route.5). */
 export const OpenResultSchema = Type.Object(
   {
     ...resolved,

@@ -23,7 +23,7 @@ export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly path: string
   readonly summary: string
-  /** Not in the API document; added by decisions §2 without changing a documented field. */
+  /** Added within version 1, without changing a documented field (spec http.11). */
   readonly additive?: true
   readonly params?: TObject
   readonly query?: TObject
@@ -70,7 +70,7 @@ const FETCH_JOB = [
 const RefQuery = Type.Object({ ref: RefSchema })
 const BlobParams = Type.Object({ digest: Type.String({ description: '`sha256:<hex>`, or the bare hex' }) })
 
-/** Every route of the management API (API §4), as data: the HTTP layer, the client and the OpenAPI document use it. */
+/** Every route of the management API (docs/spec/routes.md), as data: the HTTP layer, the client and the OpenAPI document use it. */
 export const ROUTES = {
   resolve: {
     ...PATHS.resolve,

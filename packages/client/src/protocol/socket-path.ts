@@ -2,7 +2,7 @@
 export type SocketEnv = Readonly<Record<string, string | undefined>>
 
 /**
- * Where the daemon listens and clients connect (API §5.2, decisions §5): `SVC_SOCKET` as it stands, else
+ * Where the daemon listens and clients connect (spec http.3): `SVC_SOCKET` as it stands, else
  * `svc-<uid>/svc.sock` under `$XDG_RUNTIME_DIR`, else `$TMPDIR`, else `/tmp`. An empty variable counts as absent; so does an
  * `XDG_RUNTIME_DIR` or `TMPDIR` that is not absolute (XDG Base Directory: relative paths are invalid).
  */

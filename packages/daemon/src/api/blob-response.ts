@@ -54,7 +54,7 @@ export interface BlobResponseOptions {
 }
 
 /**
- * Answers GET or HEAD for an open blob as decisions §2 says, and closes it in every case. Resolves when the response
+ * Answers GET or HEAD for an open blob by spec http.13 to http.17, and closes it in every case. Resolves when the response
  * is finished or its connection is gone; the descriptor is released at once in both cases. A read error in mid-body cuts the
  * connection (the client sees a short body, never wrong bytes) and rejects.
  */

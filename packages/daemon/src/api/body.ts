@@ -5,7 +5,7 @@ import { parseJsonBody } from './json.ts'
 
 /**
  * A request body against its schema of the contract.
- * @returns the known fields only, and the names of the unknown ones (ignored and logged, decisions §2).
+ * @returns the known fields only, and the names of the unknown ones (ignored and logged, spec http.7).
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function readBody<S extends TObject>(

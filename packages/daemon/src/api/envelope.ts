@@ -5,7 +5,7 @@ import { RefError } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { CorruptStateError } from '../library/strict.ts'
 
-/** The one shape of every error (API §2.6). */
+/** The one shape of every error (spec err.1). */
 export const envelope = (code: ErrorCode, message: string, candidates?: readonly string[]): ErrorEnvelope => ({
   error: { code, message, ...(candidates !== undefined && { candidates: [...candidates] }) }
 })

@@ -1,5 +1,5 @@
 /**
- * What a GET of a blob must answer, from its precondition and Range headers alone (decisions §2, RFC 9110 §13 and §14).
+ * What a GET of a blob must answer, from its precondition and Range headers alone (spec http.14 to http.17, RFC 9110 §13 and §14).
  * Pure: no clock, no I/O.
  */
 export type BlobAnswer =

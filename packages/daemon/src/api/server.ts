@@ -59,7 +59,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
         response.end(body)
         return
       }
-      // API §4: the header is not required, and bodies are JSON whatever it says
+      // The header is not required, and bodies are JSON whatever it says (spec http.6).
       delete request.headers['content-type']
       handler(request, response)
     }

@@ -49,7 +49,7 @@ export interface SwarmPart {
   readonly filler: Filler
   /**
    * Joins what is complete. Resolves when the socket may listen: everything is joined, or ten seconds have passed and the rest
-   * goes on behind (decisions §7). A failure of one artifact is logged, never thrown.
+   * goes on behind (spec swarm.6). A failure of one artifact is logged, never thrown.
    */
   start(): Promise<void>
   /** POST /v1/import/bt; the body has passed its schema and nothing else. */

@@ -4,7 +4,7 @@ import { ConfigError } from '../errors.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 
-/** What the daemon runs with: file, environment and flags merged, defaults filled in (decisions §5, §6). */
+/** What the daemon runs with: file, environment and flags merged, defaults filled in (spec conf.1, disk.3, disk.13). */
 export interface DaemonConfig {
   readonly store: { readonly root: string }
   readonly hub: {

@@ -31,7 +31,7 @@ const fits = (type: KeyType, value: unknown): boolean => {
 /**
  * Reads the text of a configuration file. `file` is its name for messages.
  * @throws ConfigError on bad TOML, an unknown section or key, or a value of another type; the message names the file,
- *   the key and what is known (decisions §5).
+ *   the key and what is known (spec conf.2).
  */
 export function parseConfigText(text: string, file: string): FileConfig {
   let table: Record<string, unknown>

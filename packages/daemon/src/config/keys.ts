@@ -6,7 +6,7 @@ export interface ConfigKey {
   readonly summary: string
 }
 
-/** Every key of the configuration file (API §1.2, decisions §6); docs/configuration.md lists the same. */
+/** Every key of the configuration file (spec conf.3 to conf.8); docs/configuration.md lists the same. */
 export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' }

@@ -18,7 +18,7 @@ export interface CommitContext {
 /**
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns; blobs come first and the state last,
  * so that a crash leaves at worst blobs that nothing names.
- * @throws DaemonError `E_INVALID_INDEX` when the present index is corrupt or gone: the state stays as it is (API §4)
+ * @throws DaemonError `E_INVALID_INDEX` when the present index is corrupt or gone: the state stays as it is (spec route.13)
  */
 export async function commitArtifacts(
   repo: RepoId,

@@ -29,14 +29,14 @@ export interface ImporterParts {
 
 export interface ImportRequest {
   readonly kind: Extract<JobKind, 'import-local' | 'import-hf' | 'import-catalog'>
-  /** `ref` of the job (API §2.4). */
+  /** `ref` of the job (spec job.5). */
   readonly ref: string
   /** What the artifacts are stored under; not a reserved namespace. */
   readonly repo: RepoId
   readonly source: ImportSource
 }
 
-/** Runs the pipeline of API §1.1, the same for every source: plan → classify → ingest → seal → commit. */
+/** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → classify → ingest → seal → commit. */
 export class Importer {
   readonly #parts: ImporterParts
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []

@@ -13,7 +13,7 @@ export interface PlannedImport {
   readonly bytesTotal: number
 }
 
-/** @throws DaemonError for a listing that is refused whole (decisions §3): `E_BAD_REQUEST` local, else `E_NOT_IMPORTABLE`. */
+/** @throws DaemonError for a listing that is refused whole (spec rec.21): `E_BAD_REQUEST` local, else `E_NOT_IMPORTABLE`. */
 export function planImport(source: ImportSource): PlannedImport {
   try {
     return planned(source, recognise(listingOf(source)))

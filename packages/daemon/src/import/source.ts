@@ -35,7 +35,7 @@ export interface FetchContext {
 
 /** One upstream file. Nothing is read or fetched before `open`. */
 export interface SourceFile {
-  /** Artifact-relative path with `/`; checked by the plan stage (decisions §3: no `..`, backslash, control character, …). */
+  /** Artifact-relative path with `/`; checked by the plan stage (spec rec.22: no `..`, backslash, control character, …). */
   readonly name: string
   readonly sizeBytes: number
   /** The SHA-256 that the source promises: such a blob is not fetched again when the store has it, and other bytes are refused. */
@@ -51,7 +51,7 @@ export interface SourceFile {
 
 export type SourceKind = 'local' | 'hf' | 'catalog'
 
-/** Where bytes may come from later; operational data of strangers, never part of a document (decisions §7). */
+/** Where bytes may come from later; operational data of strangers, never part of a document (spec swarm.3). */
 export interface SwarmHints {
   readonly trackers: readonly string[]
   readonly webseeds: readonly string[]
@@ -70,18 +70,18 @@ export interface ArtifactSource {
 
 /**
  * What one import takes in: a flat listing and a way to open each file. Everything after that (plan, classify, ingest,
- * seal, commit) is the same for every source (API §1.1).
+ * seal, commit) is the same for every source (spec rec.1 to rec.4).
  */
 export interface ImportSource {
   readonly kind: SourceKind
   readonly files: readonly SourceFile[]
   /** Annotations of the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
   readonly annotations: Readonly<Record<string, string>>
-  /** True where the whole listing is fetched, recognised or not (API §4 import/hf rule 2); the rest is dropped after the check. */
+  /** True where the whole listing is fetched, recognised or not (spec hub.5); the rest is dropped after the check. */
   readonly fetchUnrecognised: boolean
   /** Files in flight at once. Local imports are bound by the hashing threads. */
   readonly concurrency: number
-  /** The repository needed a token: not announced to the swarm (decisions §7). */
+  /** The repository needed a token: not announced to the swarm (spec swarm.5). */
   readonly restricted: boolean
   readonly origin: ArtifactSource
   readonly hints: SwarmHints

@@ -23,7 +23,7 @@ export interface EnsureParts {
 /** A refused reference is shown by the job as it was sent, but jobs are kept: a body of a megabyte must not be. */
 const MAX_SHOWN_REF = 512
 
-/** POST /v1/ensure: the state table of API §3. Whatever is wrong with the reference is a failed job, not a response. */
+/** POST /v1/ensure: the state table of spec job.3. Whatever is wrong with the reference is a failed job, not a response. */
 export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
   const { resolver, store, documents, jobs } = parts
   const parsed = tryParseRef(text)

@@ -12,7 +12,7 @@ import {
 import { DaemonError } from '../errors.ts'
 import type { Lanes } from './lanes.ts'
 
-/** Terminal jobs beyond this are dropped, oldest first; running ones never (decisions §2). */
+/** Terminal jobs beyond this are dropped, oldest first; running ones never (spec job.12). */
 export const KEPT_JOBS = 1000
 
 /** So many jobs may wait or run, and so many files may they list together: listings are held in memory until their job is over. */
@@ -71,7 +71,7 @@ interface Entry {
 }
 
 /**
- * The daemon's jobs, in memory only (API §2.4). A published snapshot is frozen and never changes; each change makes a
+ * The daemon's jobs, in memory only (spec job.1, job.10). A published snapshot is frozen and never changes; each change makes a
  * new one. `done` and `failed` are final. Invariant: an entry is in `#open` exactly while its state is not terminal.
  */
 export class JobRegistry {
@@ -123,7 +123,7 @@ export class JobRegistry {
     return entry.snapshot
   }
 
-  /** A job that was over when it began (API §3: ensure). */
+  /** A job that was over when it began (spec job.3, route.7: ensure). */
   settled(start: JobStart, outcome: JobOutcome & JobProgress): Job {
     const entry = this.#add(start, 'waiting')
     const { filesDone, bytesDone } = outcome

@@ -5,7 +5,7 @@ import type { ArtifactSource, SwarmHints } from '../import/source.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
-/** What the daemon knows of one artifact beside its documents (decisions §5, §7). */
+/** What the daemon knows of one artifact beside its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
   readonly manifestDigest: Sha256Digest
   /** The distribution record; absent for artifacts that came from a swarm by their pin. */

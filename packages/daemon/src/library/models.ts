@@ -12,7 +12,7 @@ export const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask
 /** The walk yields to other requests after so much time on the loop. */
 const SLICE_MS = 2
 
-/** GET /v1/models (API §2.5), sorted by name. @throws CorruptStateError when a state file is unreadable. */
+/** GET /v1/models (spec route.26), sorted by name. @throws CorruptStateError when a state file is unreadable. */
 export async function inventory(repos: Repos, documents: Documents, store: DiskBlobStore): Promise<Inventory> {
   const namespaces: Inventory['namespaces'] = []
   const tags: Inventory['tags'] = []

@@ -13,7 +13,7 @@ export interface Presence {
   readonly missing: readonly Sha256Digest[]
 }
 
-/** Looks up which blobs of an artifact are in the store; never fetches (API §4 open, decisions §2). */
+/** Looks up which blobs of an artifact are in the store; never fetches (spec route.4 to route.6). */
 export async function presenceOf(
   store: DiskBlobStore,
   documents: Documents,

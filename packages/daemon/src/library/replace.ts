@@ -21,7 +21,7 @@ export async function makeFolder(root: string, folder: string): Promise<void> {
 
 /**
  * Small files that are replaced whole: temp file beside them on the same file system, fsync, rename, fsync of the folder
- * (decisions §5). A reader sees the old or the new bytes; when `write` resolves the new ones survive a power loss.
+ * (spec disk.6). A reader sees the old or the new bytes; when `write` resolves the new ones survive a power loss.
  * An error, that of fsync included, is final: the temp file goes and the old bytes stand.
  */
 export class ReplacedFiles {

@@ -5,7 +5,7 @@ import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
 
-/** One repository: its current index, and the index snapshots that the owner's tags name (API §2.1). */
+/** One repository: its current index, and the index snapshots that the owner's tags name (spec ref.10). */
 export interface RepoState {
   readonly index: Sha256Digest
   readonly tags: ReadonlyMap<string, Sha256Digest>

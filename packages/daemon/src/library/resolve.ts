@@ -14,7 +14,7 @@ import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
 import type { RepoState, Repos } from './repos.ts'
 
-/** Constants of API §2.2; they say nothing about what the daemon can do. */
+/** Constants of spec route.2; they say nothing about what the daemon can do. */
 export const PLAN = 'pending'
 export const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
 
@@ -30,7 +30,7 @@ interface Answer {
 /** References are at most 512 bytes: a few megabytes. */
 const MAX_ANSWERS = 4_096
 
-/** Names to digests, from local state alone (API §2.1, §4 resolve). */
+/** Names to digests, from local state alone (spec ref.16 to ref.20, route.1). */
 export class Resolver {
   readonly #repos: Repos
   readonly #documents: Documents
@@ -86,7 +86,7 @@ export class Resolver {
     return selected(ref, digest, await this.#documents.index(digest))
   }
 
-  /** Grammar errors name the quants of a repository that is known here (decisions §1). */
+  /** Grammar errors name the quants of a repository that is known here (spec ref.13). */
   async #withQuants(error: RefError, repo: RepoId): Promise<Error> {
     const quants = await this.#quants(repo)
     if (quants.length === 0) return error

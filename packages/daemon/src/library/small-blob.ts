@@ -2,7 +2,7 @@ import type { BlobReader, BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 
-/** Documents are at most this large (decisions §4). */
+/** Documents are at most this large (spec doc.1). */
 export const MAX_DOCUMENT_BYTES = 4 << 20
 
 /** All bytes of an open blob, whose size the caller has bounded; fewer where the file was cut short under it. */

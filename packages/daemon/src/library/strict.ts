@@ -1,6 +1,6 @@
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
-/** A file of the state folder is not what the daemon wrote. It is named, left alone and never rebuilt (decisions §5). */
+/** A file of the state folder is not what the daemon wrote. It is named, left alone and never rebuilt (spec disk.10). */
 export class CorruptStateError extends Error {
   override readonly name = 'CorruptStateError'
   /** Relative to the root, as in `state/repos/ns/name.json`. */

@@ -3,7 +3,7 @@ import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
 import type { Repos } from './repos.ts'
 
-/** A change of one of the owner's tags (API §2.1 rule 8). */
+/** A change of one of the owner's tags (spec ref.10). */
 export interface TagChange extends RepoId {
   readonly tag: string
   /** The index snapshot; `current` is the repository's present one, `undefined` removes the tag. */

@@ -10,7 +10,7 @@ export const MAX_SOCKET_PATH_BYTES = 107
 
 export interface SocketChoice {
   readonly path: string
-  /** True for a path that the user named: its folder is taken as it is. The default folder is checked (decisions §5). */
+  /** True for a path that the user named: its folder is taken as it is. The default folder is checked (spec disk.14, disk.15). */
   readonly explicit: boolean
 }
 
@@ -30,7 +30,7 @@ export function activatedDescriptor(env: Readonly<Record<string, string | undefi
 }
 
 /**
- * Listens on a Unix socket that has mode 0600 from birth (decisions §5).
+ * Listens on a Unix socket that has mode 0600 from birth (spec disk.16).
  *
  * A socket that answers means that a daemon runs there; one that refuses is an orphan and is replaced; anything else at that
  * path is left alone. The folder of a default path is made 0700 and must be the user's own, no symlink; that of an

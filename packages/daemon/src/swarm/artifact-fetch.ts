@@ -131,7 +131,7 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
   rateBytesPerSecond: Math.round(now.downloadRate)
 })
 
-/** Without a source; when those that were there lied, their bytes are the reason (API §4). */
+/** Without a source; when those that were there lied, their bytes are the reason (spec swarm.16, swarm.17). */
 function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean): DaemonError {
   const reasons = [...warnings].slice(-5)
   return new DaemonError(

@@ -35,7 +35,7 @@ export interface JoinOptions {
   readonly seedOnly: boolean
   /** Bytes are given to others as well. */
   readonly upload: boolean
-  /** Access was needed to get it: only the hinted peers and web seeds are asked, nobody else hears of it (decisions §7). */
+  /** Access was needed to get it: only the hinted peers and web seeds are asked, nobody else hears of it (spec swarm.5). */
   readonly quiet?: boolean
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
   readonly onWrong?: (path: string) => void

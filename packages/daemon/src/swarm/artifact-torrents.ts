@@ -10,7 +10,7 @@ import { readSmallBlob } from '../library/small-blob.ts'
 /** Piece layers: 32 bytes a piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20
 
-/** Manifests of the store as the torrents that they imply (decisions §4). */
+/** Manifests of the store as the torrents that they imply (spec doc.17). */
 export class ArtifactTorrents {
   readonly #store: DiskBlobStore
   readonly #documents: Documents

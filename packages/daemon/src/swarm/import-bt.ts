@@ -24,7 +24,7 @@ export interface PinnedImport {
 }
 
 /**
- * Reads a body of POST /v1/import/bt (API §4): one of magnet and infohash, a canonical pin, at least one web seed here or in
+ * Reads a body of POST /v1/import/bt (spec route.18): one of magnet and infohash, a canonical pin, at least one web seed here or in
  * the magnet. @throws DaemonError `E_BAD_REQUEST`
  */
 export function parseImportBt(body: ImportBtBody): PinnedImport {
@@ -95,7 +95,7 @@ export interface ImportBtParts {
   readonly mayUpload: (artifact: ArtifactState | undefined) => boolean
 }
 
-/** Accepts a checked request: identity first, then bytes (decisions §7). */
+/** Accepts a checked request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, parts: ImportBtParts): Job {
   const { jobs } = parts.context
   return jobs.start({ kind: 'import-bt', ref: request.infohashText, filesTotal: 1 }, (job) =>

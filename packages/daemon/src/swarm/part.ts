@@ -25,11 +25,11 @@ const LONELY_TIMEOUT_MS = 15_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 export interface SwarmClientOptions {
-  /** The start waits for the verification no longer than this; default ten seconds (decisions §7). */
+  /** The start waits for the verification no longer than this; default ten seconds (spec swarm.6). */
   readonly startLimitMs?: number
 }
 
-/** The v2 swarm client of a daemon: seeding, filling, pinned imports (API §1.2, §4, decisions §7). */
+/** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/spec/swarm.md). */
 export class SwarmClient implements SwarmPart {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
   readonly #context: DaemonContext
@@ -270,7 +270,7 @@ export class SwarmClient implements SwarmPart {
     return true
   }
 
-  /** A fetched artifact goes on as a seed, or leaves (API §1.2). */
+  /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
     if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return
     await this.#artifacts.leave(manifestDigest)

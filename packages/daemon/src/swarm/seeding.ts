@@ -9,7 +9,7 @@ import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
-/** The socket waits for the start-up verification no longer than this (decisions §7). */
+/** The socket waits for the start-up verification no longer than this (spec swarm.6). */
 const START_LIMIT_MS = 10_000
 const LOG_EVERY_MS = 5_000
 /** Blobs verified at once: the store spreads them over its hashing threads. */
@@ -46,7 +46,7 @@ export const heldBackReason = (
 
 /**
  * Which artifacts are announced: the complete ones, re-hashed at the start unless the owner forbids it, restricted ones held
- * back (API §1.2, decisions §7).
+ * back (spec swarm.4 to swarm.6).
  */
 export class Seeding {
   readonly #parts: SeedingParts

@@ -28,7 +28,7 @@ const MAX_PATH_CHARACTERS = 8_192
 const WEBSEED_CHUNK_BYTES = 256 << 10
 
 /**
- * The plain-HTTP webseed of the node (API §1.1, decisions §7): `/<torrent name>/<path>` (BEP 19),
+ * The plain-HTTP webseed of the node (spec swarm.12, swarm.13): `/<torrent name>/<path>` (BEP 19),
  * `/bt/piece-layers/<infohash>`, `/bt/<infohash>.torrent`. Serves seeded artifacts and nothing else, never lists, and
  * refuses what a page in a browser could send.
  */
@@ -75,7 +75,7 @@ export class WebseedListener {
     return { host: address, port }
   }
 
-  /** `[swarm] upload_limit` holds over peers and this listener together (API §1.2). */
+  /** `[swarm] upload_limit` holds over peers and this listener together (spec swarm.9). */
   shareBudget(budget: SendBudget | undefined): void {
     this.#budget = budget
   }

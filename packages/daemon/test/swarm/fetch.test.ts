@@ -153,7 +153,7 @@ test('a fetched artifact is seeded at once: a third node gets it from the second
   const third = await Node.start()
   expect(await third.importBt(pinned(again))).toMatchObject({ state: 'done' })
   await third.expectWhole(share.manifestDigest)
-  // no index is made: the artifact has its pin and no name (API §4)
+  // no index is made: the artifact has its pin and no name (spec route.21)
   expect((await third.client.models()).namespaces).toEqual([])
   expect((await third.client.resolve(refOf(share.manifestDigest))).manifestDigest).toBe(share.manifestDigest)
 })

@@ -59,7 +59,7 @@ test.each(BAD)('%s is refused before there is a job', async (_what, body, names)
   const jobs = (await client.jobs()).length
   const { code, status, message } = await refusal(client.importBt(body as never))
   expect({ code, status }).toEqual({ code: 'E_BAD_REQUEST', status: 400 })
-  // the message names the field, as decisions §2 says
+  // the message names the field (spec http.7)
   expect(message).toMatch(names)
   expect((await client.jobs()).length).toBe(jobs)
 })

@@ -32,7 +32,7 @@ test('a share has all that the other side needs', async () => {
   expect(await other.importBt({ magnet: share.magnet, manifestDigest: share.manifestDigest })).toMatchObject({
     state: 'done'
   })
-  // the record of the publisher and of the one who fetched are the same: both follow from the manifest (decisions §4)
+  // the record of the publisher and of the one who fetched are the same: both follow from the manifest (spec doc.15, doc.17)
   const [own, theirs] = [node, other].map((each) => each.running.context.artifacts.read(share.manifestDigest as never))
   expect((await own!)!.record).toBe((await theirs!)!.record)
   expect((await other.share(share.manifestDigest)).infohash).toBe(share.infohash)

@@ -15,7 +15,7 @@ export interface AnchorFile {
 }
 
 /**
- * The list that decides which bytes are right (API §4): the hub's tree at the revision that the listing's web seed is
+ * The list that decides which bytes are right (spec cat.6): the hub's tree at the revision that the listing's web seed is
  * pinned to, or, for a model that is gone from there and with consent, the catalog's own record.
  */
 export interface Anchor {

@@ -11,7 +11,7 @@ export interface CatalogEntry {
   readonly infohash: string
   /** `dn` of the magnet: the weights file's name. */
   readonly displayName: string
-  /** What the name says by the recognition rules (decisions §3); `raw` where it says nothing. */
+  /** What the name says by the recognition rules (spec rec.14); `raw` where it says nothing. */
   readonly quant: string
   readonly trackers: readonly string[]
   /** `ws` of the magnet, and the 40-hex revision that its path ends in. */
@@ -24,7 +24,7 @@ const MAX_LINES = 10_000
 const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
-/** Text lines of four fields separated by two spaces (decisions §8). A line that is not one is skipped. */
+/** Text lines of four fields separated by two spaces (spec cat.2). A line that is not one is skipped. */
 export function parseListing(text: string): CatalogEntry[] {
   const entries: CatalogEntry[] = []
   for (const line of text.split('\n').slice(0, MAX_LINES)) {

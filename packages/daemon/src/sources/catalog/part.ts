@@ -25,7 +25,7 @@ export interface CatalogOptions {
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const LISTING_TIMEOUT_MS = 60_000
 
-/** Anchored pulls of community torrents, and the seeding of what they brought in (API §4, decisions §8). */
+/** Anchored pulls of community torrents, and the seeding of what they brought in (docs/spec/catalog.md). */
 export class Catalog implements CatalogPart {
   readonly #context: DaemonContext
   readonly #timings: PullTimings

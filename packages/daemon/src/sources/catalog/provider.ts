@@ -3,7 +3,7 @@ import { DaemonError } from '../../errors.ts'
 import { type CatalogEntry, parseListing } from './listing.ts'
 import { parseRecord } from './record.ts'
 
-/** A community catalog of model torrents. The daemon asks it itself; magnets of callers are never taken (API §4). */
+/** A community catalog of model torrents. The daemon asks it itself; magnets of callers are never taken (spec cat.1). */
 export interface CatalogProvider {
   /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty answer or 404 gives no entries. */
   search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]>
@@ -18,7 +18,7 @@ const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
 const TIMEOUT_MS = 30_000
 
-/** Speaks the public provider's text format (decisions §8). */
+/** Speaks the public provider's text format (spec cat.2, cat.8). */
 export class HttpCatalogProvider implements CatalogProvider {
   readonly #endpoint: string
   readonly #dispatcher: Dispatcher

@@ -3,7 +3,7 @@ const MAX_LINES = 100_000
 
 /**
  * The SHA-256 list of a provider's page: lines `<sha256>  <path>` inside a JSON string property `manifest`, wherever on
- * the page it stands (decisions §8). Undefined when there is none, or when two lists contradict one another.
+ * the page it stands (spec cat.8). Undefined when there is none, or when two lists contradict one another.
  */
 export function parseRecord(page: string): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>()

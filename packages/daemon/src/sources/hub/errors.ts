@@ -4,7 +4,7 @@ import { DaemonError } from '../../errors.ts'
 
 /**
  * A failure of the hub, or of what it lists, as the API reports it: 502 where it is found before a job exists, a job error
- * afterwards (decisions §2). Other errors (of the store, of an abort) pass unchanged.
+ * afterwards (spec hub.6, err.3). Other errors (of the store, of an abort) pass unchanged.
  */
 export function hubFailure(error: unknown): unknown {
   if (error instanceof ClassifyError && error.code === 'E_NOT_IMPORTABLE') {

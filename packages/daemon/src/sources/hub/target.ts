@@ -4,7 +4,7 @@ import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 
 /**
- * The name that an import of `repo` gets: the lower-cased id that was asked for (API §4), also when the hub follows a rename,
+ * The name that an import of `repo` gets: the lower-cased id that was asked for (spec hub.2), also when the hub follows a rename,
  * because an answer of the hub must not choose what is changed here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */

@@ -80,7 +80,7 @@ export class OpenFolder {
   }
 }
 
-/** The refusal of everything that is neither a regular file nor a folder (API §4 import/local rule 2). */
+/** The refusal of everything that is neither a regular file nor a folder (spec route.15). */
 export function notRegular(path: string, stat: BigIntStats | undefined): DaemonError {
   const what =
     stat === undefined || stat.isSymbolicLink()

@@ -38,7 +38,7 @@ export interface WalkedFile {
 }
 
 /**
- * Lists what `paths` contribute, without reading a byte (API §4 import/local). One thing that is not a regular file or a folder
+ * Lists what `paths` contribute, without reading a byte (spec route.14, route.15). One thing that is not a regular file or a folder
  * refuses everything.
  * @throws DaemonError `E_SOURCE_NOT_REGULAR`; `E_BAD_REQUEST` for a path that is relative, absent, unreadable or not
  *   normalised, for names that are not UTF-8 or occur twice, and beyond the bounds
