@@ -92,7 +92,7 @@ export const DICTIONARY: string =
   '${dictionary.join(' ')}'
 
 export const TEXTS: readonly (readonly [id: string, words: string])[] = [
-${texts.map(([id, words]) => `  ['${id}', '${encode(words)}']`).join(',\n')}
+${texts.map(([id, words]) => `  [\n    '${id}',\n    '${encode(words)}'\n  ]`).join(',\n')}
 ]
 `
 }

@@ -109,12 +109,19 @@ export function openApiDocument(): JsonObject {
 /** The file's text. */
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`
 
-/** The table of docs/errors.md. */
+/** The table of docs/errors.md, its columns padded as the formatter leaves them. */
 export function errorTable(): string {
-  const rows = Object.entries(ERROR_CODES).map(
-    ([code, { status, description }]) => `| \`${code}\` | ${status === 'job' ? 'job only' : status} | ${description} |`
-  )
-  return ['| Code | HTTP status | Given when |', '|---|---|---|', ...rows].join('\n')
+  const rows = Object.entries(ERROR_CODES).map(([code, { status, description }]) => [
+    `\`${code}\``,
+    status === 'job' ? 'job only' : String(status),
+    description
+  ])
+  const table = [['Code', 'HTTP status', 'Given when'], ['', '', ''], ...rows]
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]!.length)))
+  return table
+    .map((row, i) => row.map((cell, column) => cell.padEnd(widths[column]!, i === 1 ? '-' : ' ')).join(' | '))
+    .map((row) => `| ${row} |`)
+    .join('\n')
 }
 
 const BEGIN = '<!-- begin: table of ERROR_CODES -->'
