@@ -29,6 +29,12 @@ describe.each(['user', 'system'])('%s units', (kind) => {
     expect(readFileSync(join(folder, 'svcd.service'), 'utf8')).toMatch(/^UMask=0077$/m)
   })
 
+  test('the daemon may list the network interfaces and write beside its socket', () => {
+    const service = readFileSync(join(folder, 'svcd.service'), 'utf8')
+    expect(service).toMatch(/^RestrictAddressFamilies=.*\bAF_NETLINK\b/m)
+    if (kind === 'system') expect(service).toMatch(/^RuntimeDirectory=svc$[\s\S]*^RuntimeDirectoryPreserve=yes$/m)
+  })
+
   test.skipIf(!hasAnalyze)('systemd finds no fault in them', async () => {
     const copies = join(scratch, kind)
     mkdirSync(join(copies, 'runtime'), { recursive: true })

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import type { ArtifactSource, SwarmHints } from '../import/source.ts'
+import { usableHints } from './hints.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
@@ -116,11 +117,11 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
     source: source as unknown as ArtifactSource,
     restricted: fields.restricted,
-    hints: {
+    hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
       peers: stringsField(hints.peers, file, '"hints.peers"')
-    }
+    })
   }
 }
 

@@ -53,3 +53,9 @@ test('a later import says whether access was needed, and keeps what a foreign sw
     restricted: false
   })
 })
+
+test('stored hints that nobody can use are left out', async () => {
+  const peers = ['a\0b:1', '127.0.0.1:1']
+  await artifacts.record({ manifestDigest, source: { kind: 'bt' }, restricted: false, hints: { ...none, peers } })
+  expect((await artifacts.read(manifestDigest))?.hints).toEqual({ ...none, peers: ['127.0.0.1:1'] })
+})

@@ -36,6 +36,8 @@ const BAD: [string, object, RegExp][] = [
   ['a tracker of an unknown scheme', { ...GOOD, trackers: ['wss://host/announce'] }, /trackers/],
   ['a peer without a port', { ...GOOD, peers: ['127.0.0.1'] }, /peers/],
   ['a peer with port 0', { ...GOOD, peers: ['127.0.0.1:0'] }, /peers/],
+  ['a peer whose host holds a NUL', { ...GOOD, peers: ['a\0b:1'] }, /peers/],
+  ['a tracker on port 0', { ...GOOD, trackers: ['udp://tracker.example:0'] }, /trackers/],
   ['a peer with port 65536', { ...GOOD, peers: ['127.0.0.1:65536'] }, /peers/],
   ['an infohash without its prefix', { ...GOOD, infohash: INFOHASH.slice(9) }, /infohash/],
   ['an infohash of v1', { ...GOOD, infohash: `btih:${'cd'.repeat(20)}` }, /infohash/],

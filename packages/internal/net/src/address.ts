@@ -1,4 +1,5 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isHost, isPort } from './host.ts'
 
 /** Somewhere a peer listens. */
 export interface PeerAddress {
@@ -54,13 +55,15 @@ export function isPublicAddress(ip: string): boolean {
 export const formatAddress = (address: PeerAddress): string =>
   address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`
 
-/** `host:port` or `[v6]:port`; a host may be a name. Undefined when it is neither. */
+/** `host:port` or `[v6]:port`; a host may be a name, see {@link isHost}. Undefined when it is neither. */
 export function tryParseAddress(text: string): PeerAddress | undefined {
-  const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]/\s]+)):(\d{1,5})$/i.exec(text)
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
   if (match === null) return undefined
+  const [, bracketed, plain] = match
   const port = Number(match[3])
-  if (port < 1 || port > 65_535) return undefined
-  return { host: (match[1] ?? match[2])!, port }
+  if (!isPort(port)) return undefined
+  if (bracketed !== undefined) return isIPv6(bracketed) && isHost(bracketed) ? { host: bracketed, port } : undefined
+  return isHost(plain!) ? { host: plain!, port } : undefined
 }
 
 /** Compact peers (BEP 23): 6 bytes each for IPv4, 18 for IPv6. Entries without a port are dropped. */

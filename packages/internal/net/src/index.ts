@@ -6,4 +6,5 @@ export {
   parseCompact,
   tryParseAddress
 } from './address.ts'
+export { isHost, isPort } from './host.ts'
 export { boundIntervals, type TrackerTimers } from './tracker-intervals.ts'
