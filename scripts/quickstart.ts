@@ -82,7 +82,7 @@ async function watch(client: Client, job: Job, unit: string): Promise<Job> {
     else if (last.state === 'done' || last.state === 'failed') say(line)
   }
   if (live) say()
-  const { code, message } = last.error?.error ?? {}
+  const { code, message } = last.error ?? {}
   if (last.state === 'failed') throw new QuickstartError(`${last.kind}: ${code}: ${message}`)
   return last
 }

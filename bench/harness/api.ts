@@ -7,7 +7,7 @@ const POLL_MS = 20
 export interface Job {
   readonly id: string
   readonly state: string
-  readonly error?: { readonly error: { readonly code: string; readonly message: string } }
+  readonly error?: { readonly code: string; readonly message: string }
   readonly result?: {
     readonly manifests: readonly string[]
     readonly skipped: number
@@ -44,7 +44,7 @@ export class Api {
       await delay(POLL_MS)
       job = (await this.get(`/v1/jobs/${job.id}`)) as Job
     }
-    if (job.state !== 'done') throw new Error(`${path}: ${job.error?.error.code}: ${job.error?.error.message}`)
+    if (job.state !== 'done') throw new Error(`${path}: ${job.error?.code}: ${job.error?.message}`)
     return { seconds: (performance.now() - begun) / 1000, job }
   }
 

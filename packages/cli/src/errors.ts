@@ -1,4 +1,4 @@
-import type { ErrorEnvelope } from '@svc/client'
+import type { ErrorBody } from '@svc/client'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
 
 export interface CliErrorDetails {
@@ -29,8 +29,8 @@ export class CliError extends Error {
 export const usage = (message: string, hint?: string): CliError => new CliError(EXIT.usage, message, { hint })
 
 /** The error of a failed job. */
-export function jobFailure(envelope: ErrorEnvelope | undefined): CliError {
-  if (envelope === undefined) return new CliError(EXIT.failed, 'the job failed without saying why')
-  const { code, message, candidates } = envelope.error
+export function jobFailure(error: ErrorBody | undefined): CliError {
+  if (error === undefined) return new CliError(EXIT.failed, 'the job failed without saying why')
+  const { code, message, candidates } = error
   return new CliError(exitCodeOf(code), message, { code, candidates })
 }

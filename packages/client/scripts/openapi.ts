@@ -23,11 +23,11 @@ export function openApiDocument(): JsonObject {
   const json = (schema: unknown): JsonObject => ({ 'application/json': { schema: schemaOf(schema) } })
 
   const parametersOf = (schema: unknown, where: 'path' | 'query'): Json[] => {
-    const object = plain(schema) as { properties: JsonObject }
+    const object = plain(schema) as { properties: JsonObject; required?: string[] }
     return Object.entries(object.properties).map(([name, inner]) => ({
       name,
       in: where,
-      required: true,
+      required: object.required?.includes(name) === true,
       schema: place(inner)
     }))
   }

@@ -1,6 +1,6 @@
 export * from './protocol/bodies.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorCodeEntry, errorStatus, isErrorCode } from './protocol/error-codes.ts'
-export { type ErrorEnvelope, ErrorEnvelopeSchema } from './protocol/error-envelope.ts'
+export { type ErrorBody, ErrorBodySchema, type ErrorEnvelope, ErrorEnvelopeSchema } from './protocol/error-envelope.ts'
 export { DigestSchema, InfohashSchema, RefSchema } from './protocol/fields.ts'
 export * from './protocol/inventory.ts'
 export * from './protocol/job.ts'

@@ -141,7 +141,7 @@ describe('watching', () => {
 
   it('does not poll for a job that is terminal already, and returns a failed one', async () => {
     handler = (_request, response) => json(response, 500, {})
-    const failed = job('failed', { error: { error: { code: 'E_UNKNOWN_REF', message: 'm' } } })
+    const failed = job('failed', { error: { code: 'E_UNKNOWN_REF', message: 'm' } })
     expect(await client.waitJob(failed as never)).toEqual(failed)
   })
 

@@ -55,7 +55,7 @@ function printJob(session: Session, job: Job): void {
     ['message', job.message],
     ['created', job.createdAt],
     ['finished', job.finishedAt],
-    ['error', job.error === undefined ? undefined : `${job.error.error.code}: ${job.error.error.message}`]
+    ['error', job.error === undefined ? undefined : `${job.error.code}: ${job.error.message}`]
   ]
   const shown = rows.filter(([, value]) => value !== undefined) as [string, string][]
   for (const line of formatTable(shown)) session.print(line)

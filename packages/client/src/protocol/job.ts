@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ErrorEnvelopeSchema } from './error-envelope.ts'
+import { ErrorBodySchema } from './error-envelope.ts'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
 
 export const JobStateSchema = Type.Union(
@@ -69,7 +69,7 @@ export const JobSchema = Type.Object(
     target: Type.Optional(Type.String({ description: 'on verify: the resolved digest, or `all`' })),
     filesDone: Type.Optional(CountSchema),
     filesTotal: Type.Optional(CountSchema),
-    error: Type.Optional(ErrorEnvelopeSchema),
+    error: Type.Optional(ErrorBodySchema),
     result: Type.Optional(ImportResultSchema),
     verify: Type.Optional(VerifyReportSchema),
     bytesDone: Type.Optional(BytesSchema),

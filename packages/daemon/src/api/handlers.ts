@@ -112,7 +112,7 @@ export function createHandlers(context: DaemonContext, parts: LiveParts, started
   const swarmOff = (): DaemonError =>
     new DaemonError(
       'E_NOT_IMPLEMENTED',
-      'the swarm client is off; set enabled = true under [swarm] in the configuration and start the daemon again'
+      'the swarm client is off; set "[swarm] enabled" to true in the configuration and start the daemon again'
     )
 
   return {
@@ -224,7 +224,7 @@ export function jobEnvelope(
       { code: wire.envelope.error.code, reason: wire.envelope.error.message, job: job?.id, kind: job?.kind },
       'job failed'
     )
-  return wire.envelope
+  return wire.envelope.error
 }
 
 /** `ns/name` that something may be imported into. @throws DaemonError `E_BAD_REQUEST` */
@@ -256,6 +256,6 @@ const noHub = (): DaemonError => new DaemonError('E_SOURCE_UNAVAILABLE', 'this d
 const noCatalog = (): DaemonError =>
   new DaemonError(
     'E_SOURCE_UNAVAILABLE',
-    'the catalog needs the swarm client, which is off; set enabled = true under [swarm] in the configuration and start the daemon again',
+    'the catalog needs the swarm client, which is off; set "[swarm] enabled" to true in the configuration and start the daemon again',
     { status: 503 }
   )

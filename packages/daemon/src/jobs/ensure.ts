@@ -52,7 +52,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     if (filler === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
-        `${absent.size} blobs of ${manifestDigest} are missing and the swarm client is off; set enabled = true under [swarm] in the configuration, or import the model again`
+        `${absent.size} blobs of ${manifestDigest} are missing and the swarm client is off; set "[swarm] enabled" to true in the configuration, or import the model again`
       )
     }
     const digest = manifestDigest

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   type ActiveFile,
-  type ErrorEnvelope,
+  type ErrorBody,
   type ImportResult,
   isTerminal,
   type Job,
@@ -35,7 +35,7 @@ export interface JobOutcome {
   readonly result?: ImportResult
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error, the other fields kept. */
-  readonly error?: ErrorEnvelope
+  readonly error?: ErrorBody
 }
 
 export interface JobProgress {
@@ -80,14 +80,14 @@ export class JobRegistry {
   readonly #lanes: Lanes
   readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   readonly #stop = new AbortController()
-  readonly #toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorEnvelope
+  readonly #toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorBody
   #terminal = 0
   #openFiles = 0
 
   /** `toEnvelope` turns what a job threw into its `error`, and logs what only the log may have. */
   constructor(
     lanes: Lanes,
-    toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorEnvelope,
+    toEnvelope: (error: unknown, job: { readonly id: string; readonly kind: JobKind }) => ErrorBody,
     limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>> = OPEN_LIMITS
   ) {
     this.#lanes = lanes
@@ -242,7 +242,7 @@ export class JobRegistry {
     }
   }
 
-  #errorOf(entry: Entry, error: unknown): ErrorEnvelope {
+  #errorOf(entry: Entry, error: unknown): ErrorBody {
     const { signal } = this.#stop
     // what a cut makes of a job is the cut, whatever the layer that noticed it called it
     const reason = signal.aborted && isAbort(error) ? signal.reason : error

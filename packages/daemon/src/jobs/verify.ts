@@ -2,7 +2,6 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { parseManifest } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { envelope } from '../api/envelope.ts'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
@@ -191,6 +190,6 @@ function outcome({ mismatched, missing, stateErrors }: Findings): JobOutcome {
   ].filter((text) => text !== false)
   return {
     verify: { mismatched: [...mismatched], missing: [...missing], stateErrors: [...stateErrors] },
-    error: envelope('E_VERIFY_FAILED', `the store is damaged: ${counts.join(', ')}`)
+    error: { code: 'E_VERIFY_FAILED', message: `the store is damaged: ${counts.join(', ')}` }
   }
 }

@@ -96,7 +96,7 @@ const get = async (path: string): Promise<Answer> => (await local()).get(path)
 const answered = (answer: Answer): string => answer.body.error.code
 const failed = async (api: TestDaemon, answer: Answer): Promise<string> => {
   expect(answer.status).toBe(201)
-  return (await api.finished(answer.body)).error!.error.code
+  return (await api.finished(answer.body)).error!.code
 }
 const emptyBlob = async (headers: Record<string, string>): Promise<Answer> => {
   const { api, ref } = await model(`blob/${seeds}`)
@@ -196,7 +196,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
       )
     return failed(api, await hubFault('tree', { kind: 'tree', edit: inflated }))
   },
-  E_ABORTED: () => stopping(async (api, job) => (await api.finished(job)).error!.error.code),
+  E_ABORTED: () => stopping(async (api, job) => (await api.finished(job)).error!.code),
   E_SHUTTING_DOWN: () => stopping(async (api) => answered(await api.post('/v1/verify', { target: 'all' }))),
   E_INTERNAL: async () => {
     const { api, ref } = await model('state/unreadable')

@@ -184,7 +184,7 @@ describe('bodies', () => {
       constructor: 2
     })
     expect(status).toBe(201)
-    expect(body.error.error.code).toBe('E_PARSE')
+    expect(body.error.code).toBe('E_PARSE')
   })
 
   it('takes a body of exactly 1 MiB, whatever its type is said to be', async () => {
@@ -193,7 +193,7 @@ describe('bodies', () => {
     expect(raw.length).toBe(1_048_576)
     const answer = await api.call('POST', '/v1/ensure', { raw, headers: { 'Content-Type': 'image/png; charset=;;' } })
     expect(answer.status).toBe(201)
-    expect(answer.body.error.error.code).toBe('E_LENGTH')
+    expect(answer.body.error.code).toBe('E_LENGTH')
   })
 })
 

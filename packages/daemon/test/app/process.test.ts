@@ -203,7 +203,7 @@ describe('stopping', () => {
     const last = daemon.finished(body)
     daemon.child.kill('SIGTERM')
     const job = await last
-    if (job.state === 'failed') expect(job.error!.error.code).toBe('E_ABORTED')
+    if (job.state === 'failed') expect(job.error!.code).toBe('E_ABORTED')
     expect(await daemon.ended).toEqual({ code: 0, signal: null })
   })
 
@@ -274,8 +274,8 @@ describe('faults', () => {
         const injection = await inject(daemon.child.pid!, what)
         const job = await daemon.import([model], 'a/b')
         await injection.stop()
-        expect([what, job.state, job.error?.error.code]).toEqual([what, 'failed', code])
-        expect(job.error!.error.message).toContain(word)
+        expect([what, job.state, job.error?.code]).toEqual([what, 'failed', code])
+        expect(job.error!.message).toContain(word)
         expect(readFileSync(statePath)).toEqual(before)
         expect(await daemon.verify('all')).toMatchObject({ state: 'done', verify: {} })
       }
@@ -298,14 +298,14 @@ describe('faults', () => {
       const small = await daemon.import([writeFiles(join(folder, 'a'), { 'm-q4_0.gguf': gguf(1_000_000, 1) })], 'a/b')
       expect(small.state).toBe('done')
       const large = await daemon.import([writeFiles(join(folder, 'b'), { 'm-q8_0.gguf': gguf(20_000_000, 2) })], 'a/b')
-      expect([large.error!.error.code, large.bytesDone]).toEqual(['E_NO_SPACE', 0])
+      expect([large.error!.code, large.bytesDone]).toEqual(['E_NO_SPACE', 0])
       // each fits by itself when it is checked, all together do not
       const many = await Promise.all(
         [3, 4, 5].map((seed) =>
           daemon.import([writeFiles(join(folder, `c${seed}`), { [`m-q${seed}_k.gguf`]: gguf(6_500_000, seed) })], 'a/b')
         )
       )
-      for (const job of many) if (job.state === 'failed') expect(job.error!.error.code).toBe('E_NO_SPACE')
+      for (const job of many) if (job.state === 'failed') expect(job.error!.code).toBe('E_NO_SPACE')
       expect(many.some((job) => job.state === 'failed')).toBe(true)
       expect((await daemon.verify('all')).state).toBe('done')
       expect((await daemon.resolve('svc:///a/b:q4_0')).body.manifestDigest).toBe(small.manifest)
@@ -323,7 +323,7 @@ describe('faults', () => {
       const model = writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(100), 'config.json': '{}', 'closed/x': 'x' })
       chmodSync(join(model, 'config.json'), 0)
       const job = await daemon.import([model], 'a/b')
-      expect([job.state, job.error!.error.code]).toEqual(['failed', 'E_INTERNAL'])
+      expect([job.state, job.error!.code]).toEqual(['failed', 'E_INTERNAL'])
       chmodSync(join(model, 'closed'), 0)
       const { status, body } = await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
       expect([status, body.error.code]).toEqual([400, 'E_BAD_REQUEST'])

@@ -180,8 +180,8 @@ describe('what an import gives', () => {
   it('refuses a repository without weights, as a job, and stores nothing', async () => {
     const api = await testDaemon()
     const job = await api.import([writeFiles(temporaryFolder(), { 'tokenizer.json': '{}', 'config.json': '{}' })])
-    expect([job.state, job.error!.error.code]).toEqual(['failed', 'E_NOT_IMPORTABLE'])
-    expect((await api.import([temporaryFolder()])).error!.error.code).toBe('E_NOT_IMPORTABLE')
+    expect([job.state, job.error!.code]).toEqual(['failed', 'E_NOT_IMPORTABLE'])
+    expect((await api.import([temporaryFolder()])).error!.code).toBe('E_NOT_IMPORTABLE')
     expect([blobs(api), stateFiles(api)]).toEqual([[], []])
   })
 
@@ -192,9 +192,9 @@ describe('what an import gives', () => {
     const before = readFileSync(path)
     const more = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(10, 2) })
     rmSync(blobPath(api, job.result!.indexDigest!))
-    expect((await api.import([more], 'me/m')).error!.error.code).toBe('E_INVALID_INDEX')
+    expect((await api.import([more], 'me/m')).error!.code).toBe('E_INVALID_INDEX')
     writeFileSync(blobPath(api, job.result!.indexDigest!), '{}')
-    expect((await api.import([more], 'me/m')).error!.error.code).toBe('E_INVALID_INDEX')
+    expect((await api.import([more], 'me/m')).error!.code).toBe('E_INVALID_INDEX')
     expect(readFileSync(path)).toEqual(before)
   })
 })
@@ -358,7 +358,7 @@ describe('files that change between listing and reading', () => {
       const { status, body } = await api.post('/v1/import/local', { paths: [join(folder, 'in')], as: 'a/b' })
       if (status === 201) {
         const job = await api.finished(body)
-        codes.add(job.error?.error.code ?? 'done')
+        codes.add(job.error?.code ?? 'done')
       } else codes.add(body.error.code)
     }
     swapping = false

@@ -1,11 +1,11 @@
-import type { ErrorEnvelope } from '@svc/client/protocol'
+import type { ErrorBody } from '@svc/client/protocol'
 import { describe, expect, it } from 'vitest'
-import { envelope, toWireError } from '../../src/api/envelope.ts'
+import { toWireError } from '../../src/api/envelope.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
 import { JobRegistry, KEPT_JOBS, OPEN_LIMITS } from '../../src/jobs/registry.ts'
 
 const registry = (limits: { jobs: number; files: number } = OPEN_LIMITS): JobRegistry =>
-  new JobRegistry(new Lanes(), (error): ErrorEnvelope => toWireError(error).envelope, limits)
+  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, limits)
 const gate = (): { open: () => void; passed: Promise<void> } => {
   let open = (): void => undefined
   const passed = new Promise<void>((resolve) => (open = resolve))
@@ -116,7 +116,7 @@ describe('jobs', () => {
     )
     await new Promise((resolve) => setImmediate(resolve))
     await jobs.stop()
-    expect(started.map(({ id }) => [jobs.get(id)!.state, jobs.get(id)!.error!.error.code])).toEqual(
+    expect(started.map(({ id }) => [jobs.get(id)!.state, jobs.get(id)!.error!.code])).toEqual(
       started.map(() => ['failed', 'E_ABORTED'])
     )
     expect(cleaned).toBe(4)
@@ -129,13 +129,13 @@ describe('jobs', () => {
     const jobs = registry()
     const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async () => ({
       verify: { missing: [] },
-      error: envelope('E_VERIFY_FAILED', 'x')
+      error: { code: 'E_VERIFY_FAILED', message: 'x' }
     }))
     await settle(jobs)
     expect(jobs.get(id)).toMatchObject({
       state: 'failed',
       verify: { missing: [] },
-      error: { error: { code: 'E_VERIFY_FAILED' } }
+      error: { code: 'E_VERIFY_FAILED' }
     })
   })
 })

@@ -44,16 +44,16 @@ test.each([
   expect(await node.client.ensure({ ref })).toMatchObject({
     kind: 'ensure',
     state: 'failed',
-    error: { error: { code } }
+    error: { code }
   })
 })
 
 test('the manifest is not here: E_SOURCE_UNAVAILABLE names the imports', async () => {
   const { node } = await source()
   const job = await node.client.ensure({ ref: refOf(`sha256:${'00'.repeat(32)}`) })
-  expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
   for (const endpoint of ['/v1/import/local', '/v1/import/hf', '/v1/import/bt'])
-    expect(job.error!.error.message).toContain(endpoint)
+    expect(job.error!.message).toContain(endpoint)
 })
 
 test('files are missing and the swarm is off: E_SOURCE_UNAVAILABLE names the setting', async () => {
@@ -64,8 +64,8 @@ test('files are missing and the swarm is off: E_SOURCE_UNAVAILABLE names the set
   rmSync(body.files.find(({ kind }: { kind: string }) => kind === 'weights.gguf').path)
   const { status, body: failed } = await daemon.post('/v1/ensure', { ref: refOf(manifest) })
   expect(status).toBe(201)
-  expect(failed).toMatchObject({ kind: 'ensure', state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
-  expect(failed.error.error.message).toMatch(/\[swarm\]/)
+  expect(failed).toMatchObject({ kind: 'ensure', state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
+  expect(failed.error.message).toMatch(/\[swarm\]/)
 })
 
 test('a blob that verify moved to quarantine is healed, and what is served afterwards is right', async () => {
@@ -86,7 +86,7 @@ test('a blob that verify moved to quarantine is healed, and what is served after
   const verify = await node.done(await node.client.verify({ target: refOf(share.manifestDigest) }))
   expect(verify).toMatchObject({
     state: 'failed',
-    error: { error: { code: 'E_VERIFY_FAILED' } },
+    error: { code: 'E_VERIFY_FAILED' },
     verify: { mismatched: [digest] }
   })
   expect((await node.client.open(refOf(share.manifestDigest))).missing).toEqual([digest])
@@ -139,7 +139,7 @@ test('nobody is known who could have it: E_SOURCE_UNAVAILABLE soon, and the next
   const begun = performance.now()
   expect(await node.ensure(manifest)).toMatchObject({
     state: 'failed',
-    error: { error: { code: 'E_SOURCE_UNAVAILABLE' } }
+    error: { code: 'E_SOURCE_UNAVAILABLE' }
   })
   expect(performance.now() - begun).toBeLessThan(20_000)
   const { share } = await source()

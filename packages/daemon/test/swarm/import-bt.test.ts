@@ -75,7 +75,7 @@ test('a good body is a job that waits, with the infohash as its reference; hints
   })
   expect(job).toMatchObject({ kind: 'import-bt', state: 'waiting', ref: INFOHASH, filesTotal: expect.any(Number) })
   const failed = await client.waitJob(job, { intervalMs: 10 })
-  expect(failed).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+  expect(failed).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
   // nothing is known of an artifact whose manifest nobody gave
   expect(await daemon.context.artifacts.read(PIN as never)).toBeUndefined()
 })

@@ -42,8 +42,8 @@ describe('peers', () => {
     const documents = await startWebseed(content, documentsOnly)
     const node = await Node.start({ swarm: { fill_timeout: 2 } })
     const failed = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [lying.address] }))
-    expect(failed).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
-    expect(failed.error!.error.message).toContain(lying.address)
+    expect(failed).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+    expect(failed.error!.message).toContain(lying.address)
     await node.expectSound()
     expect(await node.importBt(pinned(share, { webseeds: [documents.url], peers: [honestPeer] }))).toMatchObject({
       state: 'done'
@@ -112,11 +112,11 @@ describe('peers', () => {
     const documents = await startWebseed(content, documentsOnly)
     const node = await Node.start({ swarm: { fill_timeout: 2 } })
     const job = await node.importBt(pinned(share, { webseeds: [documents.url], peers: [silent.address] }))
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
     await node.expectSound()
     expect(await node.ensure(share.manifestDigest)).toMatchObject({
       state: 'failed',
-      error: { error: { code: 'E_SOURCE_UNAVAILABLE' } }
+      error: { code: 'E_SOURCE_UNAVAILABLE' }
     })
   })
 })
@@ -170,7 +170,7 @@ describe('webseeds', () => {
       const honest = await startWebseed(content)
       const node = await Node.start()
       const job = await node.importBt(pinned(share, { webseeds: [lying.url, honest.url], peers: [] }))
-      expect(job.error?.error.message).toBeUndefined()
+      expect(job.error?.message).toBeUndefined()
       expect(job).toMatchObject({ state: 'done' })
       await node.expectWhole(share.manifestDigest)
       await node.expectSound()
@@ -214,8 +214,8 @@ describe('webseeds', () => {
     const lying = await startWebseed(content, LYING_WEBSEEDS['corrupt ranges'])
     const node = await Node.start({ swarm: { fill_timeout: 2 } })
     const job = await node.importBt(pinned(share, { webseeds: [lying.url], peers: [] }))
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
-    expect(job.error!.error.message).toContain(lying.url)
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+    expect(job.error!.message).toContain(lying.url)
     await node.expectSound()
     expect(await node.importBt(pinned(share))).toMatchObject({ state: 'done' })
     await node.expectWhole(share.manifestDigest)
@@ -228,7 +228,7 @@ describe('identity', () => {
     const plain = await startWebseed(content)
     const node = await Node.start()
     const job = await node.importBt(pinned(share, { infohash: `btmh:1220${'00'.repeat(32)}`, webseeds: [plain.url] }))
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
     expect(plain.requests.filter((path) => kindOf(path) !== 'manifest')).toEqual([])
     expect(node.blobs()).toEqual([])
   })
@@ -241,7 +241,7 @@ describe('identity', () => {
     const plain = await startWebseed(new Map([[`/svc-sha256-${hex.slice(0, 12)}/manifest/sha256-${hex}`, bytes]]))
     const node = await Node.start()
     const job = await node.importBt(pinned(share, { manifestDigest, webseeds: [plain.url] }))
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
     expect(node.blobs()).toEqual([])
   })
 
@@ -256,8 +256,8 @@ describe('identity', () => {
     const lying = await startWebseed(content, answer)
     const node = await Node.start()
     const job = await node.importBt(pinned(share, { webseeds: [lying.url] }))
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
-    expect(job.error!.error.message).toContain(lying.url)
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
+    expect(job.error!.message).toContain(lying.url)
     expect(node.blobs()).toEqual([])
   })
 })

@@ -79,7 +79,7 @@ test('seed = false fetches and serves nothing', async () => {
   const documents = await startWebseed(await contentOf(share), documentsOnly)
   const third = await Node.start({ swarm: { fill_timeout: 1 } })
   const job = await third.importBt(pinned(share, { webseeds: [documents.url], peers: [...own.peers] }))
-  expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
 })
 
 test('what needed a token is held back, from peers and from the webseed, unless seed_restricted', async () => {

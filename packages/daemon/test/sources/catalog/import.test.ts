@@ -229,7 +229,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     cleanups.push(() => liar.close())
     const { client, root } = await start({ file: { swarm: { fill_timeout: 1 } } })
     const job = await pull(client, { peers: [liar.address] })
-    expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_SOURCE_UNAVAILABLE' } } })
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
     expect(liar.blocks()).toBeGreaterThan(0)
     expect(await blobsOf(root)).toEqual([])
   })
@@ -244,7 +244,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const job = await pull(client, { peers: [seed.address] })
     expect(job).toMatchObject({
       state: 'failed',
-      error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('extra.json') } }
+      error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('extra.json') }
     })
     expect(await blobsOf(root)).toEqual([])
   })
@@ -263,7 +263,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const job = await pull(client, { peers: [seed.address] })
     expect(job).toMatchObject({
       state: 'failed',
-      error: { error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining(GGUF) } }
+      error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining(GGUF) }
     })
     expect(await blobsOf(root)).toEqual([])
   })
@@ -276,7 +276,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const { client, root } = await start()
     expect(await pull(client, { peers: [seed.address] })).toMatchObject({
       state: 'failed',
-      error: { error: { code: 'E_NOT_IMPORTABLE' } }
+      error: { code: 'E_NOT_IMPORTABLE' }
     })
     expect(await blobsOf(root)).toEqual([])
   })
@@ -307,7 +307,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
       catalog.record(REPO, new Map([[GGUF, '0'.repeat(64)]]))
       const { client, root } = await start()
       const job = await pull(client, { trustCatalog: true, peers: [seed.address] })
-      expect(job).toMatchObject({ state: 'failed', error: { error: { code: 'E_NOT_IMPORTABLE' } } })
+      expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
       expect(await blobsOf(root)).toEqual([])
     })
     test('without a record consent does not help', async () => {
@@ -487,7 +487,7 @@ describe('the error table', () => {
     const { client } = await start({ timings: { metadataTimeoutMs: 300 } })
     // no file of the anchor has the listed name, so that the hub cannot help either
     catalog.list([line('a'.repeat(40), 'another-name.gguf', commit)])
-    expect(await pull(client)).toMatchObject({ state: 'failed', error: { error: { code: 'E_INTERNAL' } } })
+    expect(await pull(client)).toMatchObject({ state: 'failed', error: { code: 'E_INTERNAL' } })
   })
 })
 

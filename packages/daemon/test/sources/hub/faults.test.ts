@@ -162,7 +162,7 @@ test.each<[string, FakeHubFaultRule[], ErrorCode]>([
 ])('%s: a failed job, and no artifact', async (_name, rules, code) => {
   const repo = freshRepo(rules)
   const job = await importRepo(rig, repo.id)
-  expect(job).toMatchObject({ state: 'failed', error: { error: { code } } })
+  expect(job).toMatchObject({ state: 'failed', error: { code } })
   expect((await rig.client.models()).namespaces.map(({ name }) => name)).not.toContain(
     repo.id.toLowerCase().split('/')[1]
   )
@@ -170,7 +170,7 @@ test.each<[string, FakeHubFaultRule[], ErrorCode]>([
 
 test('a wrong file is named in the error', async () => {
   const repo = freshRepo(on({ kind: 'wrong-bytes', atByte: 5 }))
-  expect((await importRepo(rig, repo.id)).error?.error.message).toContain(GGUF)
+  expect((await importRepo(rig, repo.id)).error?.message).toContain(GGUF)
 })
 
 test('a redirect to a foreign host takes no token along, and its bytes are checked like all others', async () => {
@@ -185,7 +185,7 @@ test('a redirect to a foreign host takes no token along, and its bytes are check
         : undefined
     )
     const job = await importRepo(rig, SMALL.id)
-    expect(job.error?.error.code).toBe('E_NOT_IMPORTABLE')
+    expect(job.error?.code).toBe('E_NOT_IMPORTABLE')
     expect(stranger.requests.length).toBeGreaterThan(0)
     expect(stranger.requests.every((request) => request.headers.authorization === undefined)).toBe(true)
   } finally {
@@ -300,7 +300,7 @@ test('random faults, seeded: the right store or the right error, never wrong byt
       let code: string | undefined
       try {
         const job = await finished(at, await at.client.importHf({ repo: SMALL.id }))
-        code = job.error?.error.code
+        code = job.error?.code
         if (code === undefined) {
           expect(job.result, `seed ${seed}`).toEqual(outcome)
           right++

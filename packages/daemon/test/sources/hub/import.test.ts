@@ -219,7 +219,7 @@ test('a renamed repository keeps the name that was asked for, and says so', asyn
 
 test('a repository without weights is a failed job', async () => {
   fake.commit({ id: 'a/b', files: [{ path: 'tokenizer.json', content: Buffer.from('{}') }] })
-  expect((await importRepo(rig, 'a/b')).error?.error.code).toBe('E_NOT_IMPORTABLE')
+  expect((await importRepo(rig, 'a/b')).error?.code).toBe('E_NOT_IMPORTABLE')
 })
 
 test('two imports at once of the same bytes: both end right, and large files are fetched once', async () => {
