@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { contentChunks } from './fake-hub-content.ts'
 import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest } from './fake-hub-faults.ts'
 import { type Commit, commitOf, type Entry, type FakeRepo, treeOf } from './fake-hub-repo.ts'
@@ -157,6 +158,17 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       }
       if (fault?.kind === 'link') headers.link = `<${fault.href}>; rel="next"`
       return sendJson(response, fault, fault?.kind === 'tree' ? fault.edit(page) : page, headers)
+    }
+    if (api && verb === 'paths-info' && request.method === 'POST') {
+      const found = access(request, response, repoId, decodeURIComponent(segments[5] ?? ''), false)
+      if (!found) return
+      const { commit, masked } = found
+      return void text(request).then((body) => {
+        const { paths = [] } = JSON.parse(body) as { paths?: readonly string[] }
+        const lastCommit = { id: commit.sha, title: 'all there is', date: '2026-01-01T00:00:00.000Z' }
+        const entries = treeOf(commit, masked).filter(({ path }) => paths.includes(String(path)))
+        sendJson(response, fault, JSON.stringify(entries.map((entry) => ({ ...entry, lastCommit }))))
+      })
     }
     if (verb === 'resolve' || verb === 'resolve-cache') {
       const revision = decodeURIComponent((verb === 'resolve' ? segments[3] : segments[5]) ?? '')

@@ -1,3 +1,13 @@
+export { findCaches, readCache, TOOLS } from './adopt/find-caches.ts'
+export type {
+  CacheRoot,
+  FoundCache,
+  FoundFile,
+  FoundModel,
+  FoundWarning,
+  FoundWarningCode,
+  Tool
+} from './adopt/found.ts'
 export { createView, type MadeView, type ViewOptions, type ViewSource } from './create-view.ts'
 export { recoverViews } from './draft.ts'
 export { ViewError, type ViewErrorCode, type ViewErrorDetails } from './errors.ts'

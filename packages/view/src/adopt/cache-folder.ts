@@ -1,0 +1,166 @@
+import type { Dirent, Stats } from 'node:fs'
+import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { errnoOf } from '../errors.ts'
+import { openRegular } from '../written-file.ts'
+import type { FoundWarning, FoundWarningCode } from './found.ts'
+
+/** Entries of a cache that are looked at. */
+const MAX_ENTRIES = 200_000
+const MAX_DEPTH = 16
+/** Largest document of a cache: listings of the largest repositories have some megabytes. */
+const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+
+/** A regular file within a cache. */
+export interface CachedFile {
+  /** With all links resolved. */
+  readonly path: string
+  readonly stats: Stats
+}
+
+/**
+ * Reads a tool's cache without ever leaving it: links are followed only to regular files below its root, folders that are
+ * links are not entered, and what cannot be read becomes a warning. The number of entries is bounded.
+ */
+export class CacheFolder {
+  /** A real path. */
+  readonly root: string
+  readonly #warn: (warning: FoundWarning) => void
+  readonly #budget: { entries: number }
+
+  constructor(root: string, warn: (warning: FoundWarning) => void, budget = { entries: MAX_ENTRIES }) {
+    this.root = root
+    this.#warn = warn
+    this.#budget = budget
+  }
+
+  /** The same cache, with its warnings going elsewhere. */
+  reportingTo(warn: (warning: FoundWarning) => void): CacheFolder {
+    return new CacheFolder(this.root, warn, this.#budget)
+  }
+
+  warn(code: FoundWarningCode, at: string, message: string): void {
+    this.#warn({ code, path: this.path(at), message })
+  }
+
+  path(at: string): string {
+    return at === '' ? this.root : join(this.root, at)
+  }
+
+  /** The entries of a folder in the order of their names; none when it is absent, a link, or no folder. */
+  async list(at: string): Promise<readonly Dirent[]> {
+    try {
+      // Every folder on the way is looked at: the last one may be as it should be, behind a link.
+      if ((await realpath(this.path(at))) !== this.path(at)) {
+        this.warn('leads-outside', at, 'the folder is behind a link; it was not entered')
+        return []
+      }
+      const entries = await readdir(this.path(at), { withFileTypes: true })
+      if (entries.length > this.#budget.entries) {
+        this.warn('too-many', at, `the cache has more than ${MAX_ENTRIES} entries; those of this folder are left out`)
+        return []
+      }
+      this.#budget.entries -= entries.length
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) this.#unreadable(at, error)
+      return []
+    }
+  }
+
+  /** Names of the folders in a folder. Those that are links are told, not entered: people move models to other disks so. */
+  async folders(at: string): Promise<readonly string[]> {
+    const entries = await this.list(at)
+    for (const { name } of entries.filter((entry) => entry.isSymbolicLink()))
+      this.warn('leads-outside', join(at, name), 'it is a link; it was not followed')
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  }
+
+  /** Everything below a folder that is no folder, by its path from there. Folders that are links count as files. */
+  async *walk(at: string, maxDepth = MAX_DEPTH): AsyncGenerator<string, void, void> {
+    for (const entry of await this.list(at)) {
+      if (!entry.isDirectory()) yield entry.name
+      else if (maxDepth === 0) this.warn('too-many', join(at, entry.name), 'the folders are too deep; it was left out')
+      else for await (const below of this.walk(join(at, entry.name), maxDepth - 1)) yield `${entry.name}/${below}`
+    }
+  }
+
+  /** The regular file at a path, through links that stay within the cache; undefined with a warning otherwise. */
+  async file(at: string, isOptional = false): Promise<CachedFile | undefined> {
+    try {
+      const path = await realpath(this.path(at))
+      if (!path.startsWith(this.root + sep)) {
+        this.warn('leads-outside', at, 'the link leads out of the cache; it was not followed')
+        return undefined
+      }
+      const stats = await lstat(path)
+      if (stats.isFile()) return { path, stats }
+      this.warn('not-regular', at, 'it is no regular file; it was left out')
+    } catch (error) {
+      const errno = errnoOf(error)
+      if (errno === 'ELOOP') this.warn('leads-outside', at, 'the link leads in circles')
+      else if (errno !== 'ENOENT' && errno !== 'ENOTDIR') this.#unreadable(at, error)
+      else if (!isOptional) this.warn('absent', at, 'the cache names it, but it is not there')
+    }
+    return undefined
+  }
+
+  /** The path below the root that a link names, one step only; undefined for what is no link, or leads out. */
+  async linkTarget(at: string): Promise<string | undefined> {
+    try {
+      const target = relative(this.root, resolve(dirname(this.path(at)), await readlink(this.path(at))))
+      return target === '' || target.startsWith('..') ? undefined : target.split(sep).join('/')
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The text of a document; undefined with a warning when it is too large, no UTF-8 or unreadable. */
+  async text(at: string, isOptional = false): Promise<string | undefined> {
+    const file = await this.file(at, isOptional)
+    if (file === undefined) return undefined
+    try {
+      const { handle, stats } = await openRegular(file.path)
+      try {
+        if (stats.size > MAX_DOCUMENT_BYTES) {
+          this.warn('bad-document', at, `it is larger than ${MAX_DOCUMENT_BYTES} bytes`)
+          return undefined
+        }
+        const bytes = Buffer.alloc(stats.size)
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
+        return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, bytesRead))
+      } finally {
+        await handle.close()
+      }
+    } catch (error) {
+      if (error instanceof TypeError) this.warn('bad-document', at, 'it is no UTF-8 text')
+      else this.#unreadable(at, error)
+      return undefined
+    }
+  }
+
+  /** A JSON object; undefined with a warning otherwise. */
+  async json(at: string, isOptional = false): Promise<JsonObject | undefined> {
+    const text = await this.text(at, isOptional)
+    if (text === undefined) return undefined
+    try {
+      const value: unknown = JSON.parse(text)
+      if (isObject(value)) return value
+    } catch {
+      // The same warning as for another kind of value.
+    }
+    this.warn('bad-document', at, 'it is no JSON object')
+    return undefined
+  }
+
+  #unreadable(at: string, error: unknown): void {
+    this.warn('unreadable', at, `it cannot be read: ${(error as Error).message}`)
+  }
+}
+
+/** Parsed JSON: each field is looked at before it is used. */
+export type JsonObject = Readonly<Record<string, unknown>>
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+export const listOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

@@ -1,0 +1,105 @@
+import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { ClaimedNames, defectOfPath } from '../names.ts'
+import type { CachedFile, CacheFolder } from './cache-folder.ts'
+import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
+import { suggestName } from './suggest-name.ts'
+
+/** Files of one model. More is no model. */
+const MAX_FILES = 20_000
+
+/** What is expected of a file. */
+export interface Expectation {
+  readonly sha256?: string | undefined
+  readonly gitSha1?: string | undefined
+  readonly sizeBytes?: number | undefined
+}
+
+/** A model while its files are gathered. */
+export class ModelDraft {
+  readonly #tool: Tool
+  readonly #source: string
+  readonly #folder: CacheFolder
+  readonly #names = new ClaimedNames()
+  readonly #files: FoundFile[] = []
+  /** Sizes by device and inode. */
+  readonly #sizes = new Map<string, number>()
+  readonly #warnings: FoundWarning[] = []
+
+  constructor(tool: Tool, source: string, folder: CacheFolder) {
+    this.#tool = tool
+    this.#source = source
+    this.#folder = folder.reportingTo((warning) => this.#warnings.push(warning))
+  }
+
+  /** The cache, its warnings going to this model. */
+  get folder(): CacheFolder {
+    return this.#folder
+  }
+
+  /** Takes the file at `at` into the model as `name`. What cannot be taken becomes a warning. */
+  async add(name: string, at: string, expected: Expectation = {}): Promise<void> {
+    const file = await this.#folder.file(at)
+    if (file !== undefined) this.addFile(name, at, file, expected)
+  }
+
+  addFile(name: string, at: string, { path, stats }: CachedFile, expected: Expectation = {}): void {
+    if (this.#files.length === MAX_FILES) {
+      this.#folder.warn('too-many', at, `the model has more than ${MAX_FILES} files; this one was left out`)
+      return
+    }
+    const defect = defectOfPath(name)
+    if (defect !== undefined) {
+      this.#folder.warn('bad-name', at, `the file cannot be taken over: ${defect}`)
+      return
+    }
+    try {
+      this.#names.claim(name)
+    } catch (error) {
+      this.#folder.warn('bad-name', at, (error as Error).message)
+      return
+    }
+    if (expected.sizeBytes !== undefined && expected.sizeBytes !== stats.size) {
+      this.#folder.warn('size-differs', at, `it has ${stats.size} bytes, the cache says ${expected.sizeBytes}`)
+    }
+    this.#sizes.set(`${stats.dev}:${stats.ino}`, stats.size)
+    const expectedSha256 = sha256Of(expected.sha256)
+    const { gitSha1 } = expected
+    this.#files.push({
+      name,
+      path,
+      sizeBytes: stats.size,
+      ...(expectedSha256 === undefined ? {} : { expectedSha256 }),
+      ...(gitSha1 !== undefined && /^[0-9a-f]{40}$/.test(gitSha1) ? { expectedGitSha1: gitSha1 } : {})
+    })
+  }
+
+  /**
+   * @param suggested words that a namespace and a name are made of
+   * @returns undefined when the model has no files; its warnings go to `orphaned` then
+   */
+  finish(
+    suggested: { readonly ns: string; readonly name: string },
+    orphaned: (warning: FoundWarning) => void,
+    more: Pick<FoundModel, 'hub' | 'refs'> = {}
+  ): FoundModel | undefined {
+    if (this.#files.length === 0) {
+      for (const warning of this.#warnings) orphaned(warning)
+      return undefined
+    }
+    return {
+      tool: this.#tool,
+      source: this.#source,
+      suggested: suggestName(suggested.ns, suggested.name, this.#tool),
+      ...more,
+      files: this.#files.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      sizeBytes: [...this.#sizes.values()].reduce((sum, size) => sum + size, 0),
+      warnings: this.#warnings
+    }
+  }
+}
+
+/** From `sha256:<hex>`, `sha256-<hex>` or bare hex; undefined for anything else. */
+export function sha256Of(text: string | undefined): Sha256Digest | undefined {
+  const hex = /^(?:sha256[:-])?([0-9a-fA-F]{64})$/.exec(text ?? '')?.[1]
+  return hex === undefined ? undefined : tryParseDigest(`sha256:${hex.toLowerCase()}`)
+}

@@ -1,0 +1,89 @@
+import { type CacheFolder, isObject, type JsonObject, listOf, textOf } from './cache-folder.ts'
+import type { FoundModel, FoundWarning } from './found.ts'
+import { ModelDraft, sha256Of } from './model-draft.ts'
+
+const FILE_PATH = 'org.cncf.model.filepath'
+
+/** The models of a Docker Model Runner folder: `models.json`, the manifests it names, and their layers as blobs. */
+export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
+  const models: FoundModel[] = []
+  for (const entry of listOf((await folder.json('models.json', true))?.models)) {
+    const id = sha256Of(textOf(entry.id))
+    if (id === undefined) {
+      folder.warn('bad-document', 'models.json', 'an entry has no digest')
+      continue
+    }
+    const tags = Array.isArray(entry.tags) ? entry.tags.filter((tag) => typeof tag === 'string') : []
+    const tag = tags[0] ?? id
+    const draft = new ModelDraft('dmr', tag, folder)
+    const manifest = await draft.folder.json(`manifests/sha256/${id.slice(7)}`)
+    const { ns, name, version } = parseTag(tag)
+    if (manifest !== undefined) await addLayers(draft, manifest, version === '' ? name : `${name}-${version}`)
+    const model = draft.finish({ ns, name }, warn)
+    if (model !== undefined) models.push(model)
+  }
+  return models
+}
+
+/** `[registry/]ns/name[:tag]`; the tag `latest` says nothing. */
+function parseTag(tag: string): { readonly ns: string; readonly name: string; readonly version: string } {
+  const [, path = tag, version = ''] = /^(.*?)(?::([^/:]*))?$/.exec(tag.replace(/@.*$/, '')) ?? []
+  const words = path.split('/')
+  return { ns: words.at(-2) ?? 'dmr', name: words.at(-1) ?? 'model', version: version === 'latest' ? '' : version }
+}
+
+async function addLayers(draft: ModelDraft, manifest: JsonObject, base: string): Promise<void> {
+  const layers = listOf(manifest.layers)
+  const counts = new Map<string, number>()
+  for (const layer of layers) counts.set(endingOf(layer) ?? '', (counts.get(endingOf(layer) ?? '') ?? 0) + 1)
+  const seen = new Map<string, number>()
+  for (const layer of layers) {
+    const digest = sha256Of(textOf(layer.digest))
+    const type = textOf(layer.mediaType) ?? ''
+    const ending = endingOf(layer)
+    if (digest === undefined || ending === undefined) {
+      draft.folder.warn(
+        'unsupported',
+        'models.json',
+        `a layer of type ${JSON.stringify(type.slice(0, 100))} was left out`
+      )
+      continue
+    }
+    const number = (seen.get(ending) ?? 0) + 1
+    seen.set(ending, number)
+    const named = isObject(layer.annotations) ? textOf(layer.annotations[FILE_PATH]) : undefined
+    const sizeBytes = Number.isSafeInteger(layer.size) ? (layer.size as number) : undefined
+    await draft.add(named ?? nameOf(base, ending, number, counts.get(ending)!), `blobs/sha256/${digest.slice(7)}`, {
+      sha256: digest,
+      sizeBytes
+    })
+  }
+}
+
+const ENDINGS: readonly (readonly [RegExp, string])[] = [
+  [/^application\/vnd\.docker\.ai\.mmproj/, 'mmproj'],
+  [/^application\/vnd\.docker\.ai\.gguf\.v3\.lora/, 'lora.gguf'],
+  [/^application\/vnd\.docker\.ai\.gguf\.v3$/, 'gguf'],
+  [/^application\/vnd\.docker\.ai\.safetensors$/, 'safetensors'],
+  [/^application\/vnd\.docker\.ai\.chat\.template\.jinja$/, 'jinja'],
+  [/^application\/vnd\.docker\.ai\.license$/, 'license']
+]
+
+/** What kind of file a layer is; those of the neutral model format are told by the name that comes with them. */
+function endingOf(layer: JsonObject): string | undefined {
+  const type = textOf(layer.mediaType) ?? ''
+  const known = ENDINGS.find(([pattern]) => pattern.test(type))?.[1]
+  if (known !== undefined) return known
+  const named = isObject(layer.annotations) ? textOf(layer.annotations[FILE_PATH]) : undefined
+  return /^application\/vnd\.cncf\.model\.[a-z.]+\.v1\.raw$/.test(type) && named !== undefined ? 'named' : undefined
+}
+
+function nameOf(base: string, ending: string, number: number, count: number): string {
+  const five = (n: number): string => String(n).padStart(5, '0')
+  const more = number === 1 ? '' : `-${number}`
+  if (ending === 'license') return `LICENSE${more}`
+  if (ending === 'jinja') return number === 1 ? 'chat_template.jinja' : `chat_template-${number}.jinja`
+  if (ending === 'mmproj') return `mmproj-${base}${more}.gguf`
+  if (ending === 'lora.gguf') return `adapter-${base}${more}.gguf`
+  return count === 1 ? `${base}.${ending}` : `${base}-${five(number)}-of-${five(count)}.${ending}`
+}

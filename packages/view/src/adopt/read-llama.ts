@@ -1,0 +1,77 @@
+import { type CacheFolder, isObject, textOf } from './cache-folder.ts'
+import type { FoundModel, FoundWarning } from './found.ts'
+import { modelBase } from './model-base.ts'
+import { type Expectation, ModelDraft } from './model-draft.ts'
+
+/**
+ * The flat cache that llama.cpp had before it took up the hub's: `org_name_file.gguf`, with what is known of it in
+ * `manifest=org=name=tag.json` and `<file>.json`.
+ */
+export async function readLlamaCache(
+  folder: CacheFolder,
+  warn: (warning: FoundWarning) => void
+): Promise<FoundModel[]> {
+  const names = (await folder.list('')).map(({ name }) => name)
+  const repos = new Map<string, { file: string; name: string; expected: Expectation }[]>()
+  const manifests = await readManifests(folder, names)
+  for (const file of names.filter((name) => name.endsWith('.gguf'))) {
+    const origin = manifests.get(file) ?? (await originByUrl(folder, names, file)) ?? originByName(manifests, file)
+    const { repo, name, expected } = origin ?? { repo: modelBase(file), name: file, expected: {} }
+    repos.set(repo, [...(repos.get(repo) ?? []), { file, name, expected }])
+  }
+  const models: FoundModel[] = []
+  for (const [repo, files] of repos) {
+    const draft = new ModelDraft('llama', repo, folder)
+    for (const { file, name, expected } of files) await draft.add(name, file, expected)
+    const [org, name] = repo.split('/') as [string, string?]
+    const model = draft.finish(
+      name === undefined ? { ns: 'llama', name: org } : { ns: org, name },
+      warn,
+      name === undefined ? {} : { hub: { repo } }
+    )
+    if (model !== undefined) models.push(model)
+  }
+  return models
+}
+
+interface Origin {
+  readonly repo: string
+  readonly name: string
+  readonly expected: Expectation
+}
+
+const flat = (repo: string, name: string): string => `${repo}/${name}`.replaceAll('/', '_')
+
+/** What the hub said about files, by their names in the cache. */
+async function readManifests(folder: CacheFolder, names: readonly string[]): Promise<Map<string, Origin>> {
+  const origins = new Map<string, Origin>()
+  for (const document of names) {
+    const [, org, model] = /^manifest=([^=]+)=([^=]+)=[^=]*\.json$/.exec(document) ?? []
+    if (org === undefined || model === undefined) continue
+    const repo = `${org}/${model}`
+    const manifest = await folder.json(document)
+    for (const key of ['ggufFile', 'mmprojFile']) {
+      const file = manifest?.[key]
+      const name = isObject(file) ? textOf(file.rfilename) : undefined
+      if (!isObject(file) || name === undefined) continue
+      const sizeBytes = Number.isSafeInteger(file.size) ? (file.size as number) : undefined
+      const sha256 = isObject(file.lfs) ? textOf(file.lfs.sha256) : undefined
+      origins.set(flat(repo, name), { repo, name, expected: { sizeBytes, sha256 } })
+    }
+  }
+  return origins
+}
+
+/** By the address in `<file>.json`. */
+async function originByUrl(folder: CacheFolder, names: readonly string[], file: string): Promise<Origin | undefined> {
+  if (!names.includes(`${file}.json`)) return undefined
+  const url = textOf((await folder.json(`${file}.json`))?.url) ?? ''
+  const [, repo, name] = /^https?:\/\/[^/]+\/([^/?#]+\/[^/?#]+)\/resolve\/[^/?#]+\/([^?#]+)/.exec(url) ?? []
+  return repo === undefined || name === undefined ? undefined : { repo, name, expected: {} }
+}
+
+/** Further shards have no documents of their own: they begin with the name of a repository that is known. */
+function originByName(manifests: ReadonlyMap<string, Origin>, file: string): Origin | undefined {
+  const repo = [...manifests.values()].find((origin) => file.startsWith(flat(origin.repo, '')))?.repo
+  return repo === undefined ? undefined : { repo, name: file.slice(flat(repo, '').length), expected: {} }
+}

@@ -1,0 +1,121 @@
+import { type CacheFolder, type JsonObject, listOf, textOf } from './cache-folder.ts'
+import type { FoundModel, FoundWarning } from './found.ts'
+import { ModelDraft, sha256Of } from './model-draft.ts'
+
+const TYPE = 'application/vnd.ollama.image.'
+const LIST_TYPE = 'application/vnd.ollama.manifest.list.v2+json'
+const DEFAULT_HOST = 'registry.ollama.ai'
+/** Architectures that this tool's own engine loads from files that llama.cpp does not take, unless it has a projector. */
+const OWN_ENGINE = new Set(['mllama', 'gemma3', 'gemma3n', 'gptoss', 'qwen25vl', 'qwen3vl', 'mistral3', 'llama4'])
+
+/**
+ * The models of an Ollama folder. Names are made of the model's own, its tag and the quant that its config states, so that
+ * `llama3.2:1b` of `Q8_0` becomes `llama3.2-1b-q8_0.gguf`. Layers of single tensors are left out.
+ */
+export async function readOllama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
+  const models = new Map<string, FoundModel>()
+  // The newer tree comes first: where both have a name it is the one that the tool uses.
+  for (const tree of ['manifests-v2', 'manifests']) {
+    for await (const name of folder.walk(tree, 4)) {
+      const [host, ns, model, tag, ...rest] = name.split('/')
+      if (tag === undefined || rest.length > 0 || models.has(name)) continue
+      const found = await readModel(folder, `${tree}/${name}`, { host: host!, ns: ns!, model: model!, tag }, warn)
+      if (found !== undefined) models.set(name, found)
+    }
+  }
+  return [...models.values()]
+}
+
+interface OllamaName {
+  readonly host: string
+  readonly ns: string
+  readonly model: string
+  readonly tag: string
+}
+
+async function readModel(
+  folder: CacheFolder,
+  at: string,
+  name: OllamaName,
+  warn: (warning: FoundWarning) => void
+): Promise<FoundModel | undefined> {
+  const { host, ns, model, tag } = name
+  const isLibrary = host === DEFAULT_HOST && ns === 'library'
+  const place = isLibrary ? '' : host === DEFAULT_HOST ? `${ns}/` : `${host}/${ns}/`
+  const draft = new ModelDraft('ollama', `${place}${model}:${tag}`, folder)
+  const manifest = await runnable(draft.folder, at)
+  if (manifest !== undefined) await addLayers(draft, at, manifest, name)
+  const hub = host === 'hf.co' || host === 'huggingface.co' ? { hub: { repo: `${ns}/${model}` } } : {}
+  return draft.finish({ ns: isLibrary ? 'ollama' : ns, name: model }, warn, hub)
+}
+
+/** The manifest itself; of a list the child that has GGUF layers. */
+async function runnable(folder: CacheFolder, at: string): Promise<JsonObject | undefined> {
+  const document = await folder.json(at)
+  if (document?.mediaType !== LIST_TYPE) return document
+  for (const child of listOf(document.manifests)) {
+    if (textOf(child.format)?.toLowerCase() === 'safetensors' || child.runner === 'mlx') continue
+    const digest = sha256Of(textOf(child.digest))
+    const whole = child.layers === undefined && digest !== undefined ? await folder.json(blobAt(digest)) : child
+    if (layersOf(whole, 'model').length > 0) return whole
+  }
+  folder.warn('unsupported', at, 'none of its variants is a GGUF model')
+  return undefined
+}
+
+const blobAt = (digest: string): string => `blobs/sha256-${digest.slice(7)}`
+
+const layersOf = (manifest: JsonObject | undefined, kind: string): JsonObject[] =>
+  listOf(manifest?.layers).filter(({ mediaType }) => textOf(mediaType)?.split(';')[0] === TYPE + kind)
+
+async function addLayers(draft: ModelDraft, at: string, manifest: JsonObject, name: OllamaName): Promise<void> {
+  const config = await readConfig(draft.folder, manifest)
+  const base = fileBase(name, textOf(config?.file_type))
+  const names: Readonly<Record<string, (position: string) => string>> = {
+    model: (position) => `${base}${position}.gguf`,
+    projector: (position) => `mmproj-${base}${position}.gguf`,
+    adapter: (position) => `adapter-${base}${position}.gguf`,
+    template: (position) => `template${position}`,
+    license: (position) => `LICENSE${position}`,
+    params: (position) => `params${position}.json`,
+    system: (position) => `system${position}.txt`
+  }
+  for (const [kind, nameOf] of Object.entries(names)) {
+    const layers = layersOf(manifest, kind)
+    for (const [i, layer] of layers.entries()) {
+      const digest = sha256Of(textOf(layer.digest))
+      if (digest === undefined) draft.folder.warn('bad-document', at, `a layer of ${kind} has no digest`)
+      else await draft.add(nameOf(positionOf(kind, i, layers.length)), blobAt(digest), expectedOf(layer))
+    }
+  }
+  if (layersOf(manifest, 'tensor').length > 0)
+    draft.folder.warn('unsupported', at, 'the model is kept tensor by tensor, which no other tool reads')
+  const family = textOf(config?.model_family)
+  if (family !== undefined && OWN_ENGINE.has(family) && layersOf(manifest, 'projector').length === 0)
+    draft.folder.warn('tool-only', at, `files of ${family} from this registry may not load in other runtimes`)
+}
+
+const expectedOf = (layer: JsonObject): { sha256: string | undefined; sizeBytes?: number } => ({
+  sha256: textOf(layer.digest),
+  ...(Number.isSafeInteger(layer.size) ? { sizeBytes: layer.size as number } : {})
+})
+
+/** Several layers of weights are the shards of one model, in their order. */
+function positionOf(kind: string, index: number, count: number): string {
+  if (count === 1) return ''
+  const five = (n: number): string => String(n).padStart(5, '0')
+  return kind === 'model' ? `-${five(index + 1)}-of-${five(count)}` : index === 0 ? '' : `-${index + 1}`
+}
+
+async function readConfig(folder: CacheFolder, manifest: JsonObject): Promise<JsonObject | undefined> {
+  const config = manifest.config
+  const digest = sha256Of(textOf((config as JsonObject | undefined)?.digest))
+  return digest === undefined ? undefined : folder.json(blobAt(digest), true)
+}
+
+function fileBase({ model, tag }: OllamaName, fileType: string | undefined): string {
+  const named = tag === 'latest' ? model : `${model}-${tag}`
+  const quant = /^[A-Za-z0-9_]{2,20}$/.test(fileType ?? '') ? fileType!.toLowerCase() : undefined
+  const base = named.toLowerCase().replace(/[^a-z0-9._-]+/g, '-')
+  return quant === undefined || base.endsWith(`-${quant}`) ? base : `${base}-${quant}`
+}

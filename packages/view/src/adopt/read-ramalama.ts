@@ -1,0 +1,30 @@
+import { type CacheFolder, listOf, textOf } from './cache-folder.ts'
+import type { FoundModel, FoundWarning } from './found.ts'
+import { ModelDraft } from './model-draft.ts'
+
+/** The models of a RamaLama store: `<type>/<org…>/<name>/refs/<tag>.json` lists files by the names of their blobs. */
+export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
+  const models: FoundModel[] = []
+  for await (const at of folder.walk('', 12)) {
+    const [, model = '', tag = ''] = /^(.+)\/refs\/([^/]+)\.json$/.exec(at) ?? []
+    const words = model.split('/')
+    if (words.length < 2) continue
+    const [type, ...path] = words as [string, ...string[]]
+    const draft = new ModelDraft('ramalama', `${type}://${path.join('/')}:${tag}`, folder)
+    for (const file of listOf((await draft.folder.json(at))?.files)) {
+      const name = textOf(file.name) ?? ''
+      const blob = (textOf(file.hash) ?? '').replaceAll(':', '-')
+      if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(blob)) draft.folder.warn('bad-document', at, 'a file in it has no hash')
+      // Blobs of other sources have names that are no digests: hashes of an address, say.
+      else await draft.add(name, `${model}/blobs/${blob}`, blob.startsWith('sha256-') ? { sha256: blob } : {})
+    }
+    const isHub = type === 'huggingface' || type === 'hf'
+    const found = draft.finish(
+      { ns: path.length > 1 ? path.at(-2)! : type, name: path.at(-1)! },
+      warn,
+      isHub && path.length === 2 ? { hub: { repo: path.join('/') } } : {}
+    )
+    if (found !== undefined) models.push(found)
+  }
+  return models
+}
