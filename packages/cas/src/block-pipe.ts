@@ -1,6 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import { abortError, decodeError, encodeError, type WireError } from './errors.ts'
-import { BLOCK_BYTES } from './thread-protocol.ts'
+
+/** Bytes per read, write and message: measured, larger ones leave the cache, smaller ones cost messages. */
+export const BLOCK_BYTES = 1 << 20
 
 const BLOCKS = 6
 /** The other side is woken when it has that much to do: a wake-up costs as much as hashing 200 KiB. */

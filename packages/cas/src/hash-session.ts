@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
-import { type BlockPipe, PipeSender, PipeTaker } from './block-pipe.ts'
+import { BLOCK_BYTES, type BlockPipe, PipeSender, PipeTaker } from './block-pipe.ts'
 import { abortError, ioError } from './errors.ts'
 import { type FilePort, writeFullySync } from './file-port.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
-import { BLOCK_BYTES, type SessionResult, type SessionSpec } from './thread-protocol.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20

@@ -1,5 +1,6 @@
 import { abortError, CasError } from './errors.ts'
-import type { HashThread, HashThreads } from './hash-threads.ts'
+import type { HashThread } from './hash-thread.ts'
+import type { HashThreads } from './hash-threads.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Less is not worth a message. */

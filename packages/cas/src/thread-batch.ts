@@ -1,4 +1,4 @@
-import type { HashThread } from './hash-threads.ts'
+import type { HashThread } from './hash-thread.ts'
 
 interface Queued<Item, Outcome> {
   readonly item: Item

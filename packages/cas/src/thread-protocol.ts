@@ -4,9 +4,6 @@ import type { WireError } from './errors.ts'
 import type { FilePortModule } from './file-port.ts'
 import type { HashAttachment } from './store.ts'
 
-/** Bytes per read, write and message: measured, larger ones leave the cache, smaller ones cost messages. */
-export const BLOCK_BYTES = 1 << 20
-
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
 }

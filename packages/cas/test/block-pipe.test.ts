@@ -2,9 +2,8 @@ import { once } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newPipeMemory, PipeTaker } from '../src/block-pipe.ts'
+import { BLOCK_BYTES, newPipeMemory, PipeTaker } from '../src/block-pipe.ts'
 import { CasError } from '../src/errors.ts'
-import { BLOCK_BYTES } from '../src/thread-protocol.ts'
 import { byteAt, type PipeJob, sendAll } from './pipe-thread.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,4 +1,4 @@
-import type { RepoId } from './repo-id.ts'
+import type { RepoId } from './repo.ts'
 
 /** Why a reference, a digest or a part of them was refused; stable, for programs. */
 export type RefErrorReason =

@@ -29,6 +29,7 @@ export {
   tryParseRef,
   tryParseShortRef
 } from './ref.ts'
+export type { RepoId } from './repo.ts'
 export {
   formatRepoId,
   isName,
@@ -36,7 +37,6 @@ export {
   isReservedNamespace,
   parseRepoId,
   RESERVED_NAMESPACES,
-  type RepoId,
   tryParseRepoId
 } from './repo-id.ts'
 export {

@@ -1,12 +1,7 @@
 import { RefError } from './errors.ts'
 import { foldAscii } from './fold.ts'
 import { assertLength, quote } from './length.ts'
-
-/** A repository: `ns/name`, both canonical (lower-case). */
-export interface RepoId {
-  readonly ns: string
-  readonly name: string
-}
+import type { RepoId } from './repo.ts'
 
 const NAMESPACE = /^[a-z0-9][a-z0-9._-]{0,63}$/
 const NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/

@@ -1,4 +1,4 @@
-/// <reference path="../../swarm/src/discovery/untyped.d.ts" />
+/// <reference path="./tracker-server.d.ts" />
 import Server from 'bittorrent-tracker/server'
 
 export interface LocalTracker {

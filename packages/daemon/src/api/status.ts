@@ -1,5 +1,5 @@
 import type { Job, Status, SwarmStatus } from '@svc/client/protocol'
-import type { CatalogPart, DaemonContext, SwarmPart } from '../app/parts.ts'
+import type { CatalogPart, DaemonContext, SwarmPart } from '../parts.ts'
 
 /** Counting a large store is a walk over its folders; the figure may be this old. */
 const COUNT_AGE_MS = 10_000

@@ -1,7 +1,7 @@
+import type { PartFactories } from '../parts.ts'
 import { Catalog } from '../sources/catalog/part.ts'
 import { createHubPart } from '../sources/hub/part.ts'
 import { SwarmClient } from '../swarm/part.ts'
-import type { PartFactories } from './parts.ts'
 
 /** The parts that this build has. Each is registered here with one line. */
 export const BUILTIN_PARTS: PartFactories = {

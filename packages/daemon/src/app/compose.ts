@@ -14,7 +14,7 @@ import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
 import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
-import type { DaemonContext, PartFactories } from './parts.ts'
+import type { DaemonContext, PartFactories } from '../parts.ts'
 
 /** Opens store and state under the root's lock and wires the daemon's inner parts. @throws StartError */
 export async function composeContext(config: DaemonConfig, log: Log, version: string): Promise<DaemonContext> {

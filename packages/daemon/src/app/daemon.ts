@@ -9,6 +9,7 @@ import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { createLog, type Log } from '../log.ts'
+import type { DaemonContext, PartFactories } from '../parts.ts'
 import {
   type ClaimedSocket,
   checkSocket,
@@ -19,7 +20,6 @@ import {
 } from '../socket/claim.ts'
 import { BUILTIN_PARTS } from './builtin-parts.ts'
 import { composeContext, composeParts, decompose } from './compose.ts'
-import type { DaemonContext, PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { VERSION } from './version.ts'
 

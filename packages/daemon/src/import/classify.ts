@@ -1,7 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type ImportPlan, requireImportable } from '@svc/classify'
 import type { Offload } from '../offload/pool.ts'
-import type { HeaderRead } from '../offload/worker.ts'
+import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 

@@ -1,5 +1,6 @@
 import type { HashAttachment, HashResult, PartialBlob } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
+import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
 
 /**
  * A local file that was opened without following a link. The pipeline reads `fd` from offset 0, at most `sizeBytes`,
@@ -47,25 +48,6 @@ export interface SourceFile {
   /** Last check of the bytes before they count; throwing refuses them (wrong bytes, retried once when remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
   open(signal: AbortSignal): Promise<OpenedFile>
-}
-
-export type SourceKind = 'local' | 'hf' | 'catalog'
-
-/** Where bytes may come from later; operational data of strangers, never part of a document (spec swarm.3). */
-export interface SwarmHints {
-  readonly trackers: readonly string[]
-  readonly webseeds: readonly string[]
-  readonly peers: readonly string[]
-}
-
-/** Kept in `state/artifacts`: where an artifact came from. */
-export interface ArtifactSource {
-  readonly kind: SourceKind | 'bt'
-  /** `org/name` in upstream spelling, on hub and catalog imports. */
-  readonly repo?: string
-  readonly revision?: string
-  /** What a foreign swarm needs to go on seeding after a restart; written and read by that source alone. */
-  readonly foreign?: Readonly<Record<string, unknown>>
 }
 
 /**

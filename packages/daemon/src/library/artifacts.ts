@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import type { ArtifactSource, SwarmHints } from '../import/source.ts'
 import { usableHints } from './hints.ts'
+import type { ArtifactSource, SwarmHints } from './origin.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 

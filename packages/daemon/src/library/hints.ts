@@ -1,6 +1,6 @@
 import { isPort, tryParseAddress } from '@svc/internal-net'
 import { DaemonError } from '../errors.ts'
-import type { SwarmHints } from '../import/source.ts'
+import type { SwarmHints } from './origin.ts'
 
 const MAX_HINTS = 100
 const MAX_HINT_CHARACTERS = 2_048

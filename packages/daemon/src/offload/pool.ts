@@ -1,36 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { ImportPlan, ListedFile, Recognition } from '@svc/classify'
 import { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from '@svc/classify'
-import type { PlanTask } from './worker.ts'
-
-/** Work that would hold up the event loop: folding leaf layers, recognising long listings, parsing headers of weights, matching licence texts. */
-export type OffloadTask =
-  /** The pieces root of a leaf layer. */
-  | { readonly kind: 'root'; readonly leaves: Uint8Array; readonly sizeBytes: number }
-  /** Root and piece layer of a leaf layer kept in a file. */
-  | { readonly kind: 'layer'; readonly path: string; readonly sizeBytes: number; readonly pieceLengthBytes: number }
-  /** What each name of a listing is. */
-  | { readonly kind: 'recognise'; readonly listing: readonly ListedFile[] }
-  | PlanTask
-
-export interface OffloadResults {
-  readonly root: Uint8Array
-  readonly layer: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
-  readonly recognise: Recognition
-  readonly plan: ImportPlan
-}
-
-export type OffloadReply =
-  | { readonly id: number; readonly result: unknown }
-  | {
-      readonly id: number
-      readonly failure: {
-        readonly code?: string
-        readonly message: string
-        readonly details?: unknown
-        readonly stack?: string | undefined
-      }
-    }
+import type { OffloadReply, OffloadResults, OffloadTask } from './task.ts'
 
 interface Waiting {
   readonly resolve: (result: never) => void

@@ -5,34 +5,14 @@ import {
   ClassifyError,
   type HeaderSummary,
   type ImportPlan,
-  type LicenceFact,
   planArtifacts,
-  type Recognition,
   readConfig,
   readGgufHead,
   readSafetensorsHeader,
   recognise
 } from '@svc/classify'
 import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
-import type { OffloadReply, OffloadResults, OffloadTask } from './pool.ts'
-
-export interface HeaderRead {
-  readonly name: string
-  readonly what: 'safetensors-header' | 'gguf-head'
-  readonly sizeBytes: number
-  /** The blob's file. */
-  readonly path: string
-}
-
-/** Reads the headers of weights and plans the artifacts. */
-export interface PlanTask {
-  readonly kind: 'plan'
-  readonly recognition: Recognition
-  readonly headers: readonly HeaderRead[]
-  /** Bytes of the root `config.json`; `tooLarge` where it was not read. Absent where there is none. */
-  readonly config: Uint8Array | 'tooLarge' | undefined
-  readonly licences: readonly LicenceFact[]
-}
+import type { HeaderRead, OffloadReply, OffloadResults, OffloadTask, PlanTask } from './task.ts'
 
 /** A file read in place; short only at its end. */
 async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSummary> {

@@ -4,7 +4,7 @@ import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import type { SwarmHints } from '../import/source.ts'
+import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 
 export interface FetchRequest {

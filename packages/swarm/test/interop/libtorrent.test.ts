@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatMagnet, parseTorrent, toHex } from '@svc/metainfo'
-import TrackerServer from 'bittorrent-tracker/server'
+import { startTracker } from '@svc/testkit/tracker'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage } from '../../src/index.ts'
 import { Engines, expectFiles } from '../engines.ts'
@@ -226,13 +226,9 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('finds us and is found through a tracker, HTTP and UDP', async () => {
-    const tracker = new TrackerServer({ http: true, udp: true, ws: false, stats: false, interval: 1000 })
-    await new Promise<void>((resolve) =>
-      tracker.listen(0, { http: '127.0.0.1', udp: '127.0.0.1', udp6: '::1' }, resolve)
-    )
+    const tracker = await startTracker()
+    const { http, udp } = tracker
     try {
-      const http = `http://127.0.0.1:${tracker.http.address().port}/announce`
-      const udp = `udp://127.0.0.1:${tracker.udp.address().port}`
       fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536, { trackers: [http] })
       await engines.seed(fixture, {}, { trackers: [udp] })
       const folder = await fixture.target('us')
@@ -251,7 +247,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     } finally {
       await engines.close()
       await Promise.all(sessions.splice(0).map((session) => session.stop()))
-      await new Promise<void>((resolve) => tracker.close(resolve))
+      await tracker.close()
     }
   })
 

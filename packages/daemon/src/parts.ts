@@ -11,17 +11,17 @@ import type {
   SwarmStatus
 } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
-import type { DaemonConfig } from '../config/config.ts'
-import type { Importer } from '../import/importer.ts'
-import type { Filler } from '../jobs/fill.ts'
-import type { JobRegistry } from '../jobs/registry.ts'
-import type { Artifacts } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
-import type { Repos } from '../library/repos.ts'
-import type { Resolver } from '../library/resolve.ts'
-import type { Log } from '../log.ts'
-import type { Offload } from '../offload/pool.ts'
+import type { DaemonConfig } from './config/config.ts'
+import type { Importer } from './import/importer.ts'
+import type { Filler } from './jobs/fill.ts'
+import type { JobRegistry } from './jobs/registry.ts'
+import type { Artifacts } from './library/artifacts.ts'
+import type { Documents } from './library/documents.ts'
+import type { LeafLayers } from './library/leaf-layers.ts'
+import type { Repos } from './library/repos.ts'
+import type { Resolver } from './library/resolve.ts'
+import type { Log } from './log.ts'
+import type { Offload } from './offload/pool.ts'
 
 /** What every part of the daemon may use. */
 export interface DaemonContext {

@@ -1,0 +1,134 @@
+// Who may import whom: direction, purity, borders of packages, cycles. ARCHITECTURE.md says why; `pnpm check` runs it;
+// test/dependencies.test.ts breaks each rule once. Import types count like others: a type is knowledge of the other room too.
+
+/** What each package's sources may import of ours. The private packages under packages/internal are open to all. */
+const PACKAGES = {
+  ref: [],
+  metainfo: [],
+  cas: ['ref'],
+  classify: ['ref'],
+  manifest: ['ref', 'metainfo'],
+  swarm: ['metainfo'],
+  'swarm-v1': ['metainfo'],
+  hub: ['ref'],
+  view: ['ref', 'manifest'],
+  client: ['ref'],
+  cli: ['ref', 'client'],
+  daemon: ['ref', 'metainfo', 'cas', 'classify', 'manifest', 'swarm', 'swarm-v1', 'hub', 'view', 'client'],
+  testkit: []
+}
+
+/** What each room of the daemon may import of the others. errors.ts, log.ts and parts.ts beside them are open to all. */
+const DAEMON_ROOMS = {
+  config: [],
+  socket: [],
+  offload: [],
+  library: ['offload'],
+  jobs: ['library'],
+  import: ['jobs', 'library', 'offload'],
+  swarm: ['api', 'config', 'import', 'jobs', 'library'],
+  sources: ['import', 'jobs', 'library', 'swarm'],
+  api: ['jobs', 'library', 'sources'],
+  app: ['config', 'socket', 'offload', 'library', 'jobs', 'import', 'sources', 'swarm', 'api']
+}
+
+/** No `node:` modules, clock or randomness, in all that they reach. The handshake of wire/mse draws keys. */
+const PURE = ['^packages/(ref|metainfo|classify|manifest)/src/', '^packages/swarm/src/.*(wire/|picker)']
+const IMPURE = '^packages/swarm/src/.*wire/mse'
+
+/** Modules whose functions depend on nothing but their input; scripts/structure checks which of their names are used. */
+const PURE_MODULES = ['crypto', 'net', 'buffer']
+
+const anyOf = (names) => `(${names.join('|')})`
+const packageRules = Object.entries(PACKAGES).map(([name, allowed]) => ({
+  name: `direction-${name}`,
+  comment: `packages/${name} imports ${allowed.join(', ') || 'nothing of ours'} (ARCHITECTURE.md, "Direction")`,
+  severity: 'error',
+  from: { path: `^packages/${name}/src/` },
+  to: { path: '^(packages|bench)/', pathNot: `^packages/(internal|${[name, ...allowed].join('|')})/` }
+}))
+const roomRules = Object.entries(DAEMON_ROOMS).map(([name, allowed]) => ({
+  name: `daemon-${name}`,
+  comment: `daemon/src/${name} imports ${allowed.join(', ') || 'none of the other rooms'} (ARCHITECTURE.md, "The daemon")`,
+  severity: 'error',
+  from: { path: `^packages/daemon/src/${name}/` },
+  to: { path: '^packages/daemon/src/.+/', pathNot: `^packages/daemon/src/${anyOf([name, ...allowed])}/` }
+}))
+
+export default {
+  forbidden: [
+    ...packageRules,
+    ...roomRules,
+    {
+      name: 'daemon-and-cli-are-leaves',
+      comment: 'Nobody imports the daemon or the command line: talk to them over the socket',
+      severity: 'error',
+      from: { path: '/src/', pathNot: '^packages/(daemon|cli)/' },
+      to: { path: '^packages/(daemon|cli)/' }
+    },
+    {
+      name: 'pure-modules',
+      comment: 'Pure code reaches no module that reads files, sockets or clocks: bytes come in through readers',
+      severity: 'error',
+      from: { path: PURE, pathNot: IMPURE },
+      to: { dependencyTypes: ['core'], pathNot: `^${anyOf(PURE_MODULES)}$` }
+    },
+    {
+      name: 'pure-reaches-pure',
+      comment: 'Pure code of swarm imports only files that are pure as well',
+      severity: 'error',
+      from: { path: PURE, pathNot: IMPURE },
+      to: {
+        path: '^(fs|fs/promises|os|child_process|worker_threads|dgram|http|https|tls|dns|timers|timers/promises)$',
+        reachable: true
+      }
+    },
+    {
+      name: 'ref-needs-no-node',
+      comment: 'packages/ref and packages/metainfo run in a browser',
+      severity: 'error',
+      from: { path: '^packages/ref/src/' },
+      to: { dependencyTypes: ['core'] }
+    },
+    {
+      name: 'no-deep-import',
+      comment: 'A source file leaves its package by the other package’s name',
+      severity: 'error',
+      from: { path: '^packages/((internal/)?[^/]+)/src/' },
+      to: { path: '^(packages|bench|test|scripts|vectors)/', pathNot: '^packages/$1/', dependencyTypes: ['local'] }
+    },
+    {
+      name: 'resolves',
+      comment: 'The file, the package or the subpath in its "exports" exists',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true }
+    },
+    {
+      name: 'no-cycle',
+      comment: 'No import leads back, not even one of types',
+      severity: 'error',
+      from: {},
+      to: { circular: true }
+    },
+    {
+      name: 'no-test-in-source',
+      comment: 'Sources import no tests and no development dependencies (those bundled in are ours)',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src/', pathNot: '^packages/testkit/' },
+      to: { path: '/test/|^packages/testkit/' }
+    }
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: ['node_modules'] },
+    exclude: { path: ['/dist/', 'tsup\\.config\\.ts$'] },
+    detectProcessBuiltinModuleCalls: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['svc-source', 'types', 'import', 'node', 'default'],
+      extensions: ['.ts', '.js', '.d.ts']
+    },
+    cache: { folder: 'node_modules/.cache/dependency-cruiser', strategy: 'content' }
+  }
+}
