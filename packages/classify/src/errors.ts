@@ -12,12 +12,18 @@ export type ClassifyErrorCode =
   | 'E_MISSING_FACT'
   /** A JSON text that is malformed, or deeper than allowed. */
   | 'E_BAD_JSON'
+  /** A quant was chosen that the listing does not have (spec add.7). */
+  | 'E_NO_MEMBER'
+  /** A pattern that chooses files is malformed. */
+  | 'E_BAD_GLOB'
 
 export interface ClassifyErrorDetails {
   /** The upstream path, or the tar member, that was refused. */
   readonly name?: string
   /** Finer than the code, e.g. `dot-segment`, `duplicate-nfc`. */
   readonly reason?: string
+  /** What could have been asked for instead, sorted. */
+  readonly candidates?: readonly string[]
 }
 
 export class ClassifyError extends Error {

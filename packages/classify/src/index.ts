@@ -1,13 +1,16 @@
+export { type Choice, needsSafetensorsQuant, notChosen, quantsOf } from './choose.ts'
 export { MAX_CONFIG_DEPTH, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
 export { parseGgufHead, readGgufHead } from './gguf.ts'
+export { globTest, MAX_GLOB_CHARS, MAX_GLOBS } from './globs.ts'
 export { readHeader } from './header.ts'
 export { detectLicence, licenceIds, licenceRef, MIN_LEAD, MIN_SIMILARITY } from './licence.ts'
 export { looksLike } from './looks.ts'
 export { checkNames, isReservedName, MAX_NAME_BYTES, type NameProblem, nameProblem } from './names.ts'
+export { normalisedName, normalisedNames } from './normalise.ts'
 export { compareNames } from './order.ts'
-export { planArtifacts } from './plan.ts'
-export { configQuant, dtypeQuant, ggufQuant, projectorVariant } from './quant.ts'
+export { planArtifacts, safetensorsQuant } from './plan.ts'
+export { configQuant, dtypeQuant, ggufModelName, ggufQuant, projectorVariant } from './quant.ts'
 export {
   GGUF_HEAD_BYTES,
   MAX_CONFIG_BYTES,

@@ -1,8 +1,10 @@
 import { isContextLength, isFamily } from './config.ts'
 import { ClassifyError } from './errors.ts'
 import { licenceAnnotations } from './licence.ts'
+import { folderOf } from './names.ts'
+import { normalisedName } from './normalise.ts'
 import { compareNames } from './order.ts'
-import { dtypeQuant, RAW } from './quant.ts'
+import { dtypeQuant, ggufModelName, ggufQuant, RAW } from './quant.ts'
 import { requireImportable } from './recognise.ts'
 import { SPEC_VERSION } from './table.ts'
 import type {
@@ -35,7 +37,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
   const licences = licenceAnnotations(recognition, facts.licences)
   const annotations = { 'svc.specVersion': SPEC_VERSION, ...licences.annotations }
 
-  const quantOfSafetensors = config?.quant ?? dtypeQuant(bytesByDtype(headers))
+  const quantOfSafetensors = safetensorsQuant(config, headers.values())
   const byQuant = new Map<string, Entry[]>()
   for (const entry of weights) {
     const quant = entry.quant ?? quantOfSafetensors
@@ -62,6 +64,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
       ...(config?.warnings ?? []),
       ...[...headers].flatMap(([entry, header]) => headerWarnings(entry, header)),
       ...artifacts.flatMap(formatsMeet),
+      ...artifacts.flatMap(modelsMeet),
       ...licences.warnings
     ]
   }
@@ -73,11 +76,20 @@ const raise = (error: Error): never => {
 const missing = (name: string): ClassifyError =>
   new ClassifyError('E_MISSING_FACT', `${name} was not read; requiredReads lists what is needed`, { name })
 
+/**
+ * The quant of a listing's safetensors, which are one artifact (spec rec.16, rec.17): what the root `config.json` names, else the
+ * dtype of most bytes. `headers` are those of all of them; they do not matter where the config names a quant.
+ */
+export const safetensorsQuant = (
+  config: Pick<ConfigFacts, 'quant'> | undefined,
+  headers: Iterable<HeaderSummary>
+): string => config?.quant ?? dtypeQuant(bytesByDtype(headers))
+
 /** Over all safetensors weights: they are one artifact. A file without a readable header counts for nothing. */
-function bytesByDtype(headers: ReadonlyMap<Entry, HeaderSummary>): Map<string, number> {
+function bytesByDtype(headers: Iterable<HeaderSummary>): Map<string, number> {
   const sums = new Map<string, number>()
-  for (const [entry, header] of headers) {
-    if (entry.kind !== 'weights.safetensors' || header.format !== 'safetensors') continue
+  for (const header of headers) {
+    if (header.format !== 'safetensors') continue
     for (const [dtype, bytes] of header.bytesByDtype) sums.set(dtype, (sums.get(dtype) ?? 0) + bytes)
   }
   return sums
@@ -117,6 +129,44 @@ const formatsMeet = ({ quant, entries }: ArtifactPlan): Warning[] => {
     }
   ]
 }
+
+/**
+ * Two models of one quant in one folder meet in one artifact (spec add.5): a runtime then loads whichever it finds first. So do the
+ * quants of one model whose names spell them in another way than the rule reads.
+ */
+function modelsMeet({ quant, entries }: ArtifactPlan): Warning[] {
+  const byFolder = Map.groupBy(
+    entries.filter(({ kind }) => kind === 'weights.gguf').map(({ name }) => name),
+    folderOf
+  )
+  return [...byFolder.values()].flatMap((names): Warning[] => {
+    const models = Map.groupBy(names, (name) => ggufModelName(normalisedName(name)))
+    const quants = new Set(names.map((name) => ggufQuant(normalisedName(name))))
+    if (quants.size > 1)
+      return [
+        {
+          code: 'quants-meet',
+          names,
+          message:
+            `the artifact ${quant} holds ${names.length} files that look like the quants ${some([...quants].sort(compareNames))}; ` +
+            'an import with normalized names takes them apart'
+        }
+      ]
+    if (models.size < 2) return []
+    return [
+      {
+        code: 'models-meet',
+        names,
+        message:
+          `the artifact ${quant} holds ${models.size} models: ${some([...models.values()].map(([first]) => first!))}; ` +
+          'choose one of them by its file name'
+      }
+    ]
+  })
+}
+
+const some = (names: readonly string[]): string =>
+  names.slice(0, 6).join(', ') + (names.length > 6 ? ` and ${names.length - 6} more` : '')
 
 function headerWarnings(entry: Entry, header: HeaderSummary): Warning[] {
   const { name } = entry

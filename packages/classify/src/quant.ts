@@ -6,7 +6,7 @@ import { parseShardName } from './shards.ts'
 export const RAW = 'raw'
 
 /** The longest dash-separated run that ends `stem` and is a quant token, or undefined. */
-function tokenAtEnd(stem: string): string | undefined {
+export function quantTokenAtEnd(stem: string): string | undefined {
   // Runs from the longest (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
   for (let start = Math.max(0, stem.length - 25); start < stem.length; start++) {
     if (start > 0 && stem[start - 1] !== '-') continue
@@ -22,7 +22,16 @@ function tokenAtEnd(stem: string): string | undefined {
  */
 export function ggufQuant(name: string): string {
   const base = baseOf(name).replace(/\.gguf$/, '')
-  return tokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
+  return quantTokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
+}
+
+/** What is left of a GGUF's base name without ending, shard suffix and quant: the model that it is of, in lower case. */
+export function ggufModelName(name: string): string {
+  const stem = baseOf(name).replace(/\.gguf$/, '')
+  const base = parseShardName(stem)?.base ?? stem
+  const token = quantTokenAtEnd(base)
+  const model = token === undefined ? base : base.slice(0, base.length - token.length)
+  return model.replace(/-$/, '').toLowerCase()
 }
 
 /**
@@ -33,7 +42,7 @@ export function projectorVariant(name: string): string | undefined {
   const base = baseOf(name)
     .replace(/\.[^.]*$/, '')
     .toLowerCase()
-  return tokenAtEnd(parseShardName(base)?.base ?? base)
+  return quantTokenAtEnd(parseShardName(base)?.base ?? base)
 }
 
 const METHODS: ReadonlySet<string> = new Set([...CONFIG_QUANT_METHODS, ...CONFIG_QUANT_FORMATS])

@@ -68,6 +68,8 @@ export type WarningCode =
   | 'reserved-name'
   | 'same-model-twice'
   | 'formats-meet'
+  | 'models-meet'
+  | 'quants-meet'
   | 'unreadable-header'
   | 'header-type'
   | 'split-mismatch'

@@ -1,0 +1,73 @@
+import { ClassifyError } from './errors.ts'
+import { compareNames } from './order.ts'
+import { RAW } from './quant.ts'
+import type { Entry, Recognition } from './types.ts'
+
+/** What of a listing is wanted (spec add.6); a member that is absent leaves nothing out. */
+export interface Choice {
+  /** Compared in lower case. */
+  readonly quants?: readonly string[] | undefined
+  /** Of the names of weights and aux files; see `globTest`. */
+  readonly files?: ((name: string) => boolean) | undefined
+}
+
+const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
+
+/** True when the quant of the safetensors has to be known for {@link notChosen}: names alone do not tell it. */
+export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: Choice): boolean =>
+  quants !== undefined && entries.some(({ kind }) => kind === 'weights.safetensors')
+
+/**
+ * The quants that an import of a recognised listing gives, sorted. `safetensorsQuant` is that of its safetensors, see
+ * `safetensorsQuant`; undefined leaves them out.
+ */
+export function quantsOf({ entries }: Recognition, safetensorsQuant: string | undefined): string[] {
+  const weights = entries.filter(isWeights)
+  if (weights.length === 0) return entries.length > 0 ? [RAW] : []
+  const quants = weights.map((entry) => entry.quant ?? safetensorsQuant).filter((quant) => quant !== undefined)
+  return [...new Set(quants)].sort(compareNames)
+}
+
+/**
+ * The files of a listing that a choice leaves out, sorted: weights of other quants, and weights and aux files that `files` does not
+ * take. An import of the rest gives, where only `quants` chooses, byte for byte the manifests that an import of everything gives
+ * (spec add.7).
+ * @throws ClassifyError `E_NO_MEMBER` for a quant that the listing does not have (`details.candidates` are those that it has);
+ *   `E_NOT_IMPORTABLE` when no weights are left
+ */
+export function notChosen(
+  recognition: Recognition,
+  choice: Choice,
+  safetensorsQuant: string | undefined
+): readonly string[] {
+  const weights = recognition.entries.filter(isWeights)
+  const wanted = choice.quants && new Set(choice.quants.map((quant) => quant.toLowerCase()))
+  if (wanted !== undefined) {
+    const there = quantsOf(recognition, safetensorsQuant)
+    const absent = [...wanted].find((quant) => !there.includes(quant))
+    if (absent !== undefined)
+      throw new ClassifyError(
+        'E_NO_MEMBER',
+        `there is no quant ${JSON.stringify(absent.slice(0, 80))}; there is ${some(there)}`,
+        { candidates: there }
+      )
+  }
+  const out: string[] = []
+  let kept = 0
+  for (const entry of recognition.entries) {
+    const ofQuant = wanted === undefined || !isWeights(entry) || wanted.has(entry.quant ?? safetensorsQuant ?? '')
+    const ofFiles =
+      choice.files === undefined || (!isWeights(entry) && entry.kind !== 'weights.aux') || choice.files(entry.name)
+    if (!ofQuant || !ofFiles) out.push(entry.name)
+    else if (isWeights(entry)) kept++
+  }
+  if (weights.length > 0 && kept === 0)
+    throw new ClassifyError(
+      'E_NOT_IMPORTABLE',
+      `no weights are left of ${weights.length}: the patterns fit none of them, such as ${JSON.stringify(weights[0]!.name)}`
+    )
+  return out.sort(compareNames)
+}
+
+const some = (names: readonly string[]): string =>
+  names.slice(0, 12).join(', ') + (names.length > 12 ? ` and ${names.length - 12} more` : '')

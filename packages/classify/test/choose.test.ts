@@ -1,0 +1,202 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  ClassifyError,
+  type Facts,
+  globTest,
+  needsSafetensorsQuant,
+  notChosen,
+  planArtifacts,
+  quantsOf,
+  recognise
+} from '../src/index.ts'
+
+const listed = (names: readonly string[]) => recognise(names.map((name) => ({ name, sizeBytes: 10 })))
+
+const LISTING = [
+  'model-7b-q4_k_m.gguf',
+  'model-7b-q8_0-00001-of-00002.gguf',
+  'model-7b-q8_0-00002-of-00002.gguf',
+  'model.safetensors',
+  'mmproj-f16.gguf',
+  'mmproj-f32.gguf',
+  'imatrix.dat',
+  'tokenizer.json',
+  'config.json',
+  'LICENSE',
+  'README.md',
+  'modeling_x.py'
+]
+
+const codeOf = (work: () => unknown): ClassifyError => {
+  try {
+    work()
+  } catch (error) {
+    expect(error).toBeInstanceOf(ClassifyError)
+    return error as ClassifyError
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('quants', () => {
+  const recognition = listed(LISTING)
+
+  test('those of the names and that of the safetensors', () => {
+    expect(quantsOf(recognition, 'bf16')).toEqual(['bf16', 'q4_k_m', 'q8_0'])
+    expect(quantsOf(recognition, undefined)).toEqual(['q4_k_m', 'q8_0'])
+    expect(quantsOf(listed(['adapter_config.json', 'adapter_model.safetensors']), undefined)).toEqual(['raw'])
+    expect(quantsOf(listed(['README.md']), undefined)).toEqual([])
+  })
+
+  test.each([
+    [['q4_k_m'], ['model-7b-q8_0-00001-of-00002.gguf', 'model-7b-q8_0-00002-of-00002.gguf', 'model.safetensors']],
+    [
+      ['Q8_0', 'Q8_0'],
+      ['model-7b-q4_k_m.gguf', 'model.safetensors']
+    ],
+    [['BF16'], ['model-7b-q4_k_m.gguf', 'model-7b-q8_0-00001-of-00002.gguf', 'model-7b-q8_0-00002-of-00002.gguf']],
+    [['bf16', 'q4_k_m', 'q8_0'], []]
+  ])('%j leaves out %j', (quants, out) => {
+    expect(notChosen(recognition, { quants }, 'bf16')).toEqual(out)
+  })
+
+  test('a quant that is not there is named, with those that are', () => {
+    const { code, details } = codeOf(() => notChosen(recognition, { quants: ['q4_k_m', 'q4'] }, 'bf16'))
+    expect({ code, candidates: details.candidates }).toEqual({
+      code: 'E_NO_MEMBER',
+      candidates: ['bf16', 'q4_k_m', 'q8_0']
+    })
+  })
+
+  test('the quant of the safetensors is asked for only where it matters', () => {
+    expect(needsSafetensorsQuant(recognition, { quants: ['q8_0'] })).toBe(true)
+    expect(needsSafetensorsQuant(recognition, {})).toBe(false)
+    expect(needsSafetensorsQuant(listed(['a-q8_0.gguf']), { quants: ['q8_0'] })).toBe(false)
+  })
+})
+
+describe('files', () => {
+  test.each([
+    [
+      ['*q4_k_m*'],
+      [
+        'imatrix.dat',
+        'mmproj-f16.gguf',
+        'mmproj-f32.gguf',
+        'model-7b-q8_0-00001-of-00002.gguf',
+        'model-7b-q8_0-00002-of-00002.gguf',
+        'model.safetensors'
+      ]
+    ],
+    [
+      ['**/*q8_0*', 'mmproj-f16*'],
+      ['imatrix.dat', 'mmproj-f32.gguf', 'model-7b-q4_k_m.gguf', 'model.safetensors']
+    ],
+    [['**'], []]
+  ])('%j leaves out %j, and nothing that is shared', (globs, out) => {
+    expect(notChosen(listed(LISTING), { files: globTest(globs) }, undefined)).toEqual(out)
+  })
+
+  test('both have to agree', () => {
+    const choice = { quants: ['q8_0'], files: globTest(['*-00001-*']) }
+    expect(notChosen(listed(LISTING), choice, 'bf16')).not.toContain('model-7b-q8_0-00001-of-00002.gguf')
+    expect(notChosen(listed(LISTING), choice, 'bf16')).toContain('model-7b-q8_0-00002-of-00002.gguf')
+  })
+
+  test('no weights left is refused, adapters or not', () => {
+    const recognition = listed([...LISTING, 'adapter_config.json', 'adapter_model.safetensors'])
+    expect(codeOf(() => notChosen(recognition, { files: globTest(['nothing*']) }, undefined)).code).toBe(
+      'E_NOT_IMPORTABLE'
+    )
+    expect(
+      notChosen(listed(['adapter_config.json', 'adapter_model.safetensors']), { files: globTest(['x']) }, undefined)
+    ).toEqual([])
+  })
+})
+
+test.each([
+  ['*.gguf', 'a.gguf', true],
+  ['*.gguf', 'b/a.gguf', false],
+  ['**/*.gguf', 'a.gguf', true],
+  ['**/*.gguf', 'c/b/a.gguf', true],
+  ['Q4_K_M/*', 'Q4_K_M/a.gguf', true],
+  ['*.{gguf,safetensors}', 'x.safetensors', true],
+  ['a?.gguf', 'ab.gguf', true],
+  ['a[12].gguf', 'a3.gguf', false],
+  ['!a.gguf', 'b.gguf', false],
+  ['.hidden/*', '.hidden/a.gguf', true],
+  ['a+(b|c).gguf', 'abb.gguf', false],
+  ['A.gguf', 'a.gguf', false]
+])('glob %s on %s: %s', (glob, name, fits) => {
+  expect(globTest([glob])(name)).toBe(fits)
+})
+
+test('globs in any case', () => expect(globTest(['*Q4_K_M*'], true)('model-q4_k_m.gguf')).toBe(true))
+
+test.each([[['']], [['[a']], [['x'.repeat(513)]], [Array.from({ length: 257 }, () => 'a')]])(
+  'refused globs',
+  (globs) => {
+    expect(codeOf(() => globTest(globs)).code).toBe('E_BAD_GLOB')
+  }
+)
+
+describe('an import of chosen quants', () => {
+  const factsOf = (recognition: ReturnType<typeof recognise>): Facts => ({
+    headers: new Map(
+      recognition.entries
+        .filter(({ kind }) => kind.startsWith('weights.') && kind !== 'weights.aux')
+        .map(({ name, kind }) => [
+          name,
+          kind === 'weights.gguf'
+            ? { format: 'gguf', version: 3, bigEndian: false, complete: true, architecture: `of-${name}` }
+            : { format: 'safetensors', headerBytes: 8, tensorCount: 1, bytesByDtype: new Map([['BF16', 2]]) }
+        ])
+    ),
+    config: recognition.config === undefined ? undefined : { family: 'llama', warnings: [] },
+    licences: recognition.licences.map(({ name }) => ({
+      name,
+      digest: `sha256:${'0'.repeat(64)}` as never,
+      bytes: new TextEncoder().encode('terms')
+    }))
+  })
+
+  test('plans the artifacts that an import of everything plans', () => {
+    const weights = ['a-q4_0.gguf', 'b-q4_0.gguf', 'sub/c-q8_0.gguf', 'd.gguf', 'model.safetensors']
+    const others = ['mmproj-f16.gguf', 'tokenizer.json', 'config.json', 'LICENSE', 'x.bin', 'imatrix.dat']
+    fc.assert(
+      fc.property(fc.subarray(weights, { minLength: 1 }), fc.subarray(others), fc.nat(), (some, more, seed) => {
+        const names = [...some, ...more]
+        const recognition = listed(names)
+        const whole = planArtifacts(recognition, factsOf(recognition)).artifacts
+        const quants = whole.map(({ quant }) => quant).filter((_, index) => ((seed >> index) & 1) === 1)
+        if (quants.length === 0) return
+        const out = new Set(notChosen(recognition, { quants }, 'bf16'))
+        const rest = listed(names.filter((name) => !out.has(name)))
+        expect(planArtifacts(rest, factsOf(rest)).artifacts).toEqual(
+          whole.filter(({ quant }) => quants.includes(quant))
+        )
+      })
+    )
+  })
+})
+
+describe('models that meet in one artifact', () => {
+  const warningsOf = (names: readonly string[]) => {
+    const recognition = listed(names)
+    const headers = new Map(
+      recognition.entries.map(
+        ({ name }) => [name, { format: 'gguf', version: 3, bigEndian: false, complete: true }] as const
+      )
+    )
+    return planArtifacts(recognition, { headers, licences: [] }).warnings.map(({ code }) => code)
+  }
+  test.each([
+    [['llama-7b-q4_k_m.gguf', 'qwen-7b-q4_k_m.gguf'], ['models-meet']],
+    [['a/llama-7b-q4_k_m.gguf', 'b/qwen-7b-q4_k_m.gguf'], []],
+    [['llama-7b-q4_k_m.gguf', 'llama-7b-q8_0.gguf'], []],
+    [['m-q4_0-00001-of-00002.gguf', 'm-q4_0-00002-of-00002.gguf'], []],
+    [['falcon3-7b.gguf', 'qwen3-8b.gguf'], ['models-meet']],
+    [['Model-7B-Q4_K_M.gguf', 'Model-7B-Q8_0.gguf'], ['quants-meet']],
+    [['Model-7B-Q4_K_M.gguf', 'Other-7B-Q4_K_M.gguf'], ['models-meet']]
+  ])('%j: %j', (names, codes) => expect(warningsOf(names)).toEqual(codes))
+})
