@@ -1,63 +1,24 @@
 // Packs every publishable package as a release would and looks at the tarballs; needs `dist`, so `pnpm build` comes first.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { packAll, packages, readPackageJson, root } from './tarballs.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-packaging-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 // Seconds on a quiet machine; several programs are started, so a busy one may take its time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
-interface PackageJson {
-  readonly name: string
-  readonly private?: boolean
-  readonly license?: string
-  readonly engines?: { readonly node?: string }
-  readonly sideEffects?: unknown
-  readonly bin?: Record<string, string>
-  readonly exports?: Record<string, string | Record<string, string>>
-  readonly dependencies?: Record<string, string>
-}
-const packages = readdirSync(join(root, 'packages'))
-  .map((folder) => ({ folder, json: readPackageJson(join(root, 'packages', folder)) }))
-  .filter(({ json }) => json.private !== true)
-  .map(({ folder, json }) => ({ folder, name: json.name, json }))
-
-function readPackageJson(folder: string): PackageJson {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageJson
-}
-
-/** The pnpm that runs this test, else the one that npx has. */
-const pnpm =
-  process.env.npm_execpath?.includes('pnpm') === true
-    ? [process.execPath, process.env.npm_execpath]
-    : ['npx', '--yes', 'pnpm@10']
-
-const tarballs = join(scratch, 'tarballs')
-const tarball = (name: string): string => {
-  const [file, ...more] = readdirSync(tarballs).filter(
-    (each) => each.replace(/-\d.*$/, '') === name.replace('@', '').replace('/', '-')
-  )
-  if (file === undefined || more.length > 0) throw new Error(`no single tarball of ${name}`)
-  return join(tarballs, file)
-}
-
+let tarball: (name: string) => string
 beforeAll(async () => {
-  const unbuilt = packages.filter(({ folder }) => !existsSync(join(root, 'packages', folder, 'dist')))
-  if (unbuilt.length > 0)
-    throw new Error(`no dist in ${unbuilt.map(({ folder }) => folder).join(', ')}; run "pnpm build"`)
-  const [command = '', ...args] = pnpm
-  const filters = packages.flatMap(({ name }) => ['--filter', name])
-  await run(command, [...args, ...filters, 'pack', '--pack-destination', tarballs], { cwd: root, maxBuffer: 2 ** 24 })
+  tarball = await packAll(join(scratch, 'tarballs'))
 })
 
 describe.each(packages)('$name', ({ name, folder }) => {
@@ -94,7 +55,7 @@ describe.each(packages)('$name', ({ name, folder }) => {
       .map((path) => path.replace(/^package\//, ''))
     expect(files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE']))
     expect(
-      files.filter((path) => !/^(?:dist|src)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path))
+      files.filter((path) => !/^(?:bin|dist|src)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path))
     ).toEqual([])
 
     const unpacked = join(scratch, 'unpacked', folder)

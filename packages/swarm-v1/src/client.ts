@@ -1,3 +1,5 @@
+/// <reference path="./untyped.d.ts" />
+
 import type { EventEmitter } from 'node:events'
 import type { TrackerTimers } from '@svc/internal-net'
 
@@ -40,9 +42,7 @@ export interface WebTorrentClient extends EventEmitter {
 
 export type WebTorrentConstructor = new (options: Record<string, unknown>) => WebTorrentClient
 
-/** webtorrent costs 50 MB of memory and half a second to load: only who joins a foreign swarm pays. */
+/** Loaded when the first torrent is joined: webtorrent costs 50 MB of memory and half a second. */
 export async function loadWebTorrent(): Promise<WebTorrentConstructor> {
-  const specifier = 'webtorrent'
-  const module = (await import(specifier)) as { readonly default: WebTorrentConstructor }
-  return module.default
+  return (await import('webtorrent')).default
 }
