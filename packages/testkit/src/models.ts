@@ -27,13 +27,24 @@ const GGUF_TYPES = {
 } as const
 
 export type GgufType = keyof typeof GGUF_TYPES
-export type GgufValue = string | number | boolean | readonly string[]
+/** Numbers become u32 where they are whole, else f32; readers that insist on another type get that. */
+export type GgufValue =
+  | string
+  | number
+  | boolean
+  | readonly string[]
+  | Float32Array
+  | Int32Array
+  | { readonly u16: number }
+  | { readonly i32: number }
 
 export interface GgufTensor {
   readonly name: string
   /** Fastest dimension first; it is a multiple of the type's block size. */
   readonly shape: readonly number[]
   readonly type: GgufType
+  /** Its bytes. Default: made from the seed, which is good for readers of headers. */
+  readonly data?: Uint8Array
 }
 
 export interface GgufOptions {
@@ -54,15 +65,17 @@ export function makeGguf({ metadata = {}, tensors = tinyTensors('Q8_0'), seed = 
   const parts: Buffer[] = [Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(Object.keys(all).length)]
   for (const [key, value] of Object.entries(all)) parts.push(text(key), ggufValue(value))
   let offset = 0
-  const data: Buffer[] = []
-  for (const [i, { name, shape, type }] of tensors.entries()) {
+  const data: Uint8Array[] = []
+  for (const [i, { name, shape, type, data: given }] of tensors.entries()) {
     const { id, blockBytes, blockSize } = GGUF_TYPES[type]
     const elements = shape.reduce((product, n) => product * n, 1)
     if ((shape[0] ?? 1) % blockSize !== 0) throw new RangeError(`${name}: ${type} needs a multiple of ${blockSize}`)
     const sizeBytes = (elements / blockSize) * blockBytes
     parts.push(text(name), u32(shape.length), ...shape.map(u64), u32(id), u64(offset))
     const padded = align(sizeBytes)
-    data.push(seededBytes(sizeBytes, seed * 1000 + i), Buffer.alloc(padded - sizeBytes))
+    if (given !== undefined && given.length !== sizeBytes)
+      throw new RangeError(`${name}: ${sizeBytes} bytes are needed`)
+    data.push(given ?? seededBytes(sizeBytes, seed * 1000 + i), Buffer.alloc(padded - sizeBytes))
     offset += padded
   }
   const head = Buffer.concat(parts)
@@ -91,6 +104,12 @@ function text(value: string): Buffer {
 function ggufValue(value: GgufValue): Buffer {
   if (typeof value === 'string') return Buffer.concat([u32(8), text(value)])
   if (typeof value === 'boolean') return Buffer.concat([u32(7), Buffer.from([value ? 1 : 0])])
+  if (value instanceof Float32Array || value instanceof Int32Array) {
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    return Buffer.concat([u32(9), u32(value instanceof Float32Array ? 6 : 5), u64(value.length), bytes])
+  }
+  if (typeof value === 'object' && 'u16' in value) return Buffer.concat([u32(2), u32(value.u16).subarray(0, 2)])
+  if (typeof value === 'object' && 'i32' in value) return Buffer.concat([u32(5), u32(value.i32)])
   if (typeof value !== 'number') return Buffer.concat([u32(9), u32(8), u64(value.length), ...value.map(text)])
   if (Number.isInteger(value)) return Buffer.concat([u32(4), u32(value)])
   const float = Buffer.alloc(4)

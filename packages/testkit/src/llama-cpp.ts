@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+const require = createRequire(import.meta.url)
+
+function hasPrebuilt(): boolean {
+  try {
+    const loader = require.resolve('node-llama-cpp')
+    const platform = `${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`
+    const name = platform === 'mac-arm64' ? '@node-llama-cpp/mac-arm64-metal' : `@node-llama-cpp/${platform}`
+    // The package declares no entry for CommonJS, so that it is looked for on disk, beside the loader.
+    return existsSync(join(dirname(loader), '../..', name, 'package.json'))
+  } catch {
+    return false
+  }
+}
+
+/** Whether llama.cpp is installed as a prebuilt binary for this platform. With SVC_REQUIRE_INTEROP=1 it has to be. */
+export const haveLlamaCpp = process.env.SVC_REQUIRE_INTEROP === '1' || hasPrebuilt()
+
+/** What llama.cpp says of a model that it loaded. */
+export interface LoadedLlama {
+  readonly sizeBytes: number
+  readonly vocabularySize: number
+  readonly tokens: readonly number[]
+  /** The most probable token after those of the text. */
+  readonly next: number
+}
+
+/** Started once: finding out what the machine can do takes seconds. */
+let started: Promise<import('node-llama-cpp').Llama> | undefined
+
+async function start(): Promise<import('node-llama-cpp').Llama> {
+  const { getLlama, LlamaLogLevel } = await import('node-llama-cpp')
+  return getLlama({
+    gpu: false,
+    build: 'never',
+    skipDownload: true,
+    progressLogs: false,
+    logLevel: LlamaLogLevel.disabled
+  })
+}
+
+/** Loads a GGUF with llama.cpp on the CPU, evaluates a text, and lets go of it. @throws what llama.cpp refuses */
+export async function loadLlama(path: string, text = 'hello world'): Promise<LoadedLlama> {
+  started ??= start()
+  const model = await (await started).loadModel({ modelPath: path })
+  try {
+    const context = await model.createContext({ contextSize: 64 })
+    const tokens = model.tokenize(text)
+    const next = await context.getSequence().evaluate(tokens, { temperature: 0 }).next()
+    return {
+      sizeBytes: model.size,
+      vocabularySize: model.fileInfo.metadata.tokenizer.ggml.tokens.length,
+      tokens,
+      next: Number(next.value ?? -1)
+    }
+  } finally {
+    await model.dispose()
+  }
+}

@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isName, isNamespace } from '@svc/ref'
+import { readCache, TOOLS, type Tool } from '@svc/view'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from './support/artifact.ts'
+import { put } from './support/cache.ts'
+
+describe('hostile folders', () => {
+  const ALL: readonly Tool[] = [...TOOLS, 'dir']
+
+  test.each(ALL)('%s: FIFOs, links out and in circles, strange names never lead out or hang', async (tool) => {
+    const folder = temporaryFolder()
+    const root = join(folder, 'cache')
+    put(folder, 'secret.gguf', 'secret')
+    const places = [
+      '',
+      'a',
+      'a/b',
+      `models--a--b/snapshots/${'c'.repeat(40)}`,
+      'manifests/h/n/m',
+      'huggingface/a/b/refs'
+    ]
+    for (const place of places) {
+      mkdirSync(join(root, place), { recursive: true })
+      execFileSync('mkfifo', [join(root, place, 'fifo.gguf'), join(root, place, 'fifo.json')])
+      symlinkSync(join(folder, 'secret.gguf'), join(root, place, 'out.gguf'))
+      symlinkSync('/', join(root, place, 'out-folder'))
+      symlinkSync('.', join(root, place, 'self'))
+      symlinkSync('loop.gguf', join(root, place, 'loop.gguf'))
+      writeFileSync(join(root, place, `${'n'.repeat(240)}.gguf`), 'x')
+      writeFileSync(join(root, place, 'new\nline.gguf'), 'x')
+      writeFileSync(join(root, place, 'back\\slash.gguf'), 'x')
+      writeFileSync(
+        Buffer.concat([Buffer.from(join(root, place, 'x')), Buffer.from([0xff]), Buffer.from('.gguf')]),
+        'x'
+      )
+    }
+    for (const document of ['models.json', 'manifest=a=b=c.json']) execFileSync('mkfifo', [join(root, document)])
+    const { models } = await readCache({ tool, path: root })
+    for (const model of models) {
+      expect(isNamespace(model.suggested.ns) && isName(model.suggested.name)).toBe(true)
+      for (const { path, name } of model.files) {
+        expect(path.startsWith(`${root}/`)).toBe(true)
+        expect(name).not.toMatch(/[\n\\]|^\/|\.\./)
+      }
+    }
+  })
+
+  test.each(ALL)('%s: documents that are large, deep or of another form', async (tool) => {
+    const root = temporaryFolder()
+    const deep = '['.repeat(200_000)
+    const at = [
+      'models.json',
+      'manifests/h/n/m/t',
+      'huggingface/a/refs/t.json',
+      `models--a--b/trees/${'c'.repeat(40)}.json`
+    ]
+    for (const content of [
+      deep,
+      '{"models":{},"layers":7,"files":null}',
+      '{"models":[null,1,"x",{"id":{},"tags":7}]}',
+      'null'
+    ]) {
+      for (const path of at) put(root, path, content)
+      expect((await readCache({ tool, path: root })).models).toEqual([])
+    }
+    for (const path of at) truncateSync(join(root, path), 100 * 1024 * 1024)
+    expect((await readCache({ tool, path: root })).models).toEqual([])
+  })
+
+  test('folders that are very deep are cut', async () => {
+    const root = temporaryFolder()
+    mkdirSync(join(root, 'acme/tiny', 'd/'.repeat(100)), { recursive: true })
+    put(root, 'acme/tiny/a.gguf', 'a')
+    const { models } = await readCache({ tool: 'lmstudio', path: root })
+    expect(models[0]!.warnings.map(({ code }) => code)).toEqual(['too-many'])
+  })
+
+  test('a cache that is gone', async () => {
+    const { models, warnings } = await readCache({ tool: 'hf', path: join(temporaryFolder(), 'absent') })
+    expect(models).toEqual([])
+    expect(warnings.map(({ code }) => code)).toEqual(['absent'])
+  })
+})
