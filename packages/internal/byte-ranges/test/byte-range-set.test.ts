@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ByteRangeSet } from '../src/byte-ranges.ts'
+import { ByteRangeSet } from '../src/byte-range-set.ts'
 
 test('behaves as a set of positions', () => {
   const step = fc.record({ add: fc.boolean(), start: fc.nat(40), length: fc.nat(15) })

@@ -5,11 +5,11 @@
 export async function forEachLimited<T>(
   items: readonly T[],
   limit: number,
-  outer: AbortSignal,
+  outer: AbortSignal | undefined,
   work: (item: T, signal: AbortSignal) => Promise<void>
 ): Promise<void> {
   const stop = new AbortController()
-  const signal = AbortSignal.any([outer, stop.signal])
+  const signal = outer === undefined ? stop.signal : AbortSignal.any([outer, stop.signal])
   let next = 0
   let failed = false
   let failure: unknown
@@ -28,5 +28,5 @@ export async function forEachLimited<T>(
   }
   await Promise.all(Array.from({ length: Math.max(1, Math.min(limit, items.length)) }, lane))
   if (failed) throw failure
-  outer.throwIfAborted()
+  outer?.throwIfAborted()
 }

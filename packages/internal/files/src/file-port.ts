@@ -4,9 +4,9 @@ import * as fs from 'node:fs'
 export type FileStat = Pick<fs.Stats, 'size' | 'mode' | 'uid' | 'dev' | 'ino' | 'mtimeMs' | 'isFile' | 'isDirectory'>
 
 /**
- * Every file operation of the store, in this thread and in its workers. The `…Sync` half runs in worker threads (and while
+ * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads (and while
  * the store opens), the promised half on the event loop's thread. Semantics are those of `node:fs`; `read` and `write`
- * may be short. Tests replace it to make the N-th operation fail.
+ * may be short. Tests replace it to make the N-th operation fail (see `Faults`).
  */
 export interface FilePort {
   openSync(path: string, flags: number, mode?: number): number
@@ -35,6 +35,8 @@ export interface FilePort {
   fchmod(fd: number, mode: number): Promise<void>
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
+  mkdir(path: string, mode: number): Promise<void>
+  rmdir(path: string): Promise<void>
   readdir(path: string): Promise<string[]>
   statfs(path: string): Promise<{ readonly bavail: number; readonly bsize: number }>
 }
@@ -80,6 +82,8 @@ export const nodeFilePort: FilePort = {
   fchmod: (fd, mode) => promised((done) => fs.fchmod(fd, mode, done)),
   rename: (from, to) => promised((done) => fs.rename(from, to, done)),
   unlink: (path) => promised((done) => fs.unlink(path, done)),
+  mkdir: (path, mode) => promised((done) => fs.mkdir(path, mode, (error) => done(error))),
+  rmdir: (path) => promised((done) => fs.rmdir(path, done)),
   readdir: (path) => promised((done) => fs.readdir(path, done)),
   statfs: (path) => promised((done) => fs.statfs(path, done))
 }
@@ -89,46 +93,4 @@ export async function loadFilePort(from: FilePortModule | undefined): Promise<Fi
   if (from === undefined) return nodeFilePort
   const loaded = (await import(from.module)) as { readonly default: FilePortFactory }
   return loaded.default(from.options)
-}
-
-/** Writes all of `bytes` at `position`, going on after short writes. */
-export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, position: number): void {
-  let done = 0
-  while (done < bytes.length) {
-    const count = port.writeSync(fd, bytes, done, bytes.length - done, position + done)
-    if (count === 0) throw new Error('the file system took no bytes')
-    done += count
-  }
-}
-
-/** As {@link writeFullySync}, promised. */
-export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, position: number): Promise<void> {
-  let done = 0
-  while (done < bytes.length) {
-    const count = await port.write(fd, bytes, done, bytes.length - done, position + done)
-    if (count === 0) throw new Error('the file system took no bytes')
-    done += count
-  }
-}
-
-const FOLDER = fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW
-
-/** Makes the entries of a folder durable. */
-export function syncFolderSync(port: FilePort, path: string): void {
-  const fd = port.openSync(path, FOLDER)
-  try {
-    port.fsyncSync(fd)
-  } finally {
-    port.closeSync(fd)
-  }
-}
-
-/** As {@link syncFolderSync}, promised. */
-export async function syncFolder(port: FilePort, path: string): Promise<void> {
-  const fd = await port.open(path, FOLDER)
-  try {
-    await port.fsync(fd)
-  } finally {
-    await port.close(fd)
-  }
 }

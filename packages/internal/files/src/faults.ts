@@ -1,7 +1,7 @@
-import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from '../src/file-port.ts'
+import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
 
-/** Slots of the shared counters: operations seen, number of the one to fail, whether it came, descriptors opened minus closed. */
-const [SEEN, FAIL_AT, FIRED] = [0, 1, 2]
+/** Slots of the shared counters: operations seen, number of the first to fail, how many fail, whether it came, whether it is held. */
+const [SEEN, FAIL_AT, FAILURES, FIRED, HELD] = [0, 1, 2, 3, 4]
 
 interface FaultPlan {
   readonly counters: SharedArrayBuffer
@@ -12,9 +12,9 @@ interface FaultPlan {
   readonly awkward: boolean
 }
 
-/** A port whose N-th operation, counted over all threads, fails. */
+/** A port for tests whose N-th operation, counted over all threads, fails. Not part of what users of this package carry. */
 export class Faults {
-  readonly #counters = new SharedArrayBuffer(12)
+  readonly #counters = new SharedArrayBuffer(20)
   readonly #slots = new Int32Array(this.#counters)
   readonly filePort: FilePortModule
 
@@ -23,11 +23,22 @@ export class Faults {
     this.filePort = { module: import.meta.url, options }
   }
 
-  /** The N-th operation from now on fails; 0: none. */
-  arm(n: number): void {
+  /**
+   * The N-th operation from now on fails, and with it the `failures - 1` after it; 0: none. With `held`, operations of worker threads
+   * that fail wait for {@link release} before they do.
+   */
+  arm(n: number, { failures = 1, held = false }: { readonly failures?: number; readonly held?: boolean } = {}): void {
+    Atomics.store(this.#slots, FAILURES, failures)
+    Atomics.store(this.#slots, HELD, held ? 1 : 0)
     Atomics.store(this.#slots, SEEN, 0)
     Atomics.store(this.#slots, FIRED, 0)
     Atomics.store(this.#slots, FAIL_AT, n)
+  }
+
+  /** Lets operations go on that are held, to their failure. */
+  release(): void {
+    Atomics.store(this.#slots, HELD, 0)
+    Atomics.notify(this.#slots, HELD)
   }
 
   /** How many operations that match came since. */
@@ -54,8 +65,10 @@ const factory: FilePortFactory = (given) => {
     if (plan.awkward && name === 'linkSync')
       throw Object.assign(new Error('EPERM: no links here'), { code: 'EPERM', syscall: 'link' })
     if (!only.test(name)) return call(name, args)
-    if (Atomics.add(slots, SEEN, 1) + 1 !== Atomics.load(slots, FAIL_AT)) return call(name, args)
+    const past = Atomics.add(slots, SEEN, 1) + 1 - Atomics.load(slots, FAIL_AT)
+    if (Atomics.load(slots, FAIL_AT) === 0 || past < 0 || past >= Atomics.load(slots, FAILURES)) return call(name, args)
     Atomics.store(slots, FIRED, 1)
+    if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
     const error = Object.assign(new Error(`${plan.errno}: injected, ${name}`), { code: plan.errno, syscall: name })
     if (plan.errno === 'SHORT')
       return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)

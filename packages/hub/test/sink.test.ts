@@ -1,6 +1,6 @@
+import { cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cutRanges, gapsOf, totalBytes } from '../src/gaps.ts'
 import { createMemorySink } from '../src/index.ts'
 
 test('gaps and what is present make up the whole, whatever was written and forgotten', async () => {

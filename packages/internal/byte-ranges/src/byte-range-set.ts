@@ -1,4 +1,4 @@
-import type { ByteRanges } from './store.ts'
+import type { ByteRanges } from './byte-ranges.ts'
 
 /**
  * A set of byte positions as `[start, end)` pairs.
