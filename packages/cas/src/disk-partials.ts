@@ -1,11 +1,11 @@
 import { constants } from 'node:fs'
-import { KeyedLock, type Release } from '@svc/internal-concurrency'
-import { TEMPORARY_FILE } from '@svc/internal-files'
-import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
+import { TEMPORARY_FILE } from './atomic-file.ts'
+import { type CasError, errnoOf, ioError } from './errors.ts'
+import type { Ingestor } from './ingest.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
+import { KeyedLock, type Release } from './keyed-lock.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
-import { requireRoom } from './publish.ts'
 import type { ByteRanges, PartialKey, PartialOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -16,13 +16,15 @@ const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | const
 /** All partial blobs of one open store: which of them lie on disk, and who holds which key. */
 export class DiskPartials {
   readonly #context: StoreContext
-  readonly #keys = new KeyedLock<string>(abortError)
+  readonly #ingestor: Ingestor
+  readonly #keys = new KeyedLock()
   /** Invariant: what is in here has no holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
 
-  constructor(context: StoreContext) {
+  constructor(context: StoreContext, ingestor: Ingestor) {
     this.#context = context
+    this.#ingestor = ingestor
   }
 
   /**
@@ -127,7 +129,7 @@ export class DiskPartials {
 
   async #create(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob> {
     const { port, layout } = this.#context
-    await requireRoom(this.#context, key.sizeBytes)
+    await this.#ingestor.ensureRoom(key.sizeBytes)
     const id = randomId()
     let fd: number
     try {
@@ -148,6 +150,7 @@ export class DiskPartials {
   ): DiskPartialBlob {
     const partial: DiskPartialBlob = new DiskPartialBlob({
       context: this.#context,
+      ingestor: this.#ingestor,
       id,
       fd,
       key,

@@ -10,7 +10,7 @@ const MAX_STEP_BYTES = 64 << 20
 interface Session {
   readonly id: number
   readonly thread: HashThread
-  readonly begun: Promise<void>
+  readonly begun: Promise<undefined>
 }
 
 /**
@@ -133,7 +133,8 @@ export class PrefixHash {
           session: session.id,
           fd: this.#fd,
           start,
-          end
+          end,
+          progress: false
         })
         if (this.#session !== session) return
         if (bytes !== end - start)

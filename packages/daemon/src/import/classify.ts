@@ -30,7 +30,8 @@ export function classifyFiles(
       path: store.blobPath(digest)
     })
   }
-  return offload.run('plan', {
+  return offload.run<'plan'>({
+    kind: 'plan',
     recognition,
     headers,
     config: ingested.config,

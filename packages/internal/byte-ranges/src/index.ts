@@ -1,2 +1,0 @@
-export { ByteRangeSet } from './byte-range-set.ts'
-export { type ByteRanges, cutRanges, gapsOf, totalBytes } from './byte-ranges.ts'
