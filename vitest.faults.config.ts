@@ -7,7 +7,8 @@ export default mergeConfig(
   { ...base, test: { ...base.test, include: [] } },
   defineConfig({
     test: {
-      include: ['packages/*/test/**/*.faults.ts', 'test/**/*.faults.ts'],
+      include: ['packages/*/test/**/*.faults.ts', 'test/**/*.faults.ts', 'packages/*/test/**/fuzz.test.ts'],
+      env: { SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000' },
       fileParallelism: false,
       testTimeout: 30 * 60_000,
       hookTimeout: 60_000

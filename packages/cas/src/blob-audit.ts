@@ -1,10 +1,10 @@
+import { Gate } from '@svc/internal-concurrency'
+import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { notFound, openBlobFile } from './blob-reader.ts'
-import { CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
-import { syncFolder } from './file-port.ts'
-import { SMALL_BYTES } from './ingest.ts'
-import { Gate } from './keyed-lock.ts'
+import { abortError, CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import { digestAt, isShard } from './layout.ts'
+import { SMALL_BYTES } from './publish.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -147,8 +147,8 @@ export class BlobAudit {
       const unreadable: Sha256Digest[] = []
       let failure: unknown
       // A few more than busy threads, so that the next file is open when one is done.
-      const places = new Gate(this.#context.threads.hashThreads * 2)
-      const smallPlaces = new Gate(this.#context.threads.hashThreads * 48)
+      const places = new Gate(this.#context.threads.hashThreads * 2, abortError)
+      const smallPlaces = new Gate(this.#context.threads.hashThreads * 48, abortError)
       const under = new Set<Promise<void>>()
       const one = async ({ digest, sizeBytes }: BlobInfo): Promise<void> => {
         let told = 0

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
+import type { FilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { CasError, closedError, errnoOf, ioError } from './errors.ts'
-import type { FilePort } from './file-port.ts'
 import type { BlobReader } from './store.ts'
 
 /** `O_NONBLOCK` so that a FIFO cannot hang the open; `O_NOFOLLOW` so that a link is seen as one. */

@@ -1,8 +1,9 @@
 import type { MessagePort } from 'node:worker_threads'
+import { yieldToEventLoop } from '@svc/internal-concurrency'
 import { abortError, decodeError, encodeError, type WireError } from './errors.ts'
 
 /** Bytes per read, write and message: measured, larger ones leave the cache, smaller ones cost messages. */
-export const BLOCK_BYTES = 1 << 20
+export const READ_BYTES = 1 << 20
 
 const BLOCKS = 6
 /** The other side is woken when it has that much to do: a wake-up costs as much as hashing 200 KiB. */
@@ -27,7 +28,7 @@ type Message = 'wake' | { readonly error: WireError }
 export function newPipeMemory(): Omit<BlockPipe, 'port'> {
   const control = new SharedArrayBuffer(4 * (LENGTHS + BLOCKS))
   new Int32Array(control)[TAKER_ASLEEP] = 1
-  return { control, blocks: Array.from({ length: BLOCKS }, () => new SharedArrayBuffer(BLOCK_BYTES)) }
+  return { control, blocks: Array.from({ length: BLOCKS }, () => new SharedArrayBuffer(READ_BYTES)) }
 }
 
 /** The end that fills blocks. */
@@ -98,21 +99,21 @@ export class PipeSender {
   }
 }
 
-/** The end that takes blocks; `take` throws to refuse all further ones. */
+/** The end that takes blocks, with a turn of the event loop after each; `take` throws to refuse all further ones. */
 export class PipeTaker {
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #blocks: readonly Uint8Array[]
   readonly #take: (bytes: Uint8Array) => void
-  readonly #breathe: () => Promise<void>
+  readonly #yieldTurn: () => Promise<void>
   #closed = false
 
-  constructor(pipe: BlockPipe, take: (bytes: Uint8Array) => void, breathe: () => Promise<void>) {
+  constructor(pipe: BlockPipe, take: (bytes: Uint8Array) => void, yieldTurn: () => Promise<void> = yieldToEventLoop) {
     this.#port = pipe.port
     this.#control = new Int32Array(pipe.control)
     this.#blocks = pipe.blocks.map((block) => new Uint8Array(block))
     this.#take = take
-    this.#breathe = breathe
+    this.#yieldTurn = yieldTurn
     this.#port.on('message', () => void this.#run())
   }
 
@@ -139,7 +140,7 @@ export class PipeTaker {
         if (left <= BLOCKS - WORTH_WAKING && Atomics.exchange(this.#control, SENDER_ASLEEP, 0) === 1) {
           this.#port.postMessage('wake' satisfies Message)
         }
-        await this.#breathe()
+        await this.#yieldTurn()
         if (this.#closed) return
       }
     } catch (error) {

@@ -1,136 +1,26 @@
 import { constants } from 'node:fs'
 import { dirname } from 'node:path'
+import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
+import { OPEN_BLOB } from './blob-reader.ts'
 import { encodeError, errnoOf, ioError } from './errors.ts'
-import { type FilePort, syncFolderSync, writeFullySync } from './file-port.ts'
 import { discardPart } from './hash-session.ts'
 import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
+
+// How a part becomes a blob, for power loss as for kill -9: file synced → 0444 → name published without replacing one → folder
+// synced → acknowledged. The caller holds the digest's lock, so nobody else moves this name.
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 /** File systems without hard links answer one of these. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL'])
 
-/**
- * One part on its way to a blob. Order, for power loss as for kill -9: file synced → 0444 → name published without
- * replacing one → folder synced → acknowledged. The caller holds the digest's lock, so nobody else moves this name.
- */
-class Commit {
+/** One part on its way. Invariant: only a commit whose outcome is undefined goes on to the next step. */
+interface Commit {
   readonly item: CommitItem
-  readonly #port: FilePort
-  #partFd: number | undefined
-  #partExists: boolean
-  /** This commit made the name, and must take it back if the folder cannot be synced. */
-  #published = false
-  #existed = false
-  #error: unknown
-
-  constructor(port: FilePort, item: CommitItem) {
-    this.#port = port
-    this.item = item
-    this.#partFd = item.partFd
-    this.#partExists = item.bytes === undefined
-  }
-
-  get failed(): boolean {
-    return this.#error !== undefined
-  }
-
-  step(work: () => void, operation: string): void {
-    if (this.failed) return
-    try {
-      work()
-    } catch (error) {
-      this.#error = ioError(error, operation, this.item.blob)
-    }
-  }
-
-  /** The bytes of a small blob into their part, unless the blob is there. */
-  write(): void {
-    const { item } = this
-    this.#existed = this.#isWhole()
-    if (this.#existed || item.bytes === undefined) return
-    this.#partFd = this.#port.openSync(item.part, NEW_PART, 0o600)
-    this.#partExists = true
-    writeFullySync(this.#port, this.#partFd, item.bytes, 0)
-  }
-
-  /** An error here is final: a second fsync would report success over lost pages. */
-  sync(): void {
-    if (this.#existed || this.#partFd === undefined) return
-    this.#port.fsyncSync(this.#partFd)
-    this.#port.fchmodSync(this.#partFd, 0o444)
-    const fd = this.#partFd
-    this.#partFd = undefined
-    this.#port.closeSync(fd)
-  }
-
-  publish(): void {
-    if (this.#existed) return
-    const { item } = this
-    for (let attempt = 0; ; attempt++) {
-      try {
-        this.#link()
-        this.#published = true
-        return
-      } catch (error) {
-        const errno = errnoOf(error)
-        if (attempt >= 3) throw error
-        if (errno === 'EEXIST') {
-          this.#existed = this.#isWhole()
-          if (this.#existed) return
-          this.#port.renameSync(item.blob, item.aside)
-          syncFolderSync(this.#port, item.asideFolder)
-        } else if (errno === 'ENOENT') {
-          this.#port.mkdirSync(item.shard, 0o700)
-          this.#port.chmodSync(item.shard, 0o700)
-          syncFolderSync(this.#port, dirname(item.shard))
-        } else throw error
-      }
-    }
-  }
-
-  /** The folder could not be synced: the name must not stay, since nobody may rely on it. */
-  retract(error: unknown): void {
-    if (this.failed) return
-    this.#error = ioError(error, 'sync folder', this.item.shard)
-    if (!this.#published) return
-    try {
-      this.#port.unlinkSync(this.item.blob)
-    } catch {
-      // The bytes under that name are right all the same; the failure is reported.
-    }
-  }
-
-  end(): CommitOutcome {
-    discardPart(this.#port, this.#partFd, this.#partExists ? this.item.part : undefined)
-    if (this.#error === undefined) return { existed: this.#existed }
-    return { existed: false, error: encodeError(this.#error) }
-  }
-
-  #link(): void {
-    const { item } = this
-    try {
-      this.#port.linkSync(item.part, item.blob)
-    } catch (error) {
-      if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
-      if (this.#stat() !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
-      this.#port.renameSync(item.part, item.blob)
-      this.#partExists = false
-    }
-  }
-
-  #isWhole(): boolean {
-    const stat = this.#stat()
-    return stat?.isFile() === true && stat.size === this.item.sizeBytes
-  }
-
-  #stat(): ReturnType<FilePort['lstatSync']> | undefined {
-    try {
-      return this.#port.lstatSync(this.item.blob)
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return undefined
-      throw error
-    }
-  }
+  partFd: number | undefined
+  partExists: boolean
+  /** The name is there, made by this commit. */
+  linked: boolean
+  outcome: CommitOutcome | undefined
 }
 
 /**
@@ -138,20 +28,160 @@ class Commit {
  * and each folder is synced once. Each item succeeds or fails alone, and only after its own syncs.
  */
 export function commitParts(port: FilePort, items: readonly CommitItem[]): CommitOutcome[] {
-  const commits = items.map((item) => new Commit(port, item))
-  for (const commit of commits) commit.step(() => commit.write(), 'write part')
-  for (const commit of commits) commit.step(() => commit.sync(), 'sync part')
-  for (const commit of commits) commit.step(() => commit.publish(), 'publish blob')
-  const byShard = Map.groupBy(
-    commits.filter((commit) => !commit.failed),
-    (commit) => commit.item.shard
+  const commits = items.map(
+    (item): Commit => ({
+      item,
+      partFd: item.partFd,
+      partExists: item.bytes === undefined,
+      linked: false,
+      outcome: undefined
+    })
   )
-  for (const [shard, members] of byShard) {
+  each(commits, 'write part', (commit) => write(port, commit))
+  each(commits, 'sync part', (commit) => sync(port, commit))
+  each(commits, 'publish blob', (commit) => link(port, commit))
+  syncShards(port, commits)
+  return commits.map((commit) => end(port, commit))
+}
+
+/** One step of all commits that are still on their way; the failure of one is its own. */
+function each(commits: readonly Commit[], operation: string, step: (commit: Commit) => void): void {
+  for (const commit of commits) {
+    if (commit.outcome !== undefined) continue
     try {
-      syncFolderSync(port, shard)
+      step(commit)
     } catch (error) {
-      for (const commit of members) commit.retract(error)
+      fail(commit, ioError(error, operation, commit.item.blob))
     }
   }
-  return commits.map((commit) => commit.end())
+}
+
+const fail = (commit: Commit, error: unknown, nameStays = false): void => {
+  commit.outcome = { state: 'failed', error: encodeError(error), nameStays }
+}
+
+/** Ends here where the blob is there; otherwise the bytes of a small blob go into their part. */
+function write(port: FilePort, commit: Commit): void {
+  const { item } = commit
+  if (!item.replace && isWhole(port, item)) {
+    if (item.bytes === undefined) commit.outcome = { state: 'exists', same: false }
+    else if (holds(port, item.blob, item.bytes)) commit.outcome = { state: 'exists', same: true }
+    if (commit.outcome !== undefined) return
+  }
+  if (item.bytes === undefined) return
+  commit.partFd = port.openSync(item.part, NEW_PART, 0o600)
+  commit.partExists = true
+  writeFullySync(port, commit.partFd, item.bytes, 0)
+}
+
+/** An error here is final: a second fsync would report success over lost pages. */
+function sync(port: FilePort, commit: Commit): void {
+  if (commit.partFd === undefined) return
+  port.fsyncSync(commit.partFd)
+  port.fchmodSync(commit.partFd, 0o444)
+  const fd = commit.partFd
+  commit.partFd = undefined
+  port.closeSync(fd)
+}
+
+/** Gives the part the blob's name. What has it already is corrupt, or not to be relied on, and goes to quarantine. */
+function link(port: FilePort, commit: Commit): void {
+  const { item } = commit
+  for (let attempt = 0; ; attempt++) {
+    try {
+      linkOrRename(port, commit)
+      commit.linked = true
+      return
+    } catch (error) {
+      const errno = errnoOf(error)
+      if (attempt >= 3) throw error
+      if (errno === 'EEXIST') {
+        port.renameSync(item.blob, item.aside)
+        syncFolderSync(port, item.asideFolder)
+      } else if (errno === 'ENOENT') {
+        port.mkdirSync(item.shard, 0o700)
+        port.chmodSync(item.shard, 0o700)
+        syncFolderSync(port, dirname(item.shard))
+      } else throw error
+    }
+  }
+}
+
+function linkOrRename(port: FilePort, commit: Commit): void {
+  const { item } = commit
+  try {
+    port.linkSync(item.part, item.blob)
+  } catch (error) {
+    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
+    if (stat(port, item.blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
+    port.renameSync(item.part, item.blob)
+    commit.partExists = false
+  }
+}
+
+function syncShards(port: FilePort, commits: readonly Commit[]): void {
+  const published = commits.filter(({ outcome }) => outcome === undefined)
+  for (const [shard, members] of Map.groupBy(published, ({ item }) => item.shard)) {
+    try {
+      syncFolderSync(port, shard)
+      for (const commit of members) commit.outcome = { state: 'published' }
+    } catch (error) {
+      for (const commit of members) retract(port, commit, ioError(error, 'sync folder', shard))
+    }
+  }
+}
+
+/** The folder could not be synced: the name must not stay, since nobody may rely on it. */
+function retract(port: FilePort, commit: Commit, error: unknown): void {
+  let stays = false
+  try {
+    port.unlinkSync(commit.item.blob)
+  } catch {
+    stays = true
+  }
+  fail(commit, error, stays)
+}
+
+/** Deletes what is left of the part, unless the caller is to look closer. */
+function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): CommitOutcome {
+  if (outcome?.state !== 'exists') discardPart(port, partFd, partExists ? item.part : undefined)
+  return outcome!
+}
+
+function isWhole(port: FilePort, { blob, sizeBytes }: CommitItem): boolean {
+  const found = stat(port, blob)
+  return found?.isFile() === true && found.size === sizeBytes
+}
+
+/** Whether the file at `path` holds these bytes; false also where it cannot be read, as what is at hand is known to be right. */
+function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
+  let fd: number | undefined
+  try {
+    fd = port.openSync(path, OPEN_BLOB)
+    const found = new Uint8Array(bytes.length)
+    let done = 0
+    while (done < found.length) {
+      const count = port.readSync(fd, found, done, found.length - done, done)
+      if (count === 0) return false
+      done += count
+    }
+    return Buffer.compare(found, bytes) === 0
+  } catch {
+    return false
+  } finally {
+    try {
+      if (fd !== undefined) port.closeSync(fd)
+    } catch {
+      // It was only read.
+    }
+  }
+}
+
+function stat(port: FilePort, path: string): ReturnType<FilePort['lstatSync']> | undefined {
+  try {
+    return port.lstatSync(path)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
+  }
 }

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs'
-import { TEMPORARY_FILE } from './atomic-file.ts'
-import { type CasError, errnoOf, ioError } from './errors.ts'
-import type { Ingestor } from './ingest.ts'
+import { KeyedLock, type Release } from '@svc/internal-concurrency'
+import { TEMPORARY_FILE } from '@svc/internal-files'
+import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
-import { KeyedLock, type Release } from './keyed-lock.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
+import { requireRoom } from './publish.ts'
 import type { ByteRanges, PartialKey, PartialOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -16,15 +16,13 @@ const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | const
 /** All partial blobs of one open store: which of them lie on disk, and who holds which key. */
 export class DiskPartials {
   readonly #context: StoreContext
-  readonly #ingestor: Ingestor
-  readonly #keys = new KeyedLock()
+  readonly #keys = new KeyedLock<string>(abortError)
   /** Invariant: what is in here has no holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
 
-  constructor(context: StoreContext, ingestor: Ingestor) {
+  constructor(context: StoreContext) {
     this.#context = context
-    this.#ingestor = ingestor
   }
 
   /**
@@ -129,7 +127,7 @@ export class DiskPartials {
 
   async #create(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob> {
     const { port, layout } = this.#context
-    await this.#ingestor.ensureRoom(key.sizeBytes)
+    await requireRoom(this.#context, key.sizeBytes)
     const id = randomId()
     let fd: number
     try {
@@ -150,7 +148,6 @@ export class DiskPartials {
   ): DiskPartialBlob {
     const partial: DiskPartialBlob = new DiskPartialBlob({
       context: this.#context,
-      ingestor: this.#ingestor,
       id,
       fd,
       key,

@@ -1,11 +1,11 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { type FilePort, type FilePortModule, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
 import { DiskBlobReader, notRegular, openBlobFile } from './blob-reader.ts'
 import { DiskPartials } from './disk-partials.ts'
 import { errnoOf, ioError } from './errors.ts'
-import { type FilePort, type FilePortModule, loadFilePort } from './file-port.ts'
 import { HashThreads } from './hash-threads.ts'
 import { Ingestor } from './ingest.ts'
 import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
@@ -56,7 +56,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
     threads = new HashThreads(options.filePort, options.hashThreads)
     const context = new StoreContext(layout, port, threads)
     const ingestor = new Ingestor(context)
-    const partials = new DiskPartials(context, ingestor)
+    const partials = new DiskPartials(context)
     partials.sweep(options.maxPartialAgeMs ?? TWO_WEEKS_MS, Date.now())
     return new DiskStore(context, ingestor, partials, lock)
   } catch (error) {
@@ -115,16 +115,21 @@ class DiskStore implements DiskBlobStore {
 
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
     this.#context.throwIfClosed()
+    const { port, digestLocks, notDurable } = this.#context
     const path = this.blobPath(digest)
-    let stat
+    // A name that is being published may still be taken back: whoever asks waits until it is durable, or gone.
+    const release = await digestLocks.acquire(digest)
     try {
-      stat = await this.#context.port.lstat(path)
+      if (notDurable.has(digest)) return undefined
+      const stat = await port.lstat(path)
+      if (!stat.isFile()) throw notRegular(digest, path)
+      return { digest, sizeBytes: stat.size }
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined
       throw ioError(error, 'stat blob', path)
+    } finally {
+      release()
     }
-    if (!stat.isFile()) throw notRegular(digest, path)
-    return { digest, sizeBytes: stat.size }
   }
 
   async open(digest: Sha256Digest): Promise<BlobReader> {

@@ -1,3 +1,4 @@
+import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
 
 /** Stable codes of {@link CasError}; programs decide by them, messages are for people. */
@@ -140,3 +141,11 @@ export function decodeError(wire: WireError): CasError {
   const { message, ...rest } = wire.cause
   return new CasError(wire.code, wire.message, wire.details, Object.assign(new Error(message), rest))
 }
+
+/** How the store's errors cross from its threads. */
+export const threadErrors = {
+  encode: encodeError,
+  decode: decodeError,
+  lost: (cause: unknown) => new CasError('E_THREAD', 'a hashing thread ended unexpectedly', {}, cause),
+  closed: () => closedError('the store')
+} satisfies ErrorCodec

@@ -1,18 +1,29 @@
 import { constants } from 'node:fs'
-import { BLOCK_BYTES, type BlockPipe, PipeSender, PipeTaker } from './block-pipe.ts'
+import { yieldToEventLoop } from '@svc/internal-concurrency'
+import { type FilePort, writeFullySync } from '@svc/internal-files'
+import { type BlockPipe, PipeSender, PipeTaker, READ_BYTES } from './block-pipe.ts'
 import { abortError, ioError } from './errors.ts'
-import { type FilePort, writeFullySync } from './file-port.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
 
+/** What {@link HashSession.pump} reads. */
+export interface PumpSource {
+  readonly fd: number
+  /** Default 0. */
+  readonly start?: number
+  /** Default: the end of the file. */
+  readonly end?: number
+  /** Also gets each block. */
+  readonly forward?: BlockPipe | undefined
+  /** Told the count of bytes, every few megabytes. */
+  readonly onProgress?: ((bytes: number) => void) | undefined
+}
+
 /** Read buffer of this thread: sessions use it in turn, never across an await. */
 let scratch: Uint8Array | undefined
-
-/** Lets messages in: an abort must not wait for the end of a large file, nor small blobs behind it. */
-const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
  * One pass in a worker thread. Invariants: bytes arrive in order; `part` exists on disk and `#partFd` is open from
@@ -43,7 +54,7 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
-    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes), breathe)
+    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes))
     return session
   }
 
@@ -69,32 +80,21 @@ export class HashSession {
     }
   }
 
-  /** Feeds `[start, end)` of a descriptor, or all up to its end; gives the count of bytes. */
-  async pump(
-    fd: number,
-    start: number,
-    end: number | undefined,
-    forward: BlockPipe | undefined,
-    onProgress: ((bytes: number) => void) | undefined
-  ): Promise<number> {
-    const run = this.#pump(fd, start, end, forward === undefined ? undefined : new PipeSender(forward), onProgress)
+  /** Feeds a descriptor's bytes; gives their count. */
+  async pump(from: PumpSource): Promise<number> {
+    const run = this.#pump(from)
     this.#pumping = run.catch(() => undefined)
     return run
   }
 
-  async #pump(
-    fd: number,
-    start: number,
-    end: number | undefined,
-    sender: PipeSender | undefined,
-    onProgress: ((bytes: number) => void) | undefined
-  ): Promise<number> {
+  async #pump({ fd, start = 0, end, forward, onProgress }: PumpSource): Promise<number> {
+    const sender = forward === undefined ? undefined : new PipeSender(forward)
     let position = start
     let told = start
     try {
       while (end === undefined || position < end) {
         if (this.#dropped) throw abortError()
-        const block = sender === undefined ? (scratch ??= new Uint8Array(BLOCK_BYTES)) : await sender.next()
+        const block = sender === undefined ? (scratch ??= new Uint8Array(READ_BYTES)) : await sender.next()
         const want = end === undefined ? block.length : Math.min(block.length, end - position)
         let count: number
         try {
@@ -111,8 +111,9 @@ export class HashSession {
           told = position
           onProgress(position - start)
         }
-        // After a short read only the end is to come: small files pass without a turn of the event loop.
-        if (count === want) await breathe()
+        // An abort, or small files behind a large one, must not wait for its end. After a short read only the end is to come:
+        // small files pass without a turn of the event loop.
+        if (count === want) await yieldToEventLoop()
       }
       await sender?.drain()
       return position - start

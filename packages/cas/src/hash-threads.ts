@@ -1,7 +1,10 @@
 import { availableParallelism } from 'node:os'
-import type { FilePortModule } from './file-port.ts'
+import { Gate, type Release } from '@svc/internal-concurrency'
+import type { FilePort, FilePortModule } from '@svc/internal-files'
+import type { Sha256Digest } from '@svc/ref'
+import { openBlobFile } from './blob-reader.ts'
+import { abortError, throwIfAborted } from './errors.ts'
 import { HashThread } from './hash-thread.ts'
-import { Gate, type Release } from './keyed-lock.ts'
 import { ThreadBatch } from './thread-batch.ts'
 import type { CommitItem, CommitOutcome, SmallCheck, SmallRun, SmallRunOutcome, ThreadData } from './thread-protocol.ts'
 
@@ -19,9 +22,9 @@ export class HashThreads {
   readonly #hash: readonly HashThread[]
   readonly #sync: readonly HashThread[]
   readonly #passGate: Gate
-  readonly #commits: ThreadBatch<CommitItem, CommitOutcome>
-  readonly #runs: ThreadBatch<SmallRun, SmallRunOutcome>
-  readonly #checks: ThreadBatch<SmallCheck, boolean>
+  readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>
+  readonly #runs: ThreadBatch<HashThread, SmallRun, SmallRunOutcome>
+  readonly #checks: ThreadBatch<HashThread, SmallCheck, boolean>
   #nextSession = 1
 
   constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
@@ -31,7 +34,7 @@ export class HashThreads {
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#sync = Array.from({ length: SYNC_THREADS }, () => new HashThread(data))
     // Two per thread: the next small file is at hand when one is done.
-    this.#passGate = new Gate(count * 2)
+    this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new ThreadBatch(this.#sync, MAX_COMMITS, (thread, items) => {
       const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))
       return thread.call('commit', { items }, { transfer })
@@ -83,7 +86,7 @@ export class HashThreads {
   }
 
   /** In the thread that publishes last of all: whatever is to be published meanwhile finds another one. */
-  datasync(fd: number): Promise<undefined> {
+  datasync(fd: number): Promise<void> {
     return (this.#sync.at(-1) as HashThread).call('datasync', { fd })
   }
 
@@ -100,6 +103,38 @@ export class HashThreads {
   /** Whether a small blob's file is what its digest says; false is no more than a reason to look closely. */
   check(item: SmallCheck): Promise<boolean> {
     return this.#checks.add(item)
+  }
+
+  /**
+   * The SHA-256 of a blob's file, of which as much is read as it has; for large ones, as it can be aborted.
+   * @throws CasError `E_IO`, `E_CORRUPT`, `E_NOT_FOUND`, `E_ABORTED`
+   */
+  async hashFile(
+    port: FilePort,
+    file: { readonly digest: Sha256Digest; readonly path: string },
+    signal: AbortSignal
+  ): Promise<Sha256Digest> {
+    const { thread, release } = await this.takeBusy(signal)
+    const session = this.nextSession()
+    const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
+    try {
+      const { fd } = await openBlobFile(port, file.digest, file.path)
+      try {
+        signal.addEventListener('abort', stop)
+        throwIfAborted(signal)
+        const spec = { flat: true, attachments: [] }
+        const { digest } = await thread.call('run', { session, spec, fd, progress: false })
+        return digest!
+      } catch (error) {
+        await thread.call('drop', { session }).catch(() => undefined)
+        throw error
+      } finally {
+        signal.removeEventListener('abort', stop)
+        await port.close(fd).catch(() => undefined)
+      }
+    } finally {
+      release()
+    }
   }
 
   async close(): Promise<void> {

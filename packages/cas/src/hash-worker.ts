@@ -1,10 +1,10 @@
 import { setPriority } from 'node:os'
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import { type FilePort, loadFilePort } from '@svc/internal-files'
+import { serveCalls } from '@svc/internal-workers'
 import { OPEN_BLOB } from './blob-reader.ts'
-import type { BlockPipe } from './block-pipe.ts'
 import { commitParts } from './commit.ts'
-import { CasError, encodeError, ioError } from './errors.ts'
-import { type FilePort, loadFilePort } from './file-port.ts'
+import { CasError, encodeError, ioError, threadErrors } from './errors.ts'
 import { HashSession } from './hash-session.ts'
 import type {
   SessionResult,
@@ -12,15 +12,11 @@ import type {
   SmallRun,
   SmallRunOutcome,
   ThreadData,
-  ThreadReply,
-  ThreadRequest
+  ThreadOperations
 } from './thread-protocol.ts'
 
-// The thread behind `HashThreads`: one message, one operation, one reply. Operations of different sessions interleave;
-// the messages of one session are answered in order, since whoever sends them waits for each answer that matters.
-
-const main = parentPort
-if (main === null) throw new Error('this module is the entry of a worker thread')
+// The thread behind `HashThreads`. Operations of different sessions interleave; the messages of one session are answered in
+// order, since whoever sends them waits for each answer that matters.
 
 // Hashing takes what the event loop leaves: with both cores busy a request then waits half as long. On Linux this is the
 // priority of the thread; elsewhere it would be that of the whole process.
@@ -35,25 +31,13 @@ if (process.platform === 'linux') {
 const loading = loadFilePort((workerData as ThreadData).filePort)
 const sessions = new Map<number, HashSession>()
 
-const reply = (message: ThreadReply): void => main.postMessage(message)
-
 const sessionOf = (session: number): HashSession => {
   const found = sessions.get(session)
   if (found === undefined) throw new CasError('E_THREAD', `no session ${session} in this thread`)
   return found
 }
 
-function pump(
-  port: HashSession,
-  request: { id: number; fd: number; progress: boolean; forward?: BlockPipe | undefined },
-  start: number,
-  end?: number
-) {
-  const { id, fd, forward, progress } = request
-  return port.pump(fd, start, end, forward, progress ? (bytes) => reply({ id, progress: bytes }) : undefined)
-}
-
-async function finish(id: number): Promise<SessionResult> {
+function finish(id: number): SessionResult {
   const result = sessionOf(id).finish()
   sessions.delete(id)
   return result
@@ -63,7 +47,7 @@ async function runSmall(port: FilePort, { spec, fd }: SmallRun): Promise<SmallRu
   let session: HashSession | undefined
   try {
     session = await HashSession.begin(port, spec)
-    await session.pump(fd, 0, undefined, undefined, undefined)
+    await session.pump({ fd })
     return { result: session.finish() }
   } catch (error) {
     await session?.drop()
@@ -78,7 +62,7 @@ async function check(port: FilePort, { path, digest }: SmallCheck): Promise<bool
     try {
       if (!port.fstatSync(fd).isFile()) return false
       const session = await HashSession.begin(port, { flat: true, attachments: [] })
-      await session.pump(fd, 0, undefined, undefined, undefined)
+      await session.pump({ fd })
       return session.finish().digest === digest
     } finally {
       port.closeSync(fd)
@@ -88,7 +72,7 @@ async function check(port: FilePort, { path, digest }: SmallCheck): Promise<bool
   }
 }
 
-async function oneByOne<Item, Outcome>(
+async function inTurn<Item, Outcome>(
   items: readonly Item[],
   work: (item: Item) => Promise<Outcome>
 ): Promise<Outcome[]> {
@@ -97,51 +81,42 @@ async function oneByOne<Item, Outcome>(
   return outcomes
 }
 
-async function handle(port: FilePort, request: ThreadRequest): Promise<unknown> {
-  switch (request.op) {
-    case 'begin':
-      sessions.set(request.session, await HashSession.begin(port, request.spec, request.from))
-      return undefined
-    case 'feed':
-      sessionOf(request.session).feed(new Uint8Array(request.block, 0, request.length))
-      return undefined
-    case 'pump':
-      return { bytes: await pump(sessionOf(request.session), request, request.start, request.end) }
-    case 'run': {
-      const session = await HashSession.begin(port, request.spec)
-      sessions.set(request.session, session)
-      await pump(session, request, 0)
-      return finish(request.session)
-    }
-    case 'finish':
-      return finish(request.session)
-    case 'drop': {
-      const session = sessions.get(request.session)
-      sessions.delete(request.session)
-      await session?.drop()
-      return undefined
-    }
-    case 'runSmall':
-      return oneByOne(request.items, (item) => runSmall(port, item))
-    case 'check':
-      return oneByOne(request.items, (item) => check(port, item))
-    case 'commit':
-      return commitParts(port, request.items)
-    case 'datasync':
+serveCalls<ThreadOperations>(
+  {
+    begin: async ({ session, spec, from }) => {
+      sessions.set(session, await HashSession.begin(await loading, spec, from))
+    },
+    feed: ({ session, block, length }) => sessionOf(session).feed(new Uint8Array(block, 0, length)),
+    pump: async ({ session, fd, start, end }) => ({ bytes: await sessionOf(session).pump({ fd, start, end }) }),
+    run: async ({ session, spec, fd, forward, progress: wanted }, { progress }) => {
+      const begun = await HashSession.begin(await loading, spec)
+      sessions.set(session, begun)
+      await begun.pump({ fd, forward, onProgress: wanted ? progress : undefined })
+      return finish(session)
+    },
+    finish: ({ session }) => finish(session),
+    drop: async ({ session }) => {
+      const found = sessions.get(session)
+      sessions.delete(session)
+      await found?.drop()
+    },
+    runSmall: async ({ items }) => {
+      const port = await loading
+      return inTurn(items, (item) => runSmall(port, item))
+    },
+    check: async ({ items }) => {
+      const port = await loading
+      return inTurn(items, (item) => check(port, item))
+    },
+    commit: async ({ items }) => commitParts(await loading, items),
+    datasync: async ({ fd }) => {
+      const port = await loading
       try {
-        port.fdatasyncSync(request.fd)
+        port.fdatasyncSync(fd)
       } catch (error) {
         throw ioError(error, 'sync part')
       }
-      return undefined
-  }
-}
-
-main.on('message', async (request: ThreadRequest) => {
-  const { id } = request
-  try {
-    reply({ id, result: await handle(await loading, request) })
-  } catch (error) {
-    reply({ id, error: encodeError(error) })
-  }
-})
+    }
+  },
+  { errors: threadErrors }
+)

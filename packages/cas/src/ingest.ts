@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto'
 import { MessageChannel } from 'node:worker_threads'
+import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import { EarlySync } from './early-sync.ts'
-import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
-import { Gate, type Release } from './keyed-lock.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
+import { publish, requireRoom, SMALL_BYTES } from './publish.ts'
 import { Pull } from './pull.ts'
 import type { ByteSource, HashResult, IngestOptions, IngestResult } from './store.ts'
-import { askCaller, checkExpected, type StoreContext } from './store-context.ts'
+import type { StoreContext } from './store-context.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Up to here a stream is hashed in place and needs no thread of its own: 0.15 ms. */
@@ -19,10 +20,6 @@ const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
 /** From here on one file is worth two threads. */
 const PAIR_BYTES = 8 << 20
-/** Files below this go to a thread several at a time. */
-export const SMALL_BYTES = 4 << 20
-/** Room on the disk is asked for from here on; smaller blobs find out. */
-const ROOM_BYTES = 16 << 20
 
 const isFile = (source: ByteSource): source is { readonly fd: number } => 'fd' in source
 
@@ -30,9 +27,9 @@ const isFile = (source: ByteSource): source is { readonly fd: number } => 'fd' i
 export class Ingestor {
   readonly #context: StoreContext
   /** Files between open and acknowledged: bounds descriptors. */
-  readonly #files = new Gate(128)
+  readonly #files = new Gate(128, abortError)
   /** Streams with buffers: bounds memory (32 × 1.5 MiB). */
-  readonly #streams = new Gate(32)
+  readonly #streams = new Gate(32, abortError)
 
   constructor(context: StoreContext) {
     this.#context = context
@@ -44,66 +41,11 @@ export class Ingestor {
     )
   }
 
-  /** Checks, asks, publishes. The part is gone afterwards, whatever happens. */
-  async commit(
-    result: HashResult,
-    from: { readonly part: string; readonly partFd?: number | undefined; readonly bytes?: Uint8Array },
-    options: Pick<IngestOptions, 'accept' | 'digest' | 'sizeBytes'>,
-    signal: AbortSignal
-  ): Promise<IngestResult> {
-    const { layout, digestLocks, threads } = this.#context
-    let release: Release | undefined
-    let handedOver = false
-    try {
-      checkExpected(result, options)
-      await askCaller(options.accept, result)
-      release = await digestLocks.acquire(result.digest, signal)
-      throwIfAborted(signal)
-      handedOver = true
-      const outcome = await threads.commit({
-        bytes: from.bytes,
-        partFd: from.partFd,
-        part: from.part,
-        blob: layout.blob(result.digest),
-        shard: layout.shard(result.digest),
-        sizeBytes: result.sizeBytes,
-        aside: layout.aside(result.digest),
-        asideFolder: layout.quarantine
-      })
-      if (outcome.error !== undefined) throw decodeError(outcome.error)
-      return { ...result, existed: outcome.existed }
-    } finally {
-      release?.()
-      if (!handedOver && from.bytes === undefined) await this.#context.discardPart(from.partFd, from.part)
-    }
-  }
-
-  /** @throws CasError `E_NO_SPACE` before the first byte, where the size is known. */
-  async ensureRoom(sizeBytes: number | undefined): Promise<void> {
-    if (sizeBytes === undefined || sizeBytes < ROOM_BYTES) return
-    const { port, layout } = this.#context
-    let free: number
-    try {
-      const { bavail, bsize } = await port.statfs(layout.root)
-      free = bavail * bsize
-    } catch (error) {
-      throw ioError(error, 'ask for free space', layout.root)
-    }
-    if (free >= sizeBytes) return
-    throw new CasError(
-      'E_NO_SPACE',
-      `${sizeBytes} bytes are needed, ${free} are free at ${layout.root}: free some space and try again`,
-      {
-        sizeBytes
-      }
-    )
-  }
-
   async #file(fd: number, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
     const leave = await this.#files.enter(signal)
     try {
       const sizeBytes = this.#sourceSize(fd, options)
-      await this.ensureRoom(sizeBytes)
+      await requireRoom(this.#context, sizeBytes)
       const part = this.#context.layout.part(randomId())
       const { partFd, ...result } =
         sizeBytes < SMALL_BYTES
@@ -111,7 +53,7 @@ export class Ingestor {
           : await this.#filePass(fd, part, sizeBytes, options, signal)
       options.onProgress?.(result.sizeBytes)
       // A file that shrank or grew while it was read is refused too.
-      return await this.commit(result, { part, partFd }, { ...options, sizeBytes }, signal)
+      return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     } finally {
       leave()
     }
@@ -218,7 +160,7 @@ export class Ingestor {
   }
 
   async #stream(source: AsyncIterable<Uint8Array>, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    await this.ensureRoom(options.sizeBytes)
+    await requireRoom(this.#context, options.sizeBytes)
     const pull = new Pull(source, options.sizeBytes, signal)
     try {
       const head = await pull.upTo(INLINE_BYTES)
@@ -240,7 +182,7 @@ export class Ingestor {
     const digest = digestFromHex(hash('sha256', bytes, 'hex'))
     options.onProgress?.(bytes.length)
     const part = this.#context.layout.part(randomId())
-    return this.commit({ digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
+    return publish(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
   }
 
   async #large(head: Uint8Array, pull: Pull, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
@@ -253,7 +195,13 @@ export class Ingestor {
       const spec = { flat: true, attachments, sizeBytes, part }
       const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, spec, onProgress)
       const { digest } = result
-      return await this.commit({ ...result, digest: digest as Sha256Digest }, { part, partFd }, options, signal)
+      return await publish(
+        this.#context,
+        { ...result, digest: digest as Sha256Digest },
+        { part, partFd },
+        options,
+        signal
+      )
     } finally {
       release()
       leave()

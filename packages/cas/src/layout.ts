@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { join } from 'node:path'
+import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
-import { type FilePort, syncFolderSync, writeFullySync } from './file-port.ts'
 
 /** First and only layout so far: spec disk.1. */
 export const LAYOUT_VERSION = 1

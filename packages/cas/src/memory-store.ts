@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
+import { ByteRangeSet } from '@svc/internal-byte-ranges'
+import { KeyedLock } from '@svc/internal-concurrency'
+import { loadFilePort } from '@svc/internal-files'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { checkRange, notFound } from './blob-reader.ts'
-import { ByteRangeSet } from './byte-ranges.ts'
 import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
-import { loadFilePort } from './file-port.ts'
 import { checkPartialKey } from './journal.ts'
-import { KeyedLock } from './keyed-lock.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { Pull } from './pull.ts'
 import type {
@@ -25,7 +25,7 @@ import type {
   VerifyOptions,
   VerifyResult
 } from './store.ts'
-import { askCaller, checkExpected } from './store-context.ts'
+import { checkExpected } from './store-context.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -48,7 +48,7 @@ export function createMemoryStore(): BlobStore {
 
 class MemoryStore implements BlobStore {
   readonly #blobs = new Map<Sha256Digest, Uint8Array>()
-  readonly #keys = new KeyedLock()
+  readonly #keys = new KeyedLock<string>(abortError)
   readonly #remains = new Map<string, Remains>()
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -86,7 +86,7 @@ class MemoryStore implements BlobStore {
     options: Pick<IngestOptions, 'accept'>,
     signal: AbortSignal
   ): Promise<IngestResult> {
-    await askCaller(options.accept, result)
+    await options.accept?.(result)
     throwIfAborted(signal)
     const existed = this.#blobs.has(result.digest)
     if (!existed) this.#blobs.set(result.digest, bytes)

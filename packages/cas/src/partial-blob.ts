@@ -1,12 +1,11 @@
+import { ByteRangeSet } from '@svc/internal-byte-ranges'
+import { replaceFile, writeFully } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { replaceFile } from './atomic-file.ts'
 import { checkRange } from './blob-reader.ts'
-import { ByteRangeSet } from './byte-ranges.ts'
 import { CasError, closedError, ioError } from './errors.ts'
-import { writeFully } from './file-port.ts'
-import type { Ingestor } from './ingest.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
+import { publish } from './publish.ts'
 import type {
   ByteRanges,
   HashResult,
@@ -30,7 +29,6 @@ export interface PartialRemains {
 
 export interface PartialSetup {
   readonly context: StoreContext
-  readonly ingestor: Ingestor
   readonly id: string
   readonly fd: number
   readonly key: PartialKey
@@ -154,16 +152,16 @@ export class DiskPartialBlob implements PartialBlob {
 
   async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
     this.#throwIfEnded()
-    const { context, ingestor, id, fd } = this.#setup
+    const { context, id, fd } = this.#setup
     return context.run(this.#setup.options.signal, async (signal) => {
       const result = await this.#hold(() => this.#verify(signal))
       this.#throwIfEnded()
       let published: IngestResult | undefined
       let failure: unknown
-      // The commit takes descriptor and part file over; the partial is gone whether it succeeds or not.
+      // `publish` takes descriptor and part file over; the partial is gone whether it succeeds or not.
       await this.#end(async () => {
         try {
-          published = await ingestor.commit(result, { part: context.layout.part(id), partFd: fd }, options, signal)
+          published = await publish(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
         } catch (error) {
           failure = error
         }
@@ -279,7 +277,11 @@ export class DiskPartialBlob implements PartialBlob {
     // What was unmarked meanwhile must not be claimed.
     const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
     const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
-    await replaceFile(context.port, context.layout.journal(id), journal)
+    try {
+      await replaceFile(context.port, context.layout.journal(id), journal)
+    } catch (error) {
+      throw ioError(error, 'replace journal', context.layout.journal(id))
+    }
   }
 
   /** Work that the end of the partial waits for. */

@@ -10,7 +10,7 @@ const MAX_STEP_BYTES = 64 << 20
 interface Session {
   readonly id: number
   readonly thread: HashThread
-  readonly begun: Promise<undefined>
+  readonly begun: Promise<void>
 }
 
 /**
@@ -133,8 +133,7 @@ export class PrefixHash {
           session: session.id,
           fd: this.#fd,
           start,
-          end,
-          progress: false
+          end
         })
         if (this.#session !== session) return
         if (bytes !== end - start)

@@ -1,18 +1,22 @@
+import { KeyedLock } from '@svc/internal-concurrency'
+import type { FilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { abortError, CasError, closedError } from './errors.ts'
-import type { FilePort } from './file-port.ts'
 import type { HashThreads } from './hash-threads.ts'
-import { KeyedLock } from './keyed-lock.ts'
 import type { Layout } from './layout.ts'
-import type { HashResult, IngestOptions } from './store.ts'
 
 /** What the parts of one open disk store share. */
 export class StoreContext {
   readonly layout: Layout
   readonly port: FilePort
   readonly threads: HashThreads
-  /** Held while a blob's name is made or moved aside. */
-  readonly digestLocks = new KeyedLock()
+  /** Held while a blob's name is made or moved aside, and while somebody asks whether it is there. */
+  readonly digestLocks = new KeyedLock<string>(abortError)
+  /**
+   * Blobs whose name is there although it may not survive a power loss: the sync of its folder failed, and so did taking it back.
+   * They count as absent, and the next ingest of the same bytes replaces them.
+   */
+  readonly notDurable = new Set<Sha256Digest>()
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
 
@@ -84,9 +88,4 @@ export function checkExpected(
       expectedDigest: expected.digest
     })
   }
-}
-
-/** The caller's last word (IngestOptions.accept). */
-export async function askCaller(accept: IngestOptions['accept'], result: HashResult): Promise<void> {
-  await accept?.(result)
 }

@@ -1,3 +1,4 @@
+import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { Sha256Digest } from '@svc/ref'
 
 export interface BlobInfo {
@@ -75,8 +76,7 @@ export interface PartialOptions {
   readonly signal?: AbortSignal
 }
 
-/** `[start, end)` pairs, sorted, disjoint, not touching. */
-export type ByteRanges = readonly (readonly [start: number, end: number])[]
+export type { ByteRanges }
 
 /**
  * A blob under construction, written in any order. Never addressable. A worker thread hashes the contiguous written
@@ -129,6 +129,7 @@ export interface ScrubReport {
 
 /** Blobs by their SHA-256. What `open` gives was verified on the way in; nothing half-written is ever reachable. */
 export interface BlobStore {
+  /** Whether the blob is there to stay: a power loss does not take it away. Waits for a publication of it that is under way. */
   stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
   /** @throws CasError `E_NOT_FOUND`; other I/O errors are never turned into it. */
   open(digest: Sha256Digest): Promise<BlobReader>

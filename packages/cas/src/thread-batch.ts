@@ -1,5 +1,3 @@
-import type { HashThread } from './hash-thread.ts'
-
 interface Queued<Item, Outcome> {
   readonly item: Item
   resolve(outcome: Outcome): void
@@ -8,20 +6,20 @@ interface Queued<Item, Outcome> {
 
 /**
  * Small pieces of work that go to threads several at a time: waking a thread costs as much as hashing 200 KiB.
- * One batch per thread is under way; what arrives meanwhile makes up the next one, shared evenly.
+ * One batch per thread is under way, counted in its `passes`; what arrives meanwhile makes up the next one, shared evenly.
  */
-export class ThreadBatch<Item, Outcome> {
-  readonly #threads: readonly HashThread[]
-  readonly #send: (thread: HashThread, items: Item[]) => Promise<readonly Outcome[]>
+export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
+  readonly #threads: readonly Thread[]
+  readonly #send: (thread: Thread, items: Item[]) => Promise<readonly Outcome[]>
   readonly #maxItems: number
   readonly #queue: Queued<Item, Outcome>[] = []
-  readonly #busy = new Set<HashThread>()
+  readonly #busy = new Set<Thread>()
   #scheduled = false
 
   constructor(
-    threads: readonly HashThread[],
+    threads: readonly Thread[],
     maxItems: number,
-    send: (thread: HashThread, items: Item[]) => Promise<readonly Outcome[]>
+    send: (thread: Thread, items: Item[]) => Promise<readonly Outcome[]>
   ) {
     this.#threads = threads
     this.#maxItems = maxItems

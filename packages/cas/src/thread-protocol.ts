@@ -1,7 +1,7 @@
+import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
 import type { WireError } from './errors.ts'
-import type { FilePortModule } from './file-port.ts'
 import type { HashAttachment } from './store.ts'
 
 export interface ThreadData {
@@ -26,7 +26,7 @@ export interface SessionResult {
   readonly partFd: number | undefined
 }
 
-/** A part that becomes a blob. The thread that gets it owns descriptor and part file from then on, whatever happens. */
+/** A part that becomes a blob. Unless the answer is `exists`, descriptor and part file are gone afterwards. */
 export interface CommitItem {
   /** The bytes, when the part does not exist yet. */
   readonly bytes?: Uint8Array | undefined
@@ -35,15 +35,22 @@ export interface CommitItem {
   readonly blob: string
   readonly shard: string
   readonly sizeBytes: number
+  /** A file that has the name already is moved aside, even one of the right size. */
+  readonly replace: boolean
   /** Where a corrupt file at the blob's path goes. */
   readonly aside: string
   readonly asideFolder: string
 }
 
-export interface CommitOutcome {
-  readonly existed: boolean
-  readonly error?: WireError
-}
+export type CommitOutcome =
+  /** The name is durable, and stands for the part's bytes. */
+  | { readonly state: 'published' }
+  /**
+   * A file of that size has the name. `same`: its bytes were compared. Otherwise the part is as it was, for the caller to look closer.
+   */
+  | { readonly state: 'exists'; readonly same: boolean }
+  /** `nameStays`: the name could not be taken back although its folder may not be durable. */
+  | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
 
 /** A file of a few megabytes, taken in one go. */
 export interface SmallRun {
@@ -57,24 +64,14 @@ export interface SmallCheck {
   readonly digest: Sha256Digest
 }
 
-/** What each operation takes and gives. */
+/** What each operation of a thread takes and gives. */
 export interface ThreadOperations {
   /** Starts a session; blocks may also arrive through `from`. */
-  begin: { request: { session: number; spec: SessionSpec; from?: BlockPipe }; response: undefined }
+  begin: { request: { session: number; spec: SessionSpec; from?: BlockPipe }; response: void }
   /** The next bytes of a session. */
-  feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: undefined }
-  /** Reads `[start, end)` of a descriptor, or up to its end, into a session. */
-  pump: {
-    request: {
-      session: number
-      fd: number
-      start: number
-      end?: number | undefined
-      forward?: BlockPipe | undefined
-      progress: boolean
-    }
-    response: { bytes: number }
-  }
+  feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: void }
+  /** Reads `[start, end)` of a descriptor into a session. */
+  pump: { request: { session: number; fd: number; start: number; end: number }; response: { bytes: number } }
   /** Ends a session. */
   finish: { request: { session: number }; response: SessionResult }
   /** `begin`, `pump`, `finish` in one. */
@@ -87,21 +84,13 @@ export interface ThreadOperations {
       progress: boolean
     }
     response: SessionResult
+    /** Bytes read so far. */
+    progress: number
   }
   /** Forgets a session, stops its pump, deletes its part. */
-  drop: { request: { session: number }; response: undefined }
+  drop: { request: { session: number }; response: void }
   runSmall: { request: { items: SmallRun[] }; response: SmallRunOutcome[] }
   check: { request: { items: SmallCheck[] }; response: boolean[] }
   commit: { request: { items: CommitItem[] }; response: CommitOutcome[] }
-  datasync: { request: { fd: number }; response: undefined }
+  datasync: { request: { fd: number }; response: void }
 }
-export type ThreadOperation = keyof ThreadOperations
-
-export type ThreadRequest = {
-  [K in ThreadOperation]: { readonly id: number; readonly op: K } & ThreadOperations[K]['request']
-}[ThreadOperation]
-
-export type ThreadReply =
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: WireError }
-  | { readonly id: number; readonly progress: number }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BLOCK_BYTES, newPipeMemory, PipeTaker } from '../src/block-pipe.ts'
+import { newPipeMemory, PipeTaker, READ_BYTES } from '../src/block-pipe.ts'
 import { CasError } from '../src/errors.ts'
 import { byteAt, type PipeJob, sendAll } from './pipe-thread.ts'
 
@@ -52,7 +52,7 @@ async function sendFromThread(job: PipeJob): Promise<string> {
 
 const size = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 3000 }) },
-  { weight: 1, arbitrary: fc.constantFrom(1, BLOCK_BYTES - 1, BLOCK_BYTES) }
+  { weight: 1, arbitrary: fc.constantFrom(1, READ_BYTES - 1, READ_BYTES) }
 )
 const sizes = fc.array(size, { maxLength: 40 })
 const breaths = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 5 })

@@ -1,7 +1,7 @@
 import { type DiskStoreOptions, openDiskStore } from '@svc/cas'
 import { describeBlobStore } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
 import { describe, expect, test } from 'vitest'
-import { Faults } from './fault-port.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 const diskStore = (options: Partial<DiskStoreOptions>) => async () => {

@@ -1,11 +1,11 @@
 import { openSync, writeFileSync } from 'node:fs'
+import { loadFilePort } from '@svc/internal-files'
+import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { EarlySync } from '../src/early-sync.ts'
-import { loadFilePort } from '../src/file-port.ts'
 import { HashThreads } from '../src/hash-threads.ts'
 import { layoutOf } from '../src/layout.ts'
 import { StoreContext } from '../src/store-context.ts'
-import { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 const STEP = 64 << 20

@@ -1,7 +1,7 @@
 import { digestOf } from '@svc/cas/contract'
+import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ByteRangeSet } from '../src/byte-ranges.ts'
 import { formatJournal, tryParseJournal } from '../src/journal.ts'
 
 const text = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
 import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
 import { expect, test } from 'vitest'
-import { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 const small = seededBytes(5000, 1)

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
 import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
 import { expect, test } from 'vitest'
-import { Faults } from './fault-port.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 const small = seededBytes(5000)

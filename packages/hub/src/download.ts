@@ -1,14 +1,14 @@
+import { cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
+import type { Gate } from '@svc/internal-concurrency'
 import { HubError } from './errors.ts'
 import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
 import { FileAddress, wrongBytes } from './file-address.ts'
-import { cutRanges, gapsOf, totalBytes } from './gaps.ts'
 import { header, isIdentity } from './headers.ts'
 import type { Net } from './net.ts'
 import { networkTrouble, statusTrouble } from './outcome.ts'
 import { type Buffers, RangeWriter, SinkFailure } from './range-writer.ts'
 import { Retry, type Waiting } from './retry.ts'
 import type { HubSink } from './sink.ts'
-import type { Slots } from './slots.ts'
 import type { HubFile } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
@@ -21,8 +21,8 @@ export interface DownloadOptions {
 
 /** What the downloads of one hub object share. */
 export interface Lanes {
-  readonly large: Slots
-  readonly small: Slots
+  readonly large: Gate
+  readonly small: Gate
   readonly buffers: Buffers
 }
 

@@ -1,3 +1,4 @@
+import { Gate } from '@svc/internal-concurrency'
 import type { Dispatcher } from 'undici'
 import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint, resolveUrl } from './endpoint.ts'
@@ -9,7 +10,6 @@ import { statusTrouble } from './outcome.ts'
 import { Buffers } from './range-writer.ts'
 import { DEFAULT_TIMINGS } from './retry.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
-import { Slots } from './slots.ts'
 import type { HubFile } from './tree.ts'
 
 export interface HubOptions {
@@ -73,8 +73,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const { dispatcher, tokenName = 'a token' } = options
   const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, limits, timings })
   const lanes: Lanes = {
-    large: new Slots(limits.ranges),
-    small: new Slots(limits.smallFiles),
+    large: new Gate(limits.ranges),
+    small: new Gate(limits.smallFiles),
     buffers: new Buffers(limits.writeBytes)
   }
   const closing = new AbortController()

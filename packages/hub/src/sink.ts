@@ -1,4 +1,4 @@
-import type { ByteRanges } from './gaps.ts'
+import { ByteRangeSet, type ByteRanges } from '@svc/internal-byte-ranges'
 
 /**
  * What a download writes into: a file under construction, written in any order, which knows what it holds already.
@@ -23,35 +23,15 @@ export interface MemorySink extends HubSink {
 export function createMemorySink(sizeBytes: number): MemorySink {
   if (sizeBytes > 64 * 2 ** 20) throw new RangeError('a sink in memory holds at most 64 MiB')
   const bytes = new Uint8Array(sizeBytes)
-  let held: [number, number][] = []
+  const held = new ByteRangeSet()
   return {
     sizeBytes,
     bytes,
-    ranges: () => held,
+    ranges: () => held.toRanges(),
     write: async (offset, chunk) => {
       bytes.set(chunk, offset)
-      held = union(held, offset, offset + chunk.length)
+      held.add(offset, offset + chunk.length)
     },
-    unmark: (start, end) => {
-      held = held.flatMap(([from, to]) =>
-        (
-          [
-            [from, Math.min(to, start)],
-            [Math.max(from, end), to]
-          ] as [number, number][]
-        ).filter(([a, b]) => a < b)
-      )
-    }
+    unmark: (start, end) => held.remove(start, end)
   }
-}
-
-function union(ranges: readonly [number, number][], start: number, end: number): [number, number][] {
-  if (start === end) return [...ranges]
-  const merged: [number, number][] = []
-  for (const [from, to] of [...ranges, [start, end] as [number, number]].sort((a, b) => a[0] - b[0])) {
-    const last = merged.at(-1)
-    if (last && from <= last[1]) last[1] = Math.max(last[1], to)
-    else merged.push([from, to])
-  }
-  return merged
 }

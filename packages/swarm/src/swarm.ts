@@ -272,7 +272,6 @@ class Engine implements Swarm {
   checkInvariants(): void {
     this.#parts.pool.checkInvariants()
     this.#parts.cache.checkInvariants()
-    this.#parts.verifier.checkInvariants()
     this.#parts.limiter.checkInvariants()
     for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }

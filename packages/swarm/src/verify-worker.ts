@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
+import { serveCalls } from '@svc/internal-workers'
 import { BLOCK_BYTES, equalBytes, foldLayer, HASH_BYTES, sha256Into } from '@svc/metainfo'
-import type { VerifyJob, VerifyReply } from './download/verifier.ts'
+import type { VerifyCalls, VerifyJob, VerifyReply } from './download/verifier.ts'
 
 // Thread that hashes pieces where they were received, and writes those that are right.
 
@@ -24,7 +24,7 @@ function run(job: VerifyJob): VerifyReply {
     sha256Into(bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES), leaves, block * HASH_BYTES)
   }
   if (job.expected !== undefined && !equalBytes(foldLayer(leaves, 0, job.levels), job.expected)) {
-    return { id: job.id, outcome: 'wrong', leaves }
+    return { outcome: 'wrong', leaves }
   }
   if (job.fd !== undefined) {
     try {
@@ -32,10 +32,10 @@ function run(job: VerifyJob): VerifyReply {
     } catch (error) {
       // Own properties of errors do not survive the way between threads.
       const { message, code, syscall } = error as NodeJS.ErrnoException
-      return { id: job.id, outcome: 'failed', leaves, error: { message, code, syscall } }
+      return { outcome: 'failed', leaves, error: { message, code, syscall } }
     }
   }
-  return { id: job.id, outcome: 'right', leaves }
+  return { outcome: 'right', leaves }
 }
 
-parentPort!.on('message', (job: VerifyJob) => parentPort!.postMessage(run(job)))
+serveCalls<VerifyCalls>({ verify: run })

@@ -1,5 +1,5 @@
 import { readFile, unlink } from 'node:fs/promises'
-import { nodeFilePort, replaceFile } from '@svc/cas'
+import { nodeFilePort, replaceFile } from '@svc/internal-files'
 import type { SwarmAddresses } from '../swarm/part.ts'
 
 /** `runtime.json` (0600) beside the socket (spec swarm.11): who listens, and on which ports. */

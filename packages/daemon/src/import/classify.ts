@@ -30,8 +30,7 @@ export function classifyFiles(
       path: store.blobPath(digest)
     })
   }
-  return offload.run<'plan'>({
-    kind: 'plan',
+  return offload.run('plan', {
     recognition,
     headers,
     config: ingested.config,

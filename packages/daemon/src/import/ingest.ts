@@ -8,10 +8,10 @@ import {
   MAX_LICENCE_BYTES,
   writeTar
 } from '@svc/classify'
+import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
-import { forEachLimited } from './limited.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { OpenedFile, SourceFile } from './source.ts'

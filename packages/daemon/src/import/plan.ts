@@ -29,7 +29,7 @@ const MAX_NAMES_HERE = 500
 export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
   if (source.files.length <= MAX_NAMES_HERE) return planImport(source)
   try {
-    return planned(source, await offload.run<'recognise'>({ kind: 'recognise', listing: listingOf(source) }))
+    return planned(source, await offload.run('recognise', listingOf(source)))
   } catch (cause) {
     throw refused(source, cause)
   }

@@ -55,7 +55,7 @@ export class LeafLayers {
     await this.#write(digest, leaves)
     const { buffer } = leaves
     const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
-    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes }, whole)
+    const root = await this.#offload.run('root', { leaves, sizeBytes }, whole)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
   }
 
@@ -115,8 +115,7 @@ export class LeafLayers {
         () => false
       )
       if (present) {
-        const made = await this.#offload.run<'layer'>({
-          kind: 'layer',
+        const made = await this.#offload.run('layer', {
           path: this.#path(digest),
           sizeBytes,
           pieceLengthBytes
@@ -129,7 +128,7 @@ export class LeafLayers {
   }
 
   async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {
-    const root = await this.#offload.run<'root'>({ kind: 'root', leaves, sizeBytes })
+    const root = await this.#offload.run('root', { leaves, sizeBytes })
     return equalBytes(root, digestBytes(merkleRoot))
   }
 

@@ -1,6 +1,6 @@
 import type { ImportPlan, LicenceFact, ListedFile, Recognition } from '@svc/classify'
 
-/** One header to read from a blob in place. */
+/** A header that is read in place, from a blob's file. */
 export interface HeaderRead {
   readonly name: string
   readonly what: 'safetensors-header' | 'gguf-head'
@@ -9,9 +9,8 @@ export interface HeaderRead {
   readonly path: string
 }
 
-/** Reads the headers of weights and plans the artifacts. */
-export interface PlanTask {
-  readonly kind: 'plan'
+/** What {@link OffloadTasks} `plan` works with. */
+export interface PlanRequest {
   readonly recognition: Recognition
   readonly headers: readonly HeaderRead[]
   /** Bytes of the root `config.json`; `tooLarge` where it was not read. Absent where there is none. */
@@ -19,33 +18,24 @@ export interface PlanTask {
   readonly licences: readonly LicenceFact[]
 }
 
-/** Work that would hold up the event loop: folding leaf layers, recognising long listings, parsing headers of weights, matching licence texts. */
-export type OffloadTask =
-  /** The pieces root of a leaf layer. */
-  | { readonly kind: 'root'; readonly leaves: Uint8Array; readonly sizeBytes: number }
-  /** Root and piece layer of a leaf layer kept in a file. */
-  | { readonly kind: 'layer'; readonly path: string; readonly sizeBytes: number; readonly pieceLengthBytes: number }
-  /** What each name of a listing is. */
-  | { readonly kind: 'recognise'; readonly listing: readonly ListedFile[] }
-  | PlanTask
-
-/** What each kind of task gives. */
-export interface OffloadResults {
-  readonly root: Uint8Array
-  readonly layer: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
-  readonly recognise: Recognition
-  readonly plan: ImportPlan
+/** What {@link OffloadTasks} `layer` works with. */
+export interface LayerRequest {
+  readonly path: string
+  readonly sizeBytes: number
+  readonly pieceLengthBytes: number
 }
 
-/** What the thread answers: the result of a task, or how it failed. */
-export type OffloadReply =
-  | { readonly id: number; readonly result: unknown }
-  | {
-      readonly id: number
-      readonly failure: {
-        readonly code?: string
-        readonly message: string
-        readonly details?: unknown
-        readonly stack?: string | undefined
-      }
-    }
+/** Work that would hold up the event loop, by name. */
+export interface OffloadTasks {
+  /** The pieces root of a leaf layer. */
+  root: { request: { readonly leaves: Uint8Array; readonly sizeBytes: number }; response: Uint8Array }
+  /** Root and piece layer of a leaf layer kept in a file; undefined where the file does not hold such a layer. */
+  layer: {
+    request: LayerRequest
+    response: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
+  }
+  /** What each name of a listing is. */
+  recognise: { request: readonly ListedFile[]; response: Recognition }
+  /** Reads the headers of weights, and plans the artifacts. */
+  plan: { request: PlanRequest; response: ImportPlan }
+}

@@ -1,8 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import { parentPort } from 'node:worker_threads'
 import {
-  ClassifyError,
   type HeaderSummary,
   type ImportPlan,
   planArtifacts,
@@ -11,8 +9,10 @@ import {
   readSafetensorsHeader,
   recognise
 } from '@svc/classify'
+import { serveCalls } from '@svc/internal-workers'
 import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
-import type { HeaderRead, OffloadReply, OffloadResults, OffloadTask, PlanTask } from './task.ts'
+import { offloadErrors } from './pool.ts'
+import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
 
 /** A file read in place; short only at its end. */
 async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSummary> {
@@ -34,7 +34,7 @@ async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSu
   }
 }
 
-async function plan(task: PlanTask): Promise<ImportPlan> {
+async function plan(task: PlanRequest): Promise<ImportPlan> {
   const headers = new Map<string, HeaderSummary>()
   for (const header of task.headers) headers.set(header.name, await headerOf(header))
   const config =
@@ -43,11 +43,7 @@ async function plan(task: PlanTask): Promise<ImportPlan> {
 }
 
 /** undefined when the cached leaves are not those of a file of that size, or do not fold to one root. */
-function layer({
-  path,
-  sizeBytes,
-  pieceLengthBytes
-}: Extract<OffloadTask, { kind: 'layer' }>): OffloadResults['layer'] {
+function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTasks['layer']['response'] {
   const expected = Math.ceil(sizeBytes / 16_384) * 32
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
@@ -64,19 +60,6 @@ function layer({
   }
 }
 
-async function run(task: OffloadTask): Promise<unknown> {
-  switch (task.kind) {
-    case 'root':
-      return piecesRoot(task.leaves, task.sizeBytes)
-    case 'layer':
-      return layer(task)
-    case 'recognise':
-      return recognise(task.listing)
-    case 'plan':
-      return plan(task)
-  }
-}
-
 // Requests go first. On Linux this is the priority of the thread; elsewhere it would be that of the whole process.
 if (process.platform === 'linux') {
   try {
@@ -86,19 +69,12 @@ if (process.platform === 'linux') {
   }
 }
 
-let turn: Promise<void> = Promise.resolve()
-parentPort!.on('message', ({ id, task }: { id: number; task: OffloadTask }) => {
-  turn = turn.then(async () => {
-    let reply: OffloadReply
-    try {
-      reply = { id, result: await run(task) }
-    } catch (error) {
-      const { message, stack } = error as Error
-      reply =
-        error instanceof ClassifyError
-          ? { id, failure: { code: error.code, message, details: error.details } }
-          : { id, failure: { message, stack } }
-    }
-    parentPort!.postMessage(reply)
-  })
-})
+serveCalls<OffloadTasks>(
+  {
+    root: ({ leaves, sizeBytes }) => piecesRoot(leaves, sizeBytes),
+    layer,
+    recognise,
+    plan
+  },
+  { errors: offloadErrors, oneByOne: true }
+)

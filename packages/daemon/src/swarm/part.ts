@@ -1,4 +1,5 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
+import { KeyedLock } from '@svc/internal-concurrency'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
@@ -17,7 +18,6 @@ import { ArtifactTorrents } from './artifact-torrents.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { heldBackReason, Seeding } from './seeding.ts'
-import { Turns } from './turns.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
@@ -54,7 +54,7 @@ export class SwarmClient {
   readonly #torrents: ArtifactTorrents
   readonly #artifacts: ArtifactSwarm
   readonly #seeding: Seeding
-  readonly #turns = new Turns<Sha256Digest>()
+  readonly #turns = new KeyedLock<Sha256Digest>()
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   #closing: Promise<void> | undefined
 

@@ -3,7 +3,6 @@ import { expect, it, onTestFinished } from 'vitest'
 import { planImport, planListing } from '../../src/import/plan.ts'
 import type { ImportSource } from '../../src/import/source.ts'
 import { Offload } from '../../src/offload/pool.ts'
-import { Slots } from '../../src/sources/local/slots.ts'
 
 const sourceOf = (names: readonly string[], kind: ImportSource['kind'] = 'local'): ImportSource => ({
   kind,
@@ -38,32 +37,4 @@ it('a long listing gives the same plan in another thread, and the same refusal',
     code: 'E_NOT_IMPORTABLE',
     status: 502
   })
-})
-
-it('slots let so many in at once, in order, also after a failure', async () => {
-  const slots = new Slots(2)
-  let inside = 0
-  let most = 0
-  const order: number[] = []
-  const done = await Promise.allSettled(
-    Array.from({ length: 7 }, (_, i) =>
-      slots.run(async () => {
-        order.push(i)
-        most = Math.max(most, ++inside)
-        await new Promise((resolve) => setImmediate(resolve))
-        inside--
-        if (i === 3) throw new Error('three')
-      })
-    )
-  )
-  expect([most, order]).toEqual([2, [0, 1, 2, 3, 4, 5, 6]])
-  expect(done.map(({ status }) => status)).toEqual([
-    'fulfilled',
-    'fulfilled',
-    'fulfilled',
-    'rejected',
-    'fulfilled',
-    'fulfilled',
-    'fulfilled'
-  ])
 })

@@ -1,18 +1,18 @@
+import { Gate } from '@svc/internal-concurrency'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
-import { Slots } from './slots.ts'
 import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
 /** So that small files go to the hashing threads, and to the disk, many at a time; large ones wait for a thread. */
 const CONCURRENCY = 32
 
 /** A walk may list 100,000 files: whatever asks, so many are under way at once. */
-const walks = new Slots(4)
+const walks = new Gate(4)
 
 /** Files and folders of this machine as an import source. Nothing is read before a file's `open`. @throws as `walk` */
 export async function localSource(paths: readonly string[]): Promise<ImportSource> {
-  const files = await walks.run(() => walk(paths))
+  const files = await walks.run(undefined, () => walk(paths))
   const parents = new HeldParents()
   return {
     kind: 'local',

@@ -1,0 +1,129 @@
+import { parseDigest } from '@svc/ref'
+import { describeFuzz } from '@svc/testkit/fuzz'
+import { parseJsonBody } from '../src/api/json.ts'
+import { requiredParameter } from '../src/api/query.ts'
+import { parseRange } from '../src/api/range.ts'
+import { parseConfigText } from '../src/config/file.ts'
+import { ConfigError, DaemonError } from '../src/errors.ts'
+import { parseArtifactState } from '../src/library/artifacts.ts'
+import { parseRepoState } from '../src/library/repos.ts'
+import { CorruptStateError } from '../src/library/strict.ts'
+import { parseListing } from '../src/sources/catalog/listing.ts'
+import { parseRecord } from '../src/sources/catalog/record.ts'
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+const DIGEST = `sha256:${'d'.repeat(64)}`
+const expected = (error: unknown): string | undefined => {
+  if (error instanceof DaemonError) return error.code
+  if (error instanceof CorruptStateError || error instanceof ConfigError) return error.name
+  return undefined
+}
+const JSON_TOKENS = [
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  ':',
+  ',',
+  'null',
+  '\\u0000',
+  '\\ud800',
+  '"__proto__":',
+  '1e999',
+  '[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[['
+]
+
+describeFuzz([
+  {
+    name: 'range-header',
+    seeds: ['bytes=0-9', 'bytes=-5', 'bytes=5-', 'bytes=0-1,4-5', 'items=1-2'],
+    dictionary: ['bytes=', '-', ',', ' ', '\t', '0', '99999999999999999999999', 'BYTES='],
+    maxBytes: 8_192,
+    run: (input) => {
+      const verdict = parseRange(decoder.decode(input), 100)
+      if (verdict.kind === 'part' && !(verdict.start >= 0 && verdict.start < verdict.end && verdict.end <= 100)) {
+        throw new Error(`not inside the blob: ${JSON.stringify(verdict)}`)
+      }
+      return verdict.kind
+    },
+    expected
+  },
+  {
+    name: 'json-body',
+    seeds: ['{"ref":"svc:///a/b:q4_0"}', '{"paths":["/a"],"as":"a/b","x":[1,{"y":null}]}'],
+    dictionary: JSON_TOKENS,
+    run: (input) => String(Math.min(Object.keys(parseJsonBody(input)).length, 4)),
+    expected
+  },
+  {
+    name: 'query',
+    seeds: ['/v1/resolve?ref=svc%3A%2F%2F%2Fa%2Fb%3Aq4', '/v1/open?x=1&ref=a+b'],
+    dictionary: ['ref=', '&', '%', '%00', '%ff', '%zz', '+', '?', '='],
+    maxBytes: 4_096,
+    run: (input) => typeof requiredParameter(decoder.decode(input), 'ref'),
+    expected
+  },
+  {
+    name: 'catalog-listing',
+    seeds: [
+      `org/model  4.1 GB  12 seeds  magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m-q4_0.gguf&tr=udp%3A%2F%2Ft.example%3A1&ws=https%3A%2F%2Fh%2Forg%2Fmodel%2Fresolve%2F${'b'.repeat(40)}`
+    ],
+    dictionary: ['  ', ' seeds', 'magnet:?xt=urn:btih:', '&tr=', '&ws=', '&dn=', 'udp://x:0', '%00', '\r\n', '\n'],
+    run: (input) => String(Math.min(parseListing(decoder.decode(input)).length, 4)),
+    expected
+  },
+  {
+    name: 'catalog-record',
+    seeds: [`{"manifest":"${'e'.repeat(64)}  m.gguf\\n${'f'.repeat(64)}  config.json"}`],
+    dictionary: ['"manifest":"', '\\n', '\\"', '  ', 'e'.repeat(64), '"', '\\'],
+    run: (input) => String(Math.min(parseRecord(decoder.decode(input))?.size ?? 0, 4)),
+    expected
+  },
+  {
+    name: 'artifact-state',
+    seeds: [
+      JSON.stringify({
+        record: DIGEST,
+        source: { kind: 'hf', repo: 'a/b', revision: 'c' },
+        restricted: false,
+        hints: { trackers: [], webseeds: [], peers: ['1.2.3.4:5'] }
+      })
+    ],
+    dictionary: [...JSON_TOKENS, '"source":', '"kind":"bt"', '"restricted":true', '"hints":{', DIGEST],
+    run: (input) => Object.keys(parseArtifactState(input, parseDigest(DIGEST), 'x')).join(),
+    expected
+  },
+  {
+    name: 'repository-state',
+    seeds: [JSON.stringify({ index: DIGEST, tags: { v1: DIGEST } })],
+    dictionary: [...JSON_TOKENS, '"index":', '"tags":{', DIGEST],
+    run: (input) => Object.keys(parseRepoState(input, 'x')).join(),
+    expected
+  },
+  {
+    name: 'configuration',
+    seeds: ['[swarm]\nenabled = false\nupload_limit = 10\n', '[store]\nroot = "/x"\n[hub]\nendpoint = "http://h"\n'],
+    dictionary: [
+      '[',
+      ']',
+      '[[',
+      ' = ',
+      '"',
+      '"""',
+      "'''",
+      '{',
+      '}',
+      '\\u0000',
+      '1979-05-27',
+      'inf',
+      '_',
+      '0x',
+      '#',
+      '\r'
+    ],
+    maxBytes: 4_096,
+    run: (input) => Object.keys(parseConfigText(decoder.decode(input), 'x')).join(),
+    expected
+  }
+])

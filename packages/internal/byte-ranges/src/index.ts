@@ -1,0 +1,2 @@
+export { ByteRangeSet } from './byte-range-set.ts'
+export { type ByteRanges, cutRanges, gapsOf, totalBytes } from './byte-ranges.ts'

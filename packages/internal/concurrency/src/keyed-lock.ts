@@ -1,0 +1,46 @@
+import { type AbortErrorOf, Gate, type Release } from './gate.ts'
+
+/** One fair lock per key, compared as a Map does. Keys that nobody holds or waits for cost nothing. */
+export class KeyedLock<Key = string> {
+  readonly #gates = new Map<Key, Gate>()
+  readonly #abortErrorOf: AbortErrorOf | undefined
+
+  constructor(abortErrorOf?: AbortErrorOf) {
+    this.#abortErrorOf = abortErrorOf
+  }
+
+  /** Waits until nobody else has the key. @throws what the abort error is, by default the signal's reason */
+  async acquire(key: Key, signal?: AbortSignal): Promise<Release> {
+    let gate = this.#gates.get(key)
+    if (gate === undefined) this.#gates.set(key, (gate = new Gate(1, this.#abortErrorOf)))
+    const own = gate
+    const forget = (): void => {
+      if (own.idle && this.#gates.get(key) === own) this.#gates.delete(key)
+    }
+    try {
+      const release = await own.enter(signal)
+      return () => {
+        release()
+        forget()
+      }
+    } catch (error) {
+      forget()
+      throw error
+    }
+  }
+
+  /** Holds the key for as long as `work` runs. @throws as {@link acquire}; what `work` throws */
+  async run<T>(key: Key, signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
+    const release = await this.acquire(key, signal)
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
+  /** Keys that somebody holds or waits for. */
+  get size(): number {
+    return this.#gates.size
+  }
+}

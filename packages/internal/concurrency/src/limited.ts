@@ -1,0 +1,32 @@
+/**
+ * Runs `work` for every item, at most `limit` at once, in order. The first failure aborts the others; all have ended when this
+ * settles, and that failure is thrown.
+ */
+export async function forEachLimited<T>(
+  items: readonly T[],
+  limit: number,
+  outer: AbortSignal | undefined,
+  work: (item: T, signal: AbortSignal) => Promise<void>
+): Promise<void> {
+  const stop = new AbortController()
+  const signal = outer === undefined ? stop.signal : AbortSignal.any([outer, stop.signal])
+  let next = 0
+  let failed = false
+  let failure: unknown
+  const lane = async (): Promise<void> => {
+    while (next < items.length && !signal.aborted) {
+      try {
+        await work(items[next++]!, signal)
+      } catch (error) {
+        if (!failed) {
+          failed = true
+          failure = error
+        }
+        stop.abort(error)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(limit, items.length)) }, lane))
+  if (failed) throw failure
+  outer?.throwIfAborted()
+}

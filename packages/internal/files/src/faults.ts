@@ -1,0 +1,86 @@
+import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
+
+/** Slots of the shared counters: operations seen, number of the first to fail, how many fail, whether it came, whether it is held. */
+const [SEEN, FAIL_AT, FAILURES, FIRED, HELD] = [0, 1, 2, 3, 4]
+
+interface FaultPlan {
+  readonly counters: SharedArrayBuffer
+  readonly errno: string
+  /** Only operations whose name matches are counted. */
+  readonly only: string
+  /** All reads and writes are short, hard links do not work. */
+  readonly awkward: boolean
+}
+
+/** A port for tests whose N-th operation, counted over all threads, fails. Not part of what users of this package carry. */
+export class Faults {
+  readonly #counters = new SharedArrayBuffer(20)
+  readonly #slots = new Int32Array(this.#counters)
+  readonly filePort: FilePortModule
+
+  constructor(plan: Partial<Omit<FaultPlan, 'counters'>> = {}) {
+    const options: FaultPlan = { errno: 'EIO', only: '', awkward: false, ...plan, counters: this.#counters }
+    this.filePort = { module: import.meta.url, options }
+  }
+
+  /**
+   * The N-th operation from now on fails, and with it the `failures - 1` after it; 0: none. With `held`, operations of worker threads
+   * that fail wait for {@link release} before they do.
+   */
+  arm(n: number, { failures = 1, held = false }: { readonly failures?: number; readonly held?: boolean } = {}): void {
+    Atomics.store(this.#slots, FAILURES, failures)
+    Atomics.store(this.#slots, HELD, held ? 1 : 0)
+    Atomics.store(this.#slots, SEEN, 0)
+    Atomics.store(this.#slots, FIRED, 0)
+    Atomics.store(this.#slots, FAIL_AT, n)
+  }
+
+  /** Lets operations go on that are held, to their failure. */
+  release(): void {
+    Atomics.store(this.#slots, HELD, 0)
+    Atomics.notify(this.#slots, HELD)
+  }
+
+  /** How many operations that match came since. */
+  get seen(): number {
+    return Atomics.load(this.#slots, SEEN)
+  }
+
+  get fired(): boolean {
+    return Atomics.load(this.#slots, FIRED) === 1
+  }
+}
+
+const factory: FilePortFactory = (given) => {
+  const plan = given as FaultPlan
+  const slots = new Int32Array(plan.counters)
+  const only = new RegExp(plan.only, 'i')
+  const call = (name: keyof FilePort, args: unknown[]): unknown =>
+    (nodeFilePort[name] as (...all: unknown[]) => unknown)(...args)
+  const strike = (name: keyof FilePort, args: unknown[]): unknown => {
+    if (plan.awkward && /^(read|write)(Sync)?$/.test(name)) {
+      // The length is the fourth argument.
+      return call(name, [...args.slice(0, 3), Math.min(args[3] as number, 70_001), ...args.slice(4)])
+    }
+    if (plan.awkward && name === 'linkSync')
+      throw Object.assign(new Error('EPERM: no links here'), { code: 'EPERM', syscall: 'link' })
+    if (!only.test(name)) return call(name, args)
+    const past = Atomics.add(slots, SEEN, 1) + 1 - Atomics.load(slots, FAIL_AT)
+    if (Atomics.load(slots, FAIL_AT) === 0 || past < 0 || past >= Atomics.load(slots, FAILURES)) return call(name, args)
+    Atomics.store(slots, FIRED, 1)
+    if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
+    const error = Object.assign(new Error(`${plan.errno}: injected, ${name}`), { code: plan.errno, syscall: name })
+    if (plan.errno === 'SHORT')
+      return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
+    // Linux closes the descriptor whatever close() answers.
+    if (name === 'closeSync') call(name, args)
+    if (name === 'close') return (call(name, args) as Promise<void>).then(() => Promise.reject(error))
+    if (name.endsWith('Sync')) throw error
+    return Promise.reject(error)
+  }
+  const names = Object.keys(nodeFilePort) as (keyof FilePort)[]
+  return Object.fromEntries(
+    names.map((name) => [name, (...args: unknown[]) => strike(name, args)])
+  ) as unknown as FilePort
+}
+export default factory

@@ -1,0 +1,11 @@
+export {
+  type FilePort,
+  type FilePortFactory,
+  type FilePortModule,
+  type FileStat,
+  loadFilePort,
+  nodeFilePort
+} from './file-port.ts'
+export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
+export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
+export { readWhole, writeFully, writeFullySync } from './whole.ts'

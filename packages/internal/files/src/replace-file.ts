@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { FilePort } from './file-port.ts'
+import { syncFolder } from './folder.ts'
+import { writeFully } from './whole.ts'
+
+/** How {@link replaceFile} names its temporary files: a sweep may delete what matches and is not in use. */
+export const TEMPORARY_FILE = /(?:^|\.)[0-9a-f]{16}\.tmp$/
+
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/** How a file is replaced. */
+export interface ReplaceOptions {
+  /** Where the temporary file lies, on the same file system; default: beside the file. */
+  readonly temporaryFolder?: string
+  /** False for a cache: a reader never sees half a file, but a power loss may take the new one. Default true. */
+  readonly durable?: boolean
+}
+
+/**
+ * Replaces a small file atomically and durably: temporary file → fsync → rename → fsync of the folder, which must exist. The file has
+ * mode 0600 (spec disk.6). After a crash the old or the new bytes are there, never a mixture; once this resolves, the new ones.
+ *
+ * An error, that of fsync included, is final and leaves no temporary file. The old bytes stand unless only the last step, the sync of
+ * the folder, failed: then a reader may see the new ones already.
+ * @throws the system's error
+ */
+export async function replaceFile(
+  port: FilePort,
+  path: string,
+  bytes: Uint8Array,
+  { temporaryFolder, durable = true }: ReplaceOptions = {}
+): Promise<void> {
+  const unique = `${randomBytes(8).toString('hex')}.tmp`
+  const temporary = temporaryFolder === undefined ? `${path}.${unique}` : join(temporaryFolder, unique)
+  let fd: number | undefined
+  let created = false
+  try {
+    fd = await port.open(temporary, NEW_FILE, 0o600)
+    created = true
+    await writeFully(port, fd, bytes, 0)
+    if (durable) await port.fsync(fd)
+    await port.fchmod(fd, 0o600)
+    const open = fd
+    fd = undefined
+    await port.close(open)
+    await port.rename(temporary, path)
+    created = false
+    if (durable) await syncFolder(port, dirname(path))
+  } catch (error) {
+    if (fd !== undefined) await port.close(fd).catch(() => undefined)
+    if (created) await port.unlink(temporary).catch(() => undefined)
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { DurableFolders, type FilePort, nodeFilePort } from '../src/index.ts'
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-folders-'))
+})
+afterEach(() => rm(root, { recursive: true, force: true }))
+
+/** The system's files, with a word before each sync: `gate` may wait, or throw. */
+const gated = (gate: () => Promise<void>): { readonly port: FilePort; readonly syncs: () => number } => {
+  let syncs = 0
+  const port: FilePort = {
+    ...nodeFilePort,
+    fsync: async (fd) => {
+      syncs++
+      await gate()
+      await nodeFilePort.fsync(fd)
+    }
+  }
+  return { port, syncs: () => syncs }
+}
+
+test('each level is synced once, also where it was there before', async () => {
+  const { port, syncs } = gated(async () => undefined)
+  const first = new DurableFolders(port, root)
+  await first.make(join(root, 'a', 'b'))
+  await first.make(join(root, 'a', 'b'))
+  await first.make(join(root, 'a'))
+  expect(syncs()).toBe(2)
+  // A predecessor that was killed may have made a folder and not synced it.
+  await new DurableFolders(port, root).make(join(root, 'a', 'b'))
+  expect(syncs()).toBe(4)
+  await expect(first.make(join(root, '..', 'elsewhere'))).rejects.toBeInstanceOf(RangeError)
+})
+
+test('who comes while a folder is made waits until it is durable, and does not count on one that is not', async () => {
+  const held = Promise.withResolvers<void>()
+  const { port, syncs } = gated(() => held.promise)
+  const folders = new DurableFolders(port, root)
+  const target = join(root, 'ns')
+  const first = folders.make(target)
+  while (syncs() === 0) await new Promise((resolve) => setImmediate(resolve))
+  expect(existsSync(target)).toBe(true)
+  const over: string[] = []
+  const second = folders.make(target).then(
+    () => over.push('second made it'),
+    () => over.push('second failed')
+  )
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(over).toEqual([])
+  held.reject(Object.assign(new Error('EIO'), { code: 'EIO' }))
+  await expect(first).rejects.toMatchObject({ code: 'EIO' })
+  await second
+  expect(over).toEqual(['second failed'])
+  // What could not be made durable is gone: the next try makes it anew, and syncs anew.
+  expect(existsSync(target)).toBe(false)
+})

@@ -1,0 +1,6 @@
+export { type ErrorCodec, plainErrors } from './error-codec.ts'
+export type { Call, CallOptions, Calls } from './protocol.ts'
+export { type CallContext, type Handlers, type ServedThread, serveCalls } from './serve.ts'
+export { type PoolOptions, WorkerPool } from './worker-pool.ts'
+export { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
+export { workerUrl } from './worker-url.ts'

@@ -1,0 +1,105 @@
+import type { CallOptions, Calls, ProgressOf } from './protocol.ts'
+import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
+
+export interface PoolOptions extends WorkerThreadOptions {
+  readonly threads: number
+  /** Calls that one thread has at once: with 2 the next one is at hand when one is answered. Default 2. */
+  readonly depth?: number
+  /** Threads without calls for so long are ended; they start again when needed. Default: they stay. */
+  readonly idleMs?: number
+}
+
+interface Queued {
+  readonly send: (thread: { call: unknown }) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Threads that share one queue of calls, each call going to the one with the fewest. They start one by one as calls come in.
+ * Invariant: a call waits here only while every thread has `depth` of them.
+ */
+export class WorkerPool<Of extends Calls<Of>> {
+  readonly #threads: readonly WorkerThread<Of>[]
+  readonly #depth: number
+  readonly #idleMs: number | undefined
+  readonly #closedError: () => Error
+  readonly #queue = new Set<Queued>()
+  #calls = 0
+  #idle: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor({ threads, depth = 2, idleMs, ...thread }: PoolOptions) {
+    this.#threads = Array.from({ length: threads }, () => new WorkerThread<Of>(thread))
+    this.#depth = depth
+    this.#idleMs = idleMs
+    this.#closedError = thread.errors?.closed ?? (() => new Error('the worker threads are closed'))
+  }
+
+  /** As `WorkerThread.call`, in whichever thread is free first. A signal that fires takes a waiting call out of the queue. */
+  call<Op extends keyof Of>(
+    op: Op,
+    request: Of[Op]['request'],
+    options: CallOptions<ProgressOf<Of[Op]>> = {}
+  ): Promise<Of[Op]['response']> {
+    if (this.#closed) return Promise.reject(this.#closedError())
+    const { signal } = options
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    clearTimeout(this.#idle)
+    this.#calls++
+    return new Promise<Of[Op]['response']>((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#queue.delete(queued)
+        reject(signal!.reason)
+      }
+      const queued: Queued = {
+        send: (thread) => {
+          signal?.removeEventListener('abort', giveUp)
+          ;(thread as WorkerThread<Of>).call(op, request, options).then(resolve, reject)
+        },
+        reject
+      }
+      signal?.addEventListener('abort', giveUp, { once: true })
+      this.#queue.add(queued)
+      this.#dispatch()
+    }).finally(() => {
+      this.#calls--
+      this.#dispatch()
+      this.#armIdle()
+    })
+  }
+
+  /** Starts all threads ahead of the first call. */
+  warm(): void {
+    for (const thread of this.#threads) thread.warm()
+    this.#armIdle()
+  }
+
+  /** Ends the threads and rejects what waits or runs; resolves when they are gone. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#idle)
+    const waiting = [...this.#queue]
+    this.#queue.clear()
+    for (const { reject } of waiting) reject(this.#closedError())
+    await Promise.all(this.#threads.map((thread) => thread.close()))
+  }
+
+  #dispatch(): void {
+    for (const queued of this.#queue) {
+      let free = this.#threads[0]!
+      for (const thread of this.#threads) if (thread.pendingCalls < free.pendingCalls) free = thread
+      if (free.pendingCalls >= this.#depth) return
+      this.#queue.delete(queued)
+      queued.send(free)
+    }
+  }
+
+  #armIdle(): void {
+    if (this.#idleMs === undefined || this.#calls > 0 || this.#closed) return
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => {
+      for (const thread of this.#threads) thread.rest()
+    }, this.#idleMs)
+    this.#idle.unref()
+  }
+}

@@ -1,0 +1,159 @@
+import { Worker } from 'node:worker_threads'
+import { type ErrorCodec, plainErrors } from './error-codec.ts'
+import { inheritedArguments } from './inherited-arguments.ts'
+import type { CallOptions, Calls, ProgressOf, Reply, Request } from './protocol.ts'
+
+export interface WorkerThreadOptions {
+  /** See {@link workerUrl}. */
+  readonly url: URL
+  readonly name?: string
+  readonly workerData?: unknown
+  readonly errors?: ErrorCodec
+  /** Whatever the thread posts beside its answers. */
+  readonly onEvent?: (event: unknown) => void
+  /** The thread ended by itself; its calls were rejected. The next call starts another one. */
+  readonly onLost?: (error: Error) => void
+}
+
+interface Pending {
+  readonly resolve: (result: never) => void
+  readonly reject: (error: Error) => void
+  readonly onProgress: ((progress: never) => void) | undefined
+  /** Takes the listener off the caller's signal. */
+  readonly settle: () => void
+}
+
+/** One start of the thread. Its calls are its own: what a dead thread still says concerns no call of the next one. */
+interface Incarnation {
+  readonly worker: Worker
+  readonly pending: Map<number, Pending>
+}
+
+/**
+ * A worker thread that answers calls (see `serveCalls`). It starts with the first call, holds the process open only while it owes an
+ * answer, and is started again by the next call after it died.
+ * Invariant: every call is pending in exactly one incarnation until its promise settles.
+ */
+export class WorkerThread<Of extends Calls<Of>> {
+  readonly #options: WorkerThreadOptions
+  readonly #errors: ErrorCodec
+  #running: Incarnation | undefined
+  #nextId = 1
+  #closed = false
+
+  constructor(options: WorkerThreadOptions) {
+    this.#options = options
+    this.#errors = options.errors ?? plainErrors
+  }
+
+  /** Calls that are not answered yet. */
+  get pendingCalls(): number {
+    return this.#running?.pending.size ?? 0
+  }
+
+  /**
+   * Runs one operation over there.
+   * @throws what the handler threw, decoded; the codec's `lost` when the thread dies, its `closed` after {@link close}
+   */
+  call<Op extends keyof Of>(
+    op: Op,
+    request: Of[Op]['request'],
+    options: CallOptions<ProgressOf<Of[Op]>> = {}
+  ): Promise<Of[Op]['response']> {
+    if (this.#closed) return Promise.reject(this.#closedError())
+    const { signal, onProgress, transfer = [] } = options
+    const { worker, pending } = (this.#running ??= this.#start())
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => worker.postMessage({ abort: id } satisfies Request)
+      const settle = (): void => signal?.removeEventListener('abort', onAbort)
+      if (pending.size === 0) worker.ref()
+      pending.set(id, { resolve, reject, onProgress, settle })
+      try {
+        const message: Request = { id, op, request, abortable: signal !== undefined }
+        worker.postMessage(message, transfer)
+      } catch (error) {
+        // What cannot be cloned never left: the thread knows nothing of this call.
+        pending.delete(id)
+        if (pending.size === 0) worker.unref()
+        reject(error)
+        return
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      if (signal?.aborted) onAbort()
+    })
+  }
+
+  /** Starts the thread ahead of its first call. */
+  warm(): void {
+    if (!this.#closed) this.#running ??= this.#start()
+  }
+
+  /** Ends the thread if it owes nothing, to give its memory back; the next call starts it again. */
+  rest(): void {
+    if (this.#running === undefined || this.#running.pending.size > 0) return
+    const { worker } = this.#running
+    this.#running = undefined
+    void worker.terminate()
+  }
+
+  /** Ends the thread for good and rejects what is pending; resolves when it is gone. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const running = this.#running
+    this.#running = undefined
+    await running?.worker.terminate()
+    if (running !== undefined) this.#fail(running, this.#closedError())
+  }
+
+  #start(): Incarnation {
+    const { url, name, workerData, onEvent } = this.#options
+    const worker = new Worker(url, {
+      workerData,
+      execArgv: inheritedArguments(),
+      // Descriptors travel between threads: a thread that ends must not close numbers that others use by then.
+      trackUnmanagedFds: false,
+      ...(name !== undefined && { name })
+    })
+    const started: Incarnation = { worker, pending: new Map() }
+    worker.on('message', (reply: Reply) => {
+      if ('event' in reply) return onEvent?.(reply.event)
+      const call = started.pending.get(reply.id)
+      if (call === undefined) return
+      if ('progress' in reply) return call.onProgress?.(reply.progress as never)
+      started.pending.delete(reply.id)
+      if (started.pending.size === 0) worker.unref()
+      call.settle()
+      if ('error' in reply) call.reject(this.#errors.decode(reply.error as never))
+      else call.resolve(reply.result as never)
+    })
+    worker.on('messageerror', (error) => this.#lose(started, error))
+    worker.on('error', (error) => this.#lose(started, error))
+    worker.on('exit', () => this.#lose(started, undefined))
+    worker.unref()
+    return started
+  }
+
+  /** A thread that threw is on its way out: the next call must not go to it. Its `exit` comes later, and finds nothing left. */
+  #lose(lost: Incarnation, cause: unknown): void {
+    if (this.#running !== lost) return
+    this.#running = undefined
+    void lost.worker.terminate()
+    const error = this.#errors.lost?.(cause) ?? new Error('a worker thread ended unexpectedly', { cause })
+    this.#fail(lost, error)
+    this.#options.onLost?.(error)
+  }
+
+  #fail({ pending }: Incarnation, error: Error): void {
+    const calls = [...pending.values()]
+    pending.clear()
+    for (const call of calls) {
+      call.settle()
+      call.reject(error)
+    }
+  }
+
+  #closedError(): Error {
+    return this.#errors.closed?.() ?? new Error('the worker thread is closed')
+  }
+}

@@ -1,0 +1,45 @@
+import { serveCalls } from '../src/index.ts'
+
+/** What the tests' thread can do. */
+export interface EchoCalls {
+  echo: { request: unknown; response: unknown }
+  count: { request: number; response: number; progress: number }
+  fail: { request: { message: string; code: string }; response: never }
+  untilAborted: { request: undefined; response: never }
+  die: { request: undefined; response: never }
+  exit: { request: undefined; response: never }
+  which: { request: undefined; response: number }
+  give: { request: number; response: Uint8Array }
+}
+
+const born = performance.timeOrigin + Math.random()
+
+const thread = serveCalls<EchoCalls>({
+  echo: (request) => request,
+  count: (upTo, { progress }) => {
+    for (let at = 1; at <= upTo; at++) progress(at)
+    return upTo
+  },
+  fail: ({ message, code }) => {
+    throw Object.assign(new Error(message), { code })
+  },
+  untilAborted: (_, { signal }) =>
+    new Promise((_resolve, reject) => {
+      thread.post('waiting')
+      signal.addEventListener('abort', () => reject(Object.assign(new Error('aborted over there'), { code: 'GONE' })))
+    }),
+  die: () =>
+    new Promise(() => {
+      // Past every handler, as a defect would.
+      setImmediate(() => {
+        throw new Error('a defect')
+      })
+    }),
+  exit: () => process.exit(3),
+  which: () => born,
+  give: (length, { transfer }) => {
+    const bytes = new Uint8Array(length).fill(7)
+    transfer(bytes.buffer)
+    return bytes
+  }
+})

@@ -1,0 +1,111 @@
+import { afterEach, expect, test } from 'vitest'
+import { WorkerPool, WorkerThread, workerUrl } from '../src/index.ts'
+import { inheritedArguments } from '../src/inherited-arguments.ts'
+import type { EchoCalls } from './echo-worker.ts'
+
+const url = workerUrl('./echo-worker', import.meta.url)
+const open: { close(): Promise<void> }[] = []
+const start = (options: Partial<ConstructorParameters<typeof WorkerThread>[0]> = {}): WorkerThread<EchoCalls> => {
+  const thread = new WorkerThread<EchoCalls>({ url, ...options })
+  open.push(thread)
+  return thread
+}
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()))
+})
+
+test('answers calls, with progress on the way and bytes given away', async () => {
+  const thread = start()
+  const told: number[] = []
+  expect(await thread.call('echo', { a: [1, 'x'] })).toEqual({ a: [1, 'x'] })
+  expect(await thread.call('count', 3, { onProgress: (at) => told.push(at) })).toBe(3)
+  expect(told).toEqual([1, 2, 3])
+  const given = new Uint8Array(10)
+  await thread.call('echo', given, { transfer: [given.buffer] })
+  expect(given.length).toBe(0)
+  expect((await thread.call('give', 4))[3]).toBe(7)
+})
+
+test('an error keeps its code; what cannot be cloned is refused here, and harms no other call', async () => {
+  const thread = start()
+  const other = thread.call('echo', 1)
+  await expect(thread.call('fail', { message: 'no', code: 'E_X' })).rejects.toMatchObject({ code: 'E_X' })
+  await expect(thread.call('echo', () => 1)).rejects.toMatchObject({ name: 'DataCloneError' })
+  expect(await other).toBe(1)
+  expect(thread.pendingCalls).toBe(0)
+})
+
+test('an abort reaches the handler, and the call ends when the handler does', async () => {
+  const stop = new AbortController()
+  const thread = start({ onEvent: () => stop.abort() })
+  await expect(thread.call('untilAborted', undefined, { signal: stop.signal })).rejects.toMatchObject({ code: 'GONE' })
+})
+
+for (const way of ['die', 'exit'] as const) {
+  test(`a thread that ends (${way}) fails its own calls only, not those of the next one`, async () => {
+    const lost: Error[] = []
+    const thread = start({ onLost: (error) => lost.push(error) })
+    const before = await thread.call('which', undefined)
+    const failed = thread.call(way, undefined)
+    const pending = thread.call('untilAborted', undefined)
+    await expect(failed).rejects.toThrow(Error)
+    // The dead thread's `exit` is still to come when this call goes to the next one.
+    const answers = Promise.all(Array.from({ length: 5 }, () => thread.call('which', undefined)))
+    await expect(pending).rejects.toThrow(Error)
+    const after = await answers
+    expect(new Set(after).size).toBe(1)
+    expect(after[0]).not.toBe(before)
+    expect(lost.length).toBe(1)
+  })
+}
+
+test('a closed thread refuses, and rejects what was pending', async () => {
+  const thread = start({
+    errors: { encode: String, decode: (text: string) => new Error(text), closed: () => new RangeError('shut') }
+  })
+  const pending = thread.call('untilAborted', undefined)
+  pending.catch(() => undefined)
+  await thread.close()
+  await expect(pending).rejects.toBeInstanceOf(RangeError)
+  await expect(thread.call('echo', 1)).rejects.toBeInstanceOf(RangeError)
+})
+
+test('a thread at rest is ended, and started again by the next call', async () => {
+  const thread = start()
+  const before = await thread.call('which', undefined)
+  thread.rest()
+  expect(await thread.call('which', undefined)).not.toBe(before)
+})
+
+test('a pool uses all its threads, keeps order of the rest, and forgets what was given up', async () => {
+  const pool = new WorkerPool<EchoCalls>({ url, threads: 2, depth: 1 })
+  open.push(pool)
+  const stop = new AbortController()
+  const held = Promise.allSettled([0, 1].map(() => pool.call('untilAborted', undefined, { signal: stop.signal })))
+  const waiting = new AbortController()
+  const given = pool.call('echo', 'never', { signal: waiting.signal })
+  const last = pool.call('echo', 'last')
+  waiting.abort(new RangeError('enough'))
+  await expect(given).rejects.toBeInstanceOf(RangeError)
+  stop.abort()
+  expect((await held).map((each) => each.status === 'rejected' && each.reason.code)).toEqual(['GONE', 'GONE'])
+  expect(await last).toBe('last')
+  const born = await Promise.all(Array.from({ length: 8 }, () => pool.call('which', undefined)))
+  expect(new Set(born).size).toBe(2)
+})
+
+test('a pool whose threads died goes on with new ones', async () => {
+  const pool = new WorkerPool<EchoCalls>({ url, threads: 1, depth: 2 })
+  open.push(pool)
+  const ended = Promise.allSettled([pool.call('die', undefined), pool.call('untilAborted', undefined)])
+  const next = pool.call('echo', 'here')
+  expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(await next).toBe('here')
+})
+
+test('a thread inherits options, but not the program of the process', () => {
+  expect(inheritedArguments(['--conditions=x', '-e', 'code', '--input-type=module', '--no-warnings'])).toEqual([
+    '--conditions=x',
+    '--no-warnings'
+  ])
+})
