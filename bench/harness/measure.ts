@@ -31,7 +31,7 @@ export async function interleave<T, K extends string>(
 export const medianRatio = (a: readonly number[], b: readonly number[]): number => median(a) / median(b)
 
 /** Ratio of the shortest rounds, `a` over `b`: what is left when the rest of the machine happens to be quiet. */
-export const bestRatio = (a: readonly number[], b: readonly number[]): number => Math.min(...a) / Math.min(...b)
+const bestRatio = (a: readonly number[], b: readonly number[]): number => Math.min(...a) / Math.min(...b)
 
 export const bestNote = (a: readonly number[], b: readonly number[]): string =>
   `shortest rounds ${bestRatio(a, b).toFixed(2)}`

@@ -67,5 +67,3 @@ export const PROFILES = {
     hubBytes: 8 * MIB
   }
 } as const satisfies Record<string, Profile>
-
-export type ProfileName = keyof typeof PROFILES

@@ -11,7 +11,7 @@ export interface Journal {
 }
 
 export const MAX_JOURNAL_BYTES = 4 << 20
-export const MAX_KEY_LENGTH = 200
+const MAX_KEY_LENGTH = 200
 /** Beyond that the later ranges are left out: they are fetched again. */
 const MAX_RANGES = 65_536
 const FIELDS = new Set(['version', 'key', 'sizeBytes', 'digest', 'ranges'])

@@ -6,7 +6,7 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
 
 /** First and only layout so far: spec disk.1. */
-export const LAYOUT_VERSION = 1
+const LAYOUT_VERSION = 1
 const FORMAT_TEXT = `svc-store ${LAYOUT_VERSION}\n`
 
 const SHARD = /^[0-9a-f]{2}$/

@@ -4,8 +4,8 @@ import { compareNames } from './order.ts'
 /** Longest upstream path, in UTF-8 bytes (spec rec.22). */
 export const MAX_NAME_BYTES = 1024
 /** What file systems and torrent clients take; binding for entries of an artifact only. */
-export const MAX_SEGMENT_BYTES = 255
-export const MAX_SEGMENTS = 32
+const MAX_SEGMENT_BYTES = 255
+const MAX_SEGMENTS = 32
 
 /** What is wrong with an upstream path; the `reason` of an `E_BAD_NAME`. */
 export type NameProblem =

@@ -20,7 +20,7 @@ export interface Ran {
   readonly stderr: string
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly socketPath: string
   readonly cwd?: string
 }

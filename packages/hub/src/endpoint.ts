@@ -46,7 +46,7 @@ export const isRevision = (text: unknown): text is string =>
   !/[\0-\x20\x7f]/.test(text)
 
 /** Escapes each segment on its own (spec hub.3). The path must have passed the listing's checks. */
-export const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
+const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
 export const infoUrl = (at: Endpoint, repoId: string, revision: string | undefined): string =>
   `${at.base}/api/models/${repoId}${revision === undefined ? '' : `/revision/${encodeURIComponent(revision)}`}`

@@ -27,7 +27,7 @@ export interface ExchangeRequest {
   readonly stallMs: number
 }
 
-export class StallError extends Error {
+class StallError extends Error {
   override readonly name = 'StallError'
   readonly code = 'ERR_STALLED'
 

@@ -19,7 +19,7 @@ export interface Net {
   close(): Promise<void>
 }
 
-export interface WalkRequest {
+interface WalkRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal | undefined

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { type FakeHub, type FakeHubOptions, startFakeHub } from '@svc/testkit/fake-hub'
-import { contentChunks, type FakeContent } from '@svc/testkit/fake-hub-content'
 import { type FakeHubFaultRule, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { afterEach } from 'vitest'
 import {
@@ -49,8 +48,6 @@ export function hubOf(fake: FakeHub, options: HubOptions = {}): Hub {
   open.push(hub)
   return hub
 }
-
-export const bytesOf = (content: FakeContent): Buffer => Buffer.concat([...contentChunks(content)])
 
 export async function fileOf(hub: Hub, repo: string, path: string): Promise<HubFile> {
   const file = (await hub.listing(repo)).files.find((one) => one.path === path)

@@ -3,7 +3,7 @@ import { ManifestError, type ManifestErrorCode, type ManifestErrorReason } from 
 
 export type PlainObject = { readonly [key: string]: unknown }
 
-export const isPlainObject = (value: unknown): value is PlainObject =>
+const isPlainObject = (value: unknown): value is PlainObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Typed access to the fields of one document; `code` tells whether it was read or is about to be sealed. */

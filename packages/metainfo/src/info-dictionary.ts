@@ -17,7 +17,7 @@ const toUtf8 = new TextEncoder()
 const UNSAFE = /[\u0000-\u001f\u007f/\\]/
 
 /** A file or folder name that is safe as it stands: refused, never repaired. @throws MetainfoError `E_METAINFO`. */
-export function decodeSegment(bytes: Uint8Array, reason: 'name' | 'path-segment'): string {
+function decodeSegment(bytes: Uint8Array, reason: 'name' | 'path-segment'): string {
   const bad = (why: string): MetainfoError =>
     metainfoError(reason, `unsafe ${reason === 'name' ? 'name' : 'path segment'}: ${why}`)
   if (bytes.length === 0) throw bad('empty')

@@ -3,7 +3,7 @@ import { BLOCK_BYTES } from './merkle.ts'
 import type { TorrentInfo } from './torrent-info.ts'
 
 /** Larger pieces than this are refused: one piece must fit a receive slot. */
-export const MAX_PIECE_LENGTH_BYTES = 64 * 1024 * 1024
+const MAX_PIECE_LENGTH_BYTES = 64 * 1024 * 1024
 
 /** A file of a torrent as data. Paths are for people and webseeds; storages go by index. */
 export interface LayoutFile {
@@ -19,7 +19,7 @@ export interface LayoutFile {
 }
 
 /** Where the bytes of a piece lie. `lengthBytes` is what the file has, without padding. */
-export interface PieceSpan {
+interface PieceSpan {
   readonly file: LayoutFile
   readonly offset: number
   readonly lengthBytes: number

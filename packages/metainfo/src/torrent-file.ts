@@ -4,24 +4,18 @@ import { type CheckedPieceLayers, checkPieceLayers, encodePieceLayers, type Piec
 import { METAINFO_BOUNDS, metainfoError, type TorrentInfo } from './torrent-info.ts'
 
 export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
-export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryFromHex, tryParseInfohash } from './infohash.ts'
+export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryParseInfohash } from './infohash.ts'
 export {
   formatMagnet,
-  type Magnet,
-  type MagnetReason,
-  type MagnetTopics,
-  parseMagnet,
-  parseMagnetTopics
+  parseMagnet
 } from './magnet.ts'
 export {
-  type CheckedPieceLayers,
-  checkPieceLayers,
   encodePieceLayers,
   filesWithLayers,
   type PieceLayers,
   parsePieceLayers
 } from './piece-layers.ts'
-export { METAINFO_BOUNDS, type MetainfoReason, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
+export type { TorrentInfo } from './torrent-info.ts'
 
 const MAX_HINTS = 1_000
 const MAX_URL_BYTES = 2_048

@@ -1,5 +1,3 @@
-/// <reference path="./untyped.d.ts" />
-
 import type { EventEmitter } from 'node:events'
 import type { TrackerTimers } from '@svc/internal-net'
 
@@ -41,8 +39,3 @@ export interface WebTorrentClient extends EventEmitter {
 }
 
 export type WebTorrentConstructor = new (options: Record<string, unknown>) => WebTorrentClient
-
-/** Loaded when the first torrent is joined: webtorrent costs 50 MB of memory and half a second. */
-export async function loadWebTorrent(): Promise<WebTorrentConstructor> {
-  return (await import('webtorrent')).default
-}

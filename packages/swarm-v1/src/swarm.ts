@@ -1,8 +1,9 @@
 import { boundIntervals, isPublicAddress } from '@svc/internal-net'
 import { Blame } from './blame.ts'
-import { loadWebTorrent, type WebTorrentClient, type WebTorrentTorrent, type WebTorrentWire } from './client.ts'
+import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
 import { SwarmV1Error } from './errors.ts'
 import { parseV1Torrent, torrentBytes, type V1Layout } from './layout.ts'
+import { loadWebTorrent } from './load-webtorrent.ts'
 import { StorageChunks, type V1Storage } from './storage.ts'
 
 export interface V1SwarmOptions {

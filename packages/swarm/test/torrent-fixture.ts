@@ -6,7 +6,7 @@ import path from 'node:path'
 import { buildInfo, encodeTorrent, leafLayer, pieceLayer, piecesRoot, type TorrentInfo, toHex } from '@svc/metainfo'
 
 /** Reproducible bytes of any length. */
-export function seededBytes(length: number, seed = 1): Uint8Array {
+function seededBytes(length: number, seed = 1): Uint8Array {
   const out = new Uint8Array(length)
   let state = (seed * 2_654_435_761) >>> 0 || 1
   const words = new Uint32Array(out.buffer, 0, length >> 2)

@@ -46,7 +46,7 @@ export async function isPresent(blob: Blob): Promise<boolean> {
 }
 
 /** The text of a symbolic link to a blob: relative within `root`, otherwise absolute. All paths are real ones. */
-export function linkText(finalPath: string, blobPath: string, root: string | undefined): string {
+function linkText(finalPath: string, blobPath: string, root: string | undefined): string {
   const inRoot = (path: string): boolean =>
     root !== undefined && path.startsWith(root.endsWith(sep) ? root : root + sep)
   return inRoot(finalPath) && inRoot(blobPath) ? relative(dirname(finalPath), blobPath) : blobPath

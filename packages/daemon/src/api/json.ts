@@ -1,7 +1,7 @@
 import { DaemonError } from '../errors.ts'
 
 /** API bodies are flat; anything deeper is somebody trying (spec http.6: 1 MiB, depth 32). */
-export const MAX_JSON_DEPTH = 32
+const MAX_JSON_DEPTH = 32
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -25,7 +25,7 @@ export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): As
   }
 }
 
-export const partialKeyOf = (file: SourceFile): PartialKey => {
+const partialKeyOf = (file: SourceFile): PartialKey => {
   const key = file.digest ?? file.partialKey
   if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
@@ -87,7 +87,7 @@ export async function fetchRemote<T>(
 }
 
 /** A source's own check refused the bytes. */
-export class WrongBytesError extends Error {
+class WrongBytesError extends Error {
   override readonly name = 'WrongBytesError'
 }
 

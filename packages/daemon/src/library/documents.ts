@@ -7,8 +7,8 @@ import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 
 /** Why a document could not be used. */
-export type DocumentProblem = 'absent' | 'invalid'
-export class DocumentError extends Error {
+type DocumentProblem = 'absent' | 'invalid'
+class DocumentError extends Error {
   override readonly name = 'DocumentError'
   readonly problem: DocumentProblem
   readonly digest: Sha256Digest

@@ -7,7 +7,7 @@ import type { Documents } from './documents.ts'
 import type { Repos } from './repos.ts'
 import { stampOf } from './stamp.ts'
 
-export const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
+const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
 /** The walk yields to other requests after so much time on the loop. */
 const SLICE_MS = 2

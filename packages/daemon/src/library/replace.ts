@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** Makes the entries of a folder durable. */
-export async function syncFolder(folder: string): Promise<void> {
+async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()
@@ -13,7 +13,7 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Creates `folder` below the existing `root` (0700), each new level durable. */
-export async function makeFolder(root: string, folder: string): Promise<void> {
+async function makeFolder(root: string, folder: string): Promise<void> {
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made === undefined) return
   for (let at = folder; at.length >= made.length && at !== root; at = dirname(at)) await syncFolder(dirname(at))

@@ -139,7 +139,7 @@ export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
   return { index: digestField(fields.index, file, '"index"'), tags }
 }
 
-export function formatRepoState(state: RepoState): string {
+function formatRepoState(state: RepoState): string {
   const tags = [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))
   // JSON.stringify would move integer-like tags to the front; order means nothing here, only that no tag is lost.
   const lines = tags.map(([tag, digest]) => `    ${JSON.stringify(tag)}: ${JSON.stringify(digest)}`)

@@ -15,7 +15,7 @@ export class CorruptStateError extends Error {
 export type Fields = Readonly<Record<string, unknown>>
 
 /** State files are small; a larger one is not ours. */
-export const MAX_STATE_BYTES = 4 << 20
+const MAX_STATE_BYTES = 4 << 20
 
 /** UTF-8 JSON object. @throws CorruptStateError */
 export function parseStateText(bytes: Uint8Array, file: string): Fields {

@@ -6,7 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../errors.ts'
 
 /** `sun_path` holds 108 bytes, the last one a NUL. */
-export const MAX_SOCKET_PATH_BYTES = 107
+const MAX_SOCKET_PATH_BYTES = 107
 
 export interface SocketChoice {
   readonly path: string

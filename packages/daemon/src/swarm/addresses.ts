@@ -8,7 +8,7 @@ export interface HostPort {
 }
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
-export function tryParseHostPort(text: string): HostPort | undefined {
+function tryParseHostPort(text: string): HostPort | undefined {
   // Port 0 is no peer's, but it is what a listener may be configured with: the system chooses.
   const anyPort = /^(.+):0{1,5}$/.exec(text)
   if (anyPort === null) return tryParseAddress(text)

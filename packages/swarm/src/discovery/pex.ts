@@ -15,7 +15,7 @@ interface State {
 }
 
 /** Where others can reach a peer: the address we dialled, or its host with the port it names. */
-export function listenAddressOf(peer: Peer): PeerAddress | undefined {
+function listenAddressOf(peer: Peer): PeerAddress | undefined {
   if (!peer.incoming) return peer.address
   const port = peer.extended?.listenPort
   return port === undefined || port === 0 ? undefined : { host: peer.address.host, port }

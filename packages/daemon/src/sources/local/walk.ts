@@ -3,8 +3,8 @@ import { isAbsolute } from 'node:path'
 import { DaemonError } from '../../errors.ts'
 import { notRegular, type OpenFolder, withParent } from './folder.ts'
 
-export const MAX_FILES = 100_000
-export const MAX_DEPTH = 64
+const MAX_FILES = 100_000
+const MAX_DEPTH = 64
 const MAX_PATHS = 1_000
 const MAX_PATH_BYTES = 4_096
 const STATS_AT_ONCE = 32

@@ -46,7 +46,7 @@ export async function fakeHub(options: FakeHubOptions = {}): Promise<FakeHub> {
 }
 
 /** Pauses pass at once, ranges are small: what takes minutes on a long-distance link takes milliseconds. */
-export const QUICK: Pick<HubOptions, 'limits' | 'retry'> = {
+const QUICK: Pick<HubOptions, 'limits' | 'retry'> = {
   limits: { rangeBytes: 64 << 10, writeBytes: 16 << 10, smallFileBytes: 32 << 10 },
   retry: { stallMs: 10_000, sleep: async (_delayMs, signal) => signal?.throwIfAborted() }
 }

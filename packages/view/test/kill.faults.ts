@@ -1,3 +1,0 @@
-import { describeKills } from './support/kill-sweep.ts'
-
-describeKills(1)

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
+import { readTree } from '../../scripts/structure/tree.ts'
+import { buildHouse, type Files } from './house.ts'
+
+/** A small house without a fault; a test overwrites or adds what it needs. */
+const sound: Files = {
+  'packages/ref/src/index.ts': `export { parse } from './parse.ts'\nexport type { Ref } from './parse.ts'\n`,
+  'packages/ref/src/parse.ts': `export type Ref = string\nexport const parse = (text: string): Ref => text\n`,
+  'packages/manifest/src/seal.ts': `import { createHash, type Hash } from 'node:crypto'\nexport const x = (): Hash => createHash('x')\n`,
+  'packages/swarm/src/wire/frame.ts': `// Date.now() in a comment is no fault\nexport const now = 1\n`,
+  'packages/swarm/src/wire/mse.ts': `import { randomBytes } from 'node:crypto'\nexport const x = randomBytes\n`,
+  'packages/cas/src/long.ts': `/** One file because the table must be read as a whole. */\n${'export {}\n'.repeat(400)}`
+}
+
+function violations(change: Files): { rule: RuleName; path: string; line: number }[] {
+  using house = buildHouse({ ...sound, ...change })
+  return checkTree(readTree(house.root)).map(({ rule, path, line }) => ({ rule, path, line }))
+}
+
+test('a sound house has no violations', () => {
+  expect(violations({})).toEqual([])
+})
+
+const broken: [name: string, rule: RuleName, path: string, line: number, content: string][] = [
+  [
+    'a pure package takes randomness from crypto',
+    'pure',
+    'packages/manifest/src/seal.ts',
+    1,
+    `import { createHash, randomInt } from 'node:crypto'\nexport const x = [createHash, randomInt]\n`
+  ],
+  ['a pure package takes a whole module', 'pure', 'packages/classify/src/a.ts', 2, `\nimport net from 'node:net'\n`],
+  ['a pure module reads the clock', 'pure', 'packages/swarm/src/wire/a.ts', 2, `\nexport const x = Date.now()\n`],
+  ['a pure module waits', 'pure', 'packages/metainfo/src/a.ts', 1, `export const x = () => setTimeout(x, 1)\n`],
+  ['ref uses a global of Node', 'pure', 'packages/ref/src/a.ts', 1, `export const x = Buffer.from('x')\n`],
+  [
+    'a long file without a reason',
+    'file-size',
+    'packages/cas/src/a.ts',
+    1,
+    `/** Long. */\n${'export {}\n'.repeat(400)}`
+  ],
+  ['a file named after nothing', 'file-name', 'packages/cas/src/utils.ts', 1, 'export {}\n'],
+  ['an index that does something', 'index-only-exports', 'packages/cas/src/index.ts', 1, `export const x = 1\n`],
+  ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
+  ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
+]
+
+describe('each rule fails where it is broken, and no other rule does', () => {
+  test.each(broken)('%s', (_name, rule, path, line, content) => {
+    expect(violations({ [path]: content })).toEqual([{ rule, path, line }])
+  })
+})
