@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { defineConfig } from 'vitepress'
+
+// The pages are the repository's own Markdown files, where they lie: what people read in a checkout and on the site is one text.
+const root = new URL('../../', import.meta.url)
+
+/** The first heading of a page, which is its name in the sidebar. */
+const titleOf = (page: string): string =>
+  /^# (.+)$/m.exec(readFileSync(new URL(page, root), 'utf8'))?.[1]?.replaceAll('`', '') ?? page
+
+const item = (page: string) => ({ text: titleOf(page), link: `/${page.replace(/\.md$/, '')}` })
+
+/** All pages of a folder but its README, in the order of their names. */
+const pagesOf = (folder: string) =>
+  readdirSync(new URL(folder, root))
+    .filter((name) => name.endsWith('.md') && name !== 'README.md')
+    .sort()
+    .map((name) => item(`${folder}${name}`))
+
+const packages = readdirSync(new URL('packages/', root), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !['internal', 'testkit', 'interop'].includes(entry.name))
+  .map(({ name }) => `packages/${name}/README.md`)
+  .filter((page) => {
+    try {
+      return readFileSync(new URL(page, root)).length > 0
+    } catch {
+      return false
+    }
+  })
+
+export default defineConfig({
+  title: 'svc',
+  description: 'One verified copy of every model on this machine, for all tools that run models',
+  lang: 'en',
+  srcDir: '..',
+  srcExclude: [
+    '**/node_modules/**',
+    '**/dist/**',
+    '.changeset/**',
+    '.github/**',
+    '**/CHANGELOG.md',
+    'bench/**',
+    'vectors/corpora/**'
+  ],
+  rewrites: { 'README.md': 'index.md' },
+  outDir: '.vitepress/dist',
+  cacheDir: '../node_modules/.cache/vitepress',
+  cleanUrls: true,
+  // A link that leads nowhere fails the build; those to files that are no pages are checked by a test of the repository.
+  ignoreDeadLinks: [
+    /\.(?:json|ts|py|toml|service|socket)$/,
+    /\/LICENSE$/,
+    /^(?:\.\/|\.\.\/)*(?:packages|bench|vectors|systemd|\.changeset|scripts)\/[^.]*$/
+  ],
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Start', link: '/docs/guide/getting-started' },
+      { text: 'Guides', link: '/docs/guide/llama-cpp' },
+      { text: 'Reference', link: '/docs/api' }
+    ],
+    sidebar: [
+      { text: 'Start', items: [item('docs/guide/getting-started.md'), item('docs/guide/concepts.md')] },
+      {
+        text: 'Guides',
+        items: pagesOf('docs/guide/').filter(({ link }) => !/getting-started|concepts/.test(link))
+      },
+      { text: 'Reference', items: pagesOf('docs/') },
+      { text: 'The contract', collapsed: true, items: [item('docs/spec/README.md'), ...pagesOf('docs/spec/')] },
+      { text: 'Decisions', collapsed: true, items: pagesOf('docs/decisions/') },
+      { text: 'Libraries', collapsed: true, items: packages.map(item) },
+      { text: 'Contributing', items: ['CONTRIBUTING.md', 'ARCHITECTURE.md', 'SECURITY.md'].map(item) }
+    ]
+  }
+})
