@@ -7,8 +7,16 @@ export default mergeConfig(
   { ...base, test: { ...base.test, include: [] } },
   defineConfig({
     test: {
-      include: ['packages/*/test/**/*.faults.ts', 'test/**/*.faults.ts', 'packages/*/test/**/fuzz.test.ts'],
-      env: { SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000' },
+      include: [
+        'packages/*/test/**/*.faults.ts',
+        'test/**/*.faults.ts',
+        'packages/*/test/**/fuzz.test.ts',
+        'packages/*/test/**/library-model.test.ts'
+      ],
+      env: {
+        SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000',
+        SVC_MODEL_RUNS: process.env.SVC_MODEL_RUNS ?? '200'
+      },
       fileParallelism: false,
       testTimeout: 30 * 60_000,
       hookTimeout: 60_000
