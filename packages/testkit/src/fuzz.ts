@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
@@ -123,6 +124,16 @@ function mutate(
   return bytes
 }
 
+function timeOf(target: FuzzTarget, input: Uint8Array): number {
+  const started = performance.now()
+  try {
+    target.run(input)
+  } catch {
+    // How long it took is the question here.
+  }
+  return performance.now() - started
+}
+
 const savedCorpus = (name: string): Uint8Array[] =>
   existsSync(corpusPath(name))
     ? (JSON.parse(readFileSync(corpusPath(name), 'utf8')) as string[]).map((text) => Buffer.from(text, 'base64'))
@@ -133,6 +144,7 @@ function saveCorpus(name: string, seeds: number, corpus: readonly Uint8Array[]):
   if (process.env.SVC_FUZZ_SAVE === undefined) return
   const found = corpus.slice(seeds).filter((bytes) => bytes.length <= 2_048)
   const texts = found.map((bytes) => Buffer.from(bytes).toString('base64'))
+  mkdirSync(dirname(corpusPath(name)), { recursive: true })
   writeFileSync(corpusPath(name), `${JSON.stringify(texts, null, 2)}\n`)
 }
 
@@ -165,11 +177,15 @@ export function describeFuzz(targets: readonly FuzzTarget[]): void {
           outcome = `-${refusal}`
         }
         const tookMs = performance.now() - started
-        if (tookMs > slowestMs) slowestMs = tookMs
         if (tookMs > MAX_CASE_MS) {
-          const shown = Buffer.from(input.subarray(0, 4_096)).toString('base64')
-          throw new Error(`seed ${seed}: ${tookMs.toFixed(0)} ms for ${input.length} bytes: ${shown}`)
-        }
+          // A busy machine may have taken the processor away: only an input that is slow again and again is.
+          const againMs = Math.min(...Array.from({ length: 4 }, () => timeOf(target, input)))
+          slowestMs = Math.max(slowestMs, againMs)
+          if (againMs > MAX_CASE_MS) {
+            const shown = Buffer.from(input.subarray(0, 4_096)).toString('base64')
+            throw new Error(`seed ${seed}: ${againMs.toFixed(0)} ms for ${input.length} bytes: ${shown}`)
+          }
+        } else if (tookMs > slowestMs) slowestMs = tookMs
         if (seen.has(outcome)) return
         seen.add(outcome)
         if (isNew && corpus.length < MAX_CORPUS) corpus.push(input)
