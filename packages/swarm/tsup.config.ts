@@ -4,14 +4,9 @@ import { bundling } from '../../tsup.bundle.ts'
 export default library(
   {
     index: 'src/index.ts',
-    'verify-worker': 'src/verify-worker.ts'
+    'verify-worker': 'src/verify-worker.ts',
+    'dht-worker': 'src/discovery/dht-worker.ts',
+    'tracker-worker': 'src/discovery/tracker-worker.ts'
   },
-  bundling({
-    packages: ['bittorrent-dht', 'bittorrent-tracker'],
-    stubs: {
-      '@thaunknown/simple-peer/lite.js': 'export default {WEBRTC_SUPPORT: false}',
-      '@thaunknown/simple-websocket': 'export default undefined',
-      socks: 'export default undefined'
-    }
-  })
+  bundling({ packages: ['bittorrent-dht'], stubs: {} })
 )

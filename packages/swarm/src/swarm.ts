@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import type { DhtOptions } from '@svc/internal-discovery'
+import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, parseInfo, parseMagnet, tryFromHex } from '@svc/metainfo'
-import type { DhtNode, DhtOptions } from './discovery/dht.ts'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
+import { WorkerDiscovery } from './discovery/worker-discovery.ts'
 import { SlotPool } from './download/slot-pool.ts'
 import { Verifier } from './download/verifier.ts'
 import { SwarmError } from './errors.ts'
@@ -38,6 +40,8 @@ export interface SwarmOptions {
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   readonly clientName?: string
+  /** A thread that finds peers (`dht`, `trackers`) crashed and starts again after a pause; called once for each crash. */
+  readonly onFault?: (fault: ThreadFault) => void
 }
 
 const HANDSHAKE_TIMEOUT_MS = 10_000
@@ -88,8 +92,8 @@ class Engine implements Swarm {
   readonly #pools = new HttpPools()
   readonly #bucket: TokenBucket
   readonly #greeting = new Set<Transport>()
+  readonly #discovery: WorkerDiscovery
   #listener: Listener | undefined
-  #dht: DhtNode | undefined
   #connections = 0
   #nextId = 1
   #timer: NodeJS.Timeout | undefined
@@ -98,6 +102,7 @@ class Engine implements Swarm {
   constructor(options: SwarmOptions) {
     this.#options = options
     this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
+    this.#discovery = new WorkerDiscovery((fault) => options.onFault?.(fault))
     this.#parts = {
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2),
@@ -111,10 +116,7 @@ class Engine implements Swarm {
     const address = this.#options.peerAddress ?? { host: '0.0.0.0', port: 0 }
     if (address !== false)
       this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
-    if (this.#options.dht !== undefined && this.#options.dht !== false) {
-      const { DhtNode: Node } = await import('./discovery/dht.ts')
-      this.#dht = await Node.start(this.#options.dht)
-    }
+    if (this.#options.dht) await this.#discovery.startDht(this.#options.dht)
     this.#timer = setInterval(() => this.#tick(), TICK_MS)
     this.#timer.unref()
   }
@@ -124,7 +126,7 @@ class Engine implements Swarm {
   }
 
   get dhtPort(): number | undefined {
-    return this.#dht?.port
+    return this.#discovery.dhtPort
   }
 
   get uploadBudget(): TokenBucket | undefined {
@@ -190,28 +192,18 @@ class Engine implements Swarm {
   }
 
   async #discover(torrent: Torrent, sink: DiscoverySink): Promise<readonly Discovery[]> {
-    const found: Discovery[] = []
-    if (torrent.trackers.length > 0) {
-      const { startTrackers } = await import('./discovery/trackers.ts')
-      found.push(
-        startTrackers({
-          // A tracker client must name a port; 1 is what nobody can be reached at.
-          urls: torrent.trackers,
-          infohash: torrent.infohash,
-          peerId: this.#peerId,
-          port: this.#listener?.port ?? 1,
-          sink
-        })
-      )
-    }
-    if (this.#dht !== undefined && torrent.options.dht !== false && torrent.info?.private !== true) {
-      found.push(this.#dht.join(torrent.infohash, this.#listener?.port, sink))
-    }
-    return found
+    return this.#discovery.join({
+      infohash: torrent.infohash,
+      trackers: torrent.trackers,
+      peerId: this.#peerId,
+      port: this.#listener?.port,
+      dht: torrent.options.dht !== false && torrent.info?.private !== true,
+      sink
+    })
   }
 
   addDhtNode(node: { readonly host: string; readonly port: number }): void {
-    this.#dht?.addNode(node)
+    this.#discovery.addDhtNode(node)
   }
 
   #accept(socket: Socket): void {
@@ -264,7 +256,7 @@ class Engine implements Swarm {
     for (const transport of [...this.#greeting]) transport.close()
     await Promise.all([...this.#torrents.values()].map((torrent) => torrent.remove()))
     this.#parts.limiter.close()
-    await Promise.all([listening, this.#dht?.close(), this.#parts.verifier.close(), this.#pools.close()])
+    await Promise.all([listening, this.#discovery.close(), this.#parts.verifier.close(), this.#pools.close()])
     this.#parts.pool.trim()
     this.#parts.cache.trim()
   }

@@ -88,7 +88,9 @@ export class SwarmClient implements SwarmPart {
         peerAddress: peer,
         pex: swarm.dht,
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
-        uploadLimit: swarm.uploadLimitBytesPerSecond
+        uploadLimit: swarm.uploadLimitBytesPerSecond,
+        onFault: ({ thread, error, count, pauseMs }) =>
+          log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed, and starts again')
       })
       webseed?.shareBudget(engine.uploadBudget)
       return new SwarmClient(context, engine, webseed, peer.host, options)

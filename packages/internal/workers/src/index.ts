@@ -1,6 +1,7 @@
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export type { Call, CallOptions, Calls } from './protocol.ts'
 export { type CallContext, type Handlers, type ServedThread, serveCalls } from './serve.ts'
+export { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from './supervised-thread.ts'
 export { type PoolOptions, WorkerPool } from './worker-pool.ts'
 export { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 export { workerUrl } from './worker-url.ts'

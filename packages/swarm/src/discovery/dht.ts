@@ -1,113 +1,101 @@
-/// <reference path="./untyped.d.ts" />
-
-import { isIP } from 'node:net'
-import { isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
-import { truncateInfohash } from '@svc/metainfo'
-import DHT from 'bittorrent-dht'
+import type { DhtOptions } from '@svc/internal-discovery'
+import { isHost, isPort, type PeerAddress } from '@svc/internal-net'
+import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
+import { toHex, truncateInfohash } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery.ts'
+import { type FromDht, parseFromDht, type ToDht } from './messages.ts'
 
-export interface DhtOptions {
-  /** `host:port` of nodes to start from. */
-  readonly bootstrap: readonly string[]
-  readonly host?: string
-  readonly port?: number
+const CLOSE_GRACE_MS = 2_000
+
+interface Joined {
+  readonly port: number | undefined
+  readonly sink: DiscoverySink
 }
 
-const REANNOUNCE_MS = 15 * 60_000
-/** While nobody was found: a young routing table. */
-const RETRY_MS = 2_000
-/** Peers taken from one lookup. */
-const MAX_PEERS = 200
+/**
+ * The engine's DHT node, in a thread that may crash: it starts again on the same port and looks again for all torrents
+ * that are joined.
+ */
+export class DhtThread {
+  readonly #thread: SupervisedThread<ToDht, FromDht>
+  readonly #joined = new Map<string, Joined>()
+  readonly #listening = Promise.withResolvers<void>()
+  #port: number | undefined
+  /** The port to start again on. */
+  #again: number | undefined
 
-/** One DHT node (BEP 5, IPv4) for all torrents of an engine. */
-export class DhtNode {
-  readonly #dht: InstanceType<typeof DHT>
-  readonly #sinks = new Map<string, { readonly sink: DiscoverySink; taken: number }>()
-  readonly #bootstrapPrivate: boolean
-  #closed = false
-
-  private constructor(dht: InstanceType<typeof DHT>, bootstrapPrivate: boolean) {
-    this.#dht = dht
-    this.#bootstrapPrivate = bootstrapPrivate
-    dht.on('peer', (peer: unknown, infohash: unknown) => this.#peer(peer, infohash))
+  private constructor(options: DhtOptions, fault: (fault: ThreadFault) => void) {
+    this.#thread = new SupervisedThread({
+      name: 'dht',
+      url: workerUrl('./dht-worker', import.meta.url),
+      data: () => ({
+        bootstrap: options.bootstrap,
+        host: options.host ?? '0.0.0.0',
+        port: this.#again ?? options.port ?? 0
+      }),
+      parse: parseFromDht,
+      received: (message) => this.#received(message),
+      started: () => {
+        // The first start is within the constructor: nobody has joined then.
+        for (const [infohash, { port }] of this.#joined) this.#thread.post({ kind: 'join', infohash, port })
+      },
+      crashed: (crash) => {
+        // Somebody else may have taken the port meanwhile.
+        if ((crash.error as NodeJS.ErrnoException).code === 'EADDRINUSE') this.#again = undefined
+        if (this.#port === undefined) this.#listening.reject(crash.error)
+        else fault(crash)
+      }
+    })
   }
 
-  static async start(options: DhtOptions): Promise<DhtNode> {
-    const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
-    const dht = new DHT({
-      bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
-      maxAge: REANNOUNCE_MS
-    })
-    // Errors of single lookups are of no consequence; those of the socket end the announcing only.
-    dht.on('error', () => undefined)
-    dht.on('warning', () => undefined)
-    await new Promise<void>((resolve, reject) => {
-      dht.once('error', reject)
-      dht.listen(options.port ?? 0, options.host ?? '0.0.0.0', () => resolve())
-    })
-    // A DHT that is bootstrapped on private addresses only is a private one.
-    const isPrivate = nodes.length > 0 && nodes.every((node) => isIP(node.host) !== 0 && !isPublicAddress(node.host))
-    return new DhtNode(dht, isPrivate)
+  /** @throws the system's error when the port cannot be had. */
+  static async start(options: DhtOptions, fault: (fault: ThreadFault) => void): Promise<DhtThread> {
+    const dht = new DhtThread(options, fault)
+    try {
+      await dht.#listening.promise
+    } catch (error) {
+      await dht.close()
+      throw error
+    }
+    return dht
   }
 
+  /** UDP. */
   get port(): number {
-    return this.#dht.address().port
+    return this.#port!
   }
 
-  addNode(node: PeerAddress): void {
-    if (!this.#closed) this.#dht.addNode(node)
-  }
-
-  #peer(peer: unknown, infohash: unknown): void {
-    const entry = this.#sinks.get(Buffer.isBuffer(infohash) ? infohash.toString('hex') : String(infohash))
-    if (entry === undefined || entry.taken >= MAX_PEERS) return
-    const { host, port } = peer as { host?: unknown; port?: unknown }
-    if (typeof host !== 'string' || typeof port !== 'number' || isIP(host) !== 4 || port < 1 || port > 65_535) return
-    entry.taken += 1
-    entry.sink.peer({ host, port }, this.#bootstrapPrivate)
+  addNode({ host, port }: PeerAddress): void {
+    if (isHost(host) && isPort(port)) this.#thread.post({ kind: 'node', host, port })
   }
 
   /** Looks for peers of a torrent and (with `port`) announces it. */
   join(infohash: Uint8Array, port: number | undefined, sink: DiscoverySink): Discovery {
-    const key = Buffer.from(truncateInfohash(infohash)).toString('hex')
-    const entry = { sink, taken: 0 }
-    this.#sinks.set(key, entry)
-    let timer: NodeJS.Timeout | undefined
-    let closed = false
-    const round = (): void => {
-      if (closed || this.#closed) return
-      entry.taken = 0
-      const again = (): void => {
-        if (closed || this.#closed || timer !== undefined) return
-        timer = setTimeout(
-          () => {
-            timer = undefined
-            round()
-          },
-          entry.taken > 0 ? REANNOUNCE_MS : RETRY_MS
-        )
-        timer.unref()
-      }
-      // A lookup that cannot be made yet (no nodes) calls back with an error: tried again.
-      if (port === undefined) this.#dht.lookup(key, again)
-      else {
-        this.#dht.announce(key, port, () => this.#closed || this.#dht.lookup(key, again))
-      }
-    }
-    round()
+    const key = toHex(truncateInfohash(infohash))
+    const joined = { port, sink }
+    this.#joined.set(key, joined)
+    this.#thread.post({ kind: 'join', infohash: key, port })
     return {
       completed: () => undefined,
       close: async () => {
-        closed = true
-        if (timer !== undefined) clearTimeout(timer)
-        this.#sinks.delete(key)
+        if (this.#joined.get(key) !== joined) return
+        this.#joined.delete(key)
+        this.#thread.post({ kind: 'leave', infohash: key })
       }
     }
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return
-    this.#closed = true
-    await new Promise<void>((resolve) => this.#dht.destroy(() => resolve()))
+  close(): Promise<void> {
+    return this.#thread.close({ kind: 'close' }, CLOSE_GRACE_MS)
+  }
+
+  #received(message: FromDht): void {
+    if (message.kind === 'peer') {
+      this.#joined.get(message.infohash)?.sink.peer(message.peer, message.allowPrivate)
+      return
+    }
+    this.#port = message.port
+    this.#again = message.port
+    this.#listening.resolve()
   }
 }

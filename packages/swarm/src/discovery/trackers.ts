@@ -1,90 +1,113 @@
-/// <reference path="./untyped.d.ts" />
-
-import { lookup } from 'node:dns/promises'
-import { boundIntervals, isPublicAddress, tryParseAddress } from '@svc/internal-net'
+import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { truncateInfohash } from '@svc/metainfo'
-import TrackerClient from 'bittorrent-tracker/client'
 import type { Discovery, DiscoverySink } from './discovery.ts'
+import { type FromTrackers, parseFromTrackers, type Stats, type ToTrackers } from './messages.ts'
 
-/** Peers taken from one announce. */
-const MAX_PEERS = 200
-const GOODBYE_MS = 1_500
+const CLOSE_GRACE_MS = 3_000
+/** How long one torrent waits for its goodbyes. */
+const LEAVE_GRACE_MS = 2_000
+/** Announces tell figures that are at most so old. */
+const STATS_INTERVAL_MS = 30_000
 
-/**
- * Announces to HTTP and UDP trackers through `bittorrent-tracker`, with the v2 infohash truncated (BEP 52). One client for
- * each tracker, so that it is known who named an address: a tracker on a private address may name private peers.
- */
-export function startTrackers(options: {
+/** What is announced of a torrent. */
+export interface TrackerJoin {
   /** http, https, udp URLs; others are warned about. */
   readonly urls: readonly string[]
+  /** v2; announced truncated (BEP 52). */
   readonly infohash: Uint8Array
   readonly peerId: Uint8Array
   readonly port: number
   readonly sink: DiscoverySink
-}): Discovery {
-  const { sink } = options
-  const clients = options.urls.flatMap((url) => {
-    if (!/^(https?|udp):/i.test(url)) {
-      sink.warning(new Error(`tracker ${url}: only http, https and udp are supported`))
-      return []
-    }
-    let allowPrivate: Promise<boolean> | undefined
-    const client = new TrackerClient({
-      infoHash: Buffer.from(truncateInfohash(options.infohash)),
-      peerId: Buffer.from(options.peerId),
-      announce: [url],
-      port: options.port,
-      getAnnounceOpts: () => ({ ...sink.stats(), numwant: 100 }),
-      wrtc: false
-    })
-    boundIntervals(client)
-    let taken = 0
-    client.on('update', () => {
-      taken = 0
-    })
-    client.on('peer', (text: string) => {
-      taken += 1
-      const address = typeof text === 'string' && taken <= MAX_PEERS ? tryParseAddress(text) : undefined
-      if (address === undefined) return
-      if (isPublicAddress(address.host)) return sink.peer(address, false)
-      allowPrivate ??= isOnPrivate(url)
-      void allowPrivate.then((allowed) => sink.peer(address, allowed))
-    })
-    client.on('warning', (error: Error) => sink.warning(error))
-    client.on('error', (error: Error) => sink.warning(error))
-    client.start()
-    return [client]
-  })
-  return {
-    completed: () => {
-      for (const client of clients) client.complete()
-    },
-    close: async () => {
-      await Promise.all(
-        clients.map(
-          (client) =>
-            new Promise<void>((resolve) => {
-              // Its destroy sends the last messages and calls back; a silent tracker must not hold us up.
-              const timer = setTimeout(resolve, GOODBYE_MS)
-              client.stop()
-              client.destroy(() => {
-                clearTimeout(timer)
-                resolve()
-              })
-            })
-        )
-      )
-    }
-  }
 }
 
-/** True when the tracker's host resolves to non-public addresses only. */
-async function isOnPrivate(url: string): Promise<boolean> {
-  try {
-    const host = new URL(url.replace(/^udp:/i, 'http:')).hostname.replace(/^\[|\]$/g, '')
-    const addresses = await lookup(host, { all: true })
-    return addresses.length > 0 && addresses.every((entry) => !isPublicAddress(entry.address))
-  } catch {
-    return false
+interface Joined {
+  readonly join: Extract<ToTrackers, { kind: 'join' }>
+  readonly sink: DiscoverySink
+  readonly left: PromiseWithResolvers<void>
+  stats: Stats
+}
+
+/** Announces of all torrents of an engine, in a thread that may crash: it starts again and announces all of them anew. */
+export class TrackerThread {
+  readonly #thread: SupervisedThread<ToTrackers, FromTrackers>
+  readonly #joined = new Map<number, Joined>()
+  readonly #timer: NodeJS.Timeout
+  #nextId = 1
+
+  constructor(fault: (fault: ThreadFault) => void) {
+    this.#thread = new SupervisedThread({
+      name: 'trackers',
+      url: workerUrl('./tracker-worker', import.meta.url),
+      data: () => undefined,
+      parse: parseFromTrackers,
+      received: (message) => this.#received(message),
+      started: () => {
+        for (const { join, stats } of this.#joined.values()) this.#thread.post({ ...join, stats })
+      },
+      crashed: (crash) => {
+        // Nobody is left to say goodbye.
+        for (const { left } of this.#joined.values()) left.resolve()
+        fault(crash)
+      }
+    })
+    this.#timer = setInterval(() => this.#tellStats(), STATS_INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  join({ urls, infohash, peerId, port, sink }: TrackerJoin): Discovery {
+    const id = this.#nextId++
+    const stats = sink.stats()
+    const join = {
+      kind: 'join',
+      id,
+      urls,
+      infohash: new Uint8Array(truncateInfohash(infohash)),
+      peerId: new Uint8Array(peerId),
+      port,
+      stats
+    } as const
+    const joined: Joined = { join, sink, left: Promise.withResolvers<void>(), stats }
+    this.#joined.set(id, joined)
+    this.#thread.post(join)
+    return {
+      completed: () => this.#thread.post({ kind: 'completed', id, stats: sink.stats() }),
+      close: async () => {
+        if (!this.#joined.has(id)) return
+        this.#thread.post({ kind: 'leave', id, stats: sink.stats() })
+        if (!this.#thread.running) joined.left.resolve()
+        const timer = setTimeout(() => joined.left.resolve(), LEAVE_GRACE_MS)
+        await joined.left.promise
+        clearTimeout(timer)
+        this.#joined.delete(id)
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#timer)
+    return this.#thread.close({ kind: 'close' }, CLOSE_GRACE_MS)
+  }
+
+  #received(message: FromTrackers): void {
+    const joined = this.#joined.get(message.id)
+    if (joined === undefined) return
+    switch (message.kind) {
+      case 'peer':
+        return joined.sink.peer(message.peer, message.allowPrivate)
+      case 'warning':
+        return joined.sink.warning(new Error(message.message))
+      case 'left':
+        return joined.left.resolve()
+    }
+  }
+
+  #tellStats(): void {
+    for (const [id, joined] of this.#joined) {
+      const stats = joined.sink.stats()
+      const { uploaded, downloaded, left } = joined.stats
+      if (stats.uploaded === uploaded && stats.downloaded === downloaded && stats.left === left) continue
+      joined.stats = stats
+      this.#thread.post({ kind: 'stats', id, stats })
+    }
   }
 }

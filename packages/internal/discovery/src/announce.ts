@@ -1,0 +1,78 @@
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress, type PeerAddress } from '@svc/internal-net'
+
+export type AnnounceEvent = 'started' | 'completed' | 'stopped'
+
+/** What a tracker is told. */
+export interface Announce {
+  /** 20 bytes: of BitTorrent v1, or of v2 truncated (BEP 52). */
+  readonly infohash: Uint8Array
+  /** 20 bytes. */
+  readonly peerId: Uint8Array
+  readonly port: number
+  /** Bytes. */
+  readonly uploaded: number
+  readonly downloaded: number
+  readonly left: number
+  readonly event: AnnounceEvent | undefined
+  /** What this tracker gave to be sent back to it. */
+  readonly trackerId: Uint8Array | undefined
+}
+
+export interface Announced {
+  /** At most {@link MAX_PEERS}. */
+  readonly peers: readonly PeerAddress[]
+  /** As the tracker wishes; not bounded yet. */
+  readonly intervalMs: number | undefined
+  readonly trackerId: Uint8Array | undefined
+  /** Of the tracker, for people. */
+  readonly warning: string | undefined
+  /** The address that answered is loopback, private or reserved: it may name such peers. A name says nothing about that. */
+  readonly byPrivate: boolean
+}
+
+/** Peers taken from one answer. */
+export const MAX_PEERS = 200
+/** Peers asked for. */
+export const PEERS_WANTED = 100
+/** Of one announce, retries included. */
+export const ANNOUNCE_TIMEOUT_MS = 15_000
+
+/** Printable text of a stranger, cut. */
+export const printable = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '·').slice(0, 200)
+
+/** A name, or an address, leads to where only the user may send us. */
+export class PrivateAddressError extends Error {
+  override readonly name = 'PrivateAddressError'
+  constructor(host: string) {
+    super(`${host} is a loopback, private or reserved address, and nobody but a stranger named it`)
+  }
+}
+
+/** All addresses of a host that may be contacted. @throws PrivateAddressError when none is left; the resolver's error. */
+export async function resolveHost(host: string, allowPrivate: boolean): Promise<LookupAddress[]> {
+  const family = isIP(host)
+  const all =
+    family === 0
+      ? await new Promise<LookupAddress[]>((resolve, reject) =>
+          systemLookup(host, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
+        )
+      : [{ address: host, family }]
+  const allowed = allowPrivate ? all : all.filter(({ address }) => isPublicAddress(address))
+  if (allowed.length === 0) throw new PrivateAddressError(host)
+  return allowed
+}
+
+/** {@link resolveHost} as `net.connect` calls it: what is checked is what is connected to. */
+export const checkedLookup =
+  (allowPrivate: boolean): LookupFunction =>
+  (host, options, callback) => {
+    resolveHost(host, allowPrivate).then(
+      (addresses) => {
+        if (options.all === true) (callback as unknown as (e: null, a: LookupAddress[]) => void)(null, addresses)
+        else callback(null, addresses[0]!.address, addresses[0]!.family)
+      },
+      (error: NodeJS.ErrnoException) => callback(error, '', 0)
+    )
+  }

@@ -1,0 +1,120 @@
+/// <reference path="./untyped.d.ts" />
+
+import { isIP } from 'node:net'
+import { isPort, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
+import DHT from 'bittorrent-dht'
+import { CheckedSocket } from './checked-socket.ts'
+import { checkKrpc } from './krpc.ts'
+
+export interface DhtOptions {
+  /** `host:port` of nodes to start from; others are left out. */
+  readonly bootstrap: readonly string[]
+  /** Where to listen; default `0.0.0.0`. */
+  readonly host?: string
+  /** Default: any free one. */
+  readonly port?: number
+}
+
+/** `allowPrivate`: the DHT is a private one, which may name private addresses. */
+export type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
+
+const REANNOUNCE_MS = 15 * 60_000
+/** While nobody was found: a young routing table. */
+const RETRY_MS = 2_000
+/** Peers taken from one lookup. */
+const MAX_PEERS = 200
+
+/**
+ * One DHT node (BEP 5, IPv4) for any number of torrents, through `bittorrent-dht`. Every datagram is checked before that
+ * sees it. Runs in a thread of its own: what the checks do not know of ends the thread, not the process.
+ */
+export class DhtNode {
+  readonly #dht: InstanceType<typeof DHT>
+  readonly #private: boolean
+  readonly #found = new Map<string, { readonly found: FoundPeer; taken: number; timer: NodeJS.Timeout | undefined }>()
+  #closed = false
+
+  private constructor(dht: InstanceType<typeof DHT>, isPrivate: boolean) {
+    this.#dht = dht
+    this.#private = isPrivate
+    dht.on('peer', (peer: unknown, infohash: unknown) => this.#peer(peer, infohash))
+  }
+
+  /** @throws the system's error when the port cannot be had. */
+  static async start(options: DhtOptions): Promise<DhtNode> {
+    const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
+    // A DHT that is bootstrapped on private addresses only is a private one.
+    const isPrivate = nodes.length > 0 && nodes.every((node) => isIP(node.host) !== 0 && !isPublicAddress(node.host))
+    const dht = new DHT({
+      bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
+      maxAge: REANNOUNCE_MS,
+      socket: new CheckedSocket((datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0))
+    })
+    // Errors of single lookups are of no consequence; those of the socket end the announcing only.
+    dht.on('error', () => undefined)
+    dht.on('warning', () => undefined)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        dht.once('error', reject)
+        dht.listen(options.port ?? 0, options.host ?? '0.0.0.0', () => resolve())
+      })
+    } catch (error) {
+      dht.destroy(() => undefined)
+      throw error
+    }
+    return new DhtNode(dht, isPrivate)
+  }
+
+  get port(): number {
+    return this.#dht.address().port
+  }
+
+  addNode(node: PeerAddress): void {
+    if (!this.#closed) this.#dht.addNode({ host: node.host, port: node.port })
+  }
+
+  /**
+   * Looks for peers of a torrent and, with `port`, announces it.
+   * @param infohash 40 hex characters: of BitTorrent v1, or of v2 truncated (BEP 52)
+   */
+  join(infohash: string, port: number | undefined, found: FoundPeer): void {
+    this.leave(infohash)
+    const entry = { found, taken: 0, timer: undefined as NodeJS.Timeout | undefined }
+    this.#found.set(infohash, entry)
+    const over = (): boolean => this.#closed || this.#found.get(infohash) !== entry
+    const round = (): void => {
+      entry.timer = undefined
+      if (over()) return
+      entry.taken = 0
+      const again = (): void => {
+        if (over() || entry.timer !== undefined) return
+        entry.timer = setTimeout(round, entry.taken > 0 ? REANNOUNCE_MS : RETRY_MS)
+      }
+      // A lookup that cannot be made yet (no nodes) calls back with an error: tried again.
+      if (port === undefined) this.#dht.lookup(infohash, again)
+      else this.#dht.announce(infohash, port, () => over() || this.#dht.lookup(infohash, again))
+    }
+    round()
+  }
+
+  leave(infohash: string): void {
+    clearTimeout(this.#found.get(infohash)?.timer)
+    this.#found.delete(infohash)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const infohash of [...this.#found.keys()]) this.leave(infohash)
+    await new Promise<void>((resolve) => this.#dht.destroy(() => resolve()))
+  }
+
+  #peer(peer: unknown, infohash: unknown): void {
+    const entry = this.#found.get(Buffer.isBuffer(infohash) ? infohash.toString('hex') : String(infohash))
+    if (entry === undefined || entry.taken >= MAX_PEERS) return
+    const { host, port } = peer as { host?: unknown; port?: unknown }
+    if (typeof host !== 'string' || typeof port !== 'number' || isIP(host) !== 4 || !isPort(port)) return
+    entry.taken += 1
+    entry.found({ host, port }, this.#private)
+  }
+}

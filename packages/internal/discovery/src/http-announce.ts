@@ -1,0 +1,172 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import { isPort, isPublicAddress, type PeerAddress, parseCompact, tryParseAddress } from '@svc/internal-net'
+import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
+import {
+  ANNOUNCE_TIMEOUT_MS,
+  type Announce,
+  type Announced,
+  checkedLookup,
+  MAX_PEERS,
+  PEERS_WANTED,
+  PrivateAddressError,
+  printable
+} from './announce.ts'
+import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
+
+/** 200 peers as dictionaries have some 20 KiB. */
+const MAX_ANSWER_BYTES = 256 << 10
+const MAX_HEADER_BYTES = 16_384
+const MAX_REDIRECTS = 3
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/**
+ * Announces over HTTP (BEP 3, 7, 23). At most three redirects are followed: never from https to http, and to a private address only
+ * from a tracker that answered from one. The answer is read within bounds and strictly.
+ *
+ * @param allowPrivate whether the tracker itself may be on a private address
+ * @throws Error with a message for people.
+ */
+export async function announceHttp(
+  tracker: TrackerUrl,
+  announce: Announce,
+  allowPrivate: boolean,
+  signal: AbortSignal
+): Promise<Announced> {
+  const both = AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)])
+  let target = tracker
+  let mayBePrivate = allowPrivate
+  for (let hops = 0; ; hops++) {
+    const response = await get(target, queryOf(announce), mayBePrivate, both)
+    const byPrivate = !isPublicAddress(response.socket.remoteAddress ?? '')
+    const status = response.statusCode ?? 0
+    if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate }
+    response.destroy()
+    if (!REDIRECTS.has(status)) throw new Error(`it answered with status ${status}`)
+    if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
+    target = redirected(target, response.headers.location)
+    mayBePrivate = byPrivate
+  }
+}
+
+function redirected(from: TrackerUrl, location: string | undefined): TrackerUrl {
+  const url = URL.parse(location ?? '', from.url.href)
+  const to = url === null ? undefined : tryParseTrackerUrl(url.href)
+  if (to === undefined || to.url.protocol === 'udp:') throw new Error('it redirects to what is no tracker')
+  if (from.url.protocol === 'https:' && to.url.protocol === 'http:') throw new Error('it redirects from https to http')
+  // Trackers send the query along, or do not: it is appended again.
+  const own = [...to.url.searchParams.keys()].filter((key) => QUERY_KEYS.has(key))
+  for (const key of own) to.url.searchParams.delete(key)
+  return to
+}
+
+function get(
+  { url, host }: TrackerUrl,
+  query: string,
+  allowPrivate: boolean,
+  signal: AbortSignal
+): Promise<IncomingMessage> {
+  // A literal address is connected to without a lookup.
+  if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) return Promise.reject(new PrivateAddressError(host))
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(
+      `${url.href}${url.search === '' ? '?' : '&'}${query}`,
+      {
+        agent: false,
+        headers: { 'accept-encoding': 'identity', 'user-agent': 'svc' },
+        lookup: checkedLookup(allowPrivate),
+        maxHeaderSize: MAX_HEADER_BYTES,
+        signal
+      }
+    )
+    request.on('response', resolve)
+    request.on('error', reject)
+    request.end()
+  })
+}
+
+async function body(response: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    length += chunk.length
+    if (length > MAX_ANSWER_BYTES) throw new Error(`its answer has more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const percent = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex').replace(/../g, '%$&')
+
+const QUERY_KEYS = new Set([
+  'info_hash',
+  'peer_id',
+  'port',
+  'uploaded',
+  'downloaded',
+  'left',
+  'compact',
+  'numwant',
+  'event',
+  'trackerid'
+])
+
+function queryOf({ infohash, peerId, port, uploaded, downloaded, left, event, trackerId }: Announce): string {
+  const fields = [
+    `info_hash=${percent(infohash)}`,
+    `peer_id=${percent(peerId)}`,
+    `port=${port}`,
+    `uploaded=${uploaded}`,
+    `downloaded=${downloaded}`,
+    `left=${left}`,
+    'compact=1',
+    `numwant=${event === 'stopped' ? 0 : PEERS_WANTED}`
+  ]
+  if (event !== undefined) fields.push(`event=${event}`)
+  if (trackerId !== undefined) fields.push(`trackerid=${percent(trackerId)}`)
+  return fields.join('&')
+}
+
+/** @throws Error when it is no answer, or says that the announce failed. */
+export function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
+  let root: BencodeValue
+  try {
+    root = decodeBencode(answer, {
+      maxBytes: MAX_ANSWER_BYTES,
+      maxDepth: 4,
+      maxTokens: 16 * MAX_PEERS,
+      allowTrailing: true
+    })
+  } catch (cause) {
+    throw new Error('its answer is not bencoded as it should be', { cause })
+  }
+  if (!(root instanceof BencodeDictionary)) throw new Error('its answer is no dictionary')
+  const failure = text(root.get('failure reason'))
+  if (failure !== undefined) throw new Error(`it refuses: ${failure}`)
+  const interval = root.get('interval') ?? root.get('min interval')
+  const trackerId = root.get('tracker id')
+  return {
+    peers: [...peersOf(root.get('peers'), 4), ...peersOf(root.get('peers6'), 16)].slice(0, MAX_PEERS),
+    intervalMs: typeof interval === 'number' ? interval * 1_000 : undefined,
+    trackerId: trackerId instanceof Uint8Array && trackerId.length <= 256 ? trackerId : undefined,
+    warning: text(root.get('warning message'))
+  }
+}
+
+function peersOf(value: BencodeValue | undefined, addressBytes: 4 | 16): PeerAddress[] {
+  if (value instanceof Uint8Array) return parseCompact(value, addressBytes)
+  if (!Array.isArray(value)) return []
+  return (value as readonly BencodeValue[]).flatMap((peer) => {
+    if (!(peer instanceof BencodeDictionary)) return []
+    const ip = text(peer.get('ip'))
+    const port = peer.get('port')
+    if (ip === undefined || typeof port !== 'number' || !isPort(port)) return []
+    // By address only: a name would be looked up for a stranger.
+    const address = isIP(ip) === 0 ? undefined : tryParseAddress(isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)
+    return address === undefined ? [] : [address]
+  })
+}
+
+const text = (value: BencodeValue | undefined): string | undefined =>
+  value instanceof Uint8Array ? printable(new TextDecoder().decode(value.subarray(0, 1_024))) : undefined

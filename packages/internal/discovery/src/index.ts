@@ -1,0 +1,5 @@
+export { CheckedSocket } from './checked-socket.ts'
+export { DhtNode, type DhtOptions, type FoundPeer } from './dht.ts'
+export { checkKrpc } from './krpc.ts'
+export { type TrackerOptions, Trackers } from './tracker.ts'
+export { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'

@@ -1,0 +1,140 @@
+import { isPublicAddress, parseCompact } from '@svc/internal-net'
+import { BencodeDictionary, type BencodeValue, decodeBencode, type Encodable, encodeBencode } from '@svc/metainfo'
+
+/** Bounds of one datagram of the DHT. Ordinary ones have a few hundred bytes; what is larger did not fit into one packet. */
+const MAX_BYTES = 2_048
+const MAX_DEPTH = 4
+const MAX_TOKENS = 512
+const ID_BYTES = 20
+const NODE_BYTES = 26
+const MAX_NODES = 32
+const MAX_VALUES = 200
+const MAX_TOKEN_BYTES = 64
+const MAX_TRANSACTION_BYTES = 16
+
+/**
+ * Reads a datagram of the DHT (BEP 5) and writes it anew from the fields that were checked: type, length and range of each
+ * that the library reads, and no other field. Undefined for all else, which is dropped. Of the queries the four of BEP 5
+ * are let through: nothing is stored for strangers (BEP 44).
+ *
+ * @param allowPrivate whether nodes and peers on private addresses may be named: in a DHT that is private itself.
+ */
+export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Array | undefined {
+  let message: BencodeValue
+  try {
+    message = decodeBencode(datagram, { maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxTokens: MAX_TOKENS })
+  } catch {
+    return undefined
+  }
+  if (!(message instanceof BencodeDictionary)) return undefined
+  const t = bytes(message.get('t'), 1, MAX_TRANSACTION_BYTES)
+  if (t === undefined) return undefined
+  const checked = bodyOf(message, allowPrivate)
+  return checked && encodeBencode({ ...checked, t })
+}
+
+type Body = Readonly<Record<string, Encodable>>
+
+function bodyOf(message: BencodeDictionary, allowPrivate: boolean): Body | undefined {
+  switch (text(message.get('y'))) {
+    case 'q': {
+      const q = text(message.get('q'))
+      const a = q !== undefined && dictionary(message.get('a'), (fields) => argumentsOf(q, fields))
+      return a ? { y: 'q', q, a } : undefined
+    }
+    case 'r': {
+      const r = dictionary(message.get('r'), (fields) => resultOf(fields, allowPrivate))
+      return r && { y: 'r', r }
+    }
+    case 'e': {
+      const e = message.get('e')
+      if (!Array.isArray(e) || typeof e[0] !== 'number') return undefined
+      return { y: 'e', e: [e[0], bytes(e[1], 0, 256) ?? ''] }
+    }
+    default:
+      return undefined
+  }
+}
+
+function argumentsOf(query: string, fields: BencodeDictionary): Body | undefined {
+  const id = exactly(fields.get('id'), ID_BYTES)
+  if (id === undefined) return undefined
+  switch (query) {
+    case 'ping':
+      return { id }
+    case 'find_node': {
+      const target = exactly(fields.get('target'), ID_BYTES)
+      return target && { id, target }
+    }
+    case 'get_peers': {
+      const infohash = exactly(fields.get('info_hash'), ID_BYTES)
+      return infohash && { id, info_hash: infohash }
+    }
+    case 'announce_peer': {
+      const infohash = exactly(fields.get('info_hash'), ID_BYTES)
+      const token = bytes(fields.get('token'), 1, MAX_TOKEN_BYTES)
+      const implied = fields.get('implied_port') === 1
+      const port = fields.get('port')
+      if (infohash === undefined || token === undefined) return undefined
+      if (implied) return { id, info_hash: infohash, token, implied_port: 1 }
+      if (typeof port !== 'number' || port < 1 || port > 65_535) return undefined
+      return { id, info_hash: infohash, token, port }
+    }
+    default:
+      return undefined
+  }
+}
+
+function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | undefined {
+  const id = exactly(fields.get('id'), ID_BYTES)
+  if (id === undefined) return undefined
+  const result: Record<string, Encodable> = { id }
+  if (fields.has('token')) {
+    const token = bytes(fields.get('token'), 1, MAX_TOKEN_BYTES)
+    if (token === undefined) return undefined
+    result.token = token
+  }
+  if (fields.has('nodes')) {
+    const nodes = bytes(fields.get('nodes'), 0, NODE_BYTES * MAX_NODES)
+    if (nodes === undefined || nodes.length % NODE_BYTES !== 0) return undefined
+    result.nodes = concat(chunks(nodes, NODE_BYTES).filter((node) => mayBeNamed(node.subarray(ID_BYTES), allowPrivate)))
+  }
+  if (fields.has('values')) {
+    const values = fields.get('values')
+    if (!Array.isArray(values) || values.length > MAX_VALUES) return undefined
+    // Those of 18 bytes are IPv6, which the library does not read.
+    result.values = (values as readonly BencodeValue[])
+      .map((value) => exactly(value, 6))
+      .filter((value) => value !== undefined && mayBeNamed(value, allowPrivate)) as Uint8Array[]
+  }
+  return result
+}
+
+/** An address in compact form: has a port, and leads to where a stranger may send us. */
+function mayBeNamed(compact: Uint8Array, allowPrivate: boolean): boolean {
+  const address = parseCompact(compact, 4)[0]
+  return address !== undefined && (allowPrivate || isPublicAddress(address.host))
+}
+
+function dictionary(
+  value: BencodeValue | undefined,
+  read: (fields: BencodeDictionary) => Body | undefined
+): Body | undefined {
+  return value instanceof BencodeDictionary ? read(value) : undefined
+}
+
+function bytes(value: BencodeValue | undefined, min: number, max: number): Uint8Array | undefined {
+  return value instanceof Uint8Array && value.length >= min && value.length <= max ? value : undefined
+}
+
+const exactly = (value: BencodeValue | undefined, length: number): Uint8Array | undefined =>
+  bytes(value, length, length)
+
+const text = (value: BencodeValue | undefined): string | undefined =>
+  value instanceof Uint8Array && value.length <= 16 ? Buffer.from(value).toString('latin1') : undefined
+
+function chunks(all: Uint8Array, length: number): Uint8Array[] {
+  return Array.from({ length: all.length / length }, (_, index) => all.subarray(index * length, (index + 1) * length))
+}
+
+const concat = (parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts))

@@ -1,0 +1,139 @@
+import type { PeerAddress } from '@svc/internal-net'
+import type { Announce, AnnounceEvent } from './announce.ts'
+import { announceHttp } from './http-announce.ts'
+import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
+import { announceUdp } from './udp-announce.ts'
+
+/** Between announces, whatever a tracker asks for. */
+const MIN_INTERVAL_MS = 1_000
+const MAX_INTERVAL_MS = 86_400_000
+const DEFAULT_INTERVAL_MS = 1_800_000
+/** After an announce that failed; doubles up to the usual interval. */
+const FIRST_RETRY_MS = 15_000
+/** A silent tracker must not hold up who leaves. */
+const GOODBYE_MS = 1_500
+
+export interface TrackerOptions {
+  /** `http`, `https` and `udp` URLs; others are warned about. */
+  readonly urls: readonly string[]
+  /** 20 bytes. */
+  readonly infohash: Uint8Array
+  /** 20 bytes. */
+  readonly peerId: Uint8Array
+  /** Where peers reach us. */
+  readonly port: number
+  /** Whether trackers on loopback and private addresses are contacted. */
+  readonly allowPrivate: boolean
+  /** Bytes so far. */
+  readonly stats: () => { readonly uploaded: number; readonly downloaded: number; readonly left: number }
+  /** `allowPrivate`: the tracker that named it answered from such an address itself. */
+  readonly found: (peer: PeerAddress, allowPrivate: boolean) => void
+  readonly warn: (message: string) => void
+}
+
+/** Announces of one torrent to its trackers, each on its own: a tracker that fails costs the others nothing. */
+export class Trackers {
+  readonly #trackers: readonly OneTracker[]
+
+  constructor(options: TrackerOptions) {
+    const targets = new Map<string, TrackerUrl>()
+    for (const text of options.urls) {
+      const target = tryParseTrackerUrl(text)
+      if (target) targets.set(target.url.href, target)
+      else options.warn('a tracker is left out: only http, https and udp URLs with a host and a port are supported')
+    }
+    this.#trackers = [...targets.values()].map((target) => new OneTracker(target, options))
+  }
+
+  /** Everything is fetched. */
+  completed(): void {
+    for (const tracker of this.#trackers) tracker.announce('completed')
+  }
+
+  /** Says goodbye, within a second or two. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all(this.#trackers.map((tracker) => tracker.close()))
+  }
+}
+
+/** Invariant: at most one announce is under way; `#next` waits for its end, and the latest one wins. */
+class OneTracker {
+  readonly #target: TrackerUrl
+  readonly #options: TrackerOptions
+  #trackerId: Uint8Array | undefined
+  #busy: Promise<void> | undefined
+  #next: AnnounceEvent | undefined
+  #known = false
+  #retryMs = FIRST_RETRY_MS
+  #timer: NodeJS.Timeout | undefined
+  #abort = new AbortController()
+  #closing: Promise<void> | undefined
+
+  constructor(target: TrackerUrl, options: TrackerOptions) {
+    this.#target = target
+    this.#options = options
+    this.announce('started')
+  }
+
+  announce(event: AnnounceEvent | undefined): void {
+    if (this.#closing !== undefined) return
+    if (this.#busy !== undefined) {
+      this.#next = event ?? this.#next
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#busy = this.#announce(event, this.#abort.signal).then((waitMs) => {
+      this.#busy = undefined
+      if (this.#closing !== undefined) return
+      const next = this.#next
+      this.#next = undefined
+      if (next !== undefined) this.announce(next)
+      // Who is not known yet is told again that we have started.
+      else this.#timer = setTimeout(() => this.announce(this.#known ? undefined : 'started'), waitMs)
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#abort.abort()
+    await this.#busy
+    if (this.#known) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))
+  }
+
+  /** Never rejects. @returns when to announce again */
+  async #announce(event: AnnounceEvent | undefined, signal: AbortSignal): Promise<number> {
+    const { infohash, peerId, port, allowPrivate, stats, found, warn } = this.#options
+    const { url } = this.#target
+    const announce: Announce = { infohash, peerId, port, ...stats(), event, trackerId: this.#trackerId }
+    const send = url.protocol === 'udp:' ? announceUdp : announceHttp
+    try {
+      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(
+        this.#target,
+        announce,
+        allowPrivate,
+        signal
+      )
+      this.#known = true
+      this.#retryMs = FIRST_RETRY_MS
+      this.#trackerId = trackerId ?? this.#trackerId
+      if (warning !== undefined) warn(`tracker ${url.host}: ${warning}`)
+      if (event !== 'stopped') for (const peer of peers) found(peer, byPrivate)
+      return boundedInterval(intervalMs)
+    } catch (error) {
+      const waitMs = this.#retryMs
+      this.#retryMs = Math.min(DEFAULT_INTERVAL_MS, waitMs * 2)
+      if (!signal.aborted) warn(`tracker ${url.host}: ${(error as Error).message}`)
+      return waitMs
+    }
+  }
+}
+
+function boundedInterval(ms: number | undefined): number {
+  if (ms === undefined || !Number.isFinite(ms) || ms < 0) return DEFAULT_INTERVAL_MS
+  return Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, ms))
+}

@@ -1,0 +1,29 @@
+import { parentPort, workerData } from 'node:worker_threads'
+
+const port = parentPort!
+port.postMessage({ kind: 'hello', data: workerData as unknown })
+port.on('message', (message: string) => {
+  switch (message) {
+    case 'throw':
+      setTimeout(() => {
+        throw new Error('a defect')
+      })
+      return
+    case 'reject':
+      void Promise.reject(new Error('a rejection'))
+      return
+    case 'exit':
+      process.exit(3)
+      return
+    case 'nonsense':
+      return port.postMessage('nonsense')
+    case 'memory': {
+      const kept: unknown[] = []
+      for (;;) kept.push(new Array(1_000_000).fill(kept.length))
+    }
+    case 'close':
+      return port.close()
+    default:
+      port.postMessage({ kind: 'echo', message })
+  }
+})

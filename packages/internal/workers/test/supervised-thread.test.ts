@@ -1,0 +1,78 @@
+import { afterEach, expect, test } from 'vitest'
+import { SupervisedThread, type ThreadFault } from '../src/supervised-thread.ts'
+import { workerUrl } from '../src/worker-url.ts'
+
+interface Message {
+  readonly kind: 'hello' | 'echo'
+  readonly message?: string
+}
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup()
+})
+
+function start(more: { readonly firstPauseMs?: number; readonly maxPauseMs?: number } = {}) {
+  const faults: ThreadFault[] = []
+  const messages: Message[] = []
+  let starts = 0
+  const thread = new SupervisedThread<string, Message>({
+    name: 'failing',
+    url: workerUrl('./failing-worker', import.meta.url),
+    data: () => starts,
+    parse: (message) => {
+      if (typeof message !== 'object') throw new TypeError('no message')
+      return message as Message
+    },
+    received: (message) => void messages.push(message),
+    started: () => void (starts += 1),
+    crashed: (fault) => void faults.push(fault),
+    firstPauseMs: 5,
+    ...more
+  })
+  cleanups.push(() => thread.close('close', 1_000))
+  return { thread, faults, messages, starts: () => starts }
+}
+
+test.each(['throw', 'reject', 'exit', 'nonsense', 'memory'])(
+  'a thread that ends by %s is counted once and starts again',
+  async (how) => {
+    const { thread, faults, messages, starts } = start()
+    await expect.poll(() => messages.length).toBe(1)
+    thread.post(how)
+    await expect.poll(starts, { timeout: 60_000 }).toBe(2)
+    await expect.poll(() => messages.length).toBe(2)
+    thread.post('still there')
+    await expect.poll(() => messages.at(-1)).toEqual({ kind: 'echo', message: 'still there' })
+    expect(faults).toMatchObject([{ thread: 'failing', count: 1, pauseMs: 5 }])
+    expect(thread.faults).toBe(1)
+  }
+)
+
+test('the pause grows up to its bound', async () => {
+  const { thread, faults, starts } = start({ firstPauseMs: 1, maxPauseMs: 4 })
+  for (let count = 1; count <= 5; count++) {
+    await expect.poll(starts).toBe(count)
+    thread.post('exit')
+  }
+  await expect.poll(() => faults.length).toBe(5)
+  expect(faults.map(({ pauseMs }) => pauseMs)).toEqual([1, 2, 4, 4, 4])
+  expect(faults.map(({ count }) => count)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('closed while it is down, it stays down', async () => {
+  const { thread, faults, starts } = start({ firstPauseMs: 400 })
+  thread.post('exit')
+  await expect.poll(() => faults.length).toBe(1)
+  expect(thread.running).toBe(false)
+  await thread.close('close', 1_000)
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  expect(starts()).toBe(1)
+})
+
+test('a thread that does not heed the goodbye is ended', async () => {
+  const { thread, faults } = start()
+  await thread.close('not heeded', 50)
+  expect(thread.running).toBe(false)
+  expect(faults).toEqual([])
+})

@@ -1,0 +1,30 @@
+// The thread of the DHT: `bittorrent-dht` and its socket live here, and nothing else.
+import { parentPort, workerData } from 'node:worker_threads'
+import { DhtNode } from '@svc/internal-discovery'
+import type { DhtThreadData, FromDht, ToDht } from './messages.ts'
+
+const port = parentPort!
+const tell = (message: FromDht): void => port.postMessage(message)
+
+const data = workerData as DhtThreadData
+const node = DhtNode.start(data)
+// Its failure is the thread's: who started it hears of it.
+void node.then((started) => tell({ kind: 'listening', port: started.port }))
+
+port.on('message', (message: ToDht) => {
+  void node.then(async (dht) => {
+    switch (message.kind) {
+      case 'join':
+        return dht.join(message.infohash, message.port, (peer, allowPrivate) =>
+          tell({ kind: 'peer', infohash: message.infohash, peer, allowPrivate })
+        )
+      case 'leave':
+        return dht.leave(message.infohash)
+      case 'node':
+        return dht.addNode(message)
+      case 'close':
+        await dht.close()
+        port.close()
+    }
+  })
+})
