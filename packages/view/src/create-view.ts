@@ -4,17 +4,9 @@ import type { FileKind, Manifest, ManifestFile } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { errnoOf, ioError, throwIfAborted, ViewError } from './errors.ts'
-import { checkNoForeignFiles } from './foreign.ts'
+import { readOwnView } from './foreign.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
-import {
-  formatMarker,
-  MARKER,
-  type MarkedFile,
-  type Marker,
-  markerPath,
-  readMarker,
-  type ViewLayout
-} from './marker.ts'
+import { formatMarker, MARKER, type MarkedFile, type Marker, markerPath, type ViewLayout } from './marker.ts'
 import { ClaimedNames } from './names.ts'
 import { type Blob, isPresent, type ViewMode } from './place.ts'
 import { readTarMembers } from './tar-members.ts'
@@ -82,12 +74,9 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   throwIfAborted(signal)
   const identity = layout === 'hf' ? hubIdentity(source, options.repo) : { repo: '', commit: '' }
   await recoverViews(dirname(target))
-  const earlier = await readMarker(target)
-  if (earlier !== undefined) {
-    await checkNoForeignFiles(target, earlier)
-    if (await isSameAndWhole(target, earlier, source, { layout, mode, identity }))
-      return { ...viewOf(target, earlier), made: false }
-  }
+  const earlier = await readOwnView(target)
+  if (earlier !== undefined && (await isSameAndWhole(target, earlier, source, { layout, mode, identity })))
+    return { ...viewOf(target, earlier), made: false }
   try {
     await checkBlobs(source)
     const root = options.root === undefined ? undefined : await realpath(options.root)

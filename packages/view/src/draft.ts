@@ -55,14 +55,22 @@ export async function openDraft(target: string): Promise<Draft> {
     await closeWork(name, path)
     throw error
   }
+  let isOldSafe = true
   return {
     folder,
-    publish: () => publish(path, target),
-    dispose: () => closeWork(name, path)
+    publish: () =>
+      publish(path, target, () => {
+        isOldSafe = false
+      }),
+    dispose: async () => {
+      if (isOldSafe) await closeWork(name, path)
+      else releaseName(name)
+    }
   }
 }
 
-async function publish(work: string, target: string): Promise<void> {
+/** @param onStuck called when the earlier view could neither be replaced nor put back: recoverViews tries again later */
+async function publish(work: string, target: string, onStuck: () => void): Promise<void> {
   const old = join(work, 'old')
   for (let tried = 1; ; tried++) {
     if (tried > 1) await rm(old, { recursive: true, force: true })
@@ -72,9 +80,10 @@ async function publish(work: string, target: string): Promise<void> {
       await rename(join(work, 'new'), target)
       break
     } catch (error) {
-      if (moved) await rename(old, target).catch(() => undefined)
+      const isTaken = EXISTS.has(errnoOf(error) ?? '')
+      if (moved) await rename(old, target).catch(() => isTaken || onStuck())
       // Somebody made a view there at the same time: it is replaced like any earlier one.
-      if (!EXISTS.has(errnoOf(error) ?? '') || tried === TRIES) throw error
+      if (!isTaken || tried === TRIES) throw error
     }
   }
   await syncFolder(dirname(target))
@@ -133,17 +142,20 @@ export async function recoverViews(folder: string): Promise<number> {
   return count
 }
 
-async function restore(work: string, folder: string): Promise<void> {
-  const isThere = async (path: string): Promise<boolean> => {
-    try {
-      return (await lstat(path)).isDirectory()
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return false
-      throw error
-    }
+async function kindOf(path: string): Promise<'folder' | 'file' | undefined> {
+  try {
+    const stats = await lstat(path)
+    return stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : undefined
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
   }
-  if (!(await isThere(join(work, 'old')))) return
-  const name = await readFile(join(work, 'target'), 'utf8')
+}
+
+async function restore(work: string, folder: string): Promise<void> {
+  if ((await kindOf(join(work, 'old'))) !== 'folder') return
+  // The first name given, and gone only when all was done but the clearing up.
+  const name = (await kindOf(join(work, 'target'))) === 'file' ? await readFile(join(work, 'target'), 'utf8') : ''
   if (name === '' || name === '.' || name === '..' || name.includes('/')) return
   const target = join(folder, name)
   if (await lstat(target).catch(() => undefined)) return

@@ -55,11 +55,14 @@ export const errnoOf = (error: unknown): string | undefined => {
   return typeof code === 'string' ? code : undefined
 }
 
+/** EDQUOT has no name in Node, only its number, which differs between systems. */
+const isQuota = (error: unknown): boolean =>
+  (error as { errno?: unknown } | null | undefined)?.errno === (process.platform === 'darwin' ? -69 : -122)
+
 /** Wraps a failure of the file system; a ViewError is passed on. ENOSPC and EDQUOT become `E_NO_SPACE`, others `E_IO`. */
 export function ioError(error: unknown, doing: string, path: string): ViewError {
   if (error instanceof ViewError) return error
-  const errno = errnoOf(error)
-  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+  if (errnoOf(error) === 'ENOSPC' || isQuota(error)) {
     const hint = 'free some space, or make the view with symbolic links'
     return new ViewError('E_NO_SPACE', `no room to ${doing} at ${path}: ${hint}`, { path }, error)
   }

@@ -1,18 +1,30 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, ioError, ViewError } from './errors.ts'
-import { type Marker, markerPath } from './marker.ts'
+import { type Marker, markerPath, readMarker, steadily } from './marker.ts'
 
 const MAX_NAMED = 20
 /** What the hub's clients write beside a model's files; it is worth nothing without them. */
 const HUB_LEAVINGS = /^(?:\.locks\/|models--[^/]+\/(?:\.no_exist|refs|trees)\/)/
 
 /**
+ * The view at a place, if there is one, after a look for files in it that are not its own.
+ * @throws ViewError `E_NOT_A_VIEW`, `E_IO`.
+ */
+export async function readOwnView(path: string): Promise<Marker | undefined> {
+  return steadily(path, async () => {
+    const marker = await readMarker(path)
+    if (marker !== undefined) await checkNoForeignFiles(path, marker)
+    return marker
+  })
+}
+
+/**
  * Checks that a view holds nothing but its own files, so that whoever kept something in it does not lose it.
  * Links are looked at, never followed.
  * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the others as `details.candidates`, `E_IO`.
  */
-export async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> {
+async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> {
   const own = new Set([markerPath(marker.layout), ...marker.files.map(({ at }) => at), ...marker.others])
   const foreign: string[] = []
   const visit = async (folder: string): Promise<void> => {

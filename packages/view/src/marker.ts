@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FileKind } from '@svc/manifest'
@@ -56,22 +56,35 @@ export const formatMarker = (marker: Marker): string => `${JSON.stringify(marker
 
 /** What lies at `path`: nothing (undefined) or a view. @throws ViewError `E_NOT_A_VIEW`, `E_IO`. */
 export async function readMarker(path: string): Promise<Marker | undefined> {
-  for (;;) {
-    const before = await lookAt(path)
-    if (before === undefined) return undefined
-    if (!before.isDirectory())
-      throw notAView(path, before.isSymbolicLink() ? 'it is a symbolic link' : 'it is no folder')
+  return steadily(path, async (stats) => {
+    if (stats === undefined) return undefined
+    if (!stats.isDirectory()) throw notAView(path, stats.isSymbolicLink() ? 'it is a symbolic link' : 'it is no folder')
     const marker = await readMarkerIn(path)
-    if (marker !== undefined) return marker
-    // Taken away in between, by another process that makes or removes the view: that was no folder without a marker.
+    if (marker === undefined) throw notAView(path, `it has no ${MARKER}`)
+    return marker
+  })
+}
+
+/** Looks at a place until it is the same before and after: another process may make or remove a view there meanwhile. */
+export async function steadily<T>(path: string, look: (stats: BigIntStats | undefined) => Promise<T>): Promise<T> {
+  for (let triesLeft = 100; ; triesLeft--) {
+    const before = await lookAt(path)
+    const result = await look(before).then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error })
+    )
     const after = await lookAt(path)
-    if (after?.ino === before.ino) throw notAView(path, `it has no ${MARKER}`)
+    // A rename changes the time of the folder that it moves.
+    const isSteady = before?.ino === after?.ino && before?.ctimeNs === after?.ctimeNs
+    if (!isSteady && triesLeft > 0) continue
+    if ('error' in result) throw result.error
+    return result.value
   }
 }
 
-async function lookAt(path: string): Promise<Stats | undefined> {
+async function lookAt(path: string): Promise<BigIntStats | undefined> {
   try {
-    return await lstat(path)
+    return await lstat(path, { bigint: true })
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
     throw ioError(error, 'look for a view', path)

@@ -1,8 +1,7 @@
 import { dirname } from 'node:path'
 import { discardView, recoverViews } from './draft.ts'
 import { ioError } from './errors.ts'
-import { checkNoForeignFiles } from './foreign.ts'
-import { readMarker } from './marker.ts'
+import { readOwnView } from './foreign.ts'
 import { checkedTarget } from './target.ts'
 import { inTurn } from './turns.ts'
 
@@ -20,9 +19,7 @@ export async function removeView(path: string): Promise<boolean> {
 
 async function removeAt(target: string): Promise<boolean> {
   await recoverViews(dirname(target))
-  const marker = await readMarker(target)
-  if (marker === undefined) return false
-  await checkNoForeignFiles(target, marker)
+  if ((await readOwnView(target)) === undefined) return false
   try {
     return await discardView(target)
   } catch (error) {

@@ -32,21 +32,35 @@ export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, voi
   const fed = pipeline(source, unpack).catch((error: unknown) => {
     failure ??= error
   })
+  /** What was wrong with the bytes comes before what the library makes of it. */
+  const explained = async (error: unknown): Promise<unknown> => {
+    if (error instanceof ViewError) return error
+    unpack.destroy()
+    await fed
+    const first = failure ?? error
+    if (first instanceof ViewError || typeof (first as { errno?: unknown }).errno === 'number') return first
+    return badTar(blob, `cannot be read: ${(error as Error).message}`, error)
+  }
+  async function* bytesOf(entry: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      yield* entry
+    } catch (error) {
+      throw await explained(error)
+    }
+  }
   try {
     let count = 0
     for await (const entry of unpack) {
       if (++count > MAX_MEMBERS) throw badTar(blob, `has more than ${MAX_MEMBERS} members`)
       const { name, size } = entry.header
-      yield { name, sizeBytes: size ?? 0, bytes: entry as unknown as AsyncIterable<Uint8Array> }
+      yield { name, sizeBytes: size ?? 0, bytes: bytesOf(entry as unknown as AsyncIterable<Uint8Array>) }
     }
     await fed
     if (failure !== undefined) throw failure
     const actual = `sha256:${hash.digest('hex')}`
     if (actual !== blob.digest) throw corrupt(blob, `holds the bytes of ${actual}`)
   } catch (error) {
-    if (failure instanceof ViewError || error instanceof ViewError) throw failure instanceof ViewError ? failure : error
-    if (typeof (error as { errno?: unknown }).errno === 'number') throw error
-    throw badTar(blob, `cannot be read: ${(error as Error).message}`, error)
+    throw await explained(error)
   } finally {
     unpack.destroy()
     await fed

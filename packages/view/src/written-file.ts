@@ -28,7 +28,7 @@ export async function writeNewFile(
     for await (const chunk of source) {
       throwIfAborted(signal)
       for (const hash of hashes) hash.update(chunk)
-      await writeAll(handle, chunk)
+      await writeAt(handle, chunk, sizeBytes)
       sizeBytes += chunk.length
     }
     await handle.sync()
@@ -38,8 +38,10 @@ export async function writeNewFile(
   }
 }
 
-async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    at += (await handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten
+  }
 }
 
 /** Opens a regular file for reading; neither a link nor a FIFO is opened (`ELOOP`, `EINVAL`). */

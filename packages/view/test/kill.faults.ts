@@ -1,0 +1,3 @@
+import { describeKills } from './support/kill-sweep.ts'
+
+describeKills(1)

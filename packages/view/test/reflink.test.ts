@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seededBytes } from '@svc/testkit/models'
+import { createView, reflink, transferCost } from '@svc/view'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeArtifact, temporaryFolder } from './support/artifact.ts'
+
+const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
+const SIZE_BYTES = 8 * 1024 * 1024
+
+/** A file system that shares blocks, in a file; needs root. */
+const disk = mkdtempSync(join(tmpdir(), 'svc-view-xfs-'))
+const mount = join(disk, 'mount')
+mkdirSync(mount)
+const isMounted =
+  run('truncate', '-s', '400M', join(disk, 'image')) &&
+  run('mkfs.xfs', '-q', '-m', 'reflink=1', join(disk, 'image')) &&
+  run('mount', '-o', 'loop', join(disk, 'image'), mount)
+afterAll(() => {
+  if (isMounted) run('umount', mount)
+  rmSync(disk, { recursive: true, force: true })
+})
+
+describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, which needs root)', () => {
+  const freeBytes = (): number => {
+    run('sync', '-f', mount)
+    const { bfree, bsize } = statfsSync(mount)
+    return bfree * bsize
+  }
+  const source = join(mount, 'source')
+  beforeAll(() => writeFileSync(source, seededBytes(SIZE_BYTES, 1)))
+
+  test('a reflink takes no room and has the bytes; what is written to one is not in the other', async () => {
+    const before = freeBytes()
+    expect(await reflink(source, join(mount, 'clone'))).toBe(true)
+    expect(before - freeBytes()).toBeLessThan(SIZE_BYTES / 4)
+    expect(readFileSync(join(mount, 'clone')).equals(seededBytes(SIZE_BYTES, 1))).toBe(true)
+    writeFileSync(source, 'other')
+    expect(readFileSync(join(mount, 'clone')).length).toBe(SIZE_BYTES)
+    writeFileSync(source, seededBytes(SIZE_BYTES, 1))
+  })
+
+  test('a view of copies takes no room', async () => {
+    const artifact = await makeArtifact(join(mount, 'store'), [
+      { name: 'a.gguf', kind: 'weights.gguf', content: seededBytes(SIZE_BYTES, 2) }
+    ])
+    const before = freeBytes()
+    let copiedBytes = 0
+    const onCopied = (bytes: number): void => void (copiedBytes += bytes)
+    const view = await createView(artifact, { path: join(mount, 'view'), mode: 'copy', onCopied })
+    expect(before - freeBytes()).toBeLessThan(SIZE_BYTES / 4)
+    expect(copiedBytes).toBe(SIZE_BYTES)
+    expect(readFileSync(view.files[0]!.path).equals(seededBytes(SIZE_BYTES, 2))).toBe(true)
+  })
+
+  test('costs nothing within, and all of it across', async () => {
+    const elsewhere = temporaryFolder()
+    expect(await transferCost(source, mount)).toEqual({ by: 'reflink', sizeBytes: 0 })
+    expect(await transferCost(source, elsewhere)).toEqual({ by: 'copy', sizeBytes: SIZE_BYTES })
+    expect(readdirSync(elsewhere)).toEqual([])
+    expect(readdirSync(mount).filter((name) => name.startsWith('.svc'))).toEqual([])
+  })
+})
+
+test('a file system that cannot: nothing is left, the cost is the size', async () => {
+  const folder = temporaryFolder('/dev/shm')
+  writeFileSync(join(folder, 'source'), 'bytes')
+  expect(await reflink(join(folder, 'source'), join(folder, 'clone'))).toBe(false)
+  expect(await transferCost(join(folder, 'source'), folder)).toEqual({ by: 'copy', sizeBytes: 5 })
+  expect(readdirSync(folder)).toEqual(['source'])
+  await expect(transferCost(join(folder, 'absent'), folder)).rejects.toMatchObject({ code: 'E_IO' })
+})
