@@ -18,18 +18,19 @@ const PACKAGES = {
   testkit: []
 }
 
-/** What each room of the daemon may import of the others. errors.ts, log.ts and parts.ts beside them are open to all. */
+/** What each room of the daemon may import of the others. errors.ts and log.ts beside them are open to all. */
 const DAEMON_ROOMS = {
   config: [],
   socket: [],
   offload: [],
+  http: [],
   library: ['offload'],
   jobs: ['library'],
   import: ['jobs', 'library', 'offload'],
-  swarm: ['api', 'config', 'import', 'jobs', 'library'],
-  sources: ['import', 'jobs', 'library', 'swarm'],
-  api: ['jobs', 'library', 'sources'],
-  app: ['config', 'socket', 'offload', 'library', 'jobs', 'import', 'sources', 'swarm', 'api']
+  swarm: ['http', 'config', 'import', 'jobs', 'library'],
+  sources: ['config', 'import', 'jobs', 'library'],
+  api: ['http', 'jobs', 'library'],
+  app: ['config', 'http', 'socket', 'offload', 'library', 'jobs', 'import', 'sources', 'swarm', 'api']
 }
 
 /** No `node:` modules, clock or randomness, in all that they reach. The handshake of wire/mse draws keys. */

@@ -1,6 +1,7 @@
+export type { DaemonContext } from './app/compose.ts'
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
+export type { PartFactories } from './app/parts.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'
 export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'
 export { createLog, type Log, type LogLevel } from './log.ts'
-export type { CatalogPart, DaemonContext, HubPart, PartFactories, SwarmAddresses, SwarmPart } from './parts.ts'

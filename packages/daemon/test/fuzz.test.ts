@@ -1,10 +1,11 @@
+import { ROUTES } from '@svc/client/protocol'
 import { parseDigest } from '@svc/ref'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { parseJsonBody } from '../src/api/json.ts'
-import { requiredParameter } from '../src/api/query.ts'
-import { parseRange } from '../src/api/range.ts'
+import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
+import { parseRange } from '../src/http/range.ts'
 import { parseArtifactState } from '../src/library/artifacts.ts'
 import { parseRepoState } from '../src/library/repos.ts'
 import { CorruptStateError } from '../src/library/strict.ts'
@@ -61,7 +62,7 @@ describeFuzz([
     seeds: ['/v1/resolve?ref=svc%3A%2F%2F%2Fa%2Fb%3Aq4', '/v1/open?x=1&ref=a+b'],
     dictionary: ['ref=', '&', '%', '%00', '%ff', '%zz', '+', '?', '='],
     maxBytes: 4_096,
-    run: (input) => typeof requiredParameter(decoder.decode(input), 'ref'),
+    run: (input) => typeof readQuery(ROUTES.resolve.query, decoder.decode(input)).ref,
     expected
   },
   {

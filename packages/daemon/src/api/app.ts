@@ -2,19 +2,16 @@ import type { IncomingMessage, Server } from 'node:http'
 import { API_VERSIONS, MAX_BODY_BYTES, ROUTES, type Route, type RouteId } from '@svc/client/protocol'
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { DaemonError } from '../errors.ts'
+import { envelope, JSON_TYPE } from '../http/envelope.ts'
+import { createHttpServer, type ServerOptions } from '../http/server.ts'
 import type { Log } from '../log.ts'
-import { envelope, toWireError, type WireError } from './envelope.ts'
-import { createHttpServer, onClientError, type ServerOptions } from './server.ts'
-
-type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
-export type Handlers = Readonly<Record<RouteId, Handler>>
+import type { ApiRoute } from './route.ts'
+import { toWireError, type WireError } from './wire-error.ts'
 
 export interface App {
   readonly fastify: FastifyInstance
   readonly server: Server
 }
-
-const JSON_TYPE = 'application/json; charset=utf-8'
 
 export interface AppOptions extends ServerOptions {
   /** Adds hooks and further routes, before those of the contract. */
@@ -22,11 +19,16 @@ export interface AppOptions extends ServerOptions {
 }
 
 /** The routes of the contract on a hardened server. Nothing listens yet. */
-export async function createApp(handlers: Handlers, log: Log, options: AppOptions = {}): Promise<App> {
+export async function createApp(
+  routes: Readonly<Record<RouteId, ApiRoute>>,
+  log: Log,
+  options: AppOptions = {}
+): Promise<App> {
   let server: Server | undefined
   const app = fastify({
     serverFactory: (handler) => (server = createHttpServer(handler, options)),
-    clientErrorHandler: (error, socket) => onClientError(error as NodeJS.ErrnoException, socket),
+    // the server answers these itself, in turn
+    clientErrorHandler: () => undefined,
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     // queries are read from the raw target by those routes that have one
@@ -46,12 +48,14 @@ export async function createApp(handlers: Handlers, log: Log, options: AppOption
 
   options.extend?.(app)
 
-  const routes = Object.entries(ROUTES) as [RouteId, Route][]
-  for (const [id, { method, path }] of routes) {
-    app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler: handlers[id] as never })
-    if (method === 'GET' && !routes.some(([, other]) => other.method === 'HEAD' && other.path === path)) {
-      app.route({ method: 'HEAD', url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler: handlers[id] as never })
-    }
+  for (const { route, answer } of Object.values(routes)) {
+    const url = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    const handler = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => answer(request, reply, log)
+    app.route({ method: route.method, url, handler })
+    const hasHead = Object.values(routes).some(
+      (other) => other.route.method === 'HEAD' && other.route.path === route.path
+    )
+    if (route.method === 'GET' && !hasHead) app.route({ method: 'HEAD', url, handler })
   }
 
   // The static part of a path is compared as it was sent: `%72esolve` is not `resolve`, and an encoded slash is no slash.
@@ -114,6 +118,12 @@ function allowedMethods(path: string): string[] {
 /** Answers with the envelope; what the client is not told goes to the log. */
 function sendError(request: FastifyRequest, reply: FastifyReply, wire: WireError, log: Log, error?: unknown): void {
   const { code } = wire.envelope.error
+  if (request.raw.destroyed && !request.raw.complete) {
+    // nobody reads an answer, and nothing failed here
+    log.debug({ method: request.method, path: pathOf(request.raw) }, 'the client left in the middle of its request')
+    reply.raw.destroy()
+    return
+  }
   if (wire.hidden) log.error({ err: error, code, method: request.method, path: pathOf(request.raw) }, 'request failed')
   else log.debug({ code, method: request.method, path: pathOf(request.raw) }, 'request refused')
   if (reply.sent || reply.raw.headersSent) {
@@ -123,15 +133,6 @@ function sendError(request: FastifyRequest, reply: FastifyReply, wire: WireError
   // whatever is left of the request's body is not read
   if (wire.status === 413 || wire.status === 408) reply.header('Connection', 'close')
   reply.code(wire.status).header('Content-Type', JSON_TYPE).send(JSON.stringify(wire.envelope))
-}
-
-/** Answers with a JSON document. */
-export const sendJson = (reply: FastifyReply, status: number, document: unknown): void =>
-  sendJsonText(reply, status, JSON.stringify(document))
-
-/** Answers with a JSON document that is text already. */
-export const sendJsonText = (reply: FastifyReply, status: number, text: string): void => {
-  reply.code(status).header('Content-Type', JSON_TYPE).send(text)
 }
 
 const wireOf = (error: DaemonError): WireError => toWireError(error)

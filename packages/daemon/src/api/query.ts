@@ -1,22 +1,37 @@
+import type { TObject } from 'typebox'
 import { DaemonError } from '../errors.ts'
 
 /**
- * One parameter of a query string, decoded as HTML forms are: `+` is a space, `%XX` are UTF-8 bytes.
- * @throws DaemonError `E_BAD_REQUEST` when it is absent, empty, given twice, or not decodable
+ * The parameters of a query string that the route's schema names, decoded as HTML forms are: `+` is a space, `%XX` are UTF-8
+ * bytes. Others are ignored. All are strings; which ones must be there, the schema says.
+ * @throws DaemonError `E_BAD_REQUEST` when one is absent, empty, given twice, not decodable, or not among the schema's words
  */
-export function requiredParameter(url: string, name: string): string {
-  const mark = url.indexOf('?')
-  let found: string | undefined
-  if (mark >= 0) {
-    for (const pair of url.slice(mark + 1).split('&')) {
-      const equals = pair.indexOf('=')
-      if (decode(equals < 0 ? pair : pair.slice(0, equals), name) !== name) continue
-      if (found !== undefined) throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is given twice`)
-      found = equals < 0 ? '' : decode(pair.slice(equals + 1), name)
+export function readQuery(schema: TObject, url: string): Readonly<Record<string, string>> {
+  const values: Record<string, string> = {}
+  for (const [name, { enum: words }] of Object.entries(schema.properties as Record<string, { enum?: string[] }>)) {
+    const value = parameter(url, name)
+    if (value !== undefined && value !== '') {
+      if (words?.includes(value) === false) {
+        throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is one of: ${words.join(', ')}`)
+      }
+      values[name] = value
+    } else if (schema.required?.includes(name) === true) {
+      throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is missing`)
     }
   }
-  if (found === undefined || found === '')
-    throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is missing`)
+  return values
+}
+
+function parameter(url: string, name: string): string | undefined {
+  const mark = url.indexOf('?')
+  let found: string | undefined
+  if (mark < 0) return undefined
+  for (const pair of url.slice(mark + 1).split('&')) {
+    const equals = pair.indexOf('=')
+    if (decode(equals < 0 ? pair : pair.slice(0, equals), name) !== name) continue
+    if (found !== undefined) throw new DaemonError('E_BAD_REQUEST', `the query parameter "${name}" is given twice`)
+    found = equals < 0 ? '' : decode(pair.slice(equals + 1), name)
+  }
   return found
 }
 

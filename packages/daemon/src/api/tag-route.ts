@@ -4,8 +4,8 @@ import { DaemonError } from '../errors.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Repos } from '../library/repos.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
-import { sendJson } from './app.ts'
 import { parseJsonBody } from './json.ts'
+import { sendJson } from './route.ts'
 
 /** Between `svcd tag` and the daemon that holds the root; not part of the API, and of one version only. */
 export const TAG_PATH = '/svcd/tag'

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import { CasError, openDiskStore } from '@svc/cas'
-import { jobEnvelope, type LiveParts } from '../api/handlers.ts'
+import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
 import { Importer } from '../import/importer.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
+import type { JobErrors } from '../jobs/tracked-job.ts'
 import { Artifacts } from '../library/artifacts.ts'
 import { Documents } from '../library/documents.ts'
 import { LeafLayers } from '../library/leaf-layers.ts'
@@ -14,7 +15,36 @@ import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
 import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
-import type { DaemonContext, PartFactories } from '../parts.ts'
+import type { HubPart } from '../sources/hub/part.ts'
+import { LocalPart } from '../sources/local/part.ts'
+import type { CatalogPart, PartFactories, SwarmPart } from './parts.ts'
+
+/**
+ * Everything that works on the store of this machine. Only `app` knows the whole: each part names what it needs in an
+ * interface of its own room, and is given this object as that.
+ */
+export interface DaemonContext {
+  readonly config: DaemonConfig
+  readonly log: Log
+  readonly version: string
+  readonly store: DiskBlobStore
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+  readonly resolver: Resolver
+  readonly jobs: JobRegistry
+  readonly importer: Importer
+  readonly leafLayers: LeafLayers
+  readonly offload: Offload
+}
+
+/** The parts that bring something in, or give it away. An absent one is off. */
+export interface LiveParts {
+  readonly local: LocalPart
+  readonly swarm: SwarmPart | undefined
+  readonly hub: HubPart | undefined
+  readonly catalog: CatalogPart | undefined
+}
 
 /** Opens store and state under the root's lock and wires the daemon's inner parts. @throws StartError */
 export async function composeContext(config: DaemonConfig, log: Log, version: string): Promise<DaemonContext> {
@@ -34,7 +64,7 @@ export async function composeContext(config: DaemonConfig, log: Log, version: st
     const documents = new Documents(store)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload)
-    const jobs = new JobRegistry(new Lanes(), (error, job) => jobEnvelope(error, { log }, job))
+    const jobs = new JobRegistry(new Lanes(), jobErrors(log))
     const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
     return { config, log, version, store, repos, artifacts, documents, resolver, jobs, importer, leafLayers, offload }
   } catch (cause) {
@@ -51,15 +81,27 @@ export async function composeParts(context: DaemonContext, factories: PartFactor
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
   const hub = await factories.hub?.(context)
   const catalog = enabled ? await factories.catalog?.(context) : undefined
-  return { swarm, hub, catalog }
+  return { local: new LocalPart(context), swarm, hub, catalog }
 }
 
 /** Lets go of everything, the root's lock last. */
-export async function decompose(context: DaemonContext, parts: LiveParts | undefined): Promise<void> {
+export async function closeAll(context: DaemonContext, parts: LiveParts | undefined): Promise<void> {
   const { log, offload, store } = context
-  for (const [name, part] of Object.entries(parts ?? {}) as [string, { close(): Promise<void> } | undefined][]) {
-    await part?.close().catch((error: unknown) => log.error({ err: error, part: name }, 'a part did not close cleanly'))
+  for (const name of ['swarm', 'hub', 'catalog'] as const) {
+    await parts?.[name]?.close().catch((error: unknown) => {
+      log.error({ err: error, part: name }, 'a part did not close cleanly')
+    })
   }
   await offload.close()
   await store.close()
 }
+
+/** What a job threw becomes its `error`; what that does not tell goes to the log. */
+const jobErrors =
+  (log: Log): JobErrors =>
+  (error, { id, kind }) => {
+    const { envelope, hidden } = toWireError(error)
+    if (hidden) log.error({ err: error, job: id, kind }, 'job failed')
+    else log.info({ code: envelope.error.code, reason: envelope.error.message, job: id, kind }, 'job failed')
+    return envelope.error
+  }

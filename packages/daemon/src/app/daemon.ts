@@ -2,14 +2,13 @@ import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { defaultSocketPath } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
-import { createHandlers, type LiveParts } from '../api/handlers.ts'
-import type { ServerOptions } from '../api/server.ts'
+import { apiRoutes } from '../api/routes.ts'
 import { addTagRoute } from '../api/tag-route.ts'
 import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
+import type { ServerOptions } from '../http/server.ts'
 import { createLog, type Log } from '../log.ts'
-import type { DaemonContext, PartFactories } from '../parts.ts'
 import {
   type ClaimedSocket,
   checkSocket,
@@ -18,8 +17,8 @@ import {
   runtimePathFor,
   type SocketChoice
 } from '../socket/claim.ts'
-import { BUILTIN_PARTS } from './builtin-parts.ts'
-import { composeContext, composeParts, decompose } from './compose.ts'
+import { closeAll, composeContext, composeParts, type DaemonContext, type LiveParts } from './compose.ts'
+import { BUILTIN_PARTS, type PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { VERSION } from './version.ts'
 
@@ -67,7 +66,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const startedAt = new Date().toISOString()
     parts = await composeParts(context, options.parts ?? BUILTIN_PARTS)
     const stopping = { begun: false }
-    const { server } = await createApp(createHandlers(context, parts, startedAt), log, {
+    const routes = apiRoutes({ ...context, ...parts, seed: config.swarm.seed, startedAt })
+    const { server } = await createApp(routes, log, {
       ...options.http,
       extend: (app) => {
         app.addHook('onRequest', (request, _reply, done) => {
@@ -100,7 +100,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     log.info(facts, 'listening')
     return running(context, parts, server, claimed, runtimePath, stopping)
   } catch (error) {
-    await decompose(context, parts)
+    await closeAll(context, parts)
     throw error
   }
 }
@@ -125,7 +125,7 @@ function running(
     await removeRuntimeFile(runtimePath)
     await claimed.release()
     await drain(server, hurry.signal)
-    await decompose(context, parts)
+    await closeAll(context, parts)
     log.info('stopped')
   }
   return {

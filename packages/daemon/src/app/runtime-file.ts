@@ -1,6 +1,6 @@
 import { readFile, unlink } from 'node:fs/promises'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
-import type { SwarmAddresses } from '../parts.ts'
+import type { SwarmAddresses } from '../swarm/part.ts'
 
 /** `runtime.json` (0600) beside the socket (spec swarm.11): who listens, and on which ports. */
 export interface RuntimeFacts extends SwarmAddresses {

@@ -4,33 +4,42 @@ import { ConfigError } from '../errors.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 
+/** `[hub]`, and what the environment says of the hub. */
+export interface HubConfig {
+  /** undefined is the public hub. */
+  readonly endpoint: string | undefined
+  readonly token: string | undefined
+  readonly skipUnrecognized: boolean
+}
+
+/** `[swarm]` */
+export interface SwarmConfig {
+  readonly enabled: boolean
+  readonly seed: boolean
+  readonly uploadLimitBytesPerSecond: number
+  readonly noSeedVerify: boolean
+  readonly dht: boolean
+  readonly dhtBootstrap: readonly string[] | undefined
+  readonly webseedAddr: string
+  readonly peerAddr: string
+  readonly trackers: readonly string[]
+  readonly fillTimeoutMs: number
+  readonly seedRestricted: boolean
+  readonly seedOnImport: boolean
+}
+
+/** `[catalog]` */
+export interface CatalogConfig {
+  readonly endpoint: string | undefined
+  readonly uploadLimitBytesPerSecond: number
+}
+
 /** What the daemon runs with: file, environment and flags merged, defaults filled in (spec conf.1, disk.3, disk.13). */
 export interface DaemonConfig {
   readonly store: { readonly root: string }
-  readonly hub: {
-    /** undefined is the public hub. */
-    readonly endpoint: string | undefined
-    readonly token: string | undefined
-    readonly skipUnrecognized: boolean
-  }
-  readonly swarm: {
-    readonly enabled: boolean
-    readonly seed: boolean
-    readonly uploadLimitBytesPerSecond: number
-    readonly noSeedVerify: boolean
-    readonly dht: boolean
-    readonly dhtBootstrap: readonly string[] | undefined
-    readonly webseedAddr: string
-    readonly peerAddr: string
-    readonly trackers: readonly string[]
-    readonly fillTimeoutMs: number
-    readonly seedRestricted: boolean
-    readonly seedOnImport: boolean
-  }
-  readonly catalog: {
-    readonly endpoint: string | undefined
-    readonly uploadLimitBytesPerSecond: number
-  }
+  readonly hub: HubConfig
+  readonly swarm: SwarmConfig
+  readonly catalog: CatalogConfig
 }
 
 /** Flags of `svcd` that take part in the configuration; they win over environment and file. */

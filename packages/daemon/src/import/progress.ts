@@ -1,5 +1,5 @@
 import type { ActiveFile } from '@svc/client/protocol'
-import type { JobProgress } from '../jobs/registry.ts'
+import type { JobProgress } from '../jobs/job-work.ts'
 
 /** Counts files and bytes of one job; totals are known beforehand and never grow. */
 export class ImportProgress {

@@ -15,9 +15,8 @@ export interface EnsureParts {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly jobs: JobRegistry
-  readonly toEnvelope: (error: unknown) => NonNullable<Job['error']>
   /** undefined while the swarm client is off. */
-  readonly filler: () => Filler | undefined
+  readonly filler: Filler | undefined
 }
 
 /** A refused reference is shown by the job as it was sent, but jobs are kept: a body of a megabyte must not be. */
@@ -48,7 +47,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     if (present.length === manifest.files.length) {
       return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
     }
-    const filler = parts.filler()
+    const { filler } = parts
     if (filler === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -83,10 +82,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
   } catch (error) {
     if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED'))
       throw error
-    return jobs.settled(
-      { ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) },
-      { error: parts.toEnvelope(error) }
-    )
+    return jobs.failed({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, error)
   }
 }
 

@@ -10,7 +10,8 @@ import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from '../library/small-blob.ts'
 import type { CorruptStateError } from '../library/strict.ts'
-import type { JobContext, JobOutcome, JobRegistry } from './registry.ts'
+import type { JobContext, JobOutcome } from './job-work.ts'
+import type { JobRegistry } from './registry.ts'
 
 export interface VerifyParts {
   readonly resolver: Resolver

@@ -43,47 +43,42 @@ export class Resolver {
   }
 
   /**
-   * From memory alone, or undefined where something has to be read first: then {@link resolve} has the answer. The same answer is the
-   * same object. @throws RefError, DaemonError as `resolve`
-   */
-  cached(text: string): ResolveResult | undefined {
-    const known = this.#answers.get(text)
-    if (known !== undefined) {
-      const { repo, state, digest, index, result } = known
-      if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index)
-        return result
-      this.#answers.delete(text)
-    }
-    const ref = parseRef(text)
-    if (ref.quant === undefined) return direct(ref, ref.digest)
-    const state = this.#repos.cached(ref.ns, ref.name)
-    if (state === undefined) return undefined
-    const digest = ref.tag === undefined ? state.index : state.tags.get(ref.tag)
-    if (digest === undefined) return undefined
-    const index = this.#documents.cachedIndex(digest)
-    if (index === undefined) return undefined
-    const result = selected(ref, digest, index)
-    if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()
-    this.#answers.set(text, { repo: { ns: ref.ns, name: ref.name }, state, digest, index, result })
-    return result
-  }
-
-  /**
+   * Parse, take the repository's state, choose a snapshot, read its index, choose a member.
    * @throws RefError `E_PARSE`, `E_LENGTH`, `E_UNKNOWN_REF`, `E_AMBIGUOUS_SELECTOR`, `E_NO_MEMBER`, `E_PIN_MISMATCH`
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async resolve(text: string): Promise<ResolveResult> {
-    let ref: ModelRef
+    const known = this.#known(text)
+    if (known !== undefined) return known
+    const ref = await this.#parse(text)
+    if (ref.quant === undefined) return direct(ref, ref.digest)
+    const { ns, name } = ref
+    const state = await this.#repos.read(ns, name)
+    if (state === undefined) throw await this.#unknownRepo(ref)
+    const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
+    const index = await this.#documents.index(digest)
+    const result = selected(ref, digest, index)
+    if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()
+    this.#answers.set(text, { repo: { ns, name }, state, digest, index, result })
+    return result
+  }
+
+  /** An answer of before, while the state and the index that it was made of are still the ones on the disk. */
+  #known(text: string): ResolveResult | undefined {
+    const answer = this.#answers.get(text)
+    if (answer === undefined) return undefined
+    const { repo, state, digest, index, result } = answer
+    if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index) return result
+    this.#answers.delete(text)
+    return undefined
+  }
+
+  async #parse(text: string): Promise<ModelRef> {
     try {
-      ref = parseRef(text)
+      return parseRef(text)
     } catch (error) {
       throw error instanceof RefError && error.repo !== undefined ? await this.#withQuants(error, error.repo) : error
     }
-    if (ref.quant === undefined) return direct(ref, ref.digest)
-    const state = await this.#repos.read(ref.ns, ref.name)
-    if (state === undefined) throw await this.#unknownRepo(ref)
-    const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
-    return selected(ref, digest, await this.#documents.index(digest))
   }
 
   /** Grammar errors name the quants of a repository that is known here (spec ref.13). */

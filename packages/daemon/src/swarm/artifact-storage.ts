@@ -5,7 +5,7 @@ import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
-import type { OpenBlobs } from './open-blobs.ts'
+import type { OpenBlobs } from '../library/open-blobs.ts'
 
 export interface ArtifactStorageOptions {
   readonly store: DiskBlobStore

@@ -5,10 +5,10 @@ import type { Sha256Digest } from '@svc/ref'
 import type { Swarm, SwarmTorrent, TorrentWarning } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
+import { OpenBlobs } from '../library/open-blobs.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Log } from '../log.ts'
 import { ArtifactStorage } from './artifact-storage.ts'
-import { OpenBlobs } from './open-blobs.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
 export interface ArtifactSwarmParts {

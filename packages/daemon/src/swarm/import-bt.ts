@@ -1,3 +1,4 @@
+import type { DiskBlobStore } from '@svc/cas'
 import type { ImportBtBody, Job } from '@svc/client/protocol'
 import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
 import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
@@ -5,12 +6,13 @@ import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import type { Dispatcher } from 'undici'
 import { DaemonError } from '../errors.ts'
 import { writeDocument } from '../import/seal.ts'
-import type { JobContext, JobOutcome } from '../jobs/registry.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
+import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
+import type { JobRegistry } from '../jobs/registry.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
+import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
-import type { DaemonContext } from '../parts.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
@@ -83,8 +85,16 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
   return { pin, infohashText, hints: { trackers, webseeds, peers } }
 }
 
+/** The daemon's side of a pinned import: where its bytes go, and where it runs. */
+export interface ImportBtContext {
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly leafLayers: LeafLayers
+  readonly jobs: JobRegistry
+}
+
 export interface ImportBtParts {
-  readonly context: DaemonContext
+  readonly context: ImportBtContext
   readonly dispatcher: Dispatcher
   /** Resolves when the engine has started. */
   readonly fetch: (

@@ -5,15 +5,17 @@ import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
 import { EnvHttpProxyAgent } from 'undici'
+import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
-import type { DaemonContext, SwarmAddresses, SwarmPart } from '../parts.ts'
+import type { Documents } from '../library/documents.ts'
+import type { Log } from '../log.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
 import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
-import { parseImportBt, startImportBt } from './import-bt.ts'
+import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { heldBackReason, Seeding } from './seeding.ts'
 import { WebseedListener } from './webseed-listener.ts'
@@ -24,15 +26,28 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 const LONELY_TIMEOUT_MS = 15_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
+/** What the swarm client needs of the daemon. */
+export interface SwarmClientParts extends ImportBtContext {
+  readonly config: { readonly swarm: SwarmConfig }
+  readonly log: Log
+  readonly documents: Documents
+}
+
+/** Where this node can be reached, as `host:port`. */
+export interface SwarmAddresses {
+  readonly peer?: string
+  readonly webseed?: string
+}
+
 export interface SwarmClientOptions {
   /** The start waits for the verification no longer than this; default ten seconds (spec swarm.6). */
   readonly startLimitMs?: number
 }
 
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/spec/swarm.md). */
-export class SwarmClient implements SwarmPart {
+export class SwarmClient {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
-  readonly #context: DaemonContext
+  readonly #context: SwarmClientParts
   readonly #engine: Swarm
   readonly #webseed: WebseedListener | undefined
   readonly #peerHost: string
@@ -44,7 +59,7 @@ export class SwarmClient implements SwarmPart {
   #closing: Promise<void> | undefined
 
   private constructor(
-    context: DaemonContext,
+    context: SwarmClientParts,
     engine: Swarm,
     webseed: WebseedListener | undefined,
     peerHost: string,
@@ -76,7 +91,7 @@ export class SwarmClient implements SwarmPart {
   }
 
   /** @throws StartError, ConfigError when an address cannot be listened on. */
-  static async open(context: DaemonContext, options: SwarmClientOptions = {}): Promise<SwarmClient> {
+  static async open(context: SwarmClientParts, options: SwarmClientOptions = {}): Promise<SwarmClient> {
     const { config, store, log } = context
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
@@ -103,6 +118,10 @@ export class SwarmClient implements SwarmPart {
     }
   }
 
+  /**
+   * Joins what is complete. Resolves when the socket may listen: everything is joined, or ten seconds have passed and the rest
+   * goes on behind (spec swarm.6). A failure of one artifact is logged, never thrown.
+   */
   start(): Promise<void> {
     return this.#seeding.start()
   }

@@ -5,9 +5,11 @@ import type { ErrorCode } from '@svc/client/protocol'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { BufferPool, type SendBudget, sendBlob } from '../api/blob-response.ts'
-import { envelope } from '../api/envelope.ts'
-import { createHttpServer, onClientError } from '../api/server.ts'
+import type { SendBudget } from '../http/blob-pump.ts'
+import { sendBlob } from '../http/blob-response.ts'
+import { BufferPool } from '../http/buffer-pool.ts'
+import { envelope, JSON_TYPE } from '../http/envelope.ts'
+import { createHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
 
 /** What the listener gives away of one artifact. */
@@ -49,7 +51,6 @@ export class WebseedListener {
     this.#server = createHttpServer((request, response) => void this.#answer(request, response), {
       limits: { maxConnections: 512 }
     })
-    this.#server.on('clientError', onClientError)
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
@@ -205,7 +206,7 @@ function refuse(
   response.writeHead(status, {
     ...HARDENING,
     ...headers,
-    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Type': JSON_TYPE,
     'Content-Length': Buffer.byteLength(body)
   })
   response.end(request.method === 'HEAD' ? undefined : body)

@@ -1,11 +1,15 @@
 import type { ErrorBody } from '@svc/client/protocol'
 import { describe, expect, it } from 'vitest'
-import { toWireError } from '../../src/api/envelope.ts'
+import { toWireError } from '../../src/api/wire-error.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
-import { JobRegistry, KEPT_JOBS, OPEN_LIMITS } from '../../src/jobs/registry.ts'
+import { JobRegistry, OPEN_LIMITS, type RegistryOptions } from '../../src/jobs/registry.ts'
+import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.ts'
 
-const registry = (limits: { jobs: number; files: number } = OPEN_LIMITS): JobRegistry =>
-  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, limits)
+const registry = (
+  limits: NonNullable<RegistryOptions['limits']> = OPEN_LIMITS,
+  nowMs: () => number = () => performance.now()
+): JobRegistry =>
+  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, nowMs })
 const gate = (): { open: () => void; passed: Promise<void> } => {
   let open = (): void => undefined
   const passed = new Promise<void>((resolve) => (open = resolve))
@@ -71,14 +75,70 @@ describe('jobs', () => {
   })
 
   it('keep the newest thousand, and every one that runs', async () => {
-    const jobs = registry()
+    let now = 0
+    const jobs = registry(OPEN_LIMITS, () => now)
     const held = gate()
     const running = jobs.start({ kind: 'ensure', ref: 'old' }, async () => (await held.passed, {}))
-    const ids = Array.from({ length: KEPT_JOBS + 50 }, (_, i) => jobs.settled({ kind: 'ensure', ref: `r${i}` }, {}).id)
+    const settleMany = (count: number, from: number): string[] =>
+      Array.from({ length: count }, (_, i) => jobs.settled({ kind: 'ensure', ref: `r${from + i}` }, {}).id)
+    const first = settleMany(50, 0)
+    now += MIN_KEPT_MS
+    const second = settleMany(KEPT_JOBS, 50)
     expect(jobs.list()).toHaveLength(KEPT_JOBS + 1)
-    expect([jobs.get(ids[49]!), jobs.get(ids[50]!)?.ref, jobs.get(running.id)?.ref]).toEqual([undefined, 'r50', 'old'])
+    expect([jobs.get(first[49]!), jobs.get(second[0]!)?.ref, jobs.get(running.id)?.ref]).toEqual([
+      undefined,
+      'r50',
+      'old'
+    ])
     held.open()
     await settle(jobs)
+    jobs.checkInvariants()
+  })
+
+  it('keep one that ends after a thousand newer ones, for a while; and no more than ten thousand in all', async () => {
+    let now = 0
+    const jobs = registry(OPEN_LIMITS, () => now)
+    const held = gate()
+    const long = jobs.start({ kind: 'ensure', ref: 'long' }, async () => (await held.passed, {}))
+    for (let i = 0; i < KEPT_JOBS + 500; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
+    now += MIN_KEPT_MS
+    held.open()
+    await settle(jobs)
+    expect(jobs.get(long.id)?.state).toBe('done')
+    for (let i = 0; i < KEPT_JOBS + 500; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
+    now += MIN_KEPT_MS - 1
+    jobs.settled({ kind: 'ensure', ref: 'short' }, {})
+    expect(jobs.get(long.id)?.state).toBe('done')
+    now += 1
+    jobs.settled({ kind: 'ensure', ref: 'short' }, {})
+    expect(jobs.get(long.id)).toBeUndefined()
+    for (let i = 0; i < MAX_KEPT_JOBS + 10; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
+    expect(jobs.list()).toHaveLength(MAX_KEPT_JOBS)
+    jobs.checkInvariants()
+  })
+
+  it('end as cancelled when somebody says so, running, waiting or over', async () => {
+    const jobs = registry()
+    let cleaned = 0
+    const begin = (): { readonly id: string } =>
+      jobs.start(
+        { kind: 'verify', ref: 'all' },
+        ({ signal }) =>
+          new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(Object.assign(new Error('x'), { name: 'AbortError' })))
+          ),
+        async () => void cleaned++
+      )
+    const [running, waiting, spared] = [begin(), begin(), begin()]
+    await new Promise((resolve) => setImmediate(resolve))
+    const over = jobs.settled({ kind: 'ensure', ref: 'r' }, {})
+    expect((await jobs.cancel(waiting.id)).error?.code).toBe('E_ABORTED')
+    expect(await jobs.cancel(running.id)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
+    expect(await jobs.cancel(over.id)).toBe(over)
+    await expect(jobs.cancel('abc')).rejects.toMatchObject({ code: 'E_NOT_FOUND' })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([jobs.get(spared.id)?.state, cleaned]).toEqual(['fetching', 2])
+    await jobs.stop()
     jobs.checkInvariants()
   })
 

@@ -1,13 +1,19 @@
+import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions, resolvesToInner } from '@svc/hub'
 import { formatRepoId, isReservedNamespace, parseRepoId, RefError, type RepoId, tryParseRepoId } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
 import { EnvHttpProxyAgent } from 'undici'
+import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import type { JobContext, JobOutcome } from '../../jobs/registry.ts'
+import type { Importer } from '../../import/importer.ts'
+import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import type { Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
+import type { LeafLayers } from '../../library/leaf-layers.ts'
 import { oneChunk } from '../../library/small-blob.ts'
-import type { CatalogPart, DaemonContext } from '../../parts.ts'
+import type { Log } from '../../log.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
@@ -15,6 +21,17 @@ import { Pull, type Pulled, type PullTimings } from './pull.ts'
 import { type ForeignSeed, ForeignSeeds, parseForeignSeed } from './seeds.ts'
 import { selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
+
+/** What the catalog source needs of the daemon. */
+export interface CatalogParts {
+  readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly leafLayers: LeafLayers
+  readonly importer: Importer
+  readonly jobs: JobRegistry
+  readonly log: Log
+}
 
 export interface CatalogOptions {
   readonly timings?: Partial<PullTimings>
@@ -26,8 +43,8 @@ const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const LISTING_TIMEOUT_MS = 60_000
 
 /** Anchored pulls of community torrents, and the seeding of what they brought in (docs/spec/catalog.md). */
-export class Catalog implements CatalogPart {
-  readonly #context: DaemonContext
+export class Catalog {
+  readonly #context: CatalogParts
   readonly #timings: PullTimings
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   readonly #provider: CatalogProvider | undefined
@@ -37,7 +54,7 @@ export class Catalog implements CatalogPart {
   #seeds: ForeignSeeds | undefined
   #closed = false
 
-  constructor(context: DaemonContext, options: CatalogOptions = {}) {
+  constructor(context: CatalogParts, options: CatalogOptions = {}) {
     const { config } = context
     this.#context = context
     this.#timings = {

@@ -2,9 +2,9 @@ import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import { OpenBlobs } from '../../library/open-blobs.ts'
 import { readSmallBlob } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
-import { OpenBlobs } from '../../swarm/open-blobs.ts'
 
 /** What `state/artifacts` keeps of a foreign torrent, to go on seeding it from blobs after a restart. */
 export interface ForeignSeed {

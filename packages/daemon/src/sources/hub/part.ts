@@ -1,8 +1,11 @@
-import type { ImportHfBody, Job } from '@svc/client/protocol'
+import type { DiskBlobStore } from '@svc/cas'
+import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubFile, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
 import { formatRepoId } from '@svc/ref'
+import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
-import type { DaemonContext, HubPart } from '../../parts.ts'
+import type { Importer } from '../../import/importer.ts'
+import type { Log } from '../../log.ts'
 import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
 import { hubSource } from './source.ts'
@@ -14,12 +17,28 @@ import { hubTarget } from './target.ts'
  */
 const MAX_LISTING_WAIT_MS = 60_000
 
+/** What the hub source needs of the daemon. */
+export interface HubParts {
+  readonly config: { readonly hub: HubConfig }
+  readonly version: string
+  readonly store: DiskBlobStore
+  readonly importer: Importer
+  readonly log: Log
+}
+
+/** Imports from the model hub. Bodies have passed their schemas. */
+export interface HubPart {
+  importHf(body: ImportHfBody): Promise<Job>
+  plan(body: ImportHfBody): Promise<ImportPlan>
+  close(): Promise<void>
+}
+
 /**
  * The hub source: one hub object for all jobs, so that their requests are bounded together.
  * @param more limits and timings of the hub client, where they are not the defaults
  * @throws StartError when the endpoint or the token cannot be used
  */
-export function createHubPart(context: DaemonContext, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubPart {
+export function createHubPart(context: HubParts, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubPart {
   const { config, importer, log, version } = context
   const { endpoint, token, skipUnrecognized } = config.hub
   const hub = openHub({

@@ -1,0 +1,22 @@
+import { DaemonError } from '../errors.ts'
+
+/** Answers in place of a part that this daemon does not run. Each throws what the contract says (spec err.4). */
+
+const TURN_ON = 'set "[swarm] enabled" to true in the configuration and start the daemon again'
+
+/** @throws DaemonError `E_NOT_IMPLEMENTED` */
+export function swarmIsOff(): never {
+  throw new DaemonError('E_NOT_IMPLEMENTED', `the swarm client is off; ${TURN_ON}`)
+}
+
+/** @throws DaemonError `E_SOURCE_UNAVAILABLE` with the status 503 */
+export function catalogIsOff(): never {
+  throw new DaemonError('E_SOURCE_UNAVAILABLE', `the catalog needs the swarm client, which is off; ${TURN_ON}`, {
+    status: 503
+  })
+}
+
+/** @throws DaemonError `E_SOURCE_UNAVAILABLE` */
+export function noHub(): never {
+  throw new DaemonError('E_SOURCE_UNAVAILABLE', 'this daemon was built without the hub source')
+}

@@ -1,0 +1,55 @@
+import type { RouteId } from '@svc/client/protocol'
+import type { ApiRoute } from './route.ts'
+import { blobRoutes } from './routes/blob.ts'
+import { catalogSearchRoute } from './routes/catalog-search.ts'
+import { ensureRoute } from './routes/ensure.ts'
+import { importBtRoute } from './routes/import-bt.ts'
+import { importCatalogRoute } from './routes/import-catalog.ts'
+import { importHfRoute } from './routes/import-hf.ts'
+import { importHfPlanRoute } from './routes/import-hf-plan.ts'
+import { importLocalRoute } from './routes/import-local.ts'
+import { jobRoute } from './routes/job.ts'
+import { jobsRoute } from './routes/jobs.ts'
+import { modelsRoute } from './routes/models.ts'
+import { openRoute } from './routes/open.ts'
+import { resolveRoute } from './routes/resolve.ts'
+import { shareRoute } from './routes/share.ts'
+import { statusRoute } from './routes/status.ts'
+import { verifyRoute } from './routes/verify.ts'
+
+/** Everything that some route asks. Each route's file says what it needs itself. */
+export type ApiParts = Parameters<typeof blobRoutes>[0] &
+  Parameters<typeof catalogSearchRoute>[0] &
+  Parameters<typeof ensureRoute>[0] &
+  Parameters<typeof importBtRoute>[0] &
+  Parameters<typeof importCatalogRoute>[0] &
+  Parameters<typeof importHfRoute>[0] &
+  Parameters<typeof importHfPlanRoute>[0] &
+  Parameters<typeof importLocalRoute>[0] &
+  Parameters<typeof modelsRoute>[0] &
+  Parameters<typeof shareRoute>[0] &
+  Parameters<typeof statusRoute>[0] &
+  Parameters<typeof verifyRoute>[0]
+
+/**
+ * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a line here. A
+ * route of the contract that has no line does not compile.
+ */
+export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> => ({
+  ...blobRoutes(parts),
+  resolve: resolveRoute(parts),
+  open: openRoute(parts),
+  ensure: ensureRoute(parts),
+  job: jobRoute(parts),
+  jobs: jobsRoute(parts),
+  importLocal: importLocalRoute(parts),
+  importHf: importHfRoute(parts),
+  importHfPlan: importHfPlanRoute(parts),
+  importBt: importBtRoute(parts),
+  importCatalog: importCatalogRoute(parts),
+  catalogSearch: catalogSearchRoute(parts),
+  verify: verifyRoute(parts),
+  models: modelsRoute(parts),
+  status: statusRoute(parts),
+  share: shareRoute(parts)
+})

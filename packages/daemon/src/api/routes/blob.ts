@@ -1,0 +1,57 @@
+import { type BlobReader, CasError, type DiskBlobStore } from '@svc/cas'
+import { ROUTES } from '@svc/client/protocol'
+import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import { sendBlob } from '../../http/blob-response.ts'
+import { BufferPool } from '../../http/buffer-pool.ts'
+import { envelope, JSON_TYPE } from '../../http/envelope.ts'
+import { type ApiRoute, defineByteRoute, type Exchange } from '../route.ts'
+
+/** GET and HEAD of a blob. The `Range` header is parsed in `http/range.ts`. */
+export function blobRoutes({ store }: { readonly store: DiskBlobStore }): Record<'blob' | 'blobHead', ApiRoute> {
+  const pool = new BufferPool()
+  const answer = async ({ params }: { readonly params: { readonly digest: string } }) => {
+    const reader = await openBlob(store, blobDigest(params.digest))
+    return (exchange: Exchange) => send(exchange, reader, pool)
+  }
+  return { blob: defineByteRoute(ROUTES.blob, answer), blobHead: defineByteRoute(ROUTES.blobHead, answer) }
+}
+
+const send = ({ request, response }: Exchange, reader: BlobReader, pool: BufferPool): Promise<void> =>
+  sendBlob(request, response, reader, {
+    pool,
+    refuse: (status, headers) => {
+      const asked = String(request.headers.range).slice(0, 200)
+      const refusal =
+        status === 416
+          ? envelope('E_RANGE_INVALID', `no part of the blob's ${reader.sizeBytes} bytes is asked for by: ${asked}`)
+          : envelope('E_PRECONDITION_FAILED', 'If-Match names another blob')
+      const body = JSON.stringify(refusal)
+      response.writeHead(status, {
+        ...headers,
+        'Content-Type': JSON_TYPE,
+        'Content-Length': Buffer.byteLength(body)
+      })
+      response.end(request.method === 'HEAD' ? undefined : body)
+    }
+  })
+
+/** @throws DaemonError `E_NOT_FOUND` */
+async function openBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<BlobReader> {
+  try {
+    return await store.open(digest)
+  } catch (error) {
+    if (!(error instanceof CasError) || error.code !== 'E_NOT_FOUND') throw error
+    throw new DaemonError('E_NOT_FOUND', `there is no blob ${digest}`, { cause: error })
+  }
+}
+
+/** @throws DaemonError `E_BAD_REQUEST` */
+function blobDigest(text: string): Sha256Digest {
+  const digest = tryParseDigest(text) ?? (/^[0-9a-f]{64}$/.test(text) ? digestFromHex(text) : undefined)
+  if (digest !== undefined) return digest
+  throw new DaemonError(
+    'E_BAD_REQUEST',
+    'a blob is addressed by "sha256:" and 64 lower-case hex characters, or by the hex alone'
+  )
+}

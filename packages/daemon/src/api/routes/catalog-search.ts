@@ -1,0 +1,11 @@
+import { type CatalogSearch, ROUTES } from '@svc/client/protocol'
+import { catalogIsOff } from '../refusals.ts'
+import { defineRoute } from '../route.ts'
+
+/** The listings of the community catalog. */
+export interface CatalogListings {
+  search(terms: string): Promise<CatalogSearch>
+}
+
+export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListings | undefined }) =>
+  defineRoute(ROUTES.catalogSearch, ({ query }) => (catalog ?? catalogIsOff()).search(query.q))

@@ -1,0 +1,29 @@
+import { ROUTES, type ShareResult } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { Documents } from '../../library/documents.ts'
+import { digestsOf } from '../../library/open.ts'
+import type { Resolver } from '../../library/resolve.ts'
+import { swarmIsOff } from '../refusals.ts'
+import { defineRoute } from '../route.ts'
+
+/** What the swarm client knows of one artifact. */
+export interface Sharing {
+  share(request: { readonly ref: string; readonly manifestDigest: Sha256Digest }): Promise<ShareResult>
+}
+
+export interface ShareParts {
+  readonly resolver: Resolver
+  readonly documents: Documents
+  readonly swarm: Sharing | undefined
+}
+
+export const shareRoute = ({ resolver, documents, swarm }: ShareParts) =>
+  defineRoute(ROUTES.share, async ({ query }) => {
+    const resolved = await resolver.resolve(query.ref)
+    const [manifestDigest] = digestsOf(resolved)
+    if ((await documents.manifest(manifestDigest)) === undefined) {
+      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    }
+    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest })
+  })

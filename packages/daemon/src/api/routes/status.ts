@@ -1,0 +1,75 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { type CatalogStatus, type Job, ROUTES, type SwarmStatus } from '@svc/client/protocol'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import { defineRoute } from '../route.ts'
+
+/** Counting a large store is a walk over its folders; the figure may be this old. */
+const COUNT_AGE_MS = 10_000
+
+export interface StatusParts {
+  readonly version: string
+  readonly startedAt: string
+  /** `[swarm] seed`, which is shown also while the swarm client is off. */
+  readonly seed: boolean
+  readonly store: DiskBlobStore
+  readonly jobs: JobRegistry
+  readonly swarm: { status(): SwarmStatus } | undefined
+  readonly catalog: { status(): CatalogStatus } | undefined
+}
+
+export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog }: StatusParts) {
+  const count = recentCount(store)
+  return defineRoute(ROUTES.status, async () => {
+    const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
+    for (const { state } of jobs.list()) states[state]++
+    const freeBytes = await store.freeBytes().catch(() => undefined)
+    return {
+      pid: process.pid,
+      version,
+      root: store.root,
+      startedAt,
+      jobs: states,
+      store: { ...(await count()), ...(freeBytes !== undefined && { freeBytes }) },
+      swarm: swarm?.status() ?? swarmOff(seed),
+      ...(catalog && { catalog: catalog.status() })
+    }
+  })
+}
+
+interface Count {
+  readonly blobs: number
+  readonly bytes: number
+}
+
+/** Blobs and bytes of the store, counted again when the last count is old. */
+function recentCount(store: DiskBlobStore): () => Promise<Count> {
+  let known: { readonly at: number; readonly count: Promise<Count> } | undefined
+  return () => {
+    if (known !== undefined && performance.now() - known.at < COUNT_AGE_MS) return known.count
+    const count = countOf(store)
+    known = { at: performance.now(), count }
+    count.catch(() => (known = undefined))
+    return count
+  }
+}
+
+async function countOf(store: DiskBlobStore): Promise<Count> {
+  let blobs = 0
+  let bytes = 0
+  for await (const { sizeBytes } of store.list()) {
+    blobs++
+    bytes += sizeBytes
+  }
+  return { blobs, bytes }
+}
+
+const swarmOff = (seed: boolean): SwarmStatus => ({
+  enabled: false,
+  seed,
+  seeding: 0,
+  heldBack: [],
+  torrents: [],
+  peers: 0,
+  downBytesPerSecond: 0,
+  upBytesPerSecond: 0
+})

@@ -1,0 +1,164 @@
+import { CasError, type CasErrorCode } from '@svc/cas'
+import { ClassifyError, type ClassifyErrorCode } from '@svc/classify'
+import { type ErrorCode, type ErrorEnvelope, errorStatus } from '@svc/client/protocol'
+import { HubError } from '@svc/hub'
+import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
+import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
+import { RefError } from '@svc/ref'
+import { SwarmError, type SwarmErrorCode } from '@svc/swarm'
+import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
+import { DaemonError } from '../errors.ts'
+import { envelope } from '../http/envelope.ts'
+import { CorruptStateError } from '../library/strict.ts'
+
+/** An error as it goes over the wire, as a response or within a job. */
+export interface WireError {
+  readonly status: number
+  readonly envelope: ErrorEnvelope
+  /** True where the client is told less than is known: the error itself belongs into the log. */
+  readonly hidden: boolean
+}
+
+/**
+ * What the error of a library becomes: a code, told in the library's own words, or told with `message` where these may name a
+ * path or say nothing to a caller. `E_INTERNAL` is logged whole.
+ */
+type Rule<E> = ErrorCode | { readonly code: ErrorCode; readonly message: (error: E) => string }
+
+const UNFORESEEN = 'the daemon failed unexpectedly; its log has the details'
+const DEFECT = { code: 'E_INTERNAL', message: () => UNFORESEEN } as const
+
+/*
+ * One table for each error class that can reach a response or a job. Each is total: a code that a library gains does not compile
+ * until it has a row. `DEFECT` marks what callers inside the daemon have to handle, or never to provoke.
+ */
+
+const CAS = {
+  E_NOT_FOUND: 'E_NOT_FOUND',
+  E_DIGEST_MISMATCH: 'E_NOT_IMPORTABLE',
+  E_SIZE_MISMATCH: 'E_NOT_IMPORTABLE',
+  E_INCOMPLETE: DEFECT,
+  E_NO_SPACE: 'E_NO_SPACE',
+  E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, error.details.operation) },
+  E_ABORTED: { code: 'E_ABORTED', message: () => 'the operation was broken off' },
+  E_LOCKED: DEFECT,
+  E_RANGE: DEFECT,
+  E_CLOSED: { code: 'E_SHUTTING_DOWN', message: () => 'the store is closed: the daemon is stopping' },
+  E_FORMAT: DEFECT,
+  E_UNSAFE_ROOT: DEFECT,
+  E_CORRUPT: { code: 'E_CORRUPTION', message: ({ details }) => `${details.digest ?? 'a blob'} is no regular file` },
+  E_ATTACHMENT: DEFECT,
+  E_THREAD: DEFECT
+} as const satisfies Record<CasErrorCode, Rule<CasError>>
+
+const CLASSIFY = {
+  E_BAD_NAME: 'E_BAD_REQUEST',
+  E_NOT_IMPORTABLE: 'E_NOT_IMPORTABLE',
+  E_TAR_LIMIT: 'E_NOT_IMPORTABLE',
+  E_TAR_CONTENT: DEFECT,
+  E_MISSING_FACT: DEFECT,
+  E_BAD_JSON: 'E_NOT_IMPORTABLE',
+  E_NO_MEMBER: 'E_NO_MEMBER',
+  E_BAD_GLOB: 'E_BAD_REQUEST'
+} as const satisfies Record<ClassifyErrorCode, Rule<ClassifyError>>
+
+const MANIFEST = {
+  E_INVALID: 'E_NOT_IMPORTABLE',
+  E_CORRUPTION: 'E_CORRUPTION'
+} as const satisfies Record<ManifestErrorCode, Rule<ManifestError>>
+
+const METAINFO = {
+  E_BENCODE: 'E_NOT_IMPORTABLE',
+  E_METAINFO: 'E_NOT_IMPORTABLE',
+  E_MAGNET: 'E_BAD_REQUEST',
+  E_MERKLE: 'E_NOT_IMPORTABLE'
+} as const satisfies Record<MetainfoErrorCode, Rule<MetainfoError>>
+
+const SWARM = {
+  E_PROTOCOL: 'E_SOURCE_UNAVAILABLE',
+  E_WEBSEED: 'E_SOURCE_UNAVAILABLE',
+  E_STORAGE: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'keep what the swarm sent') },
+  E_ADDRESS: 'E_BAD_REQUEST',
+  E_OPTION: DEFECT,
+  E_CLOSED: { code: 'E_ABORTED', message: () => 'the swarm client left the torrent before it was complete' }
+} as const satisfies Record<SwarmErrorCode, Rule<SwarmError>>
+
+const SWARM_V1 = {
+  E_SWARM_V1: 'E_SOURCE_UNAVAILABLE'
+} as const satisfies Record<SwarmV1ErrorCode, Rule<SwarmV1Error>>
+
+/**
+ * Maps whatever was thrown to a code of the table. An error that nobody foresaw is `E_INTERNAL` with a constant message:
+ * its text may hold a path, a header or a secret, so it goes to the log alone (spec http.12).
+ */
+export function toWireError(error: unknown): WireError {
+  if (error instanceof DaemonError) {
+    const { code, message, status, candidates } = error
+    return wire(code, message, { status, candidates, hidden: code === 'E_INTERNAL' })
+  }
+  if (error instanceof RefError) {
+    return wire(error.code, error.message, { candidates: error.candidates.length > 0 ? error.candidates : undefined })
+  }
+  if (error instanceof CorruptStateError) {
+    return wire('E_INTERNAL', `the state is unreadable: ${error.message}`, { hidden: true })
+  }
+  if (error instanceof CasError) return byRule(CAS[error.code], error)
+  if (error instanceof ClassifyError) return byRule(CLASSIFY[error.code], error)
+  if (error instanceof ManifestError) return byRule(MANIFEST[error.code], error)
+  if (error instanceof MetainfoError) return byRule(METAINFO[error.code], error)
+  // the codes of the hub's client are codes of the API (spec hub.6)
+  if (error instanceof HubError) return wire(error.code, error.message, { hidden: error.code === 'E_INTERNAL' })
+  if (error instanceof SwarmError) return byRule(SWARM[error.code], error)
+  if (error instanceof SwarmV1Error) return byRule(SWARM_V1[error.code], error)
+  return unforeseen(error)
+}
+
+const wire = (
+  code: ErrorCode,
+  message: string,
+  more: { status?: number | undefined; candidates?: readonly string[] | undefined; hidden?: boolean } = {}
+): WireError => ({
+  status: more.status ?? errorStatus(code),
+  envelope: envelope(code, message, more.candidates),
+  hidden: more.hidden ?? false
+})
+
+/** `rule` is undefined where a worker thread sent a code that its library does not have. */
+function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {
+  if (rule === undefined) return unforeseen(error)
+  if (typeof rule === 'string') return wire(rule, error.message, { candidates: candidatesOf(error) })
+  return wire(rule.code, rule.message(error), { hidden: true })
+}
+
+/** Alternatives that a library names beside its code. */
+const candidatesOf = (
+  error: { readonly details?: { readonly candidates?: unknown } } & Error
+): readonly string[] | undefined => {
+  const candidates = error.details?.candidates
+  return Array.isArray(candidates) ? candidates.map(String) : undefined
+}
+
+const ERRNO = /^E[A-Z0-9]{2,20}$/
+
+/** System errors are told by their number, which says what to do about the disk, and never by their path. */
+function unforeseen(error: unknown): WireError {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
+  }
+  if (
+    typeof code === 'string' &&
+    ERRNO.test(code) &&
+    typeof syscall === 'string' &&
+    /^[a-z0-9_]{1,20}$/.test(syscall)
+  ) {
+    return wire('E_INTERNAL', ioMessage(error, syscall), { hidden: true })
+  }
+  return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
+}
+
+const ioMessage = (cause: unknown, operation = 'work'): string => {
+  const { code } = (cause ?? {}) as { code?: unknown }
+  const name = typeof code === 'string' && ERRNO.test(code) ? code : 'unknown error'
+  return `an input/output error (${name}) while the daemon tried to: ${operation}; its log has the details`
+}

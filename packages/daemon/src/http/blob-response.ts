@@ -1,0 +1,61 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { BlobReader } from '@svc/cas'
+import { BlobPump, type PumpOptions } from './blob-pump.ts'
+import { blobAnswer, blobETag } from './range.ts'
+
+export interface BlobResponseOptions extends PumpOptions {
+  /** Sent with every answer, e.g. the hardening headers of a listener that browsers can reach. */
+  readonly headers?: OutgoingHttpHeaders
+  /** Writes the body of 412 and 416; the status line and headers are this function's to send too. */
+  readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
+}
+
+/**
+ * Answers GET or HEAD for an open blob by spec http.13 to http.17, and closes it in every case. Resolves when the response
+ * is finished or its connection is gone; the descriptor is released at once in both cases. A read error in mid-body cuts the
+ * connection (the client sees a short body, never wrong bytes) and rejects.
+ */
+export async function sendBlob(
+  request: IncomingMessage,
+  response: ServerResponse,
+  blob: BlobReader,
+  options: BlobResponseOptions
+): Promise<void> {
+  try {
+    const etag = blobETag(blob.digest)
+    const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
+    const { headers } = request
+    const conditions = {
+      ifMatch: headers['if-match'],
+      ifNoneMatch: headers['if-none-match'],
+      ifRange: headers['if-range'] as string | undefined,
+      range: headers.range
+    }
+    const answer = blobAnswer(method, conditions, etag, blob.sizeBytes)
+    const common: OutgoingHttpHeaders = { ...options.headers, 'Accept-Ranges': 'bytes', ETag: etag }
+    const bytes = { ...common, 'Content-Type': 'application/octet-stream' }
+    switch (answer.status) {
+      case 412:
+        return options.refuse(412, common)
+      case 416:
+        return options.refuse(416, { ...common, 'Content-Range': `bytes */${blob.sizeBytes}` })
+      case 304:
+        response.writeHead(304, common)
+        response.end()
+        return
+      case 200:
+        response.writeHead(200, { ...bytes, 'Content-Length': blob.sizeBytes })
+        if (method === 'HEAD' || blob.sizeBytes === 0) response.end()
+        else await new BlobPump(response, blob, 0, blob.sizeBytes, options).run()
+        return
+      case 206: {
+        const { start, end } = answer
+        const range = `bytes ${start}-${end - 1}/${blob.sizeBytes}`
+        response.writeHead(206, { ...bytes, 'Content-Length': end - start, 'Content-Range': range })
+        await new BlobPump(response, blob, start, end, options).run()
+      }
+    }
+  } finally {
+    await blob.close()
+  }
+}

@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Refusal, refuseRaw } from './raw-refusal.ts'
+
+/** Requests that wait for their turn on all connections of a listener together: a few KB each. */
+export const MAX_WAITING_REQUESTS = 8_192
+/** So many may wait on a connection also when the listener has its fill. */
+export const FAIR_WAITING_REQUESTS = 8
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly begin: () => void
+}
+
+/** The connections of one listener, and what they may hold together. */
+export class Connections {
+  readonly #bySocket = new WeakMap<Duplex, Connection>()
+  waiting = 0
+
+  of(socket: Duplex): Connection {
+    let connection = this.#bySocket.get(socket)
+    if (connection === undefined) this.#bySocket.set(socket, (connection = new Connection(socket, this)))
+    return connection
+  }
+}
+
+/**
+ * One connection: its requests are answered one at a time, in the order in which they came (RFC 9112 §9.3.2).
+ *
+ * Node parses what a client pipelines as soon as it has arrived, and announces each request at once: hundreds of blob responses
+ * would hold their descriptors and buffers while the first one is being sent. Here a request begins when the response before it is
+ * over, and while one waits the socket is not read: what a client can have waiting is what one read brings, 64 KiB. A refusal
+ * without a request (bytes that are no HTTP, CONNECT) takes its turn like an answer, and is the last one.
+ *
+ * Invariants: something waits only behind `#active`; after `#last` is set nothing is accepted any more.
+ */
+export class Connection {
+  readonly #socket: Duplex
+  readonly #all: Connections
+  readonly #waiting: Exchange[] = []
+  #active: Exchange | undefined
+  #last: Refusal | undefined
+
+  constructor(socket: Duplex, all: Connections) {
+    this.#socket = socket
+    this.#all = all
+    socket.once('close', () => this.#drop())
+  }
+
+  /** Begins the exchange when its turn comes; never, when the connection is gone by then. */
+  accept(exchange: Exchange): void {
+    if (this.#last !== undefined || this.#socket.destroyed) return
+    if (this.#active === undefined) return this.#begin(exchange)
+    if (this.#all.waiting >= MAX_WAITING_REQUESTS && this.#waiting.length >= FAIR_WAITING_REQUESTS) {
+      this.#socket.destroy()
+      return
+    }
+    this.#waiting.push(exchange)
+    this.#all.waiting++
+    this.#pauseSoon()
+  }
+
+  /** Ends the connection with a refusal, after the answers to all complete requests. The first refusal counts. */
+  refuse(refusal: Refusal): void {
+    if (this.#last !== undefined) return
+    this.#last = refusal
+    // a request whose body is broken or late gets the refusal for its answer
+    const newest = this.#waiting.at(-1)
+    if (newest !== undefined && !newest.request.complete) this.#take(this.#waiting.length - 1)
+    const active = this.#active
+    if (active === undefined) return refuseRaw(this.#socket, refusal)
+    if (active.request.complete) return
+    // in the middle of a response another status line would be read as its body
+    if (active.response.headersSent) this.#socket.destroy()
+    else refuseRaw(this.#socket, refusal)
+  }
+
+  #begin(exchange: Exchange): void {
+    const { response, begin } = exchange
+    this.#active = exchange
+    // before Node's own listener, which may end the socket behind this answer
+    response.prependOnceListener('finish', () => this.#onFinish(response))
+    response.once('close', () => this.#onClose(exchange))
+    begin()
+  }
+
+  #onFinish(response: ServerResponse): void {
+    if (this.#last === undefined || this.#waiting.length > 0) return
+    // whoever said that this is the last request is not told about what follows it
+    if (response.shouldKeepAlive) refuseRaw(this.#socket, this.#last)
+  }
+
+  #onClose(exchange: Exchange): void {
+    if (this.#active !== exchange) return
+    this.#active = undefined
+    const next = this.#take(0)
+    if (next !== undefined) this.#begin(next)
+    if (this.#waiting.length > 0) this.#pauseSoon()
+    else if (this.#last === undefined && !this.#socket.destroyed) this.#socket.resume()
+  }
+
+  #take(index: number): Exchange | undefined {
+    const [exchange] = this.#waiting.splice(index, 1)
+    if (exchange !== undefined) this.#all.waiting--
+    return exchange
+  }
+
+  /** Node resumes the socket at the end of each message that it parses, so the pause comes after what is being parsed now. */
+  #pauseSoon(): void {
+    process.nextTick(() => {
+      if (this.#waiting.length > 0 && !this.#socket.destroyed) this.#socket.pause()
+    })
+  }
+
+  #drop(): void {
+    this.#all.waiting -= this.#waiting.length
+    this.#waiting.length = 0
+  }
+}

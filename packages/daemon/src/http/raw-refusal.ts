@@ -1,0 +1,38 @@
+import type { Duplex } from 'node:stream'
+import type { ErrorCode } from '@svc/client/protocol'
+import { envelope, JSON_TYPE } from './envelope.ts'
+
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
+
+/** A peer that goes on sending must not keep the socket. */
+const LINGER_MS = 1_000
+
+/** An answer of the listener itself; the connection ends with it. */
+export interface Refusal {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Answers on a socket that has no response object, and closes it. */
+export function refuseRaw(socket: Duplex, refusal: Refusal): void {
+  if (socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify(envelope(refusal.code, refusal.message))
+  const lines = Object.entries({
+    'Content-Type': JSON_TYPE,
+    ...refusal.headers,
+    Date: new Date().toUTCString(),
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close'
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const linger = setTimeout(() => socket.destroy(), LINGER_MS)
+  linger.unref()
+  socket.on('error', () => socket.destroy())
+  socket.once('close', () => clearTimeout(linger))
+  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${lines.join('')}\r\n${body}`)
+}

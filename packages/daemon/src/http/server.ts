@@ -1,0 +1,128 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Connections } from './connection.ts'
+import { envelope, JSON_TYPE } from './envelope.ts'
+import type { Refusal } from './raw-refusal.ts'
+
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
+const { createServer } = process.getBuiltinModule('node:http')
+
+/** Bounds of a listener, where Node's own are too generous or absent (docs/budgets.md). */
+export const HTTP_LIMITS = {
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 30_000,
+  connectionsCheckMs: 1_000,
+  keepAliveTimeoutMs: 30_000,
+  /** No byte either way for this long closes a connection. */
+  idleTimeoutMs: 120_000,
+  maxConnections: 1_024,
+  maxHeaderBytes: 16_384,
+  maxHeaders: 100
+} as const
+
+export interface ServerOptions {
+  readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
+}
+
+/**
+ * An HTTP/1.1 server that answers everything in the API's envelope, also what Node's parser refuses by itself, and that
+ * hands only well-formed requests to `handler`: one `Host`, origin form, HTTP/1.0 or 1.1; one at a time on each connection.
+ */
+export function createHttpServer(handler: RequestListener, options: ServerOptions = {}): Server {
+  const limits = { ...HTTP_LIMITS, ...options.limits }
+  const connections = new Connections()
+  const inTurn = (request: IncomingMessage, response: ServerResponse, refusal: Refusal | undefined): void => {
+    const begin = refusal === undefined ? () => handler(request, response) : () => refuse(response, refusal)
+    connections.of(request.socket).accept({ request, response, begin })
+  }
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.connectionsCheckMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      maxHeaderSize: limits.maxHeaderBytes,
+      // checked below: Node would answer without a body
+      requireHostHeader: false,
+      insecureHTTPParser: false,
+      noDelay: true
+    },
+    (request, response) => inTurn(request, response, refusalOf(request))
+  )
+  server.maxHeadersCount = limits.maxHeaders
+  server.maxConnections = limits.maxConnections
+  server.timeout = limits.idleTimeoutMs
+  // a client that closes its sending half after the request (`nc -N`, some libraries) still reads the answer
+  ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true
+
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    inTurn(request, response, {
+      status: 417,
+      code: 'E_BAD_REQUEST',
+      message: 'the only expectation that is met is 100-continue'
+    })
+  )
+  server.on('connect', (_request, socket: Duplex & Partial<IncomingMessage['socket']>) => {
+    // Node has let go of this socket: its errors and its silence are ours
+    socket.on('error', () => socket.destroy())
+    socket.setTimeout?.(limits.idleTimeoutMs, () => socket.destroy())
+    connections.of(socket).refuse({
+      status: 405,
+      code: 'E_METHOD_NOT_ALLOWED',
+      message: 'CONNECT is not supported',
+      headers: { Allow: 'GET, HEAD, POST, PUT, DELETE' }
+    })
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
+    else connections.of(socket).refuse(refusalOfError(error.code, limits.maxHeaderBytes))
+  })
+  return server
+}
+
+function refuse(response: ServerResponse, { status, code, message }: Refusal): void {
+  const body = JSON.stringify(envelope(code, message))
+  response.writeHead(status, {
+    'Content-Type': JSON_TYPE,
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close'
+  })
+  response.end(body)
+}
+
+/** What a parsed request lacks or has too much of. */
+function refusalOf(request: IncomingMessage): Refusal | undefined {
+  const bad = (message: string): Refusal => ({ status: 400, code: 'E_BAD_REQUEST', message })
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
+    return bad(`HTTP/${request.httpVersion} is not spoken here; use HTTP/1.1`)
+  }
+  const { rawHeaders, url = '' } = request
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  if (hosts > 1) return bad('more than one Host header')
+  if (hosts === 0 && request.httpVersion === '1.1') return bad('the Host header is missing; any value will do')
+  if (!url.startsWith('/')) return bad('the request target must be a path, such as /v1/models')
+  if (url.includes('#')) return bad('the request target holds a "#"; encode it as %23')
+  return undefined
+}
+
+/** What Node's parser and its timers refuse. */
+function refusalOfError(code: string | undefined, maxHeaderBytes: number): Refusal {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return {
+        status: 431,
+        code: 'E_HEADERS_TOO_LARGE',
+        message: `the header is larger than ${maxHeaderBytes} bytes`
+      }
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return { status: 413, code: 'E_TOO_LARGE', message: 'the chunk extensions are too large' }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, code: 'E_TIMEOUT', message: 'the request did not arrive in time' }
+    default:
+      return { status: 400, code: 'E_BAD_REQUEST', message: 'the request is not well-formed HTTP/1.1' }
+  }
+}

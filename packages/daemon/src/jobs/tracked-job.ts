@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { type ErrorBody, isTerminal, type Job, MAX_ACTIVE_FILES } from '@svc/client/protocol'
+import type { JobOutcome, JobProgress, JobStart } from './job-work.ts'
+
+/** What only a running job shows. */
+const LIVE_ONLY = {
+  files: undefined,
+  message: undefined,
+  peers: undefined,
+  sources: undefined,
+  rateBytesPerSecond: undefined
+}
+
+/**
+ * One job: the snapshot that is published, how it moves on, and how it ends.
+ *
+ * `waiting` → `fetching` → `done` or `failed` (spec job.3). Snapshots are frozen; each change makes a new one (spec job.10). Once
+ * the state is terminal nothing changes any more, whoever still reports progress.
+ */
+export class TrackedJob {
+  readonly id: string = randomBytes(12).toString('hex')
+  /** Files that its listing holds in memory while it is open. */
+  readonly listedFiles: number
+  readonly #cancel = new AbortController()
+  #snapshot: Job
+
+  constructor({ kind, ref, as, target, manifest, filesTotal, bytesTotal }: JobStart) {
+    this.listedFiles = filesTotal ?? 0
+    this.#snapshot = Object.freeze({
+      id: this.id,
+      ref,
+      state: 'waiting',
+      createdAt: new Date().toISOString(),
+      kind,
+      ...(as !== undefined && { as }),
+      ...(target !== undefined && { target }),
+      ...(manifest !== undefined && { manifest }),
+      ...(filesTotal !== undefined && { filesDone: 0, filesTotal }),
+      ...(bytesTotal !== undefined && { bytesDone: 0, bytesTotal })
+    })
+  }
+
+  get snapshot(): Job {
+    return this.#snapshot
+  }
+
+  get isOver(): boolean {
+    return isTerminal(this.#snapshot)
+  }
+
+  /** Fires with the reason of the cut: a cancel, or a stop of the daemon. */
+  get signal(): AbortSignal {
+    return this.#cancel.signal
+  }
+
+  /** Asks the job to end. The first reason counts. */
+  cut(reason: Error): void {
+    this.#cancel.abort(reason)
+  }
+
+  begin(): void {
+    this.#patch({ state: 'fetching', startedAt: new Date().toISOString() })
+  }
+
+  update({ files, ...rest }: JobProgress): void {
+    this.#patch(files === undefined ? rest : { ...rest, files: files.slice(0, MAX_ACTIVE_FILES) })
+  }
+
+  /** The one place where a job ends. */
+  end({ error, result, verify, manifest }: JobOutcome): void {
+    this.#patch({
+      state: error === undefined ? 'done' : 'failed',
+      finishedAt: new Date().toISOString(),
+      ...LIVE_ONLY,
+      ...(manifest !== undefined && { manifest }),
+      ...(result !== undefined && { result }),
+      ...(verify !== undefined && { verify }),
+      ...(error !== undefined && { error })
+    })
+  }
+
+  /** What a cut makes of a job is the cut, whatever the layer that noticed it called it. */
+  reasonOf(error: unknown): unknown {
+    return this.signal.aborted && isAbort(error) ? this.signal.reason : error
+  }
+
+  #patch(change: { readonly [K in keyof Job]?: Job[K] | undefined }): void {
+    if (this.isOver) return
+    const next = { ...this.#snapshot, ...change } as Record<string, unknown>
+    for (const key of Object.keys(next)) if (next[key] === undefined) delete next[key]
+    this.#snapshot = Object.freeze(next as unknown as Job)
+  }
+}
+
+/** Turns what a job threw into its `error`, and logs what only the log may have. */
+export type JobErrors = (error: unknown, job: Pick<Job, 'id' | 'kind'>) => ErrorBody
+
+const isAbort = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'AbortError' || (error as { code?: unknown }).code === 'E_ABORTED')
