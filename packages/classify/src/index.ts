@@ -10,7 +10,7 @@ export { checkNames, isReservedName, MAX_NAME_BYTES, type NameProblem, nameProbl
 export { normalisedName, normalisedNames } from './normalise.ts'
 export { compareNames } from './order.ts'
 export { planArtifacts, safetensorsQuant } from './plan.ts'
-export { configQuant, dtypeQuant, ggufModelName, ggufQuant, projectorVariant } from './quant.ts'
+export { configQuant, dtypeQuant, ggufModelName, ggufQuant, projectorVariant, RAW } from './quant.ts'
 export {
   GGUF_HEAD_BYTES,
   MAX_CONFIG_BYTES,

@@ -7,6 +7,19 @@ import { PeerListSchema, RefSchema } from './fields.ts'
  */
 
 const AsSchema = Type.String({ description: '`ns/name`, lower case' })
+const PrivateSchema = Type.Boolean({ description: 'not announced, and given to nobody' })
+
+/** What imports from disk, hub and catalog take besides (spec add.1, add.6, add.10). */
+const wishes = {
+  names: Type.Optional(
+    Type.Union([Type.Literal('upstream'), Type.Literal('normalized')], {
+      description: 'how names of `*.gguf` are taken; `upstream` when absent'
+    })
+  ),
+  quants: Type.Optional(Type.Array(Type.String(), { description: 'only these; compared in lower case' })),
+  files: Type.Optional(Type.Array(Type.String(), { description: 'globs: only these weights and aux files' })),
+  private: Type.Optional(PrivateSchema)
+}
 
 export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'EnsureBody' })
 export type EnsureBody = Type.Static<typeof EnsureBodySchema>
@@ -14,7 +27,8 @@ export type EnsureBody = Type.Static<typeof EnsureBodySchema>
 export const ImportLocalBodySchema = Type.Object(
   {
     paths: Type.Array(Type.String(), { minItems: 1, description: 'absolute paths of files and folders' }),
-    as: AsSchema
+    as: AsSchema,
+    ...wishes
   },
   { title: 'ImportLocalBody' }
 )
@@ -23,7 +37,9 @@ export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
 export const ImportHfBodySchema = Type.Object(
   {
     repo: Type.String({ description: '`org/name` on the hub' }),
-    revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' }))
+    revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' })),
+    as: Type.Optional(AsSchema),
+    ...wishes
   },
   { title: 'ImportHfBody' }
 )
@@ -38,7 +54,9 @@ export const ImportBtBodySchema = Type.Object(
     webseeds: Type.Optional(
       Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })
     ),
-    peers: Type.Optional(PeerListSchema)
+    peers: Type.Optional(PeerListSchema),
+    as: Type.Optional(AsSchema),
+    private: Type.Optional(PrivateSchema)
   },
   { title: 'ImportBtBody' }
 )
@@ -50,7 +68,8 @@ export const ImportCatalogBodySchema = Type.Object(
     quant: Type.Optional(Type.String({ description: 'which GGUF of the repository' })),
     trustCatalog: Type.Optional(Type.Boolean({ description: 'required for models whose hub repository is gone' })),
     as: Type.Optional(AsSchema),
-    peers: Type.Optional(PeerListSchema)
+    peers: Type.Optional(PeerListSchema),
+    ...wishes
   },
   { title: 'ImportCatalogBody' }
 )

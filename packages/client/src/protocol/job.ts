@@ -29,7 +29,10 @@ export const ImportResultSchema = Type.Object(
     quants: Type.Optional(Type.Array(Type.String())),
     infohash: Type.Optional(InfohashSchema),
     warnings: Type.Optional(Type.Array(Type.String())),
-    skipped: CountSchema
+    skipped: CountSchema,
+    notChosen: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'weights and aux files that the choice left out, where there was one' })
+    )
   },
   { title: 'ImportResult' }
 )

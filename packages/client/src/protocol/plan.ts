@@ -17,11 +17,24 @@ export const PlanFileSchema = Type.Object(
     ]),
     kind: Type.Optional(Type.String({ description: 'kind of the entry that it becomes or joins' })),
     quant: Type.Optional(Type.String({ description: 'on weights' })),
-    reason: Type.Optional(Type.String({ description: 'on `skip`' }))
+    reason: Type.Optional(Type.String({ description: 'on `skip`' })),
+    upstream: Type.Optional(Type.String({ description: 'its name on the hub, where it is imported under another one' }))
   },
   { title: 'PlanFile' }
 )
 export type PlanFile = Type.Static<typeof PlanFileSchema>
+
+/** An artifact that an import would make. */
+export const PlanArtifactSchema = Type.Object(
+  {
+    quant: Type.String(),
+    files: Type.Integer({ minimum: 0, description: 'entries, those that it shares with other artifacts included' }),
+    bytes: BytesSchema,
+    bytesPresent: Type.Integer({ minimum: 0, description: 'of these, bytes that the store has' })
+  },
+  { title: 'PlanArtifact' }
+)
+export type PlanArtifact = Type.Static<typeof PlanArtifactSchema>
 
 /** `POST /v1/import/hf/plan` (additive): an import that fetches no weights. */
 export const ImportPlanSchema = Type.Object(
@@ -41,6 +54,7 @@ export const ImportPlanSchema = Type.Object(
       skipBytes: BytesSchema
     }),
     quants: Type.Array(Type.String()),
+    artifacts: Type.Array(PlanArtifactSchema, { description: 'one a quant, in the same order' }),
     license: Type.Optional(Type.String({ description: 'SPDX expression' })),
     warnings: Type.Array(Type.String())
   },

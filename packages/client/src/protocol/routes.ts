@@ -53,6 +53,7 @@ const RESOLUTION = {
 
 const HUB = {
   E_BAD_REQUEST: 400,
+  E_NO_MEMBER: 400,
   E_UNKNOWN_REF: 502,
   E_SOURCE_FORBIDDEN: 502,
   E_RATE_LIMITED: 502,
@@ -137,7 +138,7 @@ export const ROUTES = {
     body: ImportLocalBodySchema,
     status: 201,
     response: JobSchema,
-    errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400 },
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400, E_NO_MEMBER: 400 },
     jobErrors: ['E_NOT_IMPORTABLE', 'E_INVALID_INDEX', 'E_SOURCE_NOT_REGULAR', 'E_NO_SPACE', 'E_ABORTED', 'E_INTERNAL']
   },
   importHf: {
@@ -176,6 +177,7 @@ export const ROUTES = {
     errors: {
       E_BAD_REQUEST: 400,
       E_UNKNOWN_REF: 400,
+      E_NO_MEMBER: 400,
       E_NOT_ANCHORED: 422,
       E_SOURCE_FORBIDDEN: 502,
       E_RATE_LIMITED: 502,

@@ -26,6 +26,8 @@ export interface SwarmConfig {
   readonly fillTimeoutMs: number
   readonly seedRestricted: boolean
   readonly seedOnImport: boolean
+  /** undefined: nobody has decided yet, which means true. */
+  readonly seedLocal: boolean | undefined
 }
 
 /** `[catalog]` */
@@ -100,7 +102,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
       trackers: swarm.trackers ?? [],
       fillTimeoutMs: (swarm.fill_timeout ?? 600) * 1000,
       seedRestricted: swarm.seed_restricted ?? false,
-      seedOnImport: swarm.seed_on_import ?? false
+      seedOnImport: swarm.seed_on_import ?? false,
+      seedLocal: swarm.seed_local
     },
     catalog: {
       endpoint: set(catalog.endpoint),

@@ -27,6 +27,7 @@ export const CONFIG_KEYS = {
     trackers: { type: 'strings', summary: 'announced to besides the recorded ones' },
     fill_timeout: { type: 'seconds', summary: 'seconds without a byte before a fill fails' },
     seed_restricted: { type: 'boolean', summary: 'also serve what needed a token to fetch' },
+    seed_local: { type: 'boolean', summary: 'false makes imports from disk private unless they say otherwise' },
     seed_on_import: { type: 'boolean', summary: 'join at once after an import' }
   },
   catalog: {

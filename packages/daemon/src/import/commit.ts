@@ -4,6 +4,7 @@ import type { RepoId, Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import type { ArtifactSource } from '../library/origin.ts'
 import type { RepoState, Repos } from '../library/repos.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
@@ -23,7 +24,10 @@ export interface CommitContext {
 export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
-  source: Pick<ImportSource, 'origin' | 'restricted' | 'hints'>,
+  source: Pick<ImportSource, 'restricted' | 'hints'> & {
+    readonly private: boolean
+    readonly origin: ArtifactSource
+  },
   { store, documents, repos, artifacts }: CommitContext
 ): Promise<Sha256Digest> {
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
@@ -39,6 +43,7 @@ export async function commitArtifacts(
         record: member.distribution,
         source: source.origin,
         restricted: source.restricted,
+        private: source.private,
         hints: source.hints
       })
     }

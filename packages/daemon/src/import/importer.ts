@@ -1,4 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
+import { ClassifyError } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
@@ -9,13 +10,15 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
+import { planWished } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts } from './commit.ts'
 import { ingestFiles } from './ingest.ts'
-import { type PlannedImport, planListing } from './plan.ts'
+import type { PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
+import { EVERYTHING, type ImportWishes } from './wishes.ts'
 
 export interface ImporterParts {
   readonly store: DiskBlobStore
@@ -35,7 +38,12 @@ export interface ImportRequest {
   /** What the artifacts are stored under; not a reserved namespace. */
   readonly repo: RepoId
   readonly source: ImportSource
+  /** Default: everything, under its own names. */
+  readonly wishes?: ImportWishes | undefined
 }
+
+/** A listing is planned within the limits of its source; there is no job yet that could be stopped. */
+const UNSTOPPED = new AbortController().signal
 
 /** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → classify → ingest → seal → commit. */
 export class Importer {
@@ -56,19 +64,21 @@ export class Importer {
    * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
-    const { kind, ref, repo, source } = request
+    const { kind, ref, repo, source, wishes = EVERYTHING } = request
+    const { jobs, offload } = this.#parts
+    const start = { kind, ref, as: formatRepoId(repo) }
     try {
-      const plan = await planListing(source, this.#parts.offload)
-      const { bytesTotal } = plan
-      const start = { kind, ref, as: formatRepoId(repo), filesTotal: source.files.length, bytesTotal }
-      return this.#parts.jobs.start(
-        start,
-        (context) => this.#run(plan, repo, context),
+      const plan = await planWished(source, wishes, offload, UNSTOPPED)
+      return jobs.start(
+        { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
+        (context) => this.#run(plan, wishes, repo, context),
         () => source.close()
       )
     } catch (error) {
       await source.close()
-      throw error
+      if (!(error instanceof ClassifyError) || error.code !== 'E_NOT_IMPORTABLE') throw error
+      // nothing is wrong with the request, and that code is for jobs alone (spec err.3)
+      return jobs.start({ ...start, filesTotal: source.files.length }, () => Promise.reject(error))
     }
   }
 
@@ -76,15 +86,28 @@ export class Importer {
    * The pipeline within a job of the caller's: for sources whose listing comes late. The source is closed in every case.
    * @throws DaemonError as `planImport` and the stages
    */
-  async run({ repo, source }: Pick<ImportRequest, 'repo' | 'source'>, context: JobContext): Promise<JobOutcome> {
+  async run(
+    { repo, source, wishes = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'wishes'>,
+    context: JobContext
+  ): Promise<JobOutcome> {
     try {
-      return await this.#run(await planListing(source, this.#parts.offload), repo, context)
+      return await this.#run(
+        await planWished(source, wishes, this.#parts.offload, context.signal),
+        wishes,
+        repo,
+        context
+      )
     } finally {
       await source.close()
     }
   }
 
-  async #run(plan: PlannedImport, repo: RepoId, { signal, update }: JobContext): Promise<JobOutcome> {
+  async #run(
+    plan: PlannedImport,
+    wishes: ImportWishes,
+    repo: RepoId,
+    { signal, update }: JobContext
+  ): Promise<JobOutcome> {
     const { store, leafLayers, offload } = this.#parts
     const { source, recognition } = plan
     requireWeights(plan)
@@ -92,7 +115,7 @@ export class Importer {
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
-    const indexDigest = await commitArtifacts(repo, sealed, source, this.#parts)
+    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: wishes.private }, this.#parts)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
@@ -103,7 +126,8 @@ export class Importer {
         indexDigest,
         quants: sealed.map(({ member }) => member.quant),
         ...(warnings.length > 0 && { warnings }),
-        skipped: recognition.skipped.length
+        skipped: recognition.skipped.length,
+        ...(plan.notChosen !== undefined && { notChosen: plan.notChosen })
       }
     }
   }

@@ -11,6 +11,8 @@ export interface PlannedImport {
   readonly files: ReadonlyMap<string, SourceFile>
   /** Bytes that will be read or fetched. */
   readonly bytesTotal: number
+  /** How many files the caller's choice left out; absent where there was none. */
+  readonly notChosen?: number
 }
 
 /** @throws DaemonError for a listing that is refused whole (spec rec.21): `E_BAD_REQUEST` local, else `E_NOT_IMPORTABLE`. */

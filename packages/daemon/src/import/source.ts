@@ -1,4 +1,5 @@
 import type { HashAttachment, HashResult, PartialBlob } from '@svc/cas'
+import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
 
@@ -48,6 +49,8 @@ export interface SourceFile {
   /** Last check of the bytes before they count; throwing refuses them (wrong bytes, retried once when remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
   open(signal: AbortSignal): Promise<OpenedFile>
+  /** Random access before the import, for the few bytes that tell a quant. Unverified: nothing of it is kept. Of remote files only. */
+  readonly peek?: (signal: AbortSignal) => ReadAt
 }
 
 /**

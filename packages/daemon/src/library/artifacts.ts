@@ -14,8 +14,18 @@ export interface ArtifactState {
   readonly source: ArtifactSource
   /** Not announced or served to the swarm unless the owner opts in. */
   readonly restricted: boolean
+  /** The owner keeps it for himself (spec add.10). */
+  readonly private: boolean
+  /** Imported by its pin and under no name: needed although no index names it (spec add.13). */
+  readonly pinned: boolean
   readonly hints: SwarmHints
+  /** UTC, RFC 3339, of the latest import; absent on artifacts of earlier versions. */
+  readonly importedAt?: string
 }
+
+/** What an import says of an artifact. */
+export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt'> &
+  Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
 const KINDS = ['local', 'hf', 'catalog', 'bt']
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
@@ -47,16 +57,53 @@ export class Artifacts {
   /**
    * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first), and so
    * is what a foreign swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
-   * that did, least of all that access was needed. Everything else is what the latest import says.
+   * that did, least of all that access was needed. What is private stays so until {@link setPrivate} says otherwise, and what was
+   * pinned stays needed. Everything else is what the latest import says.
    */
-  record(state: ArtifactState): Promise<void> {
-    // one at a time: two imports that end in the same artifact must not lose each other's hints
-    const turn = this.#turn.then(() => this.#record(state))
+  record(state: ArtifactImport): Promise<void> {
+    return this.#inTurn(() => this.#record(state))
+  }
+
+  /** @returns the state as it is then; that of an artifact that was unknown is made. @throws CorruptStateError */
+  setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
+    return this.#inTurn(async () => {
+      const before = (await this.read(manifestDigest)) ?? {
+        manifestDigest,
+        source: { kind: 'local' },
+        restricted: false,
+        private: false,
+        pinned: false,
+        hints: { trackers: [], webseeds: [], peers: [] }
+      }
+      const next: ArtifactState = { ...before, private: value }
+      await this.#write(next)
+      return next
+    })
+  }
+
+  /** Lets go of a pinned import. @returns false where it was none */
+  unpin(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.pinned !== true) return false
+      await this.#write({ ...before, pinned: false })
+      return true
+    })
+  }
+
+  /** Forgets an artifact, durably; one that is unknown is none the worse. */
+  forget(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#inTurn(() => this.#files.remove(this.#path(manifestDigest)))
+  }
+
+  /** One change at a time: two imports that end in the same artifact must not lose each other's hints. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
     this.#turn = turn.catch(() => undefined)
     return turn
   }
 
-  async #record(state: ArtifactState): Promise<void> {
+  async #record(state: ArtifactImport): Promise<void> {
     const before = await this.read(state.manifestDigest)
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
@@ -66,12 +113,21 @@ export class Artifacts {
       ...state,
       source: { ...origin.source, ...(foreign !== undefined && { foreign }) },
       restricted: origin.restricted,
+      private: state.private === true || before?.private === true,
+      pinned: state.pinned === true || before?.pinned === true,
       hints,
+      importedAt: new Date().toISOString(),
       ...(record !== undefined && { record })
     }
-    const text = formatArtifactState(next)
-    if (before !== undefined && formatArtifactState(before) === text) return
-    await this.#files.write(join(this.#root, `${digestHex(state.manifestDigest)}.json`), text)
+    await this.#write(next)
+  }
+
+  #write(state: ArtifactState): Promise<void> {
+    return this.#files.write(this.#path(state.manifestDigest), formatArtifactState(state))
+  }
+
+  #path(manifestDigest: Sha256Digest): string {
+    return join(this.#root, `${digestHex(manifestDigest)}.json`)
   }
 
   /** Every known artifact, sorted by digest. Corrupt files are handed to `onCorrupt`, or thrown without it. */
@@ -99,7 +155,7 @@ export class Artifacts {
 /** @throws CorruptStateError */
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
-  onlyKeys(fields, ['record', 'source', 'restricted', 'hints'], file)
+  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt'], file)
   const source = fieldsOf(fields.source, file, '"source"')
   onlyKeys(source, ['kind', 'repo', 'revision', 'foreign'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
@@ -110,6 +166,12 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
   if (source.foreign !== undefined) fieldsOf(source.foreign, file, '"source.foreign"')
   if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
+  for (const key of ['private', 'pinned']) {
+    if (fields[key] !== undefined && typeof fields[key] !== 'boolean')
+      throw new CorruptStateError(file, `"${key}" is not a boolean`)
+  }
+  if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
+    throw new CorruptStateError(file, '"importedAt" is not a string')
   const hints = fieldsOf(fields.hints, file, '"hints"')
   onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
   return {
@@ -117,6 +179,10 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
     source: source as unknown as ArtifactSource,
     restricted: fields.restricted,
+    private: fields.private === true,
+    // before there was the field, whatever a swarm gave was kept by its pin
+    pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
+    ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
     hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
@@ -125,8 +191,8 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
 }
 
-const formatArtifactState = ({ record, source, restricted, hints }: ArtifactState): string =>
-  `${JSON.stringify({ record, source, restricted, hints }, null, 2)}\n`
+const formatArtifactState = ({ record, source, restricted, hints, importedAt, ...state }: ArtifactState): string =>
+  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt }, null, 2)}\n`
 
 const MAX_HINTS = 100
 const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>

@@ -59,4 +59,15 @@ export class ReplacedFiles {
     }
     await syncFolder(dirname(file))
   }
+
+  /** Removes a file, durably; an absent one is fine. */
+  async remove(file: string): Promise<void> {
+    try {
+      await unlink(file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw error
+    }
+    await syncFolder(dirname(file))
+  }
 }

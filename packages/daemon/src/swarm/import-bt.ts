@@ -1,14 +1,24 @@
-import type { DiskBlobStore } from '@svc/cas'
+import { RAW } from '@svc/classify'
 import type { ImportBtBody, Job } from '@svc/client/protocol'
-import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
+import {
+  type ArtifactTorrent,
+  type Manifest,
+  ManifestError,
+  parseModelConfig,
+  pieceLayersOf,
+  sealRecord,
+  torrentOf
+} from '@svc/manifest'
 import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
-import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { formatRepoId, isQuant, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import type { Dispatcher } from 'undici'
 import { DaemonError } from '../errors.ts'
+import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
+import { importTarget } from '../import/target.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
@@ -23,6 +33,9 @@ export interface PinnedImport {
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
   readonly hints: SwarmHints
+  /** Made an index member there; without it the artifact is known by its digest alone. */
+  readonly repo: RepoId | undefined
+  readonly private: boolean
 }
 
 /**
@@ -82,13 +95,17 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
       'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there'
     )
   }
-  return { pin, infohashText, hints: { trackers, webseeds, peers } }
+  return {
+    pin,
+    infohashText,
+    hints: { trackers, webseeds, peers },
+    repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
+    private: body.private ?? false
+  }
 }
 
 /** The daemon's side of a pinned import: where its bytes go, and where it runs. */
-export interface ImportBtContext {
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
+export interface ImportBtContext extends CommitContext {
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
 }
@@ -103,13 +120,17 @@ export interface ImportBtParts {
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
   readonly mayUpload: (artifact: ArtifactState | undefined) => boolean
+  /** True where nobody but the sources of the request may hear of it. */
+  readonly isWithheld: (artifact: ArtifactState | undefined) => boolean
 }
 
 /** Accepts a checked request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, parts: ImportBtParts): Job {
   const { jobs } = parts.context
-  return jobs.start({ kind: 'import-bt', ref: request.infohashText, filesTotal: 1 }, (job) =>
-    new BtImport(request, parts, job).run()
+  const { infohashText: ref, repo } = request
+  return jobs.start(
+    { kind: 'import-bt', ref, filesTotal: 1, ...(repo !== undefined && { as: formatRepoId(repo) }) },
+    (job) => new BtImport(request, parts, job).run()
   )
 }
 
@@ -130,28 +151,36 @@ class BtImport {
   }
 
   async run(): Promise<JobOutcome> {
-    const { pin, hints, infohashText } = this.#request
-    const { context, fetch, mayUpload, joinWhenDone } = this.#parts
+    const { pin, hints, infohashText, repo } = this.#request
+    const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#parts
     const { store, artifacts } = context
     const torrent = await this.#torrent()
     const layers = await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can go on with it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
-    await artifacts.record({ manifestDigest: pin, source: { kind: 'bt' }, restricted: false, hints })
+    await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
-    const upload = mayUpload(await artifacts.read(pin))
+    const known = await artifacts.read(pin)
+    const upload = mayUpload(known)
     const warnings = await fetch(
-      { torrent, layers, hints, upload },
+      { torrent, layers, hints, upload, quiet: isWithheld(known) },
       { signal: this.#job.signal, onProgress: (progress) => this.#report(torrent, progress) }
     )
-    if (layers === undefined) await this.#record(torrent, layers)
+    const record = layers === undefined ? await this.#record(torrent, layers) : undefined
+    const named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
     await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
     return {
       manifest: pin,
-      result: { manifests: [pin], infohash: infohashText, skipped: 0, ...(all.length > 0 && { warnings: all }) }
+      result: {
+        manifests: [pin],
+        infohash: infohashText,
+        ...named,
+        skipped: 0,
+        ...(all.length > 0 && { warnings: all })
+      }
     }
   }
 
@@ -191,13 +220,53 @@ class BtImport {
     return { ...torrent, manifest }
   }
 
+  /** What is known of the artifact; one that gets a name is needed for as long as it has one. */
+  #state(): ArtifactImport {
+    const { pin, hints, repo } = this.#request
+    return {
+      manifestDigest: pin,
+      source: { kind: 'bt' },
+      restricted: false,
+      private: this.#request.private,
+      pinned: repo === undefined,
+      hints
+    }
+  }
+
+  /** Makes the artifact a member of a repository's index, under the quant that its model config names (spec add.8). */
+  async #name(
+    repo: RepoId,
+    { manifest }: { readonly manifest: ReturnType<typeof sealedManifest> },
+    distribution: Sha256Digest
+  ): Promise<{ readonly indexDigest: Sha256Digest; readonly quants: string[] }> {
+    const { context } = this.#parts
+    const quant = await this.#quantOf(manifest.document)
+    const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
+    const source = { origin: { kind: 'bt' }, restricted: false, hints: this.#request.hints } as const
+    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: this.#request.private }, context)
+    return { indexDigest, quants: [quant] }
+  }
+
+  async #quantOf({ files }: Manifest): Promise<string> {
+    const config = files.find(({ kind }) => kind === 'config')
+    const bytes = config && (await readSmallBlob(this.#parts.context.store, config.digest))
+    try {
+      const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
+      return quantization !== undefined && isQuant(quantization) ? quantization : RAW
+    } catch (error) {
+      // the publisher's document: another one than ours would be is no reason to refuse what the pin names
+      if (!(error instanceof ManifestError)) throw error
+      return RAW
+    }
+  }
+
   /** The record and the layers, which are pure functions of the manifest: whoever asks this node gets the same ones. */
   async #record(
     torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> },
     layers: PieceLayers | undefined
-  ): Promise<void> {
+  ): Promise<Sha256Digest> {
     const { store, artifacts, leafLayers } = this.#parts.context
-    const { pin, hints } = this.#request
+    const { pin } = this.#request
     const all = new Map(layers)
     for (const { digest, length, piecesRoot } of torrent.files) {
       if (piecesRoot === undefined || length <= torrent.pieceLength || digest === pin) continue
@@ -221,13 +290,8 @@ class BtImport {
     })
     const record = sealRecord({ manifest: torrent.manifest, pieceLayersDigest })
     await writeDocument(store, record, this.#job.signal)
-    await artifacts.record({
-      manifestDigest: pin,
-      record: record.digest,
-      source: { kind: 'bt' },
-      restricted: false,
-      hints
-    })
+    await artifacts.record({ ...this.#state(), record: record.digest })
+    return record.digest
   }
 
   #report(torrent: ArtifactTorrent, { blobsDone, bytesDone, peers, sources, rateBytesPerSecond }: FetchProgress): void {

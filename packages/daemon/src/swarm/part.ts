@@ -9,7 +9,7 @@ import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
+import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
 import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
@@ -17,7 +17,7 @@ import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
-import { heldBackReason, Seeding } from './seeding.ts'
+import { Seeding } from './seeding.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
@@ -30,7 +30,6 @@ const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 export interface SwarmClientParts extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig }
   readonly log: Log
-  readonly documents: Documents
 }
 
 /** Where this node can be reached, as `host:port`. */
@@ -131,6 +130,7 @@ export class SwarmClient {
       context: this.#context,
       dispatcher: this.#agent,
       mayUpload: (artifact) => this.#mayUpload(artifact),
+      isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
       fetch: (request, fetching) => this.#fetch(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
@@ -250,7 +250,7 @@ export class SwarmClient {
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
     const upload = this.#mayUpload(artifact)
-    const quiet = artifact?.restricted === true && !this.#context.config.swarm.seedRestricted
+    const quiet = withheldReason(artifact, this.#context.config.swarm) !== undefined
     await this.#fetch(
       { torrent, layers, hints, upload, quiet },
       {

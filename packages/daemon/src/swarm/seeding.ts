@@ -5,6 +5,7 @@ import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from '../config/config.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import { heldBackReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
@@ -31,17 +32,6 @@ export interface SeedingParts {
 interface Candidate {
   readonly state: ArtifactState
   readonly torrent: ArtifactTorrent
-}
-
-/** Why an artifact is not given to others; undefined when it may be. */
-export const heldBackReason = (
-  { restricted }: Pick<ArtifactState, 'restricted'>,
-  config: DaemonConfig['swarm']
-): string | undefined => {
-  if (!config.seed) return 'seeding is off ([swarm] seed)'
-  if (restricted && !config.seedRestricted)
-    return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
-  return undefined
 }
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestFromHex } from '@svc/ref'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type ArtifactState, Artifacts } from '../../src/library/artifacts.ts'
+import { type ArtifactImport, Artifacts, parseArtifactState } from '../../src/library/artifacts.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 
 const manifestDigest = digestFromHex('a'.repeat(64))
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 test('a pinned import adds its hints and overrules nothing else', async () => {
-  const gated: ArtifactState = {
+  const gated: ArtifactImport = {
     manifestDigest,
     record,
     source: { kind: 'hf', repo: 'Org/Name', revision: 'c'.repeat(40) },
@@ -29,7 +29,7 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
   await artifacts.record(gated)
   const peers = ['127.0.0.1:1']
   await artifacts.record({ manifestDigest, source: { kind: 'bt' }, restricted: false, hints: { ...none, peers } })
-  expect(await artifacts.read(manifestDigest)).toEqual({ ...gated, hints: { ...none, peers } })
+  expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
 test('a later import says whether access was needed, and keeps what a foreign swarm needs', async () => {
@@ -52,6 +52,28 @@ test('a later import says whether access was needed, and keeps what a foreign sw
     source: { kind: 'hf', repo: 'Org/Name', foreign },
     restricted: false
   })
+})
+
+test('private and pinned stay until somebody says otherwise', async () => {
+  const plain = { manifestDigest, source: { kind: 'local' }, restricted: false, hints: none } as const
+  await artifacts.record({ ...plain, private: true })
+  await artifacts.record({ ...plain, source: { kind: 'bt' }, pinned: true })
+  await artifacts.record(plain)
+  const state = await artifacts.read(manifestDigest)
+  expect(state).toMatchObject({ private: true, pinned: true, source: { kind: 'local' } })
+  expect(Date.parse(state!.importedAt!)).toBeGreaterThan(Date.parse('2020-01-01'))
+  expect(await artifacts.setPrivate(manifestDigest, false)).toMatchObject({ private: false, pinned: true })
+  expect(await artifacts.unpin(manifestDigest)).toBe(true)
+  expect(await artifacts.unpin(manifestDigest)).toBe(false)
+  expect(await artifacts.read(manifestDigest)).toMatchObject({ private: false, pinned: false })
+  await artifacts.forget(manifestDigest)
+  await artifacts.forget(manifestDigest)
+  expect(await artifacts.read(manifestDigest)).toBeUndefined()
+})
+
+test('what an earlier version wrote is read: a pinned import was one', async () => {
+  const text = JSON.stringify({ source: { kind: 'bt' }, restricted: false, hints: none })
+  expect(parseArtifactState(Buffer.from(text), manifestDigest, 'x')).toMatchObject({ private: false, pinned: true })
 })
 
 test('stored hints that nobody can use are left out', async () => {

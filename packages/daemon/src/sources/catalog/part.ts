@@ -7,19 +7,21 @@ import { EnvHttpProxyAgent } from 'undici'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
+import { type ImportWishes, wishesOf } from '../../import/wishes.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import { oneChunk } from '../../library/small-blob.ts'
+import { withheldReason } from '../../library/withheld.ts'
 import type { Log } from '../../log.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
 import { Pull, type Pulled, type PullTimings } from './pull.ts'
 import { type ForeignSeed, ForeignSeeds, parseForeignSeed } from './seeds.ts'
-import { selectEntry } from './select.ts'
+import { linesOf, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 /** What the catalog source needs of the daemon. */
@@ -81,7 +83,7 @@ export class Catalog {
     for await (const artifact of artifacts.list((error) =>
       log.warn({ err: error }, 'a corrupt artifact state is left alone')
     )) {
-      if (artifact.restricted && !config.swarm.seedRestricted) continue
+      if (withheldReason(artifact, config.swarm) !== undefined) continue
       const seed = parseForeignSeed(artifact.source.foreign)
       if (seed === undefined) continue
       try {
@@ -122,12 +124,16 @@ export class Catalog {
       throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
     }
     const repo = targetOf(body)
+    const asked = wishesOf(body)
     const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
-    const entry = await this.#withOuterTrackers(
-      selectEntry(await provider.search(body.repo, signal), body.repo, body.quant)
-    )
+    const listing = await provider.search(body.repo, signal)
+    const entry = await this.#withOuterTrackers(selectEntry(listing, body.repo, body.quant, asked))
+    // a torrent carries one weights file: which one is chosen by now
+    const wishes = { ...asked, quants: undefined, files: undefined }
+    const lines = linesOf(listing, body.repo, asked.normalizedNames)
+    const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
     const anchor = await findAnchor(entry, {
       hub: this.#hub,
       provider,
@@ -136,7 +142,10 @@ export class Catalog {
     })
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
-      (job) => this.#import(entry, anchor, repo, peers, job)
+      async (job) => {
+        const { result, ...outcome } = await this.#import(entry, anchor, repo, peers, wishes, job)
+        return { ...outcome, ...(result && { result: { ...result, ...(notChosen !== undefined && { notChosen }) } }) }
+      }
     )
   }
 
@@ -154,6 +163,7 @@ export class Catalog {
     anchor: Anchor,
     repo: RepoId,
     peers: readonly string[],
+    wishes: ImportWishes,
     job: JobContext
   ): Promise<JobOutcome> {
     const { store, leafLayers, importer, config } = this.#context
@@ -168,8 +178,12 @@ export class Catalog {
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)
-      const outcome = await importer.run({ repo, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
-      if (seed && config.swarm.seed && (!anchor.restricted || config.swarm.seedRestricted)) again = seed
+      const outcome = await importer.run(
+        { repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) },
+        job
+      )
+      const kept = withheldReason({ restricted: anchor.restricted, private: wishes.private }, config.swarm)
+      again = kept === undefined ? (seed && config.swarm.seed ? seed : again) : undefined
       return outcome
     } finally {
       if (again) await seeds.add(again)

@@ -1,15 +1,23 @@
+import { ggufQuant, normalisedName } from '@svc/classify'
 import { DaemonError } from '../../errors.ts'
+import { EVERYTHING, type ImportWishes } from '../../import/wishes.ts'
 import type { CatalogEntry } from './listing.ts'
 
 const MAX_CANDIDATES = 50
 
 /**
  * The one torrent of a listing that a request means. `quant` picks the line whose name yields it (exact, else unique
- * prefix); the whole `dn` of a line is taken as well, for lines whose names yield the same quant.
- * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates.
+ * prefix); the whole `dn` of a line is taken as well, for lines whose names yield the same quant. Names are normalized first where
+ * that is wished for (spec add.4), and `quants` and `files` leave lines out: a torrent carries one weights file, so one must be left.
+ * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a wish that no line fits.
  */
-export function selectEntry(entries: readonly CatalogEntry[], repo: string, quant: string | undefined): CatalogEntry {
-  const own = distinct(ofRepo(entries, repo))
+export function selectEntry(
+  entries: readonly CatalogEntry[],
+  repo: string,
+  quant: string | undefined,
+  wishes: Pick<ImportWishes, 'normalizedNames' | 'quants' | 'files'> = EVERYTHING
+): CatalogEntry {
+  const own = wishedEntries(linesOf(entries, repo, wishes.normalizedNames), repo, wishes)
   if (own.length === 0) {
     throw new DaemonError('E_UNKNOWN_REF', `the catalog does not list ${repo}; the name is "owner/name" as listed`, {
       status: 400,
@@ -20,15 +28,41 @@ export function selectEntry(entries: readonly CatalogEntry[], repo: string, quan
     if (own.length === 1) return own[0]!
     throw ambiguous(`the catalog lists ${own.length} torrents for ${repo}: say which with "quant"`, own)
   }
+  const wanted = wishes.normalizedNames ? quant.toLowerCase() : quant
   for (const matches of [
     own.filter((entry) => entry.displayName === quant),
-    own.filter((entry) => entry.quant === quant),
-    own.filter((entry) => entry.quant.startsWith(quant))
+    own.filter((entry) => entry.quant === wanted),
+    own.filter((entry) => entry.quant.startsWith(wanted))
   ]) {
     if (matches.length === 1) return matches[0]!
     if (matches.length > 1) throw ambiguous(`"${quant}" means ${matches.length} torrents of ${repo}`, matches)
   }
   throw ambiguous(`the catalog has no torrent of ${repo} for "${quant}"`, own)
+}
+
+/** The torrents of one repository, each once. */
+export function linesOf(entries: readonly CatalogEntry[], repo: string, normalizedNames: boolean): CatalogEntry[] {
+  const own = distinct(ofRepo(entries, repo))
+  return normalizedNames ? own.map((entry) => ({ ...entry, quant: ggufQuant(normalisedName(fileOf(entry))) })) : own
+}
+
+const fileOf = ({ displayName }: CatalogEntry): string => displayName.slice(displayName.lastIndexOf('/') + 1)
+
+function wishedEntries(
+  own: readonly CatalogEntry[],
+  repo: string,
+  { normalizedNames, quants, files }: Pick<ImportWishes, 'normalizedNames' | 'quants' | 'files'>
+): readonly CatalogEntry[] {
+  if (own.length === 0) return own
+  const wanted = quants?.map((quant) => quant.toLowerCase())
+  const absent = wanted?.find((quant) => !own.some((entry) => entry.quant === quant))
+  const nameOf = (entry: CatalogEntry): string => (normalizedNames ? normalisedName(fileOf(entry)) : fileOf(entry))
+  const left = own.filter((entry) => (wanted?.includes(entry.quant) ?? true) && (files?.(nameOf(entry)) ?? true))
+  if (absent === undefined && left.length > 0) return left
+  const what = absent === undefined ? 'a file that fits' : `the quant ${JSON.stringify(absent.slice(0, 80))}`
+  throw new DaemonError('E_NO_MEMBER', `the catalog has no torrent of ${repo} with ${what}`, {
+    candidates: unique(own.map(absent === undefined ? nameOf : (entry) => entry.quant))
+  })
 }
 
 /** As listed; another case only where that is not ambiguous. */

@@ -5,7 +5,9 @@ import { formatRepoId } from '@svc/ref'
 import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
+import { wishesOf } from '../../import/wishes.ts'
 import type { Log } from '../../log.ts'
+import type { Offload } from '../../offload/pool.ts'
 import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
 import { hubSource } from './source.ts'
@@ -22,6 +24,7 @@ export interface HubParts {
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly store: DiskBlobStore
+  readonly offload: Offload
   readonly importer: Importer
   readonly log: Log
 }
@@ -73,14 +76,21 @@ export function createHubPart(context: HubParts, more: Pick<HubOptions, 'limits'
   return {
     async importHf(body): Promise<Job> {
       const repo = hubTarget(body)
+      const wishes = wishesOf(body)
       const listing = await list(body)
-      return importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source: sourceOf(body.repo, listing) })
+      const source = sourceOf(body.repo, listing)
+      try {
+        return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, wishes })
+      } catch (error) {
+        throw hubFailure(error)
+      }
     },
     async plan(body) {
       const repo = hubTarget(body)
+      const wishes = wishesOf(body)
       const listing = await list(body)
       try {
-        return await planHub(hub, listing, sourceOf(body.repo, listing), formatRepoId(repo), context.store)
+        return await planHub(hub, listing, sourceOf(body.repo, listing), wishes, formatRepoId(repo), context)
       } catch (error) {
         throw hubFailure(error)
       }

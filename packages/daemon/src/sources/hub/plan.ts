@@ -3,8 +3,10 @@ import type { DiskBlobStore } from '@svc/cas'
 import {
   type HeaderSummary,
   type LicenceFact,
+  normalisedName,
   planArtifacts,
   type ReadAt,
+  type Recognition,
   type RequiredRead,
   readConfig,
   readHeader,
@@ -16,8 +18,11 @@ import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { type PlannedImport, planImport } from '../../import/plan.ts'
+import { planWished } from '../../import/choice.ts'
+import type { PlannedImport } from '../../import/plan.ts'
 import type { ImportSource } from '../../import/source.ts'
+import type { ImportWishes } from '../../import/wishes.ts'
+import type { Offload } from '../../offload/pool.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 type PlanFile = ImportPlan['files'][number]
@@ -28,40 +33,66 @@ const MAX_HEADERS = 64
 /** A larger licence text is not read for its name alone. */
 const MAX_TEXT_BYTES = 16 * 2 ** 20
 
+/** What a plan needs of the daemon. */
+export interface PlanParts {
+  readonly store: DiskBlobStore
+  readonly offload: Offload
+}
+
 /**
  * What an import would do, told from the listing, `config.json`, licence texts and, only where nothing else tells the quant, the
  * headers of the safetensors. No weights are fetched. Small texts are not checked against their hashes: nothing is kept.
- * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planImport`
+ * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planWished`
  */
 export async function planHub(
   hub: Hub,
   listing: HubListing,
   source: ImportSource,
+  wishes: ImportWishes,
   as: string,
-  store: DiskBlobStore
+  { store, offload }: PlanParts
 ): Promise<ImportPlan> {
-  const planned = planImport(source)
+  const planned = await planWished(source, wishes, offload, NEVER)
   requireImportable(planned.recognition)
-  const files = new Map(listing.files.map((file) => [file.path, file]))
+  const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
+  const upstream = new Map(source.files.map(({ name }) => [wishes.normalizedNames ? normalisedName(name) : name, name]))
+  const files = new Map([...upstream].map(([name, path]) => [name, hubFiles.get(path)!]))
   const facts = await readFacts(hub, planned, files)
   const plan = planArtifacts(planned.recognition, facts)
-  const quantOf = new Map<string, string>()
-  for (const { quant, entries } of plan.artifacts)
-    for (const { name } of entries.filter(isWeights)) quantOf.set(name, quant)
-  const rows: PlanFile[] = []
-  for (const { path, sizeBytes } of listing.files) rows.push(await rowOf(path, sizeBytes, planned, quantOf, store))
+  const present = new Set<string>()
+  for (const entry of planned.recognition.entries) {
+    const digest = entry.content.from === 'file' ? planned.files.get(entry.content.name)!.digest : undefined
+    if (digest !== undefined && (await store.stat(digest)) !== undefined) present.add(entry.name)
+  }
+  const quantOf = new Map(
+    plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const))
+  )
+  const rows = [...files].map(([name, { sizeBytes }]): PlanFile => {
+    const row = rowOf(name, sizeBytes, planned.recognition, quantOf, present)
+    const path = upstream.get(name)!
+    return path === name ? row : { ...row, upstream: path }
+  })
   const license = plan.artifacts[0]?.annotations['svc.license']
   return {
     repo: listing.repoId,
     commit: listing.commit,
     as,
     files: rows,
-    totals: totalsOf(rows, source.fetchUnrecognised),
+    totals: totalsOf(rows, planned.source.fetchUnrecognised),
     quants: plan.artifacts.map(({ quant }) => quant),
+    artifacts: plan.artifacts.map(({ quant, entries }) => ({
+      quant,
+      files: entries.length,
+      bytes: sum(entries),
+      bytesPresent: sum(entries.filter(({ name }) => present.has(name)))
+    })),
     ...(license !== undefined && { license }),
     warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...facts.openQuestions]
   }
 }
+
+const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
+  entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
 
 const isWeights = ({ kind }: { readonly kind: string }): boolean =>
   kind === 'weights.gguf' || kind === 'weights.safetensors'
@@ -126,32 +157,32 @@ async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined):
 /** A plan is short; it ends with the hub's own limits. */
 const NEVER = new AbortController().signal
 
-async function rowOf(
+function rowOf(
   name: string,
   size: number,
-  { recognition, files }: PlannedImport,
+  { uses, entries }: Recognition,
   quantOf: ReadonlyMap<string, string>,
-  store: DiskBlobStore
-): Promise<PlanFile> {
-  const use = recognition.uses.get(name)!
+  present: ReadonlySet<string>
+): PlanFile {
+  const use = uses.get(name)
+  if (use === undefined) return { name, size, action: 'skip', reason: 'not-chosen' }
   if (use.use === 'skip') return { name, size, action: 'skip', reason: use.reason }
   if (use.use === 'config' || use.use === 'licence') return { name, size, action: 'annotate' }
-  const entry = recognition.entries.find((one) => one.name === use.entry)!
-  const digest = files.get(name)!.digest
-  const present = use.use === 'entry' && digest !== undefined && (await store.stat(digest)) !== undefined
+  const entry = entries.find((one) => one.name === use.entry)!
   const quant = isWeights(entry) ? quantOf.get(entry.name) : undefined
-  return { name, size, action: present ? 'present' : 'store', kind: entry.kind, ...(quant !== undefined && { quant }) }
+  const action = use.use === 'entry' && present.has(entry.name) ? 'present' : 'store'
+  return { name, size, action, kind: entry.kind, ...(quant !== undefined && { quant }) }
 }
 
 function totalsOf(rows: readonly PlanFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
-  const sum = (which: readonly PlanFile[]) =>
+  const count = (which: readonly PlanFile[]) =>
     [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
   const skipped = rows.filter(({ action }) => action === 'skip')
-  const [files, bytes] = sum(rows)
-  const [fetchFiles, fetchBytes] = sum(
+  const [files, bytes] = count(rows)
+  const [fetchFiles, fetchBytes] = count(
     rows.filter(({ action }) => action !== 'present' && (fetchesSkipped || action !== 'skip'))
   )
-  const [storeFiles, storeBytes] = sum(rows.filter(({ action }) => action === 'store'))
-  const [skipFiles, skipBytes] = sum(skipped)
+  const [storeFiles, storeBytes] = count(rows.filter(({ action }) => action === 'store'))
+  const [skipFiles, skipBytes] = count(skipped)
   return { files, bytes, fetchFiles, fetchBytes, storeFiles, storeBytes, skipFiles, skipBytes }
 }

@@ -1,7 +1,9 @@
 import type { HashAttachment } from '@svc/cas'
 import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type Waiting } from '@svc/hub'
+import { DaemonError } from '../../errors.ts'
 import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
+import { HeaderTooLarge, windowOf } from './window.ts'
 
 /** Git's name of the bytes, taken in the store's own pass over them. */
 const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
@@ -39,6 +41,18 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions): SourceFile
     name,
     sizeBytes,
     ...(sha256 !== undefined ? { digest: sha256 } : byGitName(name, gitBlobSha1!)),
+    peek: (signal) => {
+      const readAt = windowOf(hub, file, signal)
+      return async (offset, lengthBytes) => {
+        try {
+          return await readAt(offset, lengthBytes)
+        } catch (error) {
+          if (!(error instanceof HeaderTooLarge)) throw hubFailure(error)
+          const what = `the header of ${JSON.stringify(name)} is too large to tell its quant before it is fetched`
+          throw new DaemonError('E_BAD_REQUEST', `${what}; choose with "files" instead of "quants"`, { cause: error })
+        }
+      }
+    },
     open: async () => ({
       kind: 'remote',
       fetch: (into, context) => fetchFile(hub, file, into, context, options),

@@ -2,26 +2,28 @@ import type { ImportHfBody } from '@svc/client/protocol'
 import { isRepoId, isRevision } from '@svc/hub'
 import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { importTarget } from '../../import/target.ts'
 
 /**
- * The name that an import of `repo` gets: the lower-cased id that was asked for (spec hub.2), also when the hub follows a rename,
+ * The name that an import of `repo` gets: `as`, else the lower-cased id that was asked for (spec hub.2), also when the hub follows a rename,
  * because an answer of the hub must not choose what is changed here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export function hubTarget({ repo, revision }: ImportHfBody): RepoId {
+export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {
     throw refused('repo', `${shown(repo)} is not org/name as the hub spells it, e.g. some-org/some-model`)
   }
+  if (revision !== undefined && !isRevision(revision)) {
+    throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
+  }
+  if (as !== undefined) return importTarget(as, 'as')
   const target = tryParseRepoId(repo.toLowerCase())
   if (target === undefined) {
     const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
     throw refused('repo', `${shown(repo)} cannot be a name here; ${rule}`)
   }
   if (isReservedNamespace(target.ns)) {
-    throw refused('repo', `the namespace "${target.ns}" is reserved, nothing can be imported into it`)
-  }
-  if (revision !== undefined && !isRevision(revision)) {
-    throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
+    throw refused('repo', `the namespace "${target.ns}" is reserved; give the name to keep it under as "as"`)
   }
   return target
 }

@@ -1,35 +1,32 @@
 import type { ImportLocalBody, Job } from '@svc/client/protocol'
-import { isReservedNamespace, parseRepoId, type RepoId } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
+import type { SwarmConfig } from '../../config/config.ts'
 import type { Importer } from '../../import/importer.ts'
+import { importTarget } from '../../import/target.ts'
+import { wishesOf } from '../../import/wishes.ts'
 import { localSource } from './source.ts'
+
+/** What imports from disk need of the daemon. */
+export interface LocalParts {
+  readonly importer: Importer
+  readonly config: { readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
+}
 
 /** Imports from the disks of this machine. */
 export class LocalPart {
-  readonly #importer: Importer
+  readonly #parts: LocalParts
 
-  constructor({ importer }: { readonly importer: Importer }) {
-    this.#importer = importer
+  constructor(parts: LocalParts) {
+    this.#parts = parts
   }
 
   /**
-   * Walks the paths, and accepts the job. Nothing is read before that.
-   * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
+   * Walks the paths, and accepts the job. Nothing is read before that, but for headers of safetensors where a quant is chosen.
+   * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
-  async importLocal({ paths, as }: ImportLocalBody): Promise<Job> {
-    const repo = localTarget(as)
-    return this.#importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths) })
+  async importLocal({ paths, as, ...more }: ImportLocalBody): Promise<Job> {
+    const { importer, config } = this.#parts
+    const repo = importTarget(as, 'as')
+    const wishes = wishesOf(more, config.swarm.seedLocal === false)
+    return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths), wishes })
   }
-}
-
-/** `ns/name` that something may be imported into. @throws DaemonError `E_BAD_REQUEST` */
-function localTarget(as: string): RepoId {
-  let repo: RepoId
-  try {
-    repo = parseRepoId(as)
-  } catch (cause) {
-    throw new DaemonError('E_BAD_REQUEST', `the field "as": ${(cause as Error).message}`, { cause })
-  }
-  if (!isReservedNamespace(repo.ns)) return repo
-  throw new DaemonError('E_BAD_REQUEST', `the field "as": the namespace "${repo.ns}" is reserved; choose another one`)
 }

@@ -1,0 +1,100 @@
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
+import {
+  ClassifyError,
+  type HeaderSummary,
+  needsSafetensorsQuant,
+  normalisedNames,
+  notChosen,
+  type ReadAt,
+  readConfig,
+  readHeader,
+  requiredReads,
+  safetensorsQuant
+} from '@svc/classify'
+import { forEachLimited } from '@svc/internal-concurrency'
+import { DaemonError } from '../errors.ts'
+import type { Offload } from '../offload/pool.ts'
+import { type PlannedImport, planListing } from './plan.ts'
+import type { ImportSource, SourceFile } from './source.ts'
+import type { ImportWishes } from './wishes.ts'
+
+/** Headers read at once, where they tell the quant. */
+const READS_AT_ONCE = 8
+const readFile = promisify(read)
+
+/**
+ * Stage 1 with what the caller wants: names normalized, and of weights and aux files those that were chosen. Where something was
+ * chosen, files that no row recognises are not fetched either. Only where the quant of safetensors decides, their headers and the
+ * root `config.json` are read.
+ * @throws as `planListing`; DaemonError `E_NO_MEMBER` (400) for a quant that the listing does not have;
+ *   ClassifyError `E_NOT_IMPORTABLE` for two files of one name, or when no weights are left
+ */
+export async function planWished(
+  source: ImportSource,
+  wishes: ImportWishes,
+  offload: Offload,
+  signal: AbortSignal
+): Promise<PlannedImport> {
+  const named = wishes.normalizedNames ? withNormalizedNames(source) : source
+  const whole = await planListing(named, offload)
+  if (wishes.quants === undefined && wishes.files === undefined) return whole
+  const left = await leftOut(whole, wishes, signal)
+  const files = named.files.filter(({ name }) => !left.has(name))
+  return { ...(await planListing({ ...named, files, fetchUnrecognised: false }, offload)), notChosen: left.size }
+}
+
+function withNormalizedNames(source: ImportSource): ImportSource {
+  const names = normalisedNames(source.files.map(({ name }) => name))
+  return { ...source, files: source.files.map((file) => ({ ...file, name: names.get(file.name)! })) }
+}
+
+async function leftOut(whole: PlannedImport, wishes: ImportWishes, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  const quant = needsSafetensorsQuant(whole.recognition, wishes) ? await quantOf(whole, signal) : undefined
+  try {
+    return new Set(notChosen(whole.recognition, wishes, quant))
+  } catch (cause) {
+    if (!(cause instanceof ClassifyError) || cause.code !== 'E_NO_MEMBER') throw cause
+    throw new DaemonError('E_NO_MEMBER', cause.message, { candidates: cause.details.candidates, cause })
+  }
+}
+
+/** The quant of a listing's safetensors, by the same rule that the import will use on the whole files. */
+async function quantOf({ recognition, files }: PlannedImport, signal: AbortSignal): Promise<string> {
+  const reads = requiredReads(recognition)
+  const config = reads.find(({ what }) => what === 'config')
+  if (config !== undefined && config.sizeBytes <= config.maxBytes) {
+    const facts = readConfig(
+      await withBytesOf(files.get(config.name)!, signal, (readAt) => readAt(0, config.sizeBytes))
+    )
+    if (facts.quant !== undefined) return facts.quant
+  }
+  const headers: HeaderSummary[] = []
+  const weights = reads.filter((each) => each.what === 'safetensors-header')
+  await forEachLimited(weights, READS_AT_ONCE, signal, async (each, signal) => {
+    headers.push(await withBytesOf(files.get(each.name)!, signal, (readAt) => readHeader(each, readAt)))
+  })
+  return safetensorsQuant(undefined, headers)
+}
+
+/** Random access to a file before its import. */
+async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readAt: ReadAt) => Promise<T>): Promise<T> {
+  if (file.peek !== undefined) return use(file.peek(signal))
+  const opened = await file.open(signal)
+  try {
+    if (opened.kind !== 'file') throw new Error(`${file.name} cannot be looked into before it is fetched`)
+    const { fd } = opened
+    return await use(async (offset, lengthBytes) => {
+      const bytes = new Uint8Array(Math.max(0, Math.min(lengthBytes, file.sizeBytes - offset)))
+      let filled = 0
+      while (filled < bytes.length) {
+        const { bytesRead } = await readFile(fd, bytes, filled, bytes.length - filled, offset + filled)
+        if (bytesRead === 0) break
+        filled += bytesRead
+      }
+      return bytes.subarray(0, filled)
+    })
+  } finally {
+    await opened.close()
+  }
+}

@@ -1,0 +1,23 @@
+import type { SwarmConfig } from '../config/config.ts'
+import type { ArtifactState } from './artifacts.ts'
+
+type Kept = Pick<ArtifactState, 'private' | 'restricted'>
+
+/**
+ * Why an artifact is kept from strangers; undefined when it may be given to them. The one place that decides this: for seeding and
+ * sharing, for fetching (quietly then: nobody hears of it but the sources that the request names), for foreign swarms, and for
+ * whatever else reaches beyond this machine (spec swarm.4, add.11).
+ */
+export function withheldReason(
+  state: Kept | undefined,
+  { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'>
+): string | undefined {
+  if (state?.private === true) return 'it is private; svc private --off gives it to others'
+  if (state?.restricted === true && !seedRestricted)
+    return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
+  return undefined
+}
+
+/** Why an artifact is not given to others now; undefined when it may be. */
+export const heldBackReason = (state: Kept, config: SwarmConfig): string | undefined =>
+  config.seed ? withheldReason(state, config) : 'seeding is off ([swarm] seed)'

@@ -1,0 +1,104 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseManifest } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { expect, onTestFinished, test } from 'vitest'
+import { writeFiles } from '../support/models.ts'
+import { MIB, Node, pinned, weights } from './nodes.ts'
+
+const small = (seed: number) => ({ 'model-q8_0.gguf': weights(2 * MIB, seed), 'config.json': '{"model_type":"llama"}' })
+
+async function importPrivately(node: Node, seed: number): Promise<Sha256Digest> {
+  const paths = [writeFiles(`${node.folder}/private-${seed}`, small(seed))]
+  const job = await node.done(await node.client.importLocal({ paths, as: 'me/private', private: true }))
+  expect(job.error).toBeUndefined()
+  return job.result!.manifests[0] as Sha256Digest
+}
+
+/** What a stranger who knows everything of an artifact gets of it from this node. */
+async function expectNothingGiven(node: Node, manifestDigest: string): Promise<void> {
+  const held = await node.share(manifestDigest)
+  expect(held.announced).toBe(false)
+  for (const path of [
+    `${held.name}/model-q8_0.gguf`,
+    `${held.name}/manifest/${manifestDigest.replace(':', '-')}`,
+    `bt/piece-layers/${held.infohash.slice(9)}`,
+    `bt/${held.infohash.slice(9)}.torrent`
+  ])
+    expect((await fetch(`${held.webseeds[0]}${path}`)).status, path).toBe(404)
+  const { swarm } = await node.client.status()
+  expect(swarm.torrents.filter((torrent) => torrent.manifestDigest === manifestDigest)).toEqual([])
+  expect(swarm.heldBack.map((each) => each.manifestDigest)).toContain(manifestDigest)
+}
+
+test('a private import is announced neither now nor after a restart, and gives nothing to anybody', async () => {
+  const node = await Node.start()
+  const manifest = await importPrivately(node, 1)
+  await expectNothingGiven(node, manifest)
+  await node.stop()
+  const again = await Node.start({ folder: node.folder })
+  await again.verified()
+  await expectNothingGiven(again, manifest)
+  // one more import of the same files that does not say so changes nothing
+  await again.importFiles(small(1))
+  await expectNothingGiven(again, manifest)
+})
+
+test('with seed_local off, imports from disk are private unless they say otherwise', async () => {
+  const node = await Node.start({ swarm: { seed_local: false } })
+  await expectNothingGiven(node, await node.importFiles(small(2)))
+  const paths = [writeFiles(`${node.folder}/open`, small(3))]
+  const job = await node.done(await node.client.importLocal({ paths, as: 'me/open', private: false }))
+  await node.announced(job.result!.manifests[0]!)
+})
+
+test('fetching what is held back is told to no tracker, and to nobody but the sources of the request', async () => {
+  const announces: string[] = []
+  const tracker = createServer((request, response) => {
+    announces.push(request.url!)
+    response.end('d8:intervali60e5:peers0:e')
+  })
+  await new Promise<void>((listening) => tracker.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void tracker.close())
+  const trackers = [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`]
+  const source = await Node.start()
+  const share = await source.publish(small(4))
+  const known = await Node.start()
+  const { artifacts } = known.running.context
+  const manifestDigest = share.manifestDigest as Sha256Digest
+  await artifacts.record({
+    manifestDigest,
+    source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
+    restricted: true,
+    hints: { trackers: [], webseeds: [], peers: [] }
+  })
+  const fresh = await Node.start()
+  const asked = pinned(share, { trackers })
+  for (const [node, body] of [
+    [known, asked],
+    [fresh, { ...asked, private: true }]
+  ] as const) {
+    expect(await node.importBt(body)).toMatchObject({ state: 'done' })
+    await node.expectWhole(manifestDigest)
+    await expectNothingGiven(node, manifestDigest)
+  }
+  expect(announces).toEqual([])
+  const open = await Node.start()
+  expect(await open.importBt(asked)).toMatchObject({ state: 'done' })
+  expect(announces.length).toBeGreaterThan(0)
+})
+
+test('a pinned import with a name is a member of its index, under the quant of its model config', async () => {
+  const source = await Node.start()
+  const share = await source.publish(small(5))
+  const node = await Node.start()
+  const job = await node.importBt(pinned(share, { as: 'mine/pinned' }))
+  expect(job).toMatchObject({ state: 'done', as: 'mine/pinned', ref: share.infohash, result: { quants: ['q8_0'] } })
+  const resolved = await node.client.resolve('svc:///mine/pinned:q8_0')
+  expect(resolved).toMatchObject({ manifestDigest: share.manifestDigest, indexDigest: job.result!.indexDigest })
+  const manifest = parseManifest(Buffer.concat(await (await node.client.readBlob(share.manifestDigest)).body.toArray()))
+  expect(manifest.files.map(({ kind }) => kind)).toEqual(['config', 'weights.gguf'])
+  expect(await node.running.context.artifacts.read(share.manifestDigest as Sha256Digest)).toMatchObject({
+    pinned: false
+  })
+})
