@@ -106,8 +106,22 @@ export function leavesForRequest(
   }
 }
 
+/** The number of pieces. @throws MetainfoError `E_MERKLE` `layer-length`, `size`. */
+function requireLayerOf(shape: TreeShape, layer: Uint8Array | undefined): number {
+  const count = pieceCount(shape.sizeBytes, shape.pieceLengthBytes)
+  if (count === 0) throw fail('size', 'an empty file has no hash tree')
+  if (count > 1 ? layer?.length !== count * HASH_BYTES : layer !== undefined) {
+    throw fail('layer-length', 'the piece layer does not belong to a file of this size')
+  }
+  return count
+}
+
+/** Pair hashes of {@link PieceTree.build} between two pauses: about a millisecond. */
+const SLICE_HASHES = 2_048
+
 /** The tree of one file above its piece layer, for answering hash requests. Keeps two hashes per piece in memory. */
 export class PieceTree {
+  /** Size and piece length of the file. */
   readonly shape: TreeShape
   readonly #baseLevel: number
   /** From the piece layer upwards; empty for a file no larger than a piece. */
@@ -115,24 +129,64 @@ export class PieceTree {
 
   /**
    * `layer` is the verified piece layer, or undefined for a file no larger than a piece.
-   * Hashes it once: about 0.4 µs per piece. @throws MetainfoError `E_MERKLE` `layer-length`, `size`.
+   * Hashes it once, in one go: about 0.4 µs per piece; see {@link PieceTree.build} for large files.
+   * @throws MetainfoError `E_MERKLE` `layer-length`, `size`.
    */
-  constructor(shape: TreeShape, layer: Uint8Array | undefined) {
+  constructor(shape: TreeShape, layer: Uint8Array | undefined, upper?: readonly Uint8Array[]) {
     this.shape = shape
     this.#baseLevel = pieceLevel(shape.pieceLengthBytes)
-    const count = pieceCount(shape.sizeBytes, shape.pieceLengthBytes)
-    if (count === 0) throw fail('size', 'an empty file has no hash tree')
-    if (count > 1 ? layer?.length !== count * HASH_BYTES : layer !== undefined) {
-      throw fail('layer-length', 'the piece layer does not belong to a file of this size')
-    }
+    const count = requireLayerOf(shape, layer)
     const levels: Uint8Array[] = []
     if (layer !== undefined) {
       levels.push(layer)
       for (let level = 0; level < heightOf(count); level++) {
-        levels.push(ancestorLayer(levels[level]!, this.#baseLevel + level, 1))
+        levels.push(upper?.[level] ?? ancestorLayer(levels[level]!, this.#baseLevel + level, 1))
       }
     }
     this.#levels = levels
+  }
+
+  /**
+   * As the constructor, but `pause` is awaited before each slice of at most 2,048 hashes, with their number: whoever serves
+   * others meanwhile gives them a turn there. @throws MetainfoError `E_MERKLE` `layer-length`, `size`, and what `pause` throws.
+   */
+  static async build(
+    shape: TreeShape,
+    layer: Uint8Array | undefined,
+    pause: (hashes: number) => Promise<void>
+  ): Promise<PieceTree> {
+    const count = requireLayerOf(shape, layer)
+    const upper: Uint8Array[] = []
+    if (layer !== undefined) {
+      const baseLevel = pieceLevel(shape.pieceLengthBytes)
+      let below = layer
+      for (let level = 0; level < heightOf(count); level++) {
+        const parents = new Uint8Array(Math.ceil(below.length / HASH_BYTES / 2) * HASH_BYTES)
+        for (let at = 0; at < parents.length; at += SLICE_HASHES * HASH_BYTES) {
+          const slice = below.subarray(2 * at, 2 * (at + SLICE_HASHES * HASH_BYTES))
+          await pause(Math.ceil(slice.length / HASH_BYTES / 2))
+          parents.set(ancestorLayer(slice, baseLevel + level, 1), at)
+        }
+        upper.push(parents)
+        below = parents
+      }
+    }
+    return new PieceTree(shape, layer, upper)
+  }
+
+  /** The pieces root; undefined for a file no larger than a piece, whose root needs its leaves. */
+  get root(): Uint8Array | undefined {
+    return this.#levels.at(-1)
+  }
+
+  /** The hash of a piece; undefined for a file no larger than a piece. */
+  pieceHash(index: number): Uint8Array | undefined {
+    return this.#levels[0]?.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES)
+  }
+
+  /** Memory that the tree holds, the piece layer included. */
+  get memoryBytes(): number {
+    return this.#levels.reduce((sum, level) => sum + level.length, 0)
   }
 
   /**

@@ -3,14 +3,9 @@ export class RateMeter {
   #window = 0
   #rate = 0
   #at: number
-  #total = 0
 
   constructor(nowMs: number) {
     this.#at = nowMs
-  }
-
-  get totalBytes(): number {
-    return this.#total
   }
 
   /** Smoothed over about three seconds. */
@@ -20,7 +15,6 @@ export class RateMeter {
 
   add(bytes: number): void {
     this.#window += bytes
-    this.#total += bytes
   }
 
   tick(nowMs: number): void {

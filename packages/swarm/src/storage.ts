@@ -39,10 +39,15 @@ export interface TorrentStorage {
    */
   read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
   /**
-   * The file's leaf layer (32 bytes for each 16 KiB block) where it is at hand. The engine checks it against the pieces
-   * root before use; undefined makes it fall back on hashing what is asked for.
+   * The leaf hashes `[start, end)` of a file (32 bytes for each 16 KiB block), where they are at hand: only these are read, as
+   * any peer may ask. The engine proves them before use; undefined makes it fall back on hashing the bytes.
    */
-  leaves?(fileIndex: number): Promise<Uint8Array | undefined>
+  leaves?(fileIndex: number, start: number, end: number): Promise<Uint8Array | undefined>
+  /**
+   * The piece layer of a complete file, for a torrent that was added without it; made away from the event loop. The engine
+   * proves it; without it peers get no hashes of this file.
+   */
+  pieceLayer?(fileIndex: number): Promise<Uint8Array | undefined>
   /** Opens a file for fetching; called at most once per incomplete file. */
   writer(fileIndex: number): Promise<FileWriter>
   /**

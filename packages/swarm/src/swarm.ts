@@ -2,17 +2,24 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { DhtOptions } from '@svc/internal-discovery'
 import type { ThreadFault } from '@svc/internal-workers'
-import { equalBytes, parseInfo, parseMagnet, tryFromHex } from '@svc/metainfo'
+import { equalBytes, tryFromHex } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import { WorkerDiscovery } from './discovery/worker-discovery.ts'
 import { SlotPool } from './download/slot-pool.ts'
 import { Verifier } from './download/verifier.ts'
 import { SwarmError } from './errors.ts'
+import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.ts'
+import { guarded } from './net/guarded.ts'
 import { HttpPools } from './net/http.ts'
 import { Listener } from './net/listener.ts'
 import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
-import { Torrent, type TorrentEnvironment, type TorrentOptions, wireKey } from './torrent/torrent.ts'
+import { plainAddress } from './peer/peer.ts'
+import type { TorrentEnvironment } from './torrent/environment.ts'
+import { Torrent } from './torrent/torrent.ts'
+import { identityOf, wireKey } from './torrent/torrent-identity.ts'
+import type { TorrentOptions } from './torrent/torrent-options.ts'
+import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
@@ -27,8 +34,10 @@ export interface SwarmOptions {
   readonly pex?: boolean
   /** Bytes per second over all torrents; 0: unlimited. */
   readonly uploadLimit?: number
-  /** Connections over all torrents, half-open ones included; default 500. */
+  /** Connections over all torrents, half-open ones included; a quarter is kept for those that we open. Default 500. */
   readonly maxConnections?: number
+  /** Connections of one host (IPv6: one /64) over all torrents, both directions; default 64. */
+  readonly maxConnectionsPerHost?: number
   /** Default 200. */
   readonly maxPeersPerTorrent?: number
   /** Peers served at once per torrent; default 32. */
@@ -45,6 +54,8 @@ export interface SwarmOptions {
 }
 
 const HANDSHAKE_TIMEOUT_MS = 10_000
+/** When all places are taken, a connection that has not finished its handshake by then makes room. */
+const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
 
 /** An engine: one listener, one set of buffers and threads, any number of torrents. */
@@ -87,28 +98,48 @@ class Engine implements Swarm {
   readonly #options: SwarmOptions
   readonly #torrents = new Map<string, Torrent>()
   readonly #byMseKey = new Map<string, Torrent>()
-  readonly #peerId: Uint8Array = Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)])
-  readonly #parts: TorrentEnvironment['parts']
-  readonly #pools = new HttpPools()
-  readonly #bucket: TokenBucket
-  readonly #greeting = new Set<Transport>()
+  readonly #environment: TorrentEnvironment
+  /** Accepted connections whose handshake is not over, oldest first, with the time of accepting. */
+  readonly #greeting = new Map<Transport, number>()
   readonly #discovery: WorkerDiscovery
   #listener: Listener | undefined
-  #connections = 0
   #nextId = 1
   #timer: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: SwarmOptions) {
     this.#options = options
-    this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
     this.#discovery = new WorkerDiscovery((fault) => options.onFault?.(fault))
-    this.#parts = {
+    this.#environment = {
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2),
       cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
       limiter: new UploadLimiter(),
-      random: Math.random
+      hashWork: new HashWork(),
+      random: Math.random,
+      connections: new ConnectionBudget({
+        total: options.maxConnections ?? 500,
+        perHost: options.maxConnectionsPerHost ?? 64
+      }),
+      maxPeersPerTorrent: options.maxPeersPerTorrent ?? 200,
+      nextId: () => {
+        this.#nextId += 1
+        return this.#nextId
+      },
+      pools: new HttpPools(),
+      peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
+      clientName: options.clientName ?? 'svc-swarm 0.1',
+      // Torrents are added when the listener is open.
+      listenPort: () => this.#listener?.port,
+      globalBucket: new TokenBucket(options.uploadLimit ?? 0, performance.now()),
+      uploadSlots: options.uploadSlots ?? 32,
+      pex: options.pex !== false,
+      discover: (torrent, sink) => this.#discover(torrent, sink),
+      removed: (torrent) => {
+        const key = wireKey(torrent.infohash)
+        this.#torrents.delete(key)
+        this.#byMseKey.delete(mseKeyOf(tryFromHex(key)!))
+      }
     }
   }
 
@@ -117,7 +148,10 @@ class Engine implements Swarm {
     if (address !== false)
       this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
     if (this.#options.dht) await this.#discovery.startDht(this.#options.dht)
-    this.#timer = setInterval(() => this.#tick(), TICK_MS)
+    this.#timer = setInterval(
+      guarded(() => this.#tick()),
+      TICK_MS
+    )
     this.#timer.unref()
   }
 
@@ -130,7 +164,8 @@ class Engine implements Swarm {
   }
 
   get uploadBudget(): TokenBucket | undefined {
-    return this.#bucket.limited ? this.#bucket : undefined
+    const { globalBucket } = this.#environment
+    return globalBucket.limited ? globalBucket : undefined
   }
 
   get torrents(): readonly Torrent[] {
@@ -148,54 +183,18 @@ class Engine implements Swarm {
     const key = wireKey(identity.infohash)
     if (this.#torrents.has(key))
       throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })
-    const torrent = new Torrent(this.#environment(), options, identity)
+    const torrent = new Torrent(this.#environment, options, identity)
     this.#torrents.set(key, torrent)
     this.#byMseKey.set(mseKeyOf(tryFromHex(key)!), torrent)
     torrent.start()
     return torrent
   }
 
-  #environment(): TorrentEnvironment {
-    return {
-      parts: this.#parts,
-      pools: this.#pools,
-      peerId: this.#peerId,
-      clientName: this.#options.clientName ?? 'svc-swarm 0.1',
-      listenPort: this.#listener?.port,
-      globalBucket: this.#bucket,
-      uploadSlots: this.#options.uploadSlots ?? 32,
-      pex: this.#options.pex !== false,
-      limits: {
-        maxPeersPerTorrent: this.#options.maxPeersPerTorrent ?? 200,
-        take: () => this.#take(),
-        give: () => {
-          this.#connections -= 1
-        },
-        nextPeerId: () => {
-          this.#nextId += 1
-          return this.#nextId
-        }
-      },
-      discover: (torrent, sink) => this.#discover(torrent, sink),
-      removed: (torrent) => {
-        const key = wireKey(torrent.infohash)
-        this.#torrents.delete(key)
-        this.#byMseKey.delete(mseKeyOf(tryFromHex(key)!))
-      }
-    }
-  }
-
-  #take(): boolean {
-    if (this.#connections >= (this.#options.maxConnections ?? 500)) return false
-    this.#connections += 1
-    return true
-  }
-
   async #discover(torrent: Torrent, sink: DiscoverySink): Promise<readonly Discovery[]> {
     return this.#discovery.join({
       infohash: torrent.infohash,
       trackers: torrent.trackers,
-      peerId: this.#peerId,
+      peerId: this.#environment.peerId,
       port: this.#listener?.port,
       dht: torrent.options.dht !== false && torrent.info?.private !== true,
       sink
@@ -207,7 +206,8 @@ class Engine implements Swarm {
   }
 
   #accept(socket: Socket): void {
-    if (this.#closing !== undefined || !this.#take()) {
+    const place = this.#closing === undefined ? this.#placeFor(plainAddress(socket.remoteAddress ?? '')) : undefined
+    if (place === undefined) {
       socket.destroy()
       return
     }
@@ -218,31 +218,56 @@ class Engine implements Swarm {
       closed: (error) => handshaking!.closed(error)
     })
     socket.on('data', (bytes) => transport.receive(bytes))
-    this.#greeting.add(transport)
+    this.#greeting.set(transport, performance.now())
     handshaking = new IncomingHandshake(
       transport,
       {
-        answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake(),
-        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake().infohash
+        answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake,
+        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash
       },
       {
         done: (handshake, open, rest) => {
           this.#greeting.delete(transport)
-          this.#torrents.get(wireKey(handshake.infohash))!.accept(handshake, open, rest)
+          this.#torrents.get(wireKey(handshake.infohash))!.accept(handshake, open, rest, place)
         },
         failed: () => {
           this.#greeting.delete(transport)
-          this.#connections -= 1
+          place.release()
         }
       },
       HANDSHAKE_TIMEOUT_MS
     )
   }
 
+  /** A place for a connection that somebody opened to us; the most useless one of those that came before makes room. */
+  #placeFor(host: string): ConnectionPlace | undefined {
+    const { connections } = this.#environment
+    let place = connections.take('incoming', host)
+    if (place === 'full' && this.#displace(performance.now())) place = connections.take('incoming', host)
+    return typeof place === 'string' ? undefined : place
+  }
+
+  /** Ends the oldest connection that owes us its handshake, or else the peer that was of no use for longest. */
+  #displace(nowMs: number): boolean {
+    for (const [transport, acceptedAt] of this.#greeting) {
+      if (nowMs - acceptedAt < HANDSHAKE_GRACE_MS) break
+      transport.close()
+      return true
+    }
+    let worst: ReturnType<Torrent['mostUseless']>
+    for (const torrent of this.#torrents.values()) {
+      const found = torrent.mostUseless(nowMs)
+      if (found !== undefined && (worst === undefined || found.forMs > worst.forMs)) worst = found
+    }
+    worst?.peer.close(new SwarmError('E_CLOSED', 'useless', 'another peer takes its place'))
+    return worst !== undefined
+  }
+
   #tick(): void {
     const now = performance.now()
-    for (const torrent of this.#torrents.values()) torrent.tick(now)
-    if (this.#parts.cache.pinned === 0 && this.#torrents.size === 0) this.#parts.cache.trim()
+    for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
+    const { cache } = this.#environment
+    if (this.#torrents.size === 0 && cache.pinned === 0) cache.trim()
   }
 
   close(): Promise<void> {
@@ -253,42 +278,18 @@ class Engine implements Swarm {
   async #close(): Promise<void> {
     if (this.#timer !== undefined) clearInterval(this.#timer)
     const listening = this.#listener?.close()
-    for (const transport of [...this.#greeting]) transport.close()
+    for (const transport of [...this.#greeting.keys()]) transport.close()
     await Promise.all([...this.#torrents.values()].map((torrent) => torrent.remove()))
-    this.#parts.limiter.close()
-    await Promise.all([listening, this.#discovery.close(), this.#parts.verifier.close(), this.#pools.close()])
-    this.#parts.pool.trim()
-    this.#parts.cache.trim()
+    const { limiter, verifier, pools, pool, cache } = this.#environment
+    limiter.close()
+    await Promise.all([listening, this.#discovery.close(), verifier.close(), pools.close()])
+    pool.trim()
+    cache.trim()
   }
 
   checkInvariants(): void {
-    this.#parts.pool.checkInvariants()
-    this.#parts.cache.checkInvariants()
-    this.#parts.limiter.checkInvariants()
+    const { pool, cache, limiter, hashWork, connections } = this.#environment
+    for (const part of [pool, cache, limiter, hashWork, connections]) part.checkInvariants()
     for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }
 }
-
-function identityOf(options: TorrentOptions): ConstructorParameters<typeof Torrent>[2] {
-  const given = [options.info, options.infohash, options.magnet].filter((value) => value !== undefined).length
-  if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'give exactly one of info, infohash and magnet')
-  const hints = { trackers: options.trackers ?? [], webseeds: options.webseeds ?? [], peers: options.peers ?? [] }
-  if (options.magnet !== undefined) {
-    const magnet = parseMagnet(options.magnet)
-    return {
-      infohash: magnet.infohash,
-      info: undefined,
-      trackers: unique([...hints.trackers, ...magnet.trackers]),
-      webseeds: unique([...hints.webseeds, ...magnet.webseeds]),
-      peers: [...hints.peers, ...magnet.peers]
-    }
-  }
-  if (options.infohash !== undefined) {
-    if (options.infohash.length !== 32) throw new SwarmError('E_OPTION', 'infohash', 'a v2 infohash has 32 bytes')
-    return { infohash: new Uint8Array(options.infohash), info: undefined, ...hints }
-  }
-  const info = options.info instanceof Uint8Array ? parseInfo(options.info) : options.info!
-  return { infohash: info.infohash, info, ...hints }
-}
-
-const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)]

@@ -43,7 +43,12 @@ test('200 peers at once on one torrent are served, memory stays flat, all places
   timeout: 60_000
 }, async () => {
   const fixture = await makeTorrent({ a: 1_000_000 }, 65_536)
-  const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, uploadSlots: 200, verifyThreads: 1 })
+  const swarm = await createSwarm({
+    peerAddress: { host: '127.0.0.1', port: 0 },
+    uploadSlots: 200,
+    maxConnectionsPerHost: 200,
+    verifyThreads: 1
+  })
   const torrent = swarm.add({
     info: fixture.info,
     pieceLayers: fixture.layers,

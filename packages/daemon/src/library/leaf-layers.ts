@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
-import { equalBytes, leafHasherUrl, piecesRoot } from '@svc/metainfo'
+import { BLOCK_BYTES, equalBytes, HASH_BYTES, leafHasherUrl, piecesRoot } from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
@@ -81,7 +81,7 @@ export class LeafLayers {
     const cached = sizeBytes <= UNCACHED_BYTES ? undefined : await this.#cached(digest)
     if (
       cached !== undefined &&
-      cached.length === Math.ceil(sizeBytes / 16_384) * 32 &&
+      cached.length === Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES &&
       (await this.#foldsTo(cached, sizeBytes, merkleRoot))
     ) {
       return cached
@@ -92,6 +92,29 @@ export class LeafLayers {
     }
     if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, rebuilt.leaves)
     return rebuilt.leaves
+  }
+
+  /**
+   * The hashes `[start, end)` of a cached leaf layer, unchecked: whoever asks proves them. Only these are read; undefined where the cache
+   * has no layer of this length. Nothing is rebuilt, as any stranger may cause the call.
+   */
+  async window(digest: Sha256Digest, sizeBytes: number, start: number, end: number): Promise<Uint8Array | undefined> {
+    if (sizeBytes <= UNCACHED_BYTES) return undefined
+    let file: Awaited<ReturnType<typeof open>>
+    try {
+      file = await open(this.#path(digest))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+    try {
+      if ((await file.stat()).size !== Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES) return undefined
+      const hashes = new Uint8Array((end - start) * HASH_BYTES)
+      const { bytesRead } = await file.read(hashes, 0, hashes.length, start * HASH_BYTES)
+      return bytesRead === hashes.length ? hashes : undefined
+    } finally {
+      await file.close()
+    }
   }
 
   #cached(digest: Sha256Digest): Promise<Uint8Array | undefined> {

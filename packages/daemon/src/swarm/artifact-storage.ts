@@ -1,6 +1,6 @@
 import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
-import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
+import { HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
@@ -73,12 +73,21 @@ export class ArtifactStorage implements TorrentStorage {
     return this.#options.blobs.read(this.#files[fileIndex]!.digest, offset, target)
   }
 
-  async leaves(fileIndex: number): Promise<Uint8Array | undefined> {
+  async leaves(fileIndex: number, start: number, end: number): Promise<Uint8Array | undefined> {
+    const { torrent, leafLayers } = this.#options
+    const file = this.#files[fileIndex]!
+    if (this.#fetching.has(fileIndex)) return undefined
+    if (file.digest === torrent.manifestDigest)
+      return torrent.manifestLeaves.subarray(start * HASH_BYTES, end * HASH_BYTES)
+    return leafLayers.window(file.digest, file.length, start, end)
+  }
+
+  async pieceLayer(fileIndex: number): Promise<Uint8Array | undefined> {
     const { torrent, leafLayers, signal } = this.#options
     const file = this.#files[fileIndex]!
     if (this.#fetching.has(fileIndex) || file.piecesRoot === undefined) return undefined
-    if (file.digest === torrent.manifestDigest) return torrent.manifestLeaves
-    return leafLayers.leaves(file.digest, file.length, digestFromBytes(file.piecesRoot), signal)
+    const root = digestFromBytes(file.piecesRoot)
+    return leafLayers.pieceLayer(file.digest, file.length, root, torrent.pieceLength, signal)
   }
 
   async writer(fileIndex: number): Promise<FileWriter> {

@@ -31,6 +31,13 @@ describe('leaf layers', () => {
       expect(Buffer.from(await leafLayers.pieceLayer(digest, content.length, root, 1 << 20)).equals(layer)).toBe(true)
       expect(readFileSync(cached).equals(wanted)).toBe(true)
     }
+    expect(Buffer.from((await leafLayers.window(digest, content.length, 3, 9))!)).toEqual(
+      Buffer.from(wanted.subarray(3 * 32, 9 * 32))
+    )
+    writeFileSync(cached, wanted.subarray(32))
+    expect(await leafLayers.window(digest, content.length, 3, 9)).toBeUndefined()
+    rmSync(cached)
+    expect(await leafLayers.window(digest, content.length, 3, 9)).toBeUndefined()
     const wrong = digestFromBytes(new Uint8Array(32).fill(3))
     await expect(leafLayers.leaves(digest, content.length, wrong)).rejects.toMatchObject({ code: 'E_CORRUPTION' })
     await expect(leafLayers.pieceLayer(digest, content.length, wrong, 1 << 20)).rejects.toMatchObject({

@@ -1,5 +1,6 @@
 import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
-import { type Peer, protocolError } from '../peer/peer.ts'
+import type { Peer } from '../peer/peer.ts'
+import { protocolError } from '../peer/protocol-error.ts'
 import { formatPex, MAX_PEX_PEERS, parsePex } from '../wire/extensions.ts'
 
 const INTERVAL_MS = 60_000
@@ -12,13 +13,6 @@ interface State {
   sentAt: number
   receivedAt: number
   ignored: number
-}
-
-/** Where others can reach a peer: the address we dialled, or its host with the port it names. */
-function listenAddressOf(peer: Peer): PeerAddress | undefined {
-  if (!peer.incoming) return peer.address
-  const port = peer.extended?.listenPort
-  return port === undefined || port === 0 ? undefined : { host: peer.address.host, port }
 }
 
 /**
@@ -43,9 +37,9 @@ export class PeerExchange {
 
   #tell(peer: Peer, state: State, peers: Iterable<Peer>, nowMs: number): void {
     const current = new Map<string, PeerAddress>()
-    const toPrivate = !isPublicAddress(peer.address.host)
+    const toPrivate = !isPublicAddress(peer.remoteHost)
     for (const other of peers) {
-      const address = other === peer ? undefined : listenAddressOf(other)
+      const address = other === peer ? undefined : other.listenAddress
       if (address !== undefined && (toPrivate || isPublicAddress(address.host)))
         current.set(formatAddress(address), address)
     }
@@ -73,7 +67,8 @@ export class PeerExchange {
       return
     }
     state.receivedAt = nowMs
-    const allowPrivate = !isPublicAddress(peer.address.host)
+    // Where the socket leads to, not the name that was dialled: a name says nothing about who may name addresses of our network.
+    const allowPrivate = !isPublicAddress(peer.remoteHost)
     for (const address of parsePex(payload)) this.#found(address, allowPrivate)
   }
 

@@ -1,13 +1,27 @@
+// The life of a piece under way:
+//
+//   1. A source (peer or webseed) asks for work: `take` hands out free blocks of a piece that is under way, or starts the
+//      piece that the picker says, which takes a slot of receive memory. No slot, no request.
+//   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes whose they are.
+//   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right, writes it.
+//   4. Right: `piece-verified`, the slot goes back. Wrong: `piece-wrong`; whoever handles that finds the proven leaves, if
+//      anybody has them, and `judge` forgets the bad blocks, keeps the good ones and names who sent the bad ones.
+//
+// The Downloader owns the buffers of pieces under way and who was asked for which block. It does not own what is had
+// (`FileProgress`), what the hashes are (`PieceHashes`), the requests on the wire (`PendingRequests`), or who is banned.
+
 import type { TorrentLayout } from '@svc/metainfo'
 import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
-import type { FileWriter } from '../storage.ts'
+import { reportDefect } from '../net/guarded.ts'
+import type { Emit, EventOf } from '../torrent/events.ts'
+import type { FileProgress } from '../torrent/file-progress.ts'
 import type { PiecePicker } from './picker.ts'
 import { type BlockRun, NOBODY, PieceBuffer } from './piece-buffer.ts'
 import type { PieceHashes } from './piece-hashes.ts'
 import type { SlotPool } from './slot-pool.ts'
-import type { Verifier, VerifyReply } from './verifier.ts'
+import type { Verifier } from './verifier.ts'
 
 /** Somebody who can be asked for blocks: a peer or a webseed. */
 export interface BlockSource {
@@ -17,22 +31,8 @@ export interface BlockSource {
   readonly bits: Bitfield | undefined
 }
 
-export interface DownloaderHooks {
-  /** The writer of a file; opened on first use. */
-  readonly writer: (fileIndex: number) => Promise<FileWriter>
-  /** A piece is verified and written. */
-  readonly pieceDone: (piece: number) => void
-  /** The sender delivered bytes that are proven wrong. */
-  readonly guilty: (sender: number, piece: number) => void
-  /** The proven leaves of a piece, from whoever can give them; undefined when nobody does. */
-  readonly leaves: (piece: number) => Promise<Uint8Array | undefined>
-  /** Blocks became free, or memory came back: sources may be asked again. */
-  readonly moreWork: () => void
-  /** Writing failed: the torrent cannot go on. */
-  readonly failed: (error: Error) => void
-  /** An answer to a request that is not needed any more: tell the other sources. */
-  readonly cancel: (buffer: PieceBuffer, run: BlockRun, except: number) => void
-}
+/** What a Downloader tells. */
+export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
 /** Blocks to ask a source for. */
 export interface BlockOrder {
@@ -44,7 +44,7 @@ export interface BlockOrder {
 const STANDSTILL_MS = 3_000
 
 /**
- * The pieces under way: hands out blocks, takes them in, has complete pieces verified, finds the sender of wrong ones.
+ * The pieces under way: hands out blocks, takes them in, has complete pieces verified.
  * Invariants: every buffer in `#active` owns one slot until the piece is done or abandoned; a piece is closed in the picker
  * exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
  */
@@ -54,7 +54,8 @@ export class Downloader {
   readonly #pool: SlotPool
   readonly #verifier: Verifier
   readonly #hashes: PieceHashes
-  readonly #hooks: DownloaderHooks
+  readonly #files: Pick<FileProgress, 'writer'>
+  readonly #emit: Emit<DownloaderEvents>
   readonly #active = new Map<number, PieceBuffer>()
   /** Active buffers with free blocks that anybody may take. */
   readonly #loose = new Set<PieceBuffer>()
@@ -62,9 +63,10 @@ export class Downloader {
   readonly #current = new Map<number, PieceBuffer>()
   /** The last piece that was to be started found no slot. */
   #starved = false
-  #verifying = 0
+  /** Pieces at a thread, or being written: these use the storage's descriptors. */
+  readonly #verifying = new Set<Promise<void>>()
   #closed = false
-  readonly #notify = (): void => this.#hooks.moreWork()
+  readonly #notify = (): void => this.#emit({ kind: 'work' })
 
   constructor(parts: {
     readonly layout: TorrentLayout
@@ -72,18 +74,16 @@ export class Downloader {
     readonly pool: SlotPool
     readonly verifier: Verifier
     readonly hashes: PieceHashes
-    readonly hooks: DownloaderHooks
+    readonly files: Pick<FileProgress, 'writer'>
+    readonly emit: Emit<DownloaderEvents>
   }) {
     this.#layout = parts.layout
     this.#picker = parts.picker
     this.#pool = parts.pool
     this.#verifier = parts.verifier
     this.#hashes = parts.hashes
-    this.#hooks = parts.hooks
-  }
-
-  get activePieces(): number {
-    return this.#active.size
+    this.#files = parts.files
+    this.#emit = parts.emit
   }
 
   /** Blocks for a source to be asked for, at most `maxBlocks` consecutive ones; undefined: nothing for it now. */
@@ -219,8 +219,8 @@ export class Downloader {
     if (buffer.freeBlocks > 0 && buffer.exclusive === NOBODY) this.#loose.add(buffer)
   }
 
-  /** The source is gone; its requests were released before. */
-  sourceGone(source: number): void {
+  /** The source is gone (its requests were released before) or slow: others may take what it has for itself. */
+  share(source: number): void {
     this.#current.delete(source)
     for (const buffer of this.#active.values()) {
       if (buffer.exclusive !== source) continue
@@ -229,100 +229,84 @@ export class Downloader {
     }
   }
 
-  /** The source is slow: others may take what it has for itself. */
-  share(source: number): void {
-    this.sourceGone(source)
-  }
-
-  /** Blocks of a run arrived. */
+  /** Blocks of a run arrived from `source`. */
   arrived(buffer: PieceBuffer, run: BlockRun, source: number): void {
     if (buffer.sealed) return
     buffer.touchedAt = performance.now()
-    if (this.#picker.openCount === 0 || this.#starved) this.#hooks.cancel(buffer, run, source)
-    if (buffer.complete) void this.#verify(buffer)
+    if (this.#picker.openCount === 0 || this.#starved) this.#emit({ kind: 'answered', buffer, run, sender: source })
+    if (!buffer.complete) return
+    buffer.sealed = true
+    this.#loose.delete(buffer)
+    const verifying = this.#verify(buffer)
+      .catch(reportDefect)
+      .finally(() => this.#verifying.delete(verifying))
+    this.#verifying.add(verifying)
   }
 
   async #verify(buffer: PieceBuffer): Promise<void> {
-    buffer.sealed = true
-    this.#loose.delete(buffer)
-    this.#verifying += 1
+    let event: EventOf<'piece-verified' | 'piece-wrong' | 'failed'>
     try {
-      const span = this.#layout.span(buffer.piece)
-      const expected = this.#hashes.expected(buffer.piece)!
-      const writer = await this.#hooks.writer(span.file.index)
-      const reply = await this.#verifier.submit({
-        buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
-        sizeBytes: buffer.sizeBytes,
-        expected: expected.hash,
-        levels: expected.levels,
-        fd: writer.fd,
-        position: span.offset
-      })
-      if (this.#closed) return
-      if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
-      if (reply.outcome === 'wrong') return await this.#blame(buffer, reply)
-      if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
-      writer.markWritten(span.offset, span.offset + span.lengthBytes)
-      this.#dispose(buffer)
-      this.#hooks.pieceDone(buffer.piece)
+      event = await this.#hashAndWrite(buffer)
     } catch (error) {
-      if (!this.#closed) {
-        this.#abandon(buffer)
-        this.#hooks.failed(
-          error instanceof SwarmError
-            ? error
-            : new SwarmError('E_STORAGE', 'write', `writing piece ${buffer.piece} failed`, {
-                cause: error,
-                details: { piece: buffer.piece }
-              })
-        )
-      }
-    } finally {
-      this.#verifying -= 1
-      if (this.#closed && this.#active.has(buffer.piece)) this.#dispose(buffer)
+      if (!this.#closed) this.#picker.reopen(buffer.piece)
+      event = { kind: 'failed', error: writeError(buffer.piece, error) }
     }
+    if (this.#closed || event.kind !== 'piece-wrong') this.#dispose(buffer)
+    if (!this.#closed) this.#emit(event)
   }
 
-  /** The piece is wrong: drop the senders of the wrong blocks only, keep the good ones. */
-  async #blame(buffer: PieceBuffer, reply: VerifyReply): Promise<void> {
+  async #hashAndWrite(buffer: PieceBuffer): Promise<EventOf<'piece-verified' | 'piece-wrong'>> {
+    const span = this.#layout.span(buffer.piece)
+    const expected = this.#hashes.expected(buffer.piece)!
+    const writer = await this.#files.writer(span.file.index)
+    const reply = await this.#verifier.submit({
+      buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
+      sizeBytes: buffer.sizeBytes,
+      expected: expected.hash,
+      levels: expected.levels,
+      fd: writer.fd,
+      position: span.offset
+    })
+    if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
+    if (reply.outcome === 'wrong') return { kind: 'piece-wrong', buffer, leaves: reply.leaves }
+    if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
+    if (!this.#closed) writer.markWritten(span.offset, span.offset + span.lengthBytes)
+    return { kind: 'piece-verified', piece: buffer.piece }
+  }
+
+  /**
+   * A wrong piece: `leaves` are what its blocks hash to, `proven` what they should, where somebody could tell. The good
+   * blocks stay, the senders of bad ones are named. Where nobody could tell, all blocks go, and only one sender gets the next
+   * try: if that is wrong too, it is known who did it.
+   */
+  judge(buffer: PieceBuffer, leaves: Uint8Array, proven: Uint8Array | undefined): void {
+    if (this.#closed) return this.#dispose(buffer)
     const senders = buffer.senders()
-    const guilty = new Set<number>()
-    if (senders.size === 1) for (const sender of senders) guilty.add(sender)
-    const leaves = senders.size === 1 ? undefined : await this.#hooks.leaves(buffer.piece)
-    if (this.#closed) return
+    const bad = new Set<number>(senders.size === 1 ? senders : [])
     for (let block = 0; block < buffer.blockCount; block += 1) {
-      const at = block * HASH_BYTES
-      if (
-        leaves !== undefined &&
-        equalBytes(leaves.subarray(at, at + HASH_BYTES), reply.leaves.subarray(at, at + HASH_BYTES))
-      )
-        continue
-      if (leaves !== undefined) guilty.add(buffer.senderOf(block))
+      const from = block * HASH_BYTES
+      const to = from + HASH_BYTES
+      if (proven !== undefined) {
+        if (equalBytes(proven.subarray(from, to), leaves.subarray(from, to))) continue
+        bad.add(buffer.senderOf(block))
+      }
       buffer.forget(block)
     }
-    // Nobody could tell which blocks were wrong: the next try has one sender.
-    buffer.parole = leaves === undefined && senders.size > 1
+    buffer.parole = proven === undefined && senders.size > 1
     buffer.exclusive = NOBODY
     buffer.sealed = false
     this.#loose.add(buffer)
-    for (const sender of guilty) this.#hooks.guilty(sender, buffer.piece)
-    this.#hooks.moreWork()
+    for (const sender of bad)
+      this.#emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${buffer.piece}`, piece: buffer.piece })
+    this.#emit({ kind: 'work' })
   }
 
-  /** Verified pieces that turned out wrong after all, or new priorities: sources are asked again by the owner. */
-  reopen(piece: number): void {
-    if (!this.#active.has(piece)) this.#picker.reopen(piece)
-  }
-
-  /** Lets go of all slots; those at a worker follow when it is done. */
-  close(): void {
+  /** Lets go of all slots; resolves when no thread writes any more. */
+  async close(): Promise<void> {
     this.#closed = true
     this.#pool.leave(this.#notify)
     for (const buffer of [...this.#active.values()]) if (!buffer.sealed) this.#dispose(buffer)
-  }
-
-  get idle(): boolean {
-    return this.#verifying === 0
+    await Promise.all(this.#verifying)
   }
 
   checkInvariants(): void {
@@ -339,6 +323,11 @@ export class Downloader {
     }
   }
 }
+
+const writeError = (piece: number, cause: unknown): SwarmError =>
+  cause instanceof SwarmError
+    ? cause
+    : new SwarmError('E_STORAGE', 'write', `writing piece ${piece} failed`, { cause, details: { piece } })
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)
 

@@ -142,10 +142,6 @@ export class PiecePicker {
     })
   }
 
-  priority(piece: number): number {
-    return this.#priority[piece]!
-  }
-
   /** The piece can be started (again). */
   reopen(piece: number): void {
     this.#change(piece, () => {

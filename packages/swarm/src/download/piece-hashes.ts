@@ -40,17 +40,6 @@ export class PieceHashes {
     return this.#layout.files.filter((file) => this.#roots[file.index] === rootHex)
   }
 
-  /** Files whose layer is missing, one for each root. */
-  missing(): readonly LayoutFile[] {
-    const seen = new Set<string>()
-    return this.#layout.files.filter((file) => {
-      const root = this.#roots[file.index]
-      if (root === undefined || this.#layers.has(root) || seen.has(root)) return false
-      seen.add(root)
-      return true
-    })
-  }
-
   expected(piece: number): ExpectedHash | undefined {
     const file = this.#layout.fileOf(piece)
     if (file.pieceCount === 1) return { hash: file.piecesRoot!, levels: heightOf(blockCount(file.lengthBytes)) }

@@ -22,10 +22,6 @@ export class SlotPool {
     this.budgetBytes = budgetBytes
   }
 
-  get usedBytes(): number {
-    return this.#usedBytes
-  }
-
   /** Undefined: the budget is used up; see `wait`. */
   take(sizeBytes: number): Slot | undefined {
     const capacity = Math.max(16_384, 2 ** Math.ceil(Math.log2(sizeBytes)))

@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
+import { guarded, reportDefect } from '../net/guarded.ts'
 import type { HttpPools } from '../net/http.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import { RateMeter } from '../rate-meter.ts'
+import type { Emit } from '../torrent/events.ts'
 import type { BlockSource, Downloader } from './downloader.ts'
 import type { PieceBuffer } from './piece-buffer.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
@@ -18,8 +20,7 @@ export interface WebseedOptions {
   /** Origins that the user gave: only these, and public ones, are followed to. */
   readonly userOrigins: ReadonlySet<string>
   readonly maxRangeBytes: number
-  readonly received: (bytes: number) => void
-  readonly warn: (reason: string, file: LayoutFile | undefined) => void
+  readonly emit: Emit<'received' | 'warning'>
 }
 
 const MIN_RANGE_BYTES = 1_048_576
@@ -74,10 +75,14 @@ export class Webseed {
       const order = this.#take()
       if (order === undefined) return
       this.#running += 1
-      void this.#fetch(order.file, order.buffers).finally(() => {
-        this.#running -= 1
-        this.pump()
-      })
+      void this.#fetch(order.file, order.buffers)
+        .catch(reportDefect)
+        .finally(
+          guarded(() => {
+            this.#running -= 1
+            this.pump()
+          })
+        )
     }
   }
 
@@ -153,7 +158,7 @@ export class Webseed {
             receiver.end()
             inPiece = 0
             at += 1
-            this.#options.received(request.length)
+            this.#options.emit({ kind: 'received', bytes: request.length })
             downloader.arrived(request.buffer, request.run, this.id)
           }
           if (at === pending.length) break
@@ -205,12 +210,12 @@ export class Webseed {
       stream.destroy()
       if (verdict.kind === 'no-file') {
         this.#out.add(file.index)
-        this.#options.warn(verdict.reason, file)
+        this.#warn(verdict.reason, file)
         return undefined
       }
       if (verdict.kind === 'later') {
         this.#pause(verdict.retryAfterMs)
-        this.#options.warn(verdict.reason, file)
+        this.#warn(verdict.reason, file)
         return undefined
       }
       url = parseWebseedUrl(new URL(verdict.location, url).href)
@@ -221,12 +226,19 @@ export class Webseed {
   #failed(file: LayoutFile, error: Error): void {
     if (error instanceof SwarmError && error.code === 'E_ADDRESS') {
       this.#out.add(file.index)
-      this.#options.warn(error.message, file)
+      this.#warn(error.message, file)
       return
     }
-    this.#options.warn(error.message, file)
+    this.#warn(error.message, file)
     this.#pause(undefined)
     this.#rangeBytes = MIN_RANGE_BYTES
+  }
+
+  #warn(reason: string, file: LayoutFile): void {
+    this.#options.emit({
+      kind: 'warning',
+      warning: { kind: 'webseed', source: this.url, message: `${file.path}: ${reason}` }
+    })
   }
 
   #pause(askedMs: number | undefined): void {

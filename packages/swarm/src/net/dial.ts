@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
 /**
@@ -34,9 +35,10 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
   })
   transport = new Transport(socket, sink)
   socket.setTimeout(options.timeoutMs, () => socket.destroy(new Error('no answer in time')))
+  const opened = guarded(() => options.opened(transport!))
   socket.once('connect', () => {
     socket.setTimeout(0)
-    options.opened(transport!)
+    opened()
   })
   return transport
 }

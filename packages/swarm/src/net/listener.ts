@@ -1,9 +1,7 @@
-import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
-import { resetFor } from './utp-reset.ts'
-
-/** Answers to uTP requests per second: an unsolicited flood is not worth more. */
-const MAX_RESETS_PER_SECOND = 200
+import { guarded, reportDefect } from './guarded.ts'
+import { UtpResponder } from './utp-responder.ts'
 
 /**
  * The one TCP listener of an engine, and beside it, on the same port where that is free, the UDP socket that sends uTP
@@ -26,7 +24,14 @@ export class Listener {
     readonly port: number
     readonly accept: (socket: Socket) => void
   }): Promise<Listener> {
-    const server = createServer({ noDelay: true }, options.accept)
+    const server = createServer({ noDelay: true }, (socket) => {
+      try {
+        options.accept(socket)
+      } catch (error) {
+        socket.destroy()
+        reportDefect(error)
+      }
+    })
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(options.port, options.host, () => {
@@ -52,17 +57,11 @@ export class Listener {
 function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
   return new Promise((resolve) => {
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')
-    let sent = 0
-    let second = 0
-    udp.on('message', (packet, from) => {
-      const reset = resetFor(packet)
-      if (reset === undefined) return
-      const now = Math.floor(performance.now() / 1000)
-      if (now !== second) sent = 0
-      second = now
-      sent += 1
-      if (sent <= MAX_RESETS_PER_SECOND) udp.send(reset, from.port, from.address)
-    })
+    const responder = new UtpResponder(udp)
+    udp.on(
+      'message',
+      guarded((packet: Uint8Array, from: RemoteInfo) => responder.answer(packet, from, performance.now()))
+    )
     udp.once('error', () => resolve(undefined))
     udp.bind(port, host, () => {
       udp.on('error', () => undefined)

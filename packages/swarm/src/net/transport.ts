@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Rc4 } from '../wire/rc4.ts'
+import { guarded, reportDefect } from './guarded.ts'
 
 /** What a transport tells. Data views are valid during the call only. */
 export interface TransportSink {
@@ -30,11 +31,14 @@ export class Transport {
       this.#error = error
     })
     socket.on('end', () => socket.destroy())
-    socket.on('close', () => {
-      if (this.#closed) return
-      this.#closed = true
-      this.#sink.closed(this.#error)
-    })
+    socket.on(
+      'close',
+      guarded(() => {
+        if (this.#closed) return
+        this.#closed = true
+        this.#sink.closed(this.#error)
+      })
+    )
   }
 
   /** Hands the stream to its next reader (handshake → peer). */
@@ -64,7 +68,12 @@ export class Transport {
   /** For whoever reads from the socket (data event or onread callback); may decrypt in place. */
   receive(bytes: Uint8Array): void {
     if (this.#closed) return
-    this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes))
+    try {
+      this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes))
+    } catch (error) {
+      reportDefect(error)
+      this.close()
+    }
   }
 
   /** Sends with whatever else is sent in this turn. */
@@ -93,7 +102,11 @@ export class Transport {
     const last = blocks.length - 1
     for (let at = 0; at <= last; at += 1) {
       const bytes = cipher === undefined ? blocks[at]! : cipher.apply(new Uint8Array(blocks[at]!))
-      if (at === last) this.socket.write(bytes, () => done())
+      if (at === last)
+        this.socket.write(
+          bytes,
+          guarded(() => done())
+        )
       else this.socket.write(bytes)
     }
     this.socket.uncork()

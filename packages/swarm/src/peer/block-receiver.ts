@@ -16,8 +16,6 @@ export class BlockReceiver {
   #at = 0
   #mode = DROP
   #copy: Uint8Array | undefined
-  /** Bytes of this answer that were of use. */
-  usefulBytes = 0
 
   constructor(sender: number) {
     this.#sender = sender
@@ -30,7 +28,6 @@ export class BlockReceiver {
   start(request: PendingRequest): void {
     this.#request = request
     this.#at = 0
-    this.usefulBytes = 0
   }
 
   data(fragment: Uint8Array): void {
@@ -69,9 +66,9 @@ export class BlockReceiver {
   #leave(block: number, blockBytes: number): void {
     const buffer = this.#request!.buffer
     if (this.#mode === SLOT && buffer.holdsClaim(block, this.#sender)) {
-      if (buffer.receive(block, this.#sender)) this.usefulBytes += blockBytes
+      buffer.receive(block, this.#sender)
     } else if (this.#mode === COPY) {
-      if (buffer.receiveCopy(block, this.#sender, this.#copy!.subarray(0, blockBytes))) this.usefulBytes += blockBytes
+      buffer.receiveCopy(block, this.#sender, this.#copy!.subarray(0, blockBytes))
     }
     this.#mode = DROP
   }

@@ -1,4 +1,5 @@
 import { SwarmError } from '../errors.ts'
+import { guarded } from '../net/guarded.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import {
   formatHandshake,
@@ -28,7 +29,10 @@ abstract class Handshaking implements TransportSink {
   constructor(transport: Transport, end: HandshakeEnd, timeoutMs: number) {
     this.transport = transport
     this.end = end
-    this.#timer = setTimeout(() => this.fail(bad('no handshake in time')), timeoutMs)
+    this.#timer = setTimeout(
+      guarded(() => this.fail(bad('no handshake in time'))),
+      timeoutMs
+    )
     this.#timer.unref()
   }
 

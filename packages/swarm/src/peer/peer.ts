@@ -1,18 +1,32 @@
-// One file because a connection is one state machine: what each message may do depends on all of its states (choking,
-// interest, fast set, requests both ways).
+// The life of a peer:
+//
+//   1. A socket is dialled or accepted (`PeerSet`, `Swarm`); handshakes are made (`handshaking.ts`), then a Peer takes the
+//      transport over.
+//   2. `open` sends our side of the greeting: the extended handshake, then what we have. While the metadata is unknown, or the
+//      storage is still being asked, nothing about pieces is said.
+//   3. Messages are decoded (`WireDecoder`), checked against the state of the conversation, and become events.
+//   4. `close` ends it, whoever wants that; `closed` is its last event.
+//
+// A Peer owns the state of one conversation, both ways: choking and interest, the pieces the other side says it has
+// (`PeerPieces`), our unanswered requests for blocks (`PendingRequests`) and hashes (`PendingHashes`), rates. What it does not
+// own: which pieces to ask for (`Leeching`), what to send (`Seeding`, in upload queues), whom to connect to (`PeerSet`).
+//
+// The order of things: a message is checked, then our state is changed, then the event is emitted; so whoever handles an
+// event sees the state after it. A handler may throw an `E_PROTOCOL` error, or close the peer: nothing is decoded afterwards.
 
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { replyLength } from '@svc/metainfo'
-import { Bitfield } from '../bitfield.ts'
-import { SwarmError } from '../errors.ts'
+import type { Bitfield } from '../bitfield.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
+import type { Emit, PeerEvent } from '../torrent/events.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'
 import {
   type ExtendedHandshake,
   type ExtensionName,
   formatExtendedHandshake,
   OUR_EXTENSIONS,
+  type OurExtendedHandshake,
   parseExtendedHandshake
 } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
@@ -31,46 +45,21 @@ import {
   readU32
 } from '../wire/messages.ts'
 import { BlockReceiver } from './block-receiver.ts'
+import { PeerPieces } from './peer-pieces.ts'
 import { PendingHashes } from './pending-hashes.ts'
+import { protocolError } from './protocol-error.ts'
 import { type PendingRequest, PendingRequests } from './requests.ts'
-
-/** What a peer connection tells its torrent. All bytes are views, valid during the call. */
-export interface PeerOwner {
-  /** Undefined until the metadata is known. */
-  readonly pieceCount: number | undefined
-  readonly infoBytes: Uint8Array | undefined
-  readonly listenPort: number | undefined
-  readonly uploadOnly: boolean
-  readonly pexEnabled: boolean
-  readonly clientName: string
-  peerExtended(peer: Peer): void
-  /** The peer's pieces changed: one more, or (undefined) the whole set. */
-  peerHas(peer: Peer, piece: number | undefined): void
-  peerInterest(peer: Peer): void
-  /** It choked or unchoked us; requests that a choke voids are passed on before. */
-  peerChoke(peer: Peer): void
-  /** Blocks of this request are here; all of them when the piece was not taken away. */
-  peerBlock(peer: Peer, request: PendingRequest): void
-  /** The request will not be answered. */
-  peerRejected(peer: Peer, request: PendingRequest): void
-  peerRequest(peer: Peer, block: BlockRef): void
-  peerCancel(peer: Peer, block: BlockRef): void
-  peerMessage(peer: Peer, extension: ExtensionName, payload: Uint8Array): void
-  peerHashRequest(peer: Peer, range: HashRange): void
-  peerHashes(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void
-  peerClosed(peer: Peer, error: Error | undefined): void
-}
 
 /** Bytes that may come without having been asked for (late answers to cancels apart). */
 const UNSOLICITED_BYTES = 1_048_576
-/** Haves kept while the piece count is unknown: a bitfield of 2 M pieces. */
-const EARLY_PIECES = 2_097_152
+/** A voided request that the peer does not mention again is forgotten. */
+const VOID_REQUEST_MS = 60_000
+const MAX_REQUESTS_WHILE_CHOKED = 300
 const KEEP_ALIVE_MS = 100_000
 
 /**
- * One connection after its handshake: the wire protocol's state and what is outstanding both ways. Decides nothing about
- * pieces; its owner does.
- * Invariants: nothing is requested while the peer chokes us; at most one `PeerOwner.peerClosed`, and nothing after it.
+ * One connection after its handshake. Decides nothing about pieces.
+ * Invariants: nothing is requested while the peer chokes us; exactly one `closed` event, and nothing after it.
  */
 export class Peer implements WireSink {
   /** Positive; unique in the engine. */
@@ -83,32 +72,30 @@ export class Peer implements WireSink {
   readonly hashes = new PendingHashes()
   readonly down: RateMeter
   readonly up: RateMeter
-  readonly #owner: PeerOwner
+  readonly #pieces: PeerPieces
+  readonly #emit: Emit<PeerEvent['kind']>
   readonly #decoder: WireDecoder
   readonly #receiver: BlockReceiver
   amChoking = true
   amInterested = false
   peerChoking = true
   peerInterested = false
-  /** Pieces the peer has; sized when the metadata is known. */
-  bits: Bitfield | undefined
-  /** All pieces, also before their number is known. */
-  hasAll = false
+  /** The conversation was opened by us: see `open`. */
+  greeted = false
   extended: ExtendedHandshake | undefined
   /** Answers nothing: gets one request at a time. */
   snubbed = false
   /** Sent since we unchoked it. */
   sentThisTurn = 0
   turnSince: number
-  lastBlockAt: number
+  /** When it last sent a block, or unchoked us. */
+  downloadActiveAt: number
   lastReceivedAt: number
-  readonly connectedAt: number
+  /** When it last asked for a block or was sent one: who does neither gives up its upload slot. */
+  uploadActiveAt: number
   #lastSentAt: number
-  #early: Set<number> | undefined
-  #earlyBits: Uint8Array | undefined
   #unsolicited = 0
   #dropping = false
-  #sawFirst = false
   #closed = false
   #requestsWhileChoked = 0
 
@@ -118,7 +105,9 @@ export class Peer implements WireSink {
     readonly incoming: boolean
     readonly handshake: Handshake
     readonly transport: Transport
-    readonly owner: PeerOwner
+    /** Undefined while the metadata is unknown. */
+    readonly pieceCount: number | undefined
+    readonly emit: Emit<PeerEvent['kind']>
     readonly nowMs: number
   }) {
     this.id = options.id
@@ -126,17 +115,17 @@ export class Peer implements WireSink {
     this.incoming = options.incoming
     this.handshake = options.handshake
     this.transport = options.transport
-    this.#owner = options.owner
+    this.#pieces = new PeerPieces(options.pieceCount)
+    this.#emit = options.emit
     this.#decoder = new WireDecoder(this)
     this.#receiver = new BlockReceiver(options.id)
     this.down = new RateMeter(options.nowMs)
     this.up = new RateMeter(options.nowMs)
     this.turnSince = options.nowMs
-    this.lastBlockAt = options.nowMs
+    this.downloadActiveAt = options.nowMs
     this.lastReceivedAt = options.nowMs
-    this.connectedAt = options.nowMs
+    this.uploadActiveAt = options.nowMs
     this.#lastSentAt = options.nowMs
-    if (options.owner.pieceCount !== undefined) this.bits = new Bitfield(options.owner.pieceCount)
   }
 
   get label(): string {
@@ -147,41 +136,49 @@ export class Peer implements WireSink {
     return this.#closed
   }
 
-  get isSeed(): boolean {
-    return this.hasAll || this.bits?.complete === true
+  /** The pieces it has; undefined while their number is unknown. */
+  get bits(): Bitfield | undefined {
+    return this.#pieces.bits
   }
 
-  /** The conversation was opened by us. */
-  greeted = false
+  /** It said "have all"; true also before the number of pieces is known. */
+  get hasAll(): boolean {
+    return this.#pieces.hasAll
+  }
+
+  get isSeed(): boolean {
+    return this.#pieces.isSeed
+  }
+
+  /** Where others can reach it: the address we dialled, or its host with the port it names. */
+  get listenAddress(): PeerAddress | undefined {
+    if (!this.incoming) return this.address
+    const port = this.extended?.listenPort
+    return port === undefined || port === 0 ? undefined : { host: this.address.host, port }
+  }
+
+  /** Where the socket leads to, as an IP address: a peer that was dialled by name has another `address`. */
+  get remoteHost(): string {
+    return plainAddress(this.transport.socket.remoteAddress ?? this.address.host)
+  }
 
   sendHave(piece: number): void {
     this.send(formatIndex(MESSAGE.have, piece))
   }
 
-  /** Sends what opens the conversation: extended handshake, then what we have. */
-  open(have: Bitfield | undefined): void {
+  /** Sends what opens the conversation: extended handshake, then what we have (undefined: not known yet). */
+  open(ours: OurExtendedHandshake, have: Bitfield | undefined): void {
     this.greeted = true
-    if (this.handshake.extended) this.sendExtendedHandshake()
+    this.sendExtendedHandshake(ours)
     if (have === undefined || have.count === 0) {
       if (this.handshake.fast) this.send(formatSimple(MESSAGE.haveNone))
     } else if (have.complete && this.handshake.fast) this.send(formatSimple(MESSAGE.haveAll))
     else this.send(formatBitfield(have.bytes))
   }
 
-  sendExtendedHandshake(): void {
-    const owner = this.#owner
-    this.send(
-      formatExtended(
-        0,
-        formatExtendedHandshake({
-          metadataBytes: owner.infoBytes?.length,
-          listenPort: owner.listenPort,
-          client: owner.clientName,
-          uploadOnly: owner.uploadOnly,
-          pex: owner.pexEnabled
-        })
-      )
-    )
+  /** Nothing for peers without the extension protocol. */
+  sendExtendedHandshake(ours: OurExtendedHandshake): void {
+    if (this.handshake.extended) this.send(formatExtended(0, formatExtendedHandshake(ours)))
   }
 
   send(bytes: Uint8Array): void {
@@ -231,29 +228,19 @@ export class Peer implements WireSink {
     this.send(formatHashRange(MESSAGE.hashRequest, range))
   }
 
-  /** The metadata has come: what the peer said before is checked against it. */
+  /** The metadata has come. @throws SwarmError `E_PROTOCOL`: the peer said something else before. */
   setPieceCount(count: number): void {
-    const bits = new Bitfield(count)
-    if (this.hasAll) bits.setAll()
-    else if (this.#earlyBits !== undefined && !bits.load(this.#earlyBits))
-      throw protocolError('bitfield', 'a bitfield of the wrong size')
-    for (const piece of this.#early ?? []) {
-      if (piece >= count) throw protocolError('have', 'a piece that does not exist')
-      bits.set(piece)
-    }
-    this.#early = undefined
-    this.#earlyBits = undefined
-    this.bits = bits
+    this.#pieces.setCount(count)
   }
 
   has(piece: number): boolean {
-    return this.hasAll || this.bits?.has(piece) === true
+    return this.#pieces.has(piece)
   }
 
   tick(nowMs: number): void {
     this.down.tick(nowMs)
     this.up.tick(nowMs)
-    this.requests.prune(nowMs - 60_000)
+    this.requests.prune(nowMs - VOID_REQUEST_MS)
     if (!this.snubbed) this.requests.adapt(this.down.bytesPerSecond)
     if (nowMs - this.#lastSentAt > KEEP_ALIVE_MS) this.send(KEEP_ALIVE)
   }
@@ -280,7 +267,7 @@ export class Peer implements WireSink {
     this.#decoder.stop()
     this.#receiver.abandon()
     this.transport.close()
-    this.#owner.peerClosed(this, error)
+    this.#emit({ kind: 'closed', peer: this, error })
   }
 
   // Wire
@@ -288,7 +275,7 @@ export class Peer implements WireSink {
   keepAlive(): void {}
 
   admits(id: number, bodyBytes: number): boolean {
-    const count = this.#owner.pieceCount
+    const count = this.bits?.size
     if (id === MESSAGE.bitfield && count !== undefined) return bodyBytes === (count + 7) >> 3
     if (id === MESSAGE.hashes) return this.hashes.awaits(bodyBytes - 48)
     return true
@@ -301,28 +288,32 @@ export class Peer implements WireSink {
       case MESSAGE.unchoke:
         if (!this.peerChoking) return
         this.peerChoking = false
-        this.lastBlockAt = performance.now()
-        return this.#owner.peerChoke(this)
+        this.downloadActiveAt = performance.now()
+        return this.#emit({ kind: 'choke', peer: this })
       case MESSAGE.interested:
       case MESSAGE.notInterested:
         return this.#onInterest(id === MESSAGE.interested)
       case MESSAGE.have:
-        return this.#onHave(readU32(body, 0))
+        if (this.#pieces.onHave(readU32(body, 0))) this.#emit({ kind: 'pieces', peer: this, piece: readU32(body, 0) })
+        return
       case MESSAGE.bitfield:
-        return this.#onBitfield(body)
+        if (this.#pieces.onBitfield(body)) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
+        return
       case MESSAGE.haveAll:
       case MESSAGE.haveNone:
-        return this.#onHaveAll(id === MESSAGE.haveAll)
+        this.#pieces.onHaveAll(id === MESSAGE.haveAll)
+        if (id === MESSAGE.haveAll) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
+        return
       case MESSAGE.request:
         return this.#onRequest(blockRef(body))
       case MESSAGE.cancel:
-        return this.#owner.peerCancel(this, blockRef(body))
+        return this.#emit({ kind: 'cancel', peer: this, block: blockRef(body) })
       case MESSAGE.reject:
         return this.#onReject(blockRef(body))
       case MESSAGE.extended:
         return this.#onExtended(body)
       case MESSAGE.hashRequest:
-        return this.#owner.peerHashRequest(this, parseHashRange(body))
+        return this.#emit({ kind: 'hash-request', peer: this, range: parseHashRange(body) })
       case MESSAGE.hashes:
         return this.#onHashes(parseHashRange(body), body.subarray(48))
       case MESSAGE.hashReject:
@@ -338,65 +329,34 @@ export class Peer implements WireSink {
     if (!this.handshake.fast) {
       const pending = [...this.requests.all()]
       this.requests.clear()
-      for (const request of pending) if (!request.void) this.#owner.peerRejected(this, request)
+      for (const request of pending) if (!request.void) this.#emit({ kind: 'refused', peer: this, request })
     }
-    this.#owner.peerChoke(this)
+    this.#emit({ kind: 'choke', peer: this })
   }
 
   #onInterest(interested: boolean): void {
     if (this.peerInterested === interested) return
     this.peerInterested = interested
-    this.#owner.peerInterest(this)
-  }
-
-  #onHave(piece: number): void {
-    this.#sawFirst = true
-    if (this.bits === undefined) {
-      if (piece >= EARLY_PIECES) throw protocolError('have', 'a piece that cannot exist')
-      this.#early ??= new Set()
-      if (this.#early.size >= 100_000) throw protocolError('have', 'too many pieces announced one by one')
-      this.#early.add(piece)
-      return
-    }
-    if (piece >= this.bits.size) throw protocolError('have', 'a piece that does not exist')
-    if (this.bits.set(piece)) this.#owner.peerHas(this, piece)
-  }
-
-  #onBitfield(body: Uint8Array): void {
-    if (this.#sawFirst) throw protocolError('bitfield', 'a bitfield after other messages')
-    this.#sawFirst = true
-    if (this.bits === undefined) {
-      this.#earlyBits = new Uint8Array(body)
-      return
-    }
-    if (!this.bits.load(body)) throw protocolError('bitfield', 'a bitfield with bits beyond the last piece')
-    this.#owner.peerHas(this, undefined)
-  }
-
-  #onHaveAll(all: boolean): void {
-    if (this.#sawFirst) throw protocolError('bitfield', 'have all or none after other messages')
-    this.#sawFirst = true
-    if (!all) return
-    this.hasAll = true
-    this.bits?.setAll()
-    this.#owner.peerHas(this, undefined)
+    this.#emit({ kind: 'interest', peer: this })
   }
 
   #onRequest(block: BlockRef): void {
     // A request from one who said it was not interested counts as interest: clients forget to say so.
     if (!this.peerInterested) this.#onInterest(true)
+    this.uploadActiveAt = performance.now()
     if (this.amChoking) {
       this.#requestsWhileChoked += 1
-      if (this.#requestsWhileChoked > 300) throw protocolError('flood', 'too many requests while choked')
+      if (this.#requestsWhileChoked > MAX_REQUESTS_WHILE_CHOKED)
+        throw protocolError('flood', 'too many requests while choked')
     }
-    this.#owner.peerRequest(this, block)
+    this.#emit({ kind: 'request', peer: this, block })
   }
 
   #onReject(block: BlockRef): void {
     const request = this.requests.find(block.piece, block.begin)
     if (request === undefined || request.length !== block.length) return
     this.requests.remove(request)
-    if (!request.void) this.#owner.peerRejected(this, request)
+    if (!request.void) this.#emit({ kind: 'refused', peer: this, request })
   }
 
   #onExtended(body: Uint8Array): void {
@@ -405,11 +365,11 @@ export class Peer implements WireSink {
     if (id === 0) {
       this.extended = parseExtendedHandshake(payload)
       if (this.extended.requestQueue !== undefined) this.requests.queueLimit = Math.max(1, this.extended.requestQueue)
-      this.#owner.peerExtended(this)
+      this.#emit({ kind: 'extended', peer: this })
       return
     }
     for (const name of Object.keys(OUR_EXTENSIONS) as ExtensionName[]) {
-      if (OUR_EXTENSIONS[name] === id) return this.#owner.peerMessage(this, name, payload)
+      if (OUR_EXTENSIONS[name] === id) return this.#emit({ kind: 'extension', peer: this, extension: name, payload })
     }
   }
 
@@ -422,7 +382,7 @@ export class Peer implements WireSink {
     }
     if (hashes !== undefined && hashes.length !== replyLength(wanted))
       throw protocolError('hashes', 'the wrong number of hashes')
-    this.#owner.peerHashes(this, wanted, hashes)
+    this.#emit({ kind: 'hashes', peer: this, range: wanted, hashes })
   }
 
   blockStart(piece: number, begin: number, length: number): void {
@@ -445,11 +405,11 @@ export class Peer implements WireSink {
   blockEnd(): void {
     if (this.#dropping) return
     const request = this.#receiver.end()
-    this.lastBlockAt = performance.now()
+    this.downloadActiveAt = performance.now()
     this.snubbed = false
     this.requests.remove(request)
     this.requests.grow(request.length)
-    this.#owner.peerBlock(this, request)
+    this.#emit({ kind: 'block', peer: this, request })
   }
 
   checkInvariants(): void {
@@ -466,5 +426,5 @@ const blockRef = (body: Uint8Array): BlockRef => ({
   length: readU32(body, 8)
 })
 
-export const protocolError = (reason: string, message: string): SwarmError =>
-  new SwarmError('E_PROTOCOL', reason, `the peer sent ${message}`)
+/** An IPv4 address that a dual-stack socket shows as IPv6, as IPv4. */
+export const plainAddress = (host: string): string => host.replace(/^::ffff:(?=\d+\.)/i, '')

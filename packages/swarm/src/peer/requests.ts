@@ -34,10 +34,6 @@ export class PendingRequests {
   /** Requests that the peer queues (BEP 10 `reqq`). */
   queueLimit = 250
 
-  get size(): number {
-    return this.#byKey.size
-  }
-
   get outstandingBytes(): number {
     return this.#outstandingBytes
   }
@@ -51,11 +47,6 @@ export class PendingRequests {
   roomBytes(): number {
     if (this.#byKey.size >= this.queueLimit) return 0
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
-  }
-
-  /** Requests that may still be queued at the peer. */
-  roomRequests(): number {
-    return Math.max(0, this.queueLimit - this.#byKey.size)
   }
 
   add(request: PendingRequest): void {
@@ -107,6 +98,13 @@ export class PendingRequests {
   /** Forgets voided requests sent before `sinceMs`: the peer did not say a word about them. */
   prune(sinceMs: number): void {
     for (const [key, request] of this.#byKey) if (request.void && request.sentAt < sinceMs) this.#byKey.delete(key)
+  }
+
+  /** The oldest request that counts. */
+  oldest(): PendingRequest | undefined {
+    if (this.#live === 0) return undefined
+    for (const request of this.#byKey.values()) if (!request.void) return request
+    return undefined
   }
 
   all(): IterableIterator<PendingRequest> {

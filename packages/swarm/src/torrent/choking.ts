@@ -1,5 +1,5 @@
 import type { Peer } from '../peer/peer.ts'
-import { type ChokeCandidate, chooseOptimistic, chooseUnchoked } from '../upload/choker.ts'
+import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../upload/choker.ts'
 
 const ROUND_MS = 10_000
 const OPTIMISTIC_MS = 30_000
@@ -11,10 +11,11 @@ const candidate = (peer: Peer): ChokeCandidate => ({
   unchoked: !peer.amChoking,
   downloadRate: peer.down.bytesPerSecond,
   sentThisTurn: peer.sentThisTurn,
-  turnSince: peer.turnSince
+  turnSince: peer.turnSince,
+  uploadActiveAt: peer.uploadActiveAt
 })
 
-/** Carries out what the choker decides: every ten seconds, and at once while slots are free. */
+/** Carries out what the choker decides: every ten seconds, and at once while slots are free or held for nothing. */
 export class Choking {
   readonly #slots: number
   readonly #set: (peer: Peer, choke: boolean, nowMs: number) => void
@@ -22,6 +23,7 @@ export class Choking {
   #optimisticAt = -Infinity
   #roundAt = -Infinity
 
+  /** `set` chokes or unchokes a peer that is not so already. */
   constructor(slots: number, set: (peer: Peer, choke: boolean, nowMs: number) => void) {
     this.#slots = slots
     this.#set = set
@@ -33,6 +35,7 @@ export class Choking {
     return used < this.#slots
   }
 
+  /** The peer became interested, or lost interest. */
   interest(peer: Peer, peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     if (!peer.peerInterested) this.#set(peer, true, nowMs)
     if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
@@ -45,6 +48,7 @@ export class Choking {
       this.#optimisticAt = nowMs
     }
     const chosen = chooseUnchoked(candidates, {
+      nowMs,
       slots: this.#slots,
       fetching,
       quotaBytes: QUOTA_BYTES,
@@ -53,9 +57,16 @@ export class Choking {
     for (const peer of peers) this.#set(peer, !chosen.has(peer.id), nowMs)
   }
 
+  /** About once a second. */
   tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
-    if (nowMs - this.#roundAt < ROUND_MS) return
+    if (nowMs - this.#roundAt < ROUND_MS && (fetching || !this.#turnsAreOver(peers, nowMs))) return
     this.#roundAt = nowMs
     this.run(peers, fetching, nowMs)
+  }
+
+  /** Somebody waits, and somebody holds a slot beyond its turn. */
+  #turnsAreOver(peers: readonly Peer[], nowMs: number): boolean {
+    if (!peers.some((peer) => peer.peerInterested && peer.amChoking)) return false
+    return peers.some((peer) => !peer.amChoking && !isInTurn(candidate(peer), nowMs, QUOTA_BYTES))
   }
 }

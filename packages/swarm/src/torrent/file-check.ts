@@ -16,6 +16,7 @@ export async function checkFile(options: {
   readonly storage: TorrentStorage
   readonly verifier: Verifier
   readonly progress: FileProgress
+  /** The piece is there and right. */
   readonly right: (piece: number) => void
   readonly closed: () => boolean
 }): Promise<void> {

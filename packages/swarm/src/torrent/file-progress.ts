@@ -1,17 +1,15 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
+import { reportDefect } from '../net/guarded.ts'
 import type { FileWriter, TorrentStorage } from '../storage.ts'
+import type { Emit, EventOf } from './events.ts'
 
 /** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */
 const MAX_REFUSALS = 2
 
-export interface FileProgressHooks {
-  readonly fileDone: (file: LayoutFile) => void
-  /** The storage refused the file: its pieces are to be fetched again. */
-  readonly fileRefused: (file: LayoutFile) => void
-  readonly failed: (error: Error) => void
-}
+/** What a FileProgress tells. */
+export type FileProgressEvents = 'file-done' | 'file-refused' | 'failed'
 
 /**
  * Which pieces are verified, file by file, and the storage's writers.
@@ -21,7 +19,7 @@ export class FileProgress {
   readonly have: Bitfield
   readonly #layout: TorrentLayout
   readonly #storage: TorrentStorage
-  readonly #hooks: FileProgressHooks
+  readonly #emit: Emit<FileProgressEvents>
   readonly #left: number[]
   readonly #done: boolean[]
   readonly #refusals = new Map<number, number>()
@@ -30,10 +28,10 @@ export class FileProgress {
   #verifiedBytes = 0
   #closed = false
 
-  constructor(layout: TorrentLayout, storage: TorrentStorage, hooks: FileProgressHooks) {
+  constructor(layout: TorrentLayout, storage: TorrentStorage, emit: Emit<FileProgressEvents>) {
     this.#layout = layout
     this.#storage = storage
-    this.#hooks = hooks
+    this.#emit = emit
     this.have = new Bitfield(layout.pieceCount)
     this.#left = layout.files.map((file) => file.pieceCount)
     this.#done = layout.files.map(() => false)
@@ -76,49 +74,48 @@ export class FileProgress {
     const { file, lengthBytes } = this.#layout.span(piece)
     this.#verifiedBytes += lengthBytes
     this.#left[file.index]! -= 1
-    if (this.#left[file.index] === 0) void this.finish(file)
+    if (this.#left[file.index] === 0) this.finish(file).catch(reportDefect)
     return true
   }
 
   /** Every piece is there, or there are none: the storage has the last word. */
   async finish(file: LayoutFile): Promise<void> {
+    let event: EventOf<FileProgressEvents>
     try {
       const verdict = await this.#storage.fileComplete(file.index)
       if (this.#closed) return
-      if (verdict === 'ok') {
-        this.#done[file.index] = true
-        this.#filesLeft -= 1
-        this.#writers.delete(file.index)
-        this.#hooks.fileDone(file)
-        return
-      }
-      await this.#refuse(file)
-    } catch (error) {
-      if (this.#closed) return
-      this.#hooks.failed(new SwarmError('E_STORAGE', 'complete', `storing ${file.path} failed`, { cause: error }))
+      event = verdict === 'ok' ? this.#accepted(file) : await this.#refused(file)
+    } catch (cause) {
+      const error = new SwarmError('E_STORAGE', 'complete', `storing ${file.path} failed`, { cause })
+      event = { kind: 'failed', error }
     }
+    if (!this.#closed) this.#emit(event)
   }
 
-  async #refuse(file: LayoutFile): Promise<void> {
+  #accepted(file: LayoutFile): EventOf<'file-done'> {
+    this.#done[file.index] = true
+    this.#filesLeft -= 1
+    this.#writers.delete(file.index)
+    return { kind: 'file-done', file }
+  }
+
+  async #refused(file: LayoutFile): Promise<EventOf<'file-refused' | 'failed'>> {
     const refusals = (this.#refusals.get(file.index) ?? 0) + 1
     this.#refusals.set(file.index, refusals)
     if (refusals >= MAX_REFUSALS) {
-      this.#hooks.failed(
-        new SwarmError(
-          'E_STORAGE',
-          'refused',
-          `the storage refused ${file.path}, whose pieces are all right: ` +
-            'the torrent does not hold what was expected',
-          { details: { path: file.path } }
-        )
+      const error = new SwarmError(
+        'E_STORAGE',
+        'refused',
+        `the storage refused ${file.path}, whose pieces are all right: the torrent does not hold what was expected`,
+        { details: { path: file.path } }
       )
-      return
+      return { kind: 'failed', error }
     }
     this.#writers.delete(file.index)
     const writer = await this.writer(file.index)
     writer.unmark(0, file.lengthBytes)
     this.lose(file)
-    this.#hooks.fileRefused(file)
+    return { kind: 'file-refused', file }
   }
 
   /** None of the file's pieces counts any more. */

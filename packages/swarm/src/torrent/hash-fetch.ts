@@ -1,8 +1,18 @@
 import type { LayoutFile, TorrentLayout, TreeShape } from '@svc/metainfo'
-import { blockCount, equalBytes, foldLayer, HASH_BYTES, heightOf, PieceLayerAssembler, toHex } from '@svc/metainfo'
+import {
+  BLOCK_BYTES,
+  blockCount,
+  equalBytes,
+  foldLayer,
+  HASH_BYTES,
+  heightOf,
+  PieceLayerAssembler,
+  toHex
+} from '@svc/metainfo'
 import type { ExpectedHash } from '../download/piece-hashes.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { HashRange } from '../wire/messages.ts'
+import type { Emit } from './events.ts'
 
 const PER_PEER = 16
 const TIMEOUT_MS = 10_000
@@ -23,7 +33,8 @@ interface LeafJob {
   readonly file: LayoutFile
   readonly expected: ExpectedHash
   readonly ranges: readonly HashRange[]
-  readonly parts: (Uint8Array | undefined)[]
+  /** The answers so far, one for each range. */
+  readonly answers: (Uint8Array | undefined)[]
   readonly triedPeers: Set<number>
   readonly resolve: (leaves: Uint8Array | undefined) => void
   readonly deadline: number
@@ -40,19 +51,15 @@ export class HashFetch {
   readonly #layout: TorrentLayout
   readonly #jobs = new Map<string, LayerJob>()
   readonly #leafJobs = new Set<LeafJob>()
-  readonly #layerDone: (rootHex: string, layer: Uint8Array) => void
-  readonly #guilty: (peer: Peer) => void
+  readonly #emit: Emit<'layer' | 'bad-data'>
 
-  constructor(
-    layout: TorrentLayout,
-    hooks: {
-      readonly layerDone: (rootHex: string, layer: Uint8Array) => void
-      readonly guilty: (peer: Peer) => void
-    }
-  ) {
+  constructor(layout: TorrentLayout, emit: Emit<'layer' | 'bad-data'>) {
     this.#layout = layout
-    this.#layerDone = hooks.layerDone
-    this.#guilty = hooks.guilty
+    this.#emit = emit
+  }
+
+  #badHashes(peer: Peer): void {
+    this.#emit({ kind: 'bad-data', sender: peer.id, reason: 'wrong hashes', piece: undefined })
   }
 
   get idle(): boolean {
@@ -113,13 +120,13 @@ export class HashFetch {
     }
     if (job.assembler.accept(range, hashes) === 'refused') {
       job.refusedBy.add(peer.id)
-      this.#guilty(peer)
+      this.#badHashes(peer)
       return
     }
     const layer = job.assembler.layer()
     if (layer === undefined) return
     this.#jobs.delete(job.rootHex)
-    this.#layerDone(job.rootHex, layer)
+    this.#emit({ kind: 'layer', rootHex: job.rootHex, layer })
   }
 
   /** The proven leaves of a piece (without padding); undefined when nobody gives them within `timeoutMs`. */
@@ -127,7 +134,7 @@ export class HashFetch {
     const { file, offset, lengthBytes } = this.#layout.span(piece)
     const width = 2 ** expected.levels
     const real = blockCount(lengthBytes)
-    const first = offset / 16_384
+    const first = offset / BLOCK_BYTES
     const step = Math.min(512, Math.max(2, width))
     const ranges: HashRange[] = []
     for (let at = 0; at < real; at += step) {
@@ -147,7 +154,7 @@ export class HashFetch {
         file,
         expected,
         ranges,
-        parts: ranges.map(() => undefined),
+        answers: ranges.map(() => undefined),
         triedPeers: new Set(),
         resolve,
         deadline: performance.now() + timeoutMs,
@@ -161,7 +168,7 @@ export class HashFetch {
     if (peer === undefined) return
     job.peer = peer.id
     job.triedPeers.add(peer.id)
-    job.parts.fill(undefined)
+    job.answers.fill(undefined)
     for (const range of job.ranges) peer.requestHashes(range, performance.now())
   }
 
@@ -176,12 +183,12 @@ export class HashFetch {
         job.peer = undefined
         return true
       }
-      job.parts[at] = new Uint8Array(hashes.subarray(0, range.length * HASH_BYTES))
-      if (job.parts.includes(undefined)) return true
-      const all = Buffer.concat(job.parts as Uint8Array[])
+      job.answers[at] = new Uint8Array(hashes.subarray(0, range.length * HASH_BYTES))
+      if (job.answers.includes(undefined)) return true
+      const all = Buffer.concat(job.answers as Uint8Array[])
       if (!equalBytes(foldLayer(all, 0, job.expected.levels), job.expected.hash)) {
         job.peer = undefined
-        this.#guilty(peer)
+        this.#badHashes(peer)
         return true
       }
       this.#leafJobs.delete(job)

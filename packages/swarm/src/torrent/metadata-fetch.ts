@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
-import { equalBytes } from '@svc/metainfo'
+import { equalBytes, sha256 } from '@svc/metainfo'
 import type { Peer } from '../peer/peer.ts'
 import { formatMetadataRequest, METADATA_PIECE_BYTES, type MetadataMessage } from '../wire/extensions.ts'
+import type { Emit } from './events.ts'
 
 interface Attempt {
   readonly peer: Peer
@@ -25,15 +25,15 @@ export class MetadataFetch {
   readonly #infohash: Uint8Array
   readonly #attempts = new Map<number, Attempt>()
   readonly #useless = new Set<number>()
-  readonly #done: (info: Uint8Array) => void
-  readonly #guilty: (peer: Peer) => void
+  readonly #done: (infoBytes: Uint8Array) => void
+  readonly #emit: Emit<'bad-data'>
   #finished = false
 
-  /** `infohash`: 32 bytes. `guilty`: the peer sent other bytes than the infohash names. */
-  constructor(infohash: Uint8Array, done: (info: Uint8Array) => void, guilty: (peer: Peer) => void) {
+  /** `infohash`: 32 bytes. `done`: called once, with the bytes that the infohash names. */
+  constructor(infohash: Uint8Array, done: (infoBytes: Uint8Array) => void, emit: Emit<'bad-data'>) {
     this.#infohash = infohash
     this.#done = done
-    this.#guilty = guilty
+    this.#emit = emit
   }
 
   /** A peer told that it has metadata. */
@@ -84,7 +84,8 @@ export class MetadataFetch {
     const info = Buffer.concat(attempt.pieces as Uint8Array[])
     this.#attempts.delete(peer.id)
     this.#useless.add(peer.id)
-    if (!equalBytes(createHash('sha256').update(info).digest(), this.#infohash)) return this.#guilty(peer)
+    if (!equalBytes(sha256(info), this.#infohash))
+      return this.#emit({ kind: 'bad-data', sender: peer.id, reason: 'wrong metadata', piece: undefined })
     this.#finished = true
     this.#attempts.clear()
     this.#done(new Uint8Array(info))

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
-import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
+import { formatAddress, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
-export type AddressSource = 'user' | 'tracker' | 'dht' | 'pex' | 'incoming'
+/** Who named an address. */
+export type AddressSource = 'user' | 'tracker' | 'pex'
 
 interface Entry {
   readonly address: PeerAddress
@@ -35,7 +36,7 @@ export class PeerBook {
 
   /** True when the address is new and was taken. `allowPrivate`: the one who names it is on such an address itself. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): boolean {
-    if (address.port < 1 || address.port > 65_535) return false
+    if (!isPort(address.port) || !isHost(address.host)) return false
     if (source !== 'user' && (isIP(address.host) === 0 || (!allowPrivate && !isPublicAddress(address.host))))
       return false
     const key = formatAddress(address)
@@ -63,11 +64,14 @@ export class PeerBook {
     return worst !== undefined && this.#entries.delete(worst)
   }
 
-  /** The next address to dial, marked busy. */
-  next(nowMs: number): { readonly address: PeerAddress; readonly encrypted: boolean } | undefined {
+  /** The next address to dial, marked busy; none of those in `connected` (`host:port`). */
+  next(
+    nowMs: number,
+    connected: ReadonlySet<string>
+  ): { readonly address: PeerAddress; readonly encrypted: boolean } | undefined {
     let best: Entry | undefined
-    for (const entry of this.#entries.values()) {
-      if (entry.busy || entry.nextDialAt > nowMs) continue
+    for (const [key, entry] of this.#entries) {
+      if (entry.busy || entry.nextDialAt > nowMs || connected.has(key)) continue
       if (best === undefined || rank(entry) < rank(best)) best = entry
     }
     if (best === undefined) return undefined
@@ -76,20 +80,24 @@ export class PeerBook {
   }
 
   /** Milliseconds until somebody can be dialled; undefined: nobody is known. */
-  nextInMs(nowMs: number): number | undefined {
+  nextInMs(nowMs: number, connected: ReadonlySet<string>): number | undefined {
     let next: number | undefined
-    for (const entry of this.#entries.values()) {
-      if (!entry.busy && (next === undefined || entry.nextDialAt < next)) next = entry.nextDialAt
+    for (const [key, entry] of this.#entries) {
+      if (!entry.busy && !connected.has(key) && (next === undefined || entry.nextDialAt < next)) next = entry.nextDialAt
     }
     return next === undefined ? undefined : Math.max(0, next - nowMs)
   }
 
-  /** The connection that `next` led to is over. `tryEncrypted`: it was closed before any answer to a plain handshake. */
-  over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early', nowMs: number): void {
+  /** The connection that `next` led to is over. `closed-early`: the peer closed it before it answered our handshake. */
+  over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early' | 'no-place', nowMs: number): void {
     const key = formatAddress(address)
     const entry = this.#entries.get(key)
     if (entry === undefined) return
     entry.busy = false
+    if (outcome === 'no-place') {
+      entry.nextDialAt = nowMs + 1_000
+      return
+    }
     if (outcome === 'worked') {
       entry.failures = Math.min(entry.failures + 1, 2)
       entry.nextDialAt = nowMs + 5_000 * entry.failures
@@ -107,10 +115,16 @@ export class PeerBook {
     entry.nextDialAt = nowMs + Math.min(300_000, 2_000 * 2 ** Math.min(entry.failures - 1, 8))
   }
 
-  isSelf(address: PeerAddress): void {
+  /** The address leads to this engine itself. */
+  markSelf(address: PeerAddress): void {
     const key = formatAddress(address)
     this.#self.add(key)
     this.#entries.delete(key)
+  }
+
+  /** The address cannot be dialled at all. */
+  forget(address: PeerAddress): void {
+    this.#entries.delete(formatAddress(address))
   }
 
   /** A public address is banned with all its ports; behind a private one several peers may live. */

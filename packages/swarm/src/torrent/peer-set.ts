@@ -1,49 +1,51 @@
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { SwarmError } from '../errors.ts'
+import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { dial } from '../net/dial.ts'
+import { guarded } from '../net/guarded.ts'
 import type { Transport } from '../net/transport.ts'
 import { OutgoingHandshake } from '../peer/handshaking.ts'
-import { Peer, type PeerOwner } from '../peer/peer.ts'
+import { Peer, plainAddress } from '../peer/peer.ts'
 import type { Handshake } from '../wire/handshake.ts'
+import type { TorrentEnvironment } from './environment.ts'
+import type { Emit, PeerEvent } from './events.ts'
 import { type AddressSource, PeerBook } from './peer-book.ts'
+import { uselessForMs } from './peer-usefulness.ts'
 
-/** What all torrents share about connections. */
-export interface ConnectionLimits {
-  readonly maxPeersPerTorrent: number
-  /** Takes one of the engine's connections; false: none is left. */
-  readonly take: () => boolean
-  readonly give: () => void
-  readonly nextPeerId: () => number
-}
-
-export interface PeerSetHooks {
-  readonly owner: PeerOwner
-  readonly handshake: () => Handshake
-  readonly joined: (peer: Peer) => void
-  /** Incoming or outgoing, before it counts. */
-  readonly limits: ConnectionLimits
+export interface PeerSetParts {
+  readonly env: TorrentEnvironment
+  /** Our side of it. */
+  readonly handshake: Handshake
+  /** Undefined while the metadata is unknown. */
+  readonly pieceCount: number | undefined
+  readonly emit: Emit<PeerEvent['kind']>
 }
 
 const DIAL_TIMEOUT_MS = 10_000
 const HANDSHAKE_TIMEOUT_MS = 10_000
-const HALF_OPEN = 16
+const MAX_HALF_OPEN = 16
+/** Two peers that dial each other at the same time meet within this time. */
+const SIMULTANEOUS_MS = 10_000
+const MIN_TIMER_MS = 200
 
 /**
  * The connections of one torrent: whom to dial and when, who is connected.
- * Invariants: peers have different peer ids; each connection (half-open ones too) holds one of the engine's places.
+ * Invariants: peers have different peer ids; each connection (half-open ones too) holds one place of the engine's budget.
  */
 export class PeerSet {
   readonly book = new PeerBook()
-  readonly #hooks: PeerSetHooks
+  readonly #parts: PeerSetParts
   readonly #peers = new Map<number, Peer>()
+  readonly #places = new Map<number, ConnectionPlace>()
+  readonly #joinedAt = new Map<number, number>()
   readonly #dialling = new Set<Transport>()
+  #pieceCount: number | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  /** False: connections are taken but not opened. */
-  dialling = true
 
-  constructor(hooks: PeerSetHooks) {
-    this.#hooks = hooks
+  constructor(parts: PeerSetParts) {
+    this.#parts = parts
+    this.#pieceCount = parts.pieceCount
   }
 
   get size(): number {
@@ -58,70 +60,107 @@ export class PeerSet {
     return this.#peers.get(id)
   }
 
+  /** The metadata is known: what peers said before is checked against it; who lied is closed. */
+  setPieceCount(count: number): void {
+    this.#pieceCount = count
+    for (const peer of [...this.#peers.values()]) {
+      try {
+        peer.setPieceCount(count)
+      } catch (error) {
+        peer.close(error as Error)
+      }
+    }
+  }
+
+  /** An address somebody named. `allowPrivate`: whoever did may name loopback and private ones. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): void {
     if (this.book.add(address, source, allowPrivate)) this.pump()
   }
 
-  /** Dials whoever is due. */
-  pump(): void {
-    if (this.#closed || !this.dialling) return
-    const now = performance.now()
-    while (
-      this.#dialling.size < HALF_OPEN &&
-      this.#peers.size + this.#dialling.size < this.#hooks.limits.maxPeersPerTorrent
-    ) {
-      if (!this.#hooks.limits.take()) break
-      const next = this.book.next(now)
-      if (next === undefined) {
-        this.#hooks.limits.give()
-        break
-      }
-      this.#dial(next.address, next.encrypted)
+  /** Where the connected peers listen, as `host:port`: they need not be dialled. */
+  #connected(): ReadonlySet<string> {
+    const connected = new Set<string>()
+    for (const peer of this.#peers.values()) {
+      const { listenAddress } = peer
+      if (listenAddress !== undefined) connected.add(formatAddress(listenAddress))
     }
-    this.#arm(now)
+    return connected
   }
 
-  #arm(now: number): void {
+  /** Dials whoever is due. */
+  pump(): void {
+    if (this.#closed) return
+    const now = performance.now()
+    const connected = this.#connected()
+    let misses = 0
+    while (
+      misses < MAX_HALF_OPEN &&
+      this.#dialling.size < MAX_HALF_OPEN &&
+      this.#peers.size + this.#dialling.size < this.#parts.env.maxPeersPerTorrent
+    ) {
+      const next = this.book.next(now, connected)
+      if (next === undefined) break
+      const place = this.#parts.env.connections.take('outgoing', next.address.host)
+      if (typeof place === 'string') {
+        this.book.over(next.address, 'no-place', now)
+        if (place === 'full') break
+        misses += 1
+        continue
+      }
+      this.#dial(next.address, next.encrypted, place)
+    }
+    this.#arm(now, connected)
+  }
+
+  #arm(now: number, connected: ReadonlySet<string>): void {
     if (this.#timer !== undefined) return
-    const wait = this.book.nextInMs(now)
+    const wait = this.book.nextInMs(now, connected)
     if (wait === undefined) return
     this.#timer = setTimeout(
-      () => {
+      guarded(() => {
         this.#timer = undefined
         this.pump()
-      },
-      Math.max(200, wait)
+      }),
+      Math.max(MIN_TIMER_MS, wait)
     )
     this.#timer.unref()
   }
 
-  #dial(address: PeerAddress, encrypted: boolean): void {
+  #dial(address: PeerAddress, encrypted: boolean, place: ConnectionPlace): void {
     let opened = false
     let handshaking: OutgoingHandshake | undefined
-    const transport = dial(
-      {
-        ...address,
-        timeoutMs: DIAL_TIMEOUT_MS,
-        opened: () => {
-          opened = true
-          handshaking!.start()
-        }
-      },
-      { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
-    )
+    let transport: Transport
+    try {
+      transport = dial(
+        {
+          ...address,
+          timeoutMs: DIAL_TIMEOUT_MS,
+          opened: () => {
+            opened = true
+            handshaking!.start()
+          }
+        },
+        { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
+      )
+    } catch {
+      // Node refuses some hosts at once; nothing of the attempt may be left.
+      place.release()
+      this.book.forget(address)
+      return
+    }
     handshaking = new OutgoingHandshake(
       transport,
-      this.#hooks.handshake(),
+      this.#parts.handshake,
       encrypted,
       {
         done: (handshake, open, rest) => {
           this.#dialling.delete(transport)
-          this.#join(handshake, open, rest, address, false)
+          this.#join(handshake, open, rest, address, false, place)
         },
         failed: (error) => {
           this.#dialling.delete(transport)
-          this.#hooks.limits.give()
-          if (error instanceof SwarmError && error.reason === 'self') this.book.isSelf(address)
+          place.release()
+          if (error instanceof SwarmError && error.reason === 'self') this.book.markSelf(address)
           // Closed by the peer after our plain handshake: it may insist on encryption.
           this.book.over(address, opened ? 'closed-early' : 'failed', performance.now())
           this.pump()
@@ -133,51 +172,96 @@ export class PeerSet {
   }
 
   /** An accepted connection whose handshake names this torrent; holds a place of the engine already. */
-  accept(handshake: Handshake, transport: Transport, rest: Uint8Array): void {
+  accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
     const { remoteAddress, remotePort } = transport.socket
-    const address = { host: (remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, ''), port: remotePort ?? 0 }
-    if (this.#closed || this.#peers.size >= this.#hooks.limits.maxPeersPerTorrent || this.book.isBanned(address)) {
-      transport.close()
-      this.#hooks.limits.give()
-      return
-    }
-    this.#join(handshake, transport, rest, address, true)
+    const address = { host: plainAddress(remoteAddress ?? ''), port: remotePort ?? 0 }
+    if (this.#closed || this.book.isBanned(address) || !this.#hasRoom()) return refuse(transport, place)
+    this.#join(handshake, transport, rest, address, true, place)
   }
 
-  #join(handshake: Handshake, transport: Transport, rest: Uint8Array, address: PeerAddress, incoming: boolean): void {
-    for (const other of this.#peers.values()) {
-      if (Buffer.compare(other.handshake.peerId, handshake.peerId) !== 0) continue
-      transport.setSink({ data: () => undefined, closed: () => undefined })
-      transport.close()
-      this.#hooks.limits.give()
-      if (!incoming) this.book.over(address, 'worked', performance.now())
+  /** Room for one more; the most useless peer makes it where there is none. */
+  #hasRoom(): boolean {
+    if (this.#peers.size < this.#parts.env.maxPeersPerTorrent) return true
+    const useless = this.mostUseless(performance.now())
+    useless?.peer.close(new SwarmError('E_CLOSED', 'useless', 'another peer takes its place'))
+    return useless !== undefined
+  }
+
+  #join(
+    handshake: Handshake,
+    transport: Transport,
+    rest: Uint8Array,
+    address: PeerAddress,
+    incoming: boolean,
+    place: ConnectionPlace
+  ): void {
+    const now = performance.now()
+    const other = this.#withPeerId(handshake.peerId)
+    if (other !== undefined && !this.#gaveWay(other, handshake, incoming, now)) {
+      refuse(transport, place)
+      if (!incoming) this.book.over(address, 'worked', now)
       return
     }
     const peer = new Peer({
-      id: this.#hooks.limits.nextPeerId(),
+      id: this.#parts.env.nextId(),
       address,
       incoming,
       handshake,
       transport,
-      owner: this.#hooks.owner,
-      nowMs: performance.now()
+      pieceCount: this.#pieceCount,
+      emit: this.#parts.emit,
+      nowMs: now
     })
     this.#peers.set(peer.id, peer)
+    this.#places.set(peer.id, place)
+    this.#joinedAt.set(peer.id, now)
     transport.setSink(peer.sink)
-    this.#hooks.joined(peer)
+    this.#parts.emit({ kind: 'joined', peer })
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest)
   }
 
-  /** The owner was told that the peer is gone. */
+  #withPeerId(peerId: Uint8Array): Peer | undefined {
+    for (const peer of this.#peers.values()) if (Buffer.compare(peer.handshake.peerId, peerId) === 0) return peer
+    return undefined
+  }
+
+  /**
+   * Two peers that dial each other at the same time must drop the same one of the two connections: the one that the greater
+   * peer id opened stays. True when the older connection made way.
+   */
+  #gaveWay(older: Peer, handshake: Handshake, incoming: boolean, nowMs: number): boolean {
+    if (older.incoming === incoming || nowMs - this.#joinedAt.get(older.id)! > SIMULTANEOUS_MS) return false
+    const theirsIsGreater = Buffer.compare(handshake.peerId, this.#parts.handshake.peerId) > 0
+    if (theirsIsGreater !== incoming) return false
+    older.close()
+    return true
+  }
+
+  /** The peer that was of no use for longest, and for how long; undefined: all are of use. Those we dialled stay. */
+  mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
+    let worst: { peer: Peer; forMs: number } | undefined
+    for (const peer of this.#peers.values()) {
+      const forMs = uselessForMs(peer, nowMs)
+      if (forMs > 0 && (worst === undefined || forMs > worst.forMs)) worst = { peer, forMs }
+    }
+    return worst
+  }
+
+  /** After the peer's `closed`. */
   gone(peer: Peer): void {
     if (!this.#peers.delete(peer.id)) return
-    this.#hooks.limits.give()
+    this.#places.get(peer.id)!.release()
+    this.#places.delete(peer.id)
+    this.#joinedAt.delete(peer.id)
     if (!peer.incoming) this.book.over(peer.address, 'worked', performance.now())
     this.pump()
   }
 
+  /** Closes the peer and never talks to its address again. */
   ban(peer: Peer, error: Error): void {
     this.book.ban(peer.address)
+    // One that was dialled by name comes back by its address.
+    this.book.ban({ host: peer.remoteHost, port: peer.address.port })
     peer.close(error)
   }
 
@@ -192,8 +276,16 @@ export class PeerSet {
     this.book.checkInvariants()
     const ids = new Set([...this.#peers.values()].map((peer) => Buffer.from(peer.handshake.peerId).toString('hex')))
     if (ids.size !== this.#peers.size) throw new Error('one peer is connected twice')
+    if (this.#places.size !== this.#peers.size) throw new Error('a peer without a place')
   }
 }
 
+function refuse(transport: Transport, place: ConnectionPlace): void {
+  transport.setSink({ data: () => undefined, closed: () => undefined })
+  transport.close()
+  place.release()
+}
+
+/** A peer for people: its address, and what it calls itself. */
 export const peerLabel = (peer: Peer): string =>
   `${formatAddress(peer.address)}${peer.extended?.client === undefined ? '' : ` (${peer.extended.client})`}`

@@ -1,222 +1,150 @@
-// One file because it is the public handle of a torrent and the one place where its parts are wired: most methods pass a
-// call on to the part that holds the state (peers, metadata, transfer, choking, discoveries).
+// The life of a torrent:
+//
+//   added ──► MetadataPhase ──metadata──► ActivePhase ──complete──► (seeding) ──remove──► closed
+//     └────────(info given)──────────────────▲   └──────────failed──────────┘
+//
+// Torrent is the façade: the public handle, the connections, and who may be told what. It owns the set of peers (`PeerSet`),
+// peer exchange, the discoveries and their ends, the torrent's upload limit, and the one current phase; the phases own
+// everything about metadata, pieces and files. Progress is the sum of both.
+//
+// The order of things: a peer's event comes here first; what concerns connections (joining, addresses, leaving) is done
+// here, then the phase takes it. What a phase tells goes to the user's listeners after our own state has changed.
 
-import { EventEmitter, on } from 'node:events'
-import { type PeerAddress, tryParseAddress } from '@svc/internal-net'
-import type { TorrentInfo } from '@svc/metainfo'
-import {
-  filesWithLayers,
-  type LayoutFile,
-  MetainfoError,
-  type PieceLayers,
-  parseInfo,
-  TorrentLayout,
-  toHex,
-  truncateInfohash,
-  verifyPieceLayer
-} from '@svc/metainfo'
-import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
+import { EventEmitter } from 'node:events'
+import type { PeerAddress } from '@svc/internal-net'
+import { MetainfoError, type TorrentInfo, type TorrentLayout, truncateInfohash } from '@svc/metainfo'
+import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
-import { Webseed } from '../download/webseed.ts'
 import { SwarmError } from '../errors.ts'
-import type { HttpPools } from '../net/http.ts'
+import type { ConnectionPlace } from '../net/connection-budget.ts'
 import type { Transport } from '../net/transport.ts'
-import { type Peer, type PeerOwner, protocolError } from '../peer/peer.ts'
-import type { PendingRequest } from '../peer/requests.ts'
-import type { TorrentStorage } from '../storage.ts'
+import type { Peer } from '../peer/peer.ts'
+import { protocolError } from '../peer/protocol-error.ts'
 import { TokenBucket } from '../upload/token-bucket.ts'
-import {
-  type ExtensionName,
-  formatMetadataData,
-  formatMetadataReject,
-  METADATA_PIECE_BYTES,
-  parseMetadataMessage
-} from '../wire/extensions.ts'
+import type { OurExtendedHandshake } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
-import { type BlockRef, formatHashRange, type HashRange, MESSAGE } from '../wire/messages.ts'
-import { Choking } from './choking.ts'
-import { MetadataFetch } from './metadata-fetch.ts'
-import { type ConnectionLimits, PeerSet, peerLabel } from './peer-set.ts'
-import { type EngineParts, Transfer } from './transfer.ts'
+import { ActivePhase, storageError } from './active-phase.ts'
+import type { TorrentEnvironment } from './environment.ts'
+import type { EventOf, OutcomeEvent, PeerEvent } from './events.ts'
+import { MetadataPhase } from './metadata-phase.ts'
+import { PeerSet, peerLabel } from './peer-set.ts'
+import { parsePeer, type TorrentIdentity } from './torrent-identity.ts'
+import type { TorrentOptions } from './torrent-options.ts'
+import type { PeerStatus, TorrentEvents, TorrentProgress, TorrentState, TorrentWarning } from './torrent-status.ts'
 
-export type TorrentState = 'metadata' | 'checking' | 'fetching' | 'seeding' | 'failed' | 'closed'
-
-export interface TorrentOptions {
-  /** Exactly one of `info`, `infohash`, `magnet` is needed. The info dictionary's bytes, or a parsed one. */
-  readonly info?: Uint8Array | TorrentInfo
-  /** 32 bytes: the metadata is fetched from peers and must hash to it. */
-  readonly infohash?: Uint8Array
-  /** Its trackers, webseeds and peers are used besides those given here. */
-  readonly magnet?: string
-  /** By pieces root in hex; each is proven before use, what is missing is fetched from peers. */
-  readonly pieceLayers?: PieceLayers
-  readonly storage: TorrentStorage
-  readonly trackers?: readonly string[]
-  readonly webseeds?: readonly string[]
-  /** `host:port`; private addresses are fine here, the user gave them. */
-  readonly peers?: readonly (string | PeerAddress)[]
-  /** True: nothing is ever requested; what the storage lacks is not offered. */
-  readonly seedOnly?: boolean
-  /** False: no bytes are uploaded. Default true. */
-  readonly upload?: boolean
-  /** False: peers get neither metadata nor hashes, which tell names and sizes of the files. Default true. */
-  readonly disclose?: boolean
-  /** False: no addresses are exchanged with peers. Default: as the engine. */
-  readonly pex?: boolean
-  /** Bytes per second; 0: unlimited. */
-  readonly uploadLimit?: number
-  /** False: not announced to the DHT. Default: as the engine. */
-  readonly dht?: boolean
-}
-
-export interface TorrentWarning {
-  readonly kind: 'peer' | 'webseed' | 'discovery' | 'storage' | 'layers'
-  /** Who: address, URL or path. */
-  readonly source: string
-  readonly message: string
-  /** Its bytes were proven wrong: it is no source any more. */
-  readonly lied?: true
-}
-
-export interface TorrentEvents {
-  metadata: [TorrentInfo]
-  piece: [piece: number]
-  file: [LayoutFile]
-  complete: []
-  warning: [TorrentWarning]
-  failed: [Error]
-  closed: []
-}
-
-export interface TorrentProgress {
-  readonly state: TorrentState
-  readonly totalBytes: number | undefined
-  readonly verifiedBytes: number
-  readonly downloadedBytes: number
-  readonly uploadedBytes: number
-  /** Bytes per second. */
-  readonly downloadRate: number
-  readonly uploadRate: number
-  readonly peers: number
-  readonly seeds: number
-  readonly webseeds: number
-  readonly knownAddresses: number
-}
-
-/** What a torrent gets from its engine. */
-export interface TorrentEnvironment {
-  readonly parts: EngineParts
-  readonly limits: ConnectionLimits
-  readonly pools: HttpPools
-  readonly peerId: Uint8Array
-  readonly clientName: string
-  readonly listenPort: number | undefined
-  readonly globalBucket: TokenBucket
-  readonly uploadSlots: number
-  readonly pex: boolean
-  readonly discover: (torrent: Torrent, sink: DiscoverySink) => Promise<readonly Discovery[]>
-  readonly removed: (torrent: Torrent) => void
-}
-
+/** A peer that asked for blocks and whose socket takes nothing for this long is given up. */
 const STALL_MS = 60_000
+/** A peer that says nothing at all for this long is given up; keep-alives come every two minutes. */
 const SILENCE_MS = 150_000
 /** What a peer may leave unread: its blocks in flight, and as much of answers to other messages. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
 /** One torrent of an engine. Made by `Swarm.add`. */
-export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
+export class Torrent extends EventEmitter<TorrentEvents> {
+  /** 32 bytes. */
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]
+  /** @internal Our side of every handshake. */
+  readonly handshake: Handshake
   readonly #env: TorrentEnvironment
   readonly #options: TorrentOptions
+  readonly #identity: TorrentIdentity
   readonly #peers: PeerSet
   readonly #pex: PeerExchange
-  readonly #metadata: MetadataFetch
-  readonly #choking: Choking
   readonly #bucket: TokenBucket
-  readonly #webseeds = new Map<number, Webseed>()
-  readonly #webseedUrls: readonly string[]
+  #phase: MetadataPhase | ActivePhase
   #discoveries: readonly Discovery[] = []
-  #info: TorrentInfo | undefined
-  #layout: TorrentLayout | undefined
-  #transfer: Transfer | undefined
-  #state: TorrentState = 'metadata'
   #error: Error | undefined
   #closing: Promise<void> | undefined
+  #isClosed = false
 
   /** @internal */
-  constructor(
-    env: TorrentEnvironment,
-    options: TorrentOptions,
-    identity: {
-      readonly infohash: Uint8Array
-      readonly info: TorrentInfo | undefined
-      readonly trackers: readonly string[]
-      readonly webseeds: readonly string[]
-      readonly peers: readonly (string | PeerAddress)[]
-    }
-  ) {
+  constructor(env: TorrentEnvironment, options: TorrentOptions, identity: TorrentIdentity) {
     super()
     this.#env = env
     this.#options = options
+    this.#identity = identity
     this.infohash = identity.infohash
     this.trackers = identity.trackers
-    this.#webseedUrls = identity.webseeds
+    this.handshake = {
+      infohash: truncateInfohash(identity.infohash),
+      peerId: env.peerId,
+      extended: true,
+      fast: true,
+      dht: false,
+      v2: true
+    }
     this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
+    this.#phase =
+      identity.info === undefined
+        ? new MetadataPhase(identity.infohash, (event) => this.#outcome(event))
+        : this.#activePhase(identity.info)
     this.#peers = new PeerSet({
-      owner: this,
-      handshake: () => this.handshake(),
-      joined: (peer) => this.#joined(peer),
-      limits: env.limits
+      env,
+      handshake: this.handshake,
+      pieceCount: this.layout?.pieceCount,
+      emit: (event) => this.#peerEvent(event)
     })
     this.#pex = new PeerExchange((address, allowPrivate) => this.#peers.add(address, 'pex', allowPrivate))
-    this.#metadata = new MetadataFetch(
-      this.infohash,
-      (bytes) => this.#gotMetadata(bytes),
-      (peer) => this.#guilty(peer.id, 'wrong metadata', undefined)
-    )
-    this.#choking = new Choking(env.uploadSlots, (peer, choke, now) => this.#transfer?.choke(peer, choke, now))
-    this.#givenPeers = identity.peers
-    if (identity.info !== undefined) this.#setInfo(identity.info)
   }
 
-  readonly #givenPeers: readonly (string | PeerAddress)[]
+  #activePhase(info: TorrentInfo): ActivePhase {
+    return new ActivePhase({
+      env: this.#env,
+      options: this.#options,
+      info,
+      bucket: this.#bucket,
+      webseeds: this.#identity.webseeds,
+      emit: (event) => this.#outcome(event)
+    })
+  }
 
   /** @internal Called once, after the engine knows the torrent. */
   start(): void {
-    if (this.#options.seedOnly !== true) this.#env.parts.verifier.warm()
-    if (this.#info !== undefined) void this.#begin()
-    for (const peer of this.#givenPeers) this.addPeer(peer)
-    void this.#env
-      .discover(this, {
+    if (this.#options.seedOnly !== true) this.#env.verifier.warm()
+    if (this.#phase instanceof ActivePhase) void this.#begin(this.#phase)
+    for (const address of this.#identity.peers) this.#peers.add(address, 'user', true)
+    void this.#discover()
+  }
+
+  async #discover(): Promise<void> {
+    try {
+      const discoveries = await this.#env.discover(this, {
         peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
         warning: (error) => this.#warn('discovery', 'discovery', error.message),
         stats: () => {
-          const progress = this.progress()
-          const left = progress.totalBytes === undefined ? 1 : progress.totalBytes - progress.verifiedBytes
-          return { uploaded: progress.uploadedBytes, downloaded: progress.downloadedBytes, left }
+          const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
+          // An announce says how much is left; without metadata nobody knows, but it is not nothing.
+          const left = totalBytes === undefined ? 1 : totalBytes - verifiedBytes
+          return { uploaded: uploadedBytes, downloaded: downloadedBytes, left }
         }
       })
-      .then(
-        (discoveries) => {
-          this.#discoveries = discoveries
-          if (this.#closing !== undefined) void Promise.all(discoveries.map((discovery) => discovery.close()))
-        },
-        (error: Error) => this.#warn('discovery', 'discovery', error.message)
-      )
+      this.#discoveries = discoveries
+      if (this.#closing !== undefined) await Promise.all(discoveries.map((discovery) => discovery.close()))
+    } catch (error) {
+      this.#warn('discovery', 'discovery', (error as Error).message)
+    }
   }
+
+  // What the user sees
 
   get state(): TorrentState {
-    return this.#state
+    if (this.#isClosed) return 'closed'
+    return this.#error === undefined ? this.#phase.state : 'failed'
   }
 
+  /** The info dictionary; undefined until it is known. */
   get info(): TorrentInfo | undefined {
-    return this.#info
+    return this.#active?.info
   }
 
   get layout(): TorrentLayout | undefined {
-    return this.#layout
+    return this.#active?.layout
+  }
+
+  get #active(): ActivePhase | undefined {
+    return this.#phase instanceof ActivePhase ? this.#phase : undefined
   }
 
   /** Why the torrent failed. */
@@ -228,8 +156,10 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
     return this.#options
   }
 
+  /** Where it stands. */
   progress(): TorrentProgress {
-    let downloadRate = 0
+    const active = this.#active
+    let downloadRate = active?.webseedStatus.downloadRate ?? 0
     let uploadRate = 0
     let seeds = 0
     for (const peer of this.#peers.values()) {
@@ -237,36 +167,23 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
       uploadRate += peer.up.bytesPerSecond
       if (peer.isSeed) seeds += 1
     }
-    let webseeds = 0
-    for (const webseed of this.#webseeds.values()) {
-      downloadRate += webseed.down.bytesPerSecond
-      if (webseed.active) webseeds += 1
-    }
     return {
-      state: this.#state,
-      totalBytes: this.#layout?.totalBytes,
-      verifiedBytes: this.#transfer?.progress.verifiedBytes ?? 0,
-      downloadedBytes: this.#transfer?.downloadedBytes ?? 0,
-      uploadedBytes: this.#transfer?.uploadedBytes ?? 0,
+      state: this.state,
+      totalBytes: active?.layout.totalBytes,
+      verifiedBytes: active?.verifiedBytes ?? 0,
+      downloadedBytes: active?.downloadedBytes ?? 0,
+      uploadedBytes: active?.uploadedBytes ?? 0,
       downloadRate,
       uploadRate,
       peers: this.#peers.size,
       seeds,
-      webseeds,
+      webseeds: active?.webseedStatus.active ?? 0,
       knownAddresses: this.#peers.book.size
     }
   }
 
-  /** A snapshot of the connections. */
-  peers(): readonly {
-    readonly address: string
-    readonly client: string | undefined
-    readonly incoming: boolean
-    readonly seed: boolean
-    readonly encrypted: boolean
-    readonly downloadRate: number
-    readonly uploadRate: number
-  }[] {
+  /** The connections. */
+  peers(): readonly PeerStatus[] {
     return [...this.#peers.values()].map((peer) => ({
       address: peer.label,
       client: peer.extended?.client,
@@ -280,66 +197,42 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   /** Dials an address that the user gave. @throws SwarmError `E_ADDRESS`. */
   addPeer(peer: string | PeerAddress): void {
-    const address = typeof peer === 'string' ? tryParseAddress(peer) : peer
-    if (address === undefined) {
-      throw new SwarmError('E_ADDRESS', 'peer', `a peer is "host:port", not ${JSON.stringify(peer)}`)
-    }
-    this.#peers.add(address, 'user', true)
+    this.#peers.add(parsePeer(peer), 'user', true)
   }
 
-  /** Priority of a file, by index: 0 is not fetched, 3 first. Known files only. */
+  /** Priority of a file, by index: 0 is not fetched, 3 first. @throws SwarmError `E_OPTION`: no such file, or no metadata yet. */
   priority(fileIndex: number, priority: Priority): void {
-    const file = this.#layout?.files[fileIndex]
-    if (file === undefined || this.#transfer === undefined) {
+    const active = this.#active
+    const file = active?.layout.files[fileIndex]
+    if (active === undefined || file === undefined)
       throw new SwarmError('E_OPTION', 'file', `there is no file ${fileIndex}, or the metadata is not known`)
-    }
-    this.#transfer.setPriority(file, priority)
+    active.setPriority(file, priority)
   }
 
   /** True when the piece is verified and in the storage. */
   has(piece: number): boolean {
-    return this.#transfer?.have.has(piece) === true
+    return this.#active?.has(piece) === true
   }
 
-  /** Resolves when every file is in the storage; rejects when the torrent fails or is removed before. */
-  async completed(signal?: AbortSignal): Promise<void> {
-    await this.#until(() => this.#state === 'seeding', ['complete'], signal)
-  }
-
-  /** Resolves with the info dictionary. */
-  async metadata(signal?: AbortSignal): Promise<TorrentInfo> {
-    await this.#until(() => this.#info !== undefined, ['metadata'], signal)
-    return this.#info!
-  }
-
-  #until(test: () => boolean, events: readonly (keyof TorrentEvents)[], signal?: AbortSignal): Promise<void> {
+  /** Resolves when every file is in the storage; rejects when the torrent fails or is removed before, or the signal aborts. */
+  completed(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const check = (): void => {
-        if (test()) end(resolve)
-        else if (this.#error !== undefined) end(() => reject(this.#error!))
-        else if (this.#state === 'closed')
-          end(() => reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')))
-        else if (signal?.aborted === true) end(() => reject(signal.reason as Error))
-      }
-      const names = [...events, 'failed', 'closed'] as const
       const end = (settle: () => void): void => {
         for (const name of names) this.off(name, check)
         signal?.removeEventListener('abort', check)
         settle()
       }
+      const check = (): void => {
+        if (this.state === 'seeding') end(resolve)
+        else if (this.#error !== undefined) end(() => reject(this.#error))
+        else if (this.#isClosed) end(() => reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')))
+        else if (signal?.aborted === true) end(() => reject(signal.reason as Error))
+      }
+      const names = ['complete', 'failed', 'closed'] as const
       for (const name of names) this.on(name, check)
       signal?.addEventListener('abort', check)
       check()
     })
-  }
-
-  /** Warnings as they come, until the torrent closes or the signal aborts. */
-  async *warnings(signal?: AbortSignal): AsyncGenerator<TorrentWarning> {
-    for await (const [warning] of on(this, 'warning', {
-      ...(signal === undefined ? {} : { signal }),
-      close: ['closed']
-    }))
-      yield warning as TorrentWarning
   }
 
   /** Leaves the swarm and closes the storage. Idempotent. */
@@ -350,159 +243,77 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   async #close(): Promise<void> {
     this.#env.removed(this)
-    for (const webseed of this.#webseeds.values()) webseed.close()
-    this.#transfer?.close()
+    const written = this.#phase.close()
     this.#peers.close()
     await Promise.all(this.#discoveries.map((discovery) => discovery.close()))
     // Threads write through the storage's descriptors: it closes when they are done.
-    while (this.#transfer?.downloader.idle === false) await new Promise((resolve) => setTimeout(resolve, 5))
+    await written
     await this.#options.storage.close()
-    this.#state = 'closed'
+    this.#isClosed = true
     this.emit('closed')
     this.removeAllListeners()
   }
 
-  // Metadata
+  // Phases
 
-  handshake(): Handshake {
-    return {
-      infohash: truncateInfohash(this.infohash),
-      peerId: this.#env.peerId,
-      extended: true,
-      fast: true,
-      dht: false,
-      v2: true
-    }
-  }
-
-  #gotMetadata(bytes: Uint8Array): void {
-    try {
-      this.#setInfo(parseInfo(bytes))
-    } catch (error) {
-      // The bytes are what the infohash names: no other peer has better ones.
-      return this.#fail(error as Error)
-    }
-    for (const peer of [...this.#peers.values()]) {
-      try {
-        peer.setPieceCount(this.#layout!.pieceCount)
-        if (peer.handshake.extended) peer.sendExtendedHandshake()
-      } catch (error) {
-        peer.close(error as Error)
-      }
-    }
-    this.emit('metadata', this.#info!)
-    void this.#begin()
-  }
-
-  #setInfo(info: TorrentInfo): void {
-    this.#layout = new TorrentLayout(info)
-    this.#info = info
-    this.#state = 'checking'
-    this.#transfer = new Transfer({
-      id: this.#env.limits.nextPeerId(),
-      layout: this.#layout,
-      storage: this.#options.storage,
-      parts: this.#env.parts,
-      fetch: this.#options.seedOnly !== true,
-      hooks: {
-        peers: () => this.#ready.values(),
-        buckets: (peer) => this.#bucketsOf(peer),
-        guilty: (sender, reason, piece) => this.#guilty(sender, reason, piece),
-        piece: (piece) => this.emit('piece', piece),
-        file: (file) => this.emit('file', file),
-        complete: () => this.#complete(),
-        lost: (file, error) => this.#warn('storage', file.path, error.message),
-        failed: (error) => this.#fail(error),
-        work: () => {
-          for (const webseed of this.#webseeds.values()) webseed.pump()
-        }
-      }
-    })
-  }
-
-  async #begin(): Promise<void> {
-    const transfer = this.#transfer!
-    try {
-      await transfer.open(this.#provenLayers())
-      if (this.#over) return
-      this.#told = true
-      for (const peer of [...this.#peers.values()]) this.#readyPeer(peer)
-      await transfer.takeStock()
-      if (this.#over) return
-      if (this.#state === 'checking') this.#state = this.#options.seedOnly === true ? 'seeding' : 'fetching'
-      if (this.#options.seedOnly !== true && !transfer.complete) this.#startWebseeds()
-      transfer.moreWork()
-    } catch (error) {
-      this.#fail(
-        error instanceof SwarmError || error instanceof MetainfoError
-          ? error
-          : new SwarmError('E_STORAGE', 'open', 'the storage cannot be used', { cause: error })
-      )
-    }
-  }
-
-  get #over(): boolean {
+  get #isOver(): boolean {
     return this.#closing !== undefined || this.#error !== undefined
   }
 
-  /** What we have is known, and told to everybody who joins. */
-  #told = false
-
-  #provenLayers(): ReadonlyMap<string, Uint8Array> {
-    const proven = new Map<string, Uint8Array>()
-    const given = this.#options.pieceLayers
-    if (given === undefined) return proven
-    for (const [root, file] of filesWithLayers(this.#info!)) {
-      const layer = given.get(root)
-      if (layer === undefined) continue
-      if (verifyPieceLayer(layer, file.piecesRoot!, file.length, this.#info!.pieceLength)) proven.set(root, layer)
-      else this.#warn('layers', file.path, 'the piece layer given does not fold to its root')
-    }
-    return proven
-  }
-
-  #startWebseeds(): void {
-    const userOrigins = new Set(this.#webseedUrls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
-    for (const url of this.#webseedUrls) {
-      try {
-        const webseed = new Webseed({
-          id: this.#env.limits.nextPeerId(),
-          url,
-          layout: this.#layout!,
-          downloader: this.#transfer!.downloader,
-          pools: this.#env.pools,
-          userOrigins,
-          maxRangeBytes: 16 * 1024 * 1024,
-          received: (bytes) => {
-            this.#transfer!.downloadedBytes += bytes
-          },
-          warn: (reason, file) => this.#warn('webseed', url, file === undefined ? reason : `${file.path}: ${reason}`)
-        })
-        this.#webseeds.set(webseed.id, webseed)
-      } catch (error) {
-        this.#warn('webseed', url, (error as Error).message)
-      }
+  async #begin(phase: ActivePhase): Promise<void> {
+    try {
+      await phase.open()
+      if (this.#isOver) return
+      for (const peer of [...this.#peers.values()]) this.#admit(phase, peer)
+      await phase.takeStock()
+    } catch (error) {
+      this.#fail(storageError(error))
     }
   }
 
-  #complete(): void {
-    if (this.#state === 'seeding') return
-    this.#state = 'seeding'
-    for (const webseed of this.#webseeds.values()) webseed.close()
-    this.#webseeds.clear()
-    for (const discovery of this.#discoveries) discovery.completed()
-    for (const peer of [...this.#ready.values()]) this.#closeIfPointless(peer)
-    this.emit('complete')
+  #outcome(event: OutcomeEvent | EventOf<'piece-verified' | 'file-done'>): void {
+    switch (event.kind) {
+      case 'metadata':
+        return this.#metadataKnown(event.info)
+      case 'piece-verified':
+        return void this.emit('piece', event.piece)
+      case 'file-done':
+        return void this.emit('file', event.file)
+      case 'complete':
+        for (const discovery of this.#discoveries) discovery.completed()
+        return void this.emit('complete')
+      case 'bad-data':
+        return this.#banSender(event)
+      case 'warning':
+        if (this.#closing === undefined) this.emit('warning', event.warning)
+        return
+      case 'failed':
+        return this.#fail(event.error)
+    }
+  }
+
+  #metadataKnown(info: TorrentInfo): void {
+    const phase = this.#activePhase(info)
+    this.#phase = phase
+    this.#peers.setPieceCount(phase.layout.pieceCount)
+    for (const peer of [...this.#peers.values()]) peer.sendExtendedHandshake(this.#greeting)
+    this.emit('metadata', info)
+    void this.#begin(phase)
   }
 
   #fail(error: Error): void {
-    if (this.#error !== undefined || this.#closing !== undefined) return
+    if (this.#isOver) return
     this.#error = error
-    this.#state = 'failed'
-    for (const webseed of this.#webseeds.values()) webseed.close()
-    this.#transfer?.close()
+    void this.#phase.close()
     this.#peers.close()
     this.emit('failed', error)
+  }
+
+  #banSender({ sender, reason }: EventOf<'bad-data'>): void {
+    const peer = this.#peers.get(sender)
+    if (peer === undefined) return
+    this.#warn('peer', peerLabel(peer), reason, true)
+    this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'liar', reason))
   }
 
   #warn(kind: TorrentWarning['kind'], source: string, message: string, lied = false): void {
@@ -511,195 +322,97 @@ export class Torrent extends EventEmitter<TorrentEvents> implements PeerOwner {
 
   // Peers
 
-  /** Those who were told what we have: after taking stock. */
-  readonly #ready = new Map<number, Peer>()
-
-  /** @internal A connection of the listener. */
-  accept(handshake: Handshake, transport: Transport, rest: Uint8Array): void {
-    this.#peers.accept(handshake, transport, rest)
+  /** @internal A connection of the listener, whose handshake named this torrent. */
+  accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
+    this.#peers.accept(handshake, transport, rest, place)
   }
 
-  #joined(peer: Peer): void {
-    if (this.#told) this.#readyPeer(peer)
-    // Without metadata there is nothing to tell but that we look for it; while the storage is asked peers wait.
-    else if (this.#state === 'metadata') peer.open(undefined)
+  /** @internal The connection that others need most, and for how long it was of no use. */
+  mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
+    return this.#peers.mostUseless(nowMs)
   }
 
-  #readyPeer(peer: Peer): void {
-    const transfer = this.#transfer!
-    if (peer.greeted) this.#announceAll(peer)
-    else peer.open(transfer.have)
-    this.#ready.set(peer.id, peer)
-    transfer.peerJoined(peer)
-    if (peer.peerInterested) this.peerInterest(peer)
-    this.#closeIfPointless(peer)
-  }
-
-  #announceAll(peer: Peer): void {
-    const have = this.#transfer!.have
-    for (let piece = 0; piece < have.size; piece += 1) if (have.has(piece)) peer.sendHave(piece)
-  }
-
-  #closeIfPointless(peer: Peer): void {
-    if (this.#transfer?.complete === true && peer.isSeed && peer.extended !== undefined) peer.close()
-  }
-
-  #bucketsOf(peer: Peer): readonly TokenBucket[] {
-    return peer.closed ? [] : [this.#env.globalBucket, this.#bucket]
-  }
-
-  #guilty(sender: number, reason: string, piece: number | undefined): void {
-    const webseed = this.#webseeds.get(sender)
-    if (webseed !== undefined) {
-      const file = this.#layout!.fileOf(piece!)
-      webseed.banFile(file)
-      this.#warn('webseed', webseed.url, `${file.path}: ${reason}`, true)
-      return
+  get #greeting(): OurExtendedHandshake {
+    const active = this.#active
+    return {
+      metadataBytes: active?.info.infoBytes.length,
+      listenPort: this.#env.listenPort(),
+      client: this.#env.clientName,
+      uploadOnly: active?.complete === true || this.#options.seedOnly === true,
+      pex: this.#pexEnabled
     }
-    const peer = this.#peers.get(sender)
-    if (peer === undefined) return
-    this.#warn('peer', peerLabel(peer), reason, true)
-    this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'liar', reason))
   }
 
-  // PeerOwner
-
-  get pieceCount(): number | undefined {
-    return this.#layout?.pieceCount
+  get #pexEnabled(): boolean {
+    return this.#env.pex && this.#options.pex !== false && this.info?.private !== true
   }
 
-  get infoBytes(): Uint8Array | undefined {
-    return this.#info?.infoBytes
-  }
-
-  get listenPort(): number | undefined {
-    return this.#env.listenPort
-  }
-
-  get uploadOnly(): boolean {
-    return this.#transfer?.complete === true || this.#options.seedOnly === true
-  }
-
-  get pexEnabled(): boolean {
-    return this.#env.pex && this.#options.pex !== false && this.#info?.private !== true
-  }
-
-  get clientName(): string {
-    return this.#env.clientName
-  }
-
-  peerExtended(peer: Peer): void {
-    if (this.#info === undefined) this.#metadata.offer(peer)
-    if (this.pexEnabled) this.#pex.joined(peer, this.#peers.values(), performance.now())
-    this.#closeIfPointless(peer)
-  }
-
-  peerHas(peer: Peer, piece: number | undefined): void {
-    if (!this.#ready.has(peer.id)) return
-    this.#transfer!.peerHas(peer, piece)
-    this.#closeIfPointless(peer)
-  }
-
-  peerInterest(peer: Peer): void {
-    if (this.#options.upload === false || !this.#ready.has(peer.id)) return
-    this.#choking.interest(peer, [...this.#ready.values()], this.#state === 'fetching', performance.now())
-  }
-
-  peerChoke(peer: Peer): void {
-    if (this.#ready.has(peer.id)) this.#transfer!.peerChoke(peer)
-  }
-
-  peerBlock(peer: Peer, request: PendingRequest): void {
-    this.#transfer!.peerBlock(peer, request)
-  }
-
-  peerRejected(peer: Peer, request: PendingRequest): void {
-    this.#transfer!.peerRejected(peer, request)
-  }
-
-  peerRequest(peer: Peer, block: BlockRef): void {
-    if (!this.#ready.has(peer.id)) throw protocolError('request', 'a request before it was told of any piece')
-    this.#transfer!.peerRequest(peer, block)
-  }
-
-  peerCancel(peer: Peer, block: BlockRef): void {
-    this.#transfer?.peerCancel(peer, block)
-  }
-
-  peerMessage(peer: Peer, extension: ExtensionName, payload: Uint8Array): void {
-    if (extension === 'ut_pex') {
-      if (this.pexEnabled) this.#pex.message(peer, payload, performance.now())
-      return
+  #peerEvent(event: PeerEvent): void {
+    const { peer } = event
+    switch (event.kind) {
+      case 'joined':
+        return this.#greet(peer)
+      case 'extended':
+        if (this.#pexEnabled) this.#pex.joined(peer, this.#peers.values(), performance.now())
+        break
+      case 'extension':
+        if (event.extension !== 'ut_pex') break
+        if (this.#pexEnabled) this.#pex.message(peer, event.payload, performance.now())
+        return
+      case 'closed':
+        this.#left(peer, event.error)
+        break
+      default:
     }
-    const message = parseMetadataMessage(payload)
-    if (message === undefined) return
-    if (message.kind !== 'request') return this.#metadata.message(peer, message)
-    const info = this.#options.disclose === false ? undefined : this.#info?.infoBytes
-    const flooded = peer.transport.bufferedBytes > 1_048_576
-    if (info === undefined || flooded || message.piece * METADATA_PIECE_BYTES >= info.length) {
-      peer.sendExtension('ut_metadata', formatMetadataReject(message.piece))
-      return
-    }
-    const answer = formatMetadataData(message.piece, info)
-    for (const bucket of this.#bucketsOf(peer)) bucket.spend(answer.length)
-    peer.sendExtension('ut_metadata', answer)
+    this.#phase.take(event)
+    if (event.kind === 'closed') this.#peers.gone(peer)
   }
 
-  peerHashRequest(peer: Peer, range: HashRange): void {
-    if (this.#transfer === undefined) throw protocolError('hashes', 'a hash request before there is metadata')
-    if (this.#options.disclose === false) peer.send(formatHashRange(MESSAGE.hashReject, range))
-    else this.#transfer.peerHashRequest(peer, range)
+  /** Without metadata there is nothing to tell but that we look for it; while the storage is asked peers wait. */
+  #greet(peer: Peer): void {
+    if (this.#phase instanceof MetadataPhase) peer.open(this.#greeting, undefined)
+    else if (this.#phase.have !== undefined) this.#admit(this.#phase, peer)
   }
 
-  peerHashes(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
-    this.#transfer!.hashFetch.answer(peer, range, hashes)
-    this.#transfer!.hashFetch.pump(this.#ready.values())
+  /** Tells the peer what we have, and lets it take part. */
+  #admit(phase: ActivePhase, peer: Peer): void {
+    const { have } = phase
+    if (peer.greeted && have !== undefined) {
+      for (let piece = 0; piece < have.size; piece += 1) if (have.has(piece)) peer.sendHave(piece)
+    } else if (!peer.greeted) peer.open(this.#greeting, have)
+    phase.admit(peer)
   }
 
-  peerClosed(peer: Peer, error: Error | undefined): void {
-    if (this.#ready.delete(peer.id)) this.#transfer!.peerGone(peer)
-    this.#metadata.gone(peer)
+  #left(peer: Peer, error: Error | undefined): void {
     this.#pex.gone(peer)
     const broken = error instanceof SwarmError || error instanceof MetainfoError
-    if (broken && error.reason !== 'liar' && error.code !== 'E_CLOSED') {
+    if (broken && error.reason !== 'liar' && error.code !== 'E_CLOSED')
       this.#warn('peer', peerLabel(peer), error.message)
-    }
-    this.#peers.gone(peer)
-    if (!this.#choking.slotsFree([...this.#ready.values()])) return
-    this.#choking.run([...this.#ready.values()], this.#state === 'fetching', performance.now())
   }
 
   // Time
 
   /** @internal About once a second. */
   tick(nowMs: number): void {
-    if (this.#state === 'closed' || this.#state === 'failed') return
-    for (const peer of [...this.#peers.values()]) {
-      peer.tick(nowMs)
-      if (nowMs - peer.lastReceivedAt > SILENCE_MS) peer.close(protocolError('silence', 'nothing for a long time'))
-      else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES)
-        peer.close(protocolError('stalled', 'and does not read'))
-      else if (this.#transfer?.uploadStalled(peer, nowMs - STALL_MS) === true)
-        peer.close(protocolError('stalled', 'requests and does not read the answers'))
-    }
-    for (const webseed of this.#webseeds.values()) {
-      webseed.down.tick(nowMs)
-      webseed.pump()
-    }
-    if (this.#info === undefined) this.#metadata.tick(this.#peers.values(), nowMs)
-    else this.#transfer!.tick(nowMs)
-    if (this.pexEnabled) this.#pex.tick(this.#peers.values(), nowMs)
-    if (this.#options.upload !== false) this.#choking.tick([...this.#ready.values()], this.#state === 'fetching', nowMs)
+    if (this.#isOver) return
+    for (const peer of [...this.#peers.values()]) this.#tickPeer(peer, nowMs)
+    if (this.#phase instanceof MetadataPhase) this.#phase.tick(this.#peers.values(), nowMs)
+    else this.#phase.tick(nowMs)
+    if (this.#pexEnabled) this.#pex.tick(this.#peers.values(), nowMs)
     this.#peers.pump()
   }
 
+  #tickPeer(peer: Peer, nowMs: number): void {
+    peer.tick(nowMs)
+    if (nowMs - peer.lastReceivedAt > SILENCE_MS) peer.close(protocolError('silence', 'nothing for a long time'))
+    else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES) peer.close(protocolError('stalled', 'and does not read'))
+    else if (this.#active?.uploadStalled(peer, nowMs - STALL_MS) === true)
+      peer.close(protocolError('stalled', 'requests and does not read the answers'))
+  }
+
+  /** @internal For tests. */
   checkInvariants(): void {
-    this.#transfer?.checkInvariants()
+    this.#phase.checkInvariants()
     this.#peers.checkInvariants()
-    this.#metadata.checkInvariants()
-    for (const peer of this.#ready.values()) if (peer.closed) throw new Error('a closed peer is in use')
   }
 }
-
-/** The key that torrents are known by on the wire: the truncated infohash. */
-export const wireKey = (infohash: Uint8Array): string => toHex(truncateInfohash(infohash))

@@ -1,4 +1,4 @@
-/** What the choker knows of a peer. Rates in bytes per second. */
+/** What the choker knows of a peer. Rates in bytes per second, times in milliseconds of one monotonic clock. */
 export interface ChokeCandidate {
   readonly id: number
   readonly interested: boolean
@@ -7,23 +7,37 @@ export interface ChokeCandidate {
   readonly downloadRate: number
   /** Bytes sent to it since it was last unchoked. */
   readonly sentThisTurn: number
-  /** When it was last unchoked, or choked; milliseconds of any monotonic clock. */
+  /** When it was last unchoked, or choked. */
   readonly turnSince: number
+  /** When it last asked for a block or was sent one. */
+  readonly uploadActiveAt: number
 }
 
 export interface ChokeOptions {
+  readonly nowMs: number
   readonly slots: number
-  /** True while the torrent is fetched: best givers first; otherwise turns by quota. */
+  /** True while the torrent is fetched: best givers first; otherwise turns. */
   readonly fetching: boolean
-  /** Bytes after which a seed passes the turn on when others wait. */
+  /** Bytes after which a turn ends when others wait. */
   readonly quotaBytes: number
   /** Whom the optimistic slot belongs to now; the caller changes it every 30 s. */
   readonly optimistic: number | undefined
 }
 
+/** A turn is over after this time when others wait, however slowly the peer takes what it is sent. */
+export const TURN_MS = 60_000
+/** A turn is over when the peer asks for nothing for this long and others wait. */
+export const IDLE_MS = 10_000
+
+/** Whether an unchoked peer keeps its slot while others wait: its turn ends by bytes, by time, and by asking for nothing. */
+export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number): boolean {
+  if (!peer.unchoked || peer.sentThisTurn >= quotaBytes) return false
+  return nowMs - peer.turnSince < TURN_MS && nowMs - Math.max(peer.turnSince, peer.uploadActiveAt) < IDLE_MS
+}
+
 /**
- * Decides who is unchoked. Pure. Seeding: round robin by quota, who has not used up its turn goes first, then who waited
- * longest. Fetching: the best givers, and one optimistic. Never more than `slots`, never one who is not interested.
+ * Decides who is unchoked. Pure. In turns: who is in its turn stays, then who waited longest. While fetching the best givers
+ * come first, turns decide among equals, and one slot is optimistic. Never more than `slots`, never one who is not interested.
  */
 export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeOptions): ReadonlySet<number> {
   const chosen = new Set<number>()
@@ -32,17 +46,16 @@ export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeO
     for (const peer of interested) chosen.add(peer.id)
     return chosen
   }
-  const inTurn = (peer: ChokeCandidate): boolean => peer.unchoked && peer.sentThisTurn < options.quotaBytes
-  if (options.fetching) {
-    interested.sort((a, b) => b.downloadRate - a.downloadRate || a.turnSince - b.turnSince)
-    if (options.optimistic !== undefined && interested.some((peer) => peer.id === options.optimistic)) {
-      chosen.add(options.optimistic)
-    }
-  } else {
-    interested.sort(
-      (a, b) =>
-        Number(inTurn(b)) - Number(inTurn(a)) || Number(a.unchoked) - Number(b.unchoked) || a.turnSince - b.turnSince
-    )
+  const inTurn = new Set(interested.filter((peer) => isInTurn(peer, options.nowMs, options.quotaBytes)))
+  interested.sort(
+    (a, b) =>
+      (options.fetching ? b.downloadRate - a.downloadRate : 0) ||
+      Number(inTurn.has(b)) - Number(inTurn.has(a)) ||
+      Number(a.unchoked) - Number(b.unchoked) ||
+      a.turnSince - b.turnSince
+  )
+  if (options.fetching && options.optimistic !== undefined) {
+    if (interested.some((peer) => peer.id === options.optimistic)) chosen.add(options.optimistic)
   }
   for (const peer of interested) {
     if (chosen.size >= options.slots) break

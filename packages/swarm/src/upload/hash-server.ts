@@ -2,17 +2,16 @@ import {
   BLOCK_BYTES,
   defectOfHashRequest,
   equalBytes,
+  foldLayer,
   HASH_BYTES,
   type LayoutFile,
   leavesForRequest,
-  MetainfoError,
   PieceTree,
-  pieceLayer,
-  piecesRoot,
+  pieceLevel,
   rootKey,
   type TorrentLayout,
   type TreeShape,
-  toHex
+  treeHeight
 } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
@@ -20,126 +19,123 @@ import type { Verifier } from '../download/verifier.ts'
 import { SwarmError } from '../errors.ts'
 import type { TorrentStorage } from '../storage.ts'
 import type { HashRange } from '../wire/messages.ts'
+import type { HashWork } from './hash-work.ts'
 
-/** Trees kept in memory per torrent: 64 bytes for each piece of the file. */
-const MAX_TREES = 32
-/** Bytes that are read and hashed for one request of leaves where the storage has no leaf layer. */
+/** Bytes that are read and hashed for one request of leaves where the storage has no leaf hashes at hand. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024
+/** What hashing a block costs, in pair hashes; it is done by a verifying thread. */
+const BLOCK_COST = 20
 
 /**
- * Answers hash requests (BEP 52) from the piece layers; leaves from the storage's leaf layer, else from the bytes, hashed
- * by a worker. Never hashes file bytes on this thread.
+ * Answers the hash requests of one torrent (BEP 52). The upper part of a file's tree comes from its piece layer; leaves are
+ * read from the storage, only those of the pieces that a request touches, and proven against the piece layer; where the
+ * storage has none they are made from the bytes by a verifying thread.
  */
 export class HashServer {
+  readonly #keyPrefix: string
   readonly #layout: TorrentLayout
   readonly #files: ReadonlyMap<string, LayoutFile>
   readonly #hashes: PieceHashes
   readonly #storage: TorrentStorage
   readonly #have: Bitfield
   readonly #verifier: Verifier
-  readonly #trees = new Map<number, Promise<PieceTree | undefined>>()
-  /** The last leaf layer used, checked against its root. */
-  #leaves: { readonly file: number; readonly bytes: Promise<Uint8Array | undefined> } | undefined
-  #hashing: Promise<unknown> = Promise.resolve()
+  readonly #work: HashWork
 
   constructor(parts: {
+    /** Unique in the engine. */
+    readonly id: number
     readonly layout: TorrentLayout
     readonly hashes: PieceHashes
     readonly storage: TorrentStorage
     readonly have: Bitfield
     readonly verifier: Verifier
+    readonly work: HashWork
   }) {
+    this.#keyPrefix = `${parts.id}/`
     this.#layout = parts.layout
     this.#files = parts.layout.byRoot()
     this.#hashes = parts.hashes
     this.#storage = parts.storage
     this.#have = parts.have
     this.#verifier = parts.verifier
+    this.#work = parts.work
   }
 
   #shape(file: LayoutFile): TreeShape {
     return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
   }
 
-  /** The hashes of the answer, or undefined: reject. Rejections by bounds cost nothing. */
+  /** The hashes of the answer, or undefined: reject. Requests outside the bounds cost nothing. */
   async answer(range: HashRange): Promise<Uint8Array | undefined> {
     const file = this.#files.get(rootKey(range.root))
     if (file === undefined) return undefined
     const shape = this.#shape(file)
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
-    const tree = await this.#tree(file)
-    if (tree === undefined) return undefined
-    if (window === undefined) return tree.answer(range)
-    const leaves = await this.#leavesOf(file, window.start, window.end)
-    return leaves === undefined ? undefined : tree.answer(range, leaves)
+    const kept = this.#work.tree(this.#key(file))
+    // Only copying: nobody waits for it.
+    if (window === undefined && kept !== undefined) return kept.answer(range)
+    return this.#work.inTurn(async () => {
+      const tree = await this.#tree(file, shape)
+      if (tree === undefined) return undefined
+      if (window === undefined) return tree.answer(range)
+      const leaves = await this.#leaves(file, tree, window.start, window.end)
+      // Once more for the layers between the leaves and the pieces.
+      await this.#work.afford(window.end - window.start)
+      return leaves === undefined ? undefined : tree.answer(range, leaves)
+    })
   }
 
-  /** The piece layer of a file, from memory or the storage's leaf layer; undefined when it is not to be had here. */
-  async layer(file: LayoutFile): Promise<Uint8Array | undefined> {
-    const known = this.#hashes.layer(file)
-    if (known !== undefined) return known
-    const leaves = await this.#leafLayer(file)
-    if (leaves === undefined) return undefined
-    const layer = pieceLayer(leaves, file.lengthBytes, this.#layout.pieceLengthBytes)
-    this.#hashes.set(toHex(file.piecesRoot!), layer)
-    return layer
+  #key(file: LayoutFile): string {
+    return `${this.#keyPrefix}${file.index}`
   }
 
-  #tree(file: LayoutFile): Promise<PieceTree | undefined> {
-    const known = this.#trees.get(file.index)
-    if (known !== undefined) return known
-    const tree = this.#build(file)
-    this.#trees.set(file.index, tree)
-    // Not there yet is no answer for ever.
-    void tree.then(
-      (built) => built === undefined && this.#trees.delete(file.index),
-      () => this.#trees.delete(file.index)
-    )
-    if (this.#trees.size > MAX_TREES) this.#trees.delete(this.#trees.keys().next().value!)
+  /** Undefined where the piece layer is not to be had here. */
+  async #tree(file: LayoutFile, shape: TreeShape): Promise<PieceTree | undefined> {
+    if (file.pieceCount === 1) return new PieceTree(shape, undefined)
+    const kept = this.#work.tree(this.#key(file))
+    if (kept !== undefined) return kept
+    const layer = this.#hashes.layer(file) ?? (await this.#storage.pieceLayer?.(file.index))
+    if (layer?.length !== file.pieceCount * HASH_BYTES) return undefined
+    const tree = await PieceTree.build(shape, layer, (hashes) => this.#pause(hashes))
+    if (!equalBytes(tree.root!, file.piecesRoot!)) return undefined
+    this.#work.keep(this.#key(file), tree)
     return tree
   }
 
-  async #build(file: LayoutFile): Promise<PieceTree | undefined> {
-    if (file.pieceCount === 1) return new PieceTree(this.#shape(file), undefined)
-    const layer = await this.layer(file)
-    return layer === undefined ? undefined : new PieceTree(this.#shape(file), layer)
+  /** Between two slices of a large tree: others get their turn on the event loop. */
+  async #pause(hashes: number): Promise<void> {
+    await this.#work.afford(hashes)
+    await new Promise((resolve) => setImmediate(resolve))
   }
 
-  #leafLayer(file: LayoutFile): Promise<Uint8Array | undefined> {
-    if (this.#leaves?.file === file.index) return this.#leaves.bytes
-    const bytes = this.#loadLeaves(file)
-    this.#leaves = { file: file.index, bytes }
-    return bytes
+  /** The leaves of whole pieces, proven. */
+  async #leaves(file: LayoutFile, tree: PieceTree, start: number, end: number): Promise<Uint8Array | undefined> {
+    await this.#work.afford(end - start)
+    const stored = await this.#storage.leaves?.(file.index, start, end)
+    if (stored?.length === (end - start) * HASH_BYTES && this.#proven(file, tree, start, stored)) return stored
+    return this.#hashBytes(file, start, end)
   }
 
-  async #loadLeaves(file: LayoutFile): Promise<Uint8Array | undefined> {
-    const leaves = await this.#storage.leaves?.(file.index)
-    if (leaves === undefined) return undefined
-    try {
-      return equalBytes(piecesRoot(leaves, file.lengthBytes), file.piecesRoot!) ? leaves : undefined
-    } catch (error) {
-      if (error instanceof MetainfoError) return undefined
-      throw error
+  #proven(file: LayoutFile, tree: PieceTree, start: number, leaves: Uint8Array): boolean {
+    if (file.pieceCount === 1) return equalBytes(foldLayer(leaves, 0, treeHeight(file.lengthBytes)), file.piecesRoot!)
+    const level = pieceLevel(this.#layout.pieceLengthBytes)
+    const stepBytes = 2 ** level * HASH_BYTES
+    for (let at = 0; at < leaves.length; at += stepBytes) {
+      const expected = tree.pieceHash((start + at / HASH_BYTES) / 2 ** level)!
+      if (!equalBytes(foldLayer(leaves.subarray(at, at + stepBytes), 0, level), expected)) return false
     }
+    return true
   }
 
-  async #leavesOf(file: LayoutFile, start: number, end: number): Promise<Uint8Array | undefined> {
-    const layer = await this.#leafLayer(file)
-    if (layer !== undefined) return layer.subarray(start * HASH_BYTES, end * HASH_BYTES)
+  async #hashBytes(file: LayoutFile, start: number, end: number): Promise<Uint8Array | undefined> {
     const from = start * BLOCK_BYTES
     const to = Math.min(end * BLOCK_BYTES, file.lengthBytes)
     if (to - from > Math.max(MAX_HASHED_BYTES, this.#layout.pieceLengthBytes)) return undefined
     const firstPiece = file.firstPiece + Math.floor(from / this.#layout.pieceLengthBytes)
     const lastPiece = file.firstPiece + Math.floor((to - 1) / this.#layout.pieceLengthBytes)
     for (let piece = firstPiece; piece <= lastPiece; piece += 1) if (!this.#have.has(piece)) return undefined
-    // One at a time: each holds its bytes in memory.
-    const job = this.#hashing.then(() => this.#hash(file, from, to))
-    this.#hashing = job.catch(() => undefined)
-    return job
-  }
-
-  async #hash(file: LayoutFile, from: number, to: number): Promise<Uint8Array> {
+    await this.#work.afford((end - start) * BLOCK_COST)
     const buffer = new SharedArrayBuffer(to - from)
     const bytes = new Uint8Array(buffer)
     for (let at = 0; at < bytes.length; ) {
@@ -156,5 +152,10 @@ export class HashServer {
       position: 0
     })
     return reply.leaves
+  }
+
+  /** The torrent is gone. */
+  close(): void {
+    this.#work.forget(this.#keyPrefix)
   }
 }

@@ -1,3 +1,4 @@
+import { guarded, reportDefect } from '../net/guarded.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
 /** One who wants to send: called when it may send one block; returns false when it has nothing to send any more. */
@@ -45,7 +46,10 @@ export class UploadLimiter {
 
   #arm(delayMs: number): void {
     if (this.#timer !== undefined || this.#waiting.size === 0) return
-    this.#timer = setTimeout(() => this.#run(), delayMs)
+    this.#timer = setTimeout(
+      guarded(() => this.#run()),
+      delayMs
+    )
   }
 
   #run(): void {
@@ -58,7 +62,7 @@ export class UploadLimiter {
       for (const sender of [...this.#waiting]) {
         if (!UploadLimiter.ready(sender, now)) continue
         this.#waiting.delete(sender)
-        if (sender.sendOne()) this.#waiting.add(sender)
+        if (this.#sendOne(sender)) this.#waiting.add(sender)
         progress = true
       }
     }
@@ -71,6 +75,16 @@ export class UploadLimiter {
       delay = Math.min(delay, wait)
     }
     this.#arm(Math.max(5, delay))
+  }
+
+  /** A sender that throws loses its place, not the others theirs. */
+  #sendOne(sender: LimitedSender): boolean {
+    try {
+      return sender.sendOne()
+    } catch (error) {
+      reportDefect(error)
+      return false
+    }
   }
 
   close(): void {

@@ -1,3 +1,5 @@
+import { guarded } from '../net/guarded.ts'
+
 /** Files are read for upload in chunks of this size, aligned. */
 export const CHUNK_BYTES = 262_144
 
@@ -10,7 +12,7 @@ export interface ChunkSource {
 /** A chunk of a file, pinned by whoever acquired it. */
 export interface Chunk {
   readonly key: string
-  /** Valid while pinned and `ready`; bytes beyond the end of the file are zero. */
+  /** Valid while pinned and `ready`, within the range asked for only. */
   readonly bytes: Uint8Array
   readonly ready: boolean
   readonly error: Error | undefined
@@ -41,18 +43,19 @@ export class ReadCache {
   }
 
   /**
-   * Pins a chunk, reading it when it is not here; `notify` is called once when it becomes ready or failed. Undefined: all
-   * memory is pinned; with `insist` (for one who holds nothing) memory is found beyond the budget. `length` is at most a chunk.
+   * Pins the bytes `[from, to)` of a chunk, reading them when they are not here; `notify` is called once when they are ready or
+   * failed. Undefined: all memory is pinned; with `insist` (for one who holds nothing) memory is found beyond the budget.
+   * Only bytes that will not change may be asked for: of a file that is still being fetched, those of verified pieces.
    */
   acquire(
     source: ChunkSource,
     fileIndex: number,
     chunk: number,
-    length: number,
+    { from, to }: { readonly from: number; readonly to: number },
     insist: boolean,
     notify: () => void
   ): Chunk | undefined {
-    const key = `${source.id}/${fileIndex}/${chunk}`
+    const key = `${source.id}/${fileIndex}/${chunk}/${from}-${to}`
     const held = this.#entries.get(key)
     if (held !== undefined) {
       held.pins += 1
@@ -68,7 +71,7 @@ export class ReadCache {
     }
     const entry: Entry = { key, bytes: buffer, ready: false, error: undefined, pins: 1, waiting: new Set([notify]) }
     this.#entries.set(key, entry)
-    void this.#load(entry, source, fileIndex, chunk * CHUNK_BYTES, length)
+    void this.#load(entry, source, fileIndex, chunk * CHUNK_BYTES, from, to)
     return entry
   }
 
@@ -87,17 +90,23 @@ export class ReadCache {
     return Buffer.allocUnsafeSlow(CHUNK_BYTES)
   }
 
-  async #load(entry: Entry, source: ChunkSource, fileIndex: number, offset: number, length: number): Promise<void> {
+  async #load(
+    entry: Entry,
+    source: ChunkSource,
+    fileIndex: number,
+    base: number,
+    from: number,
+    to: number
+  ): Promise<void> {
     // The load itself pins: the buffer belongs to the read until it is over.
     entry.pins += 1
     try {
-      let done = 0
-      while (done < length) {
-        const count = await source.read(fileIndex, offset + done, entry.bytes.subarray(done, length))
-        if (count === 0) throw new Error(`the file ends at ${offset + done}, ${length - done} bytes early`)
+      let done = from
+      while (done < to) {
+        const count = await source.read(fileIndex, base + done, entry.bytes.subarray(done, to))
+        if (count === 0) throw new Error(`the file ends at ${base + done}, ${to - done} bytes early`)
         done += count
       }
-      if (length < CHUNK_BYTES) entry.bytes.fill(0, length)
       entry.ready = true
     } catch (error) {
       entry.error = error as Error
@@ -107,7 +116,7 @@ export class ReadCache {
     const waiting = [...entry.waiting]
     entry.waiting.clear()
     this.release(entry)
-    for (const notify of waiting) notify()
+    for (const notify of waiting) guarded(notify)()
   }
 
   /** Gives up one pin. */
@@ -127,7 +136,7 @@ export class ReadCache {
     const starving = [...this.#starving]
     this.#starving.clear()
     // Not now: the caller may be in the middle of its own queue.
-    for (const notify of starving) queueMicrotask(notify)
+    for (const notify of starving) queueMicrotask(guarded(notify))
   }
 
   leave(notify: () => void): void {

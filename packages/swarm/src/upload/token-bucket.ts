@@ -1,6 +1,8 @@
 /**
- * Bytes per second over time, with a burst of half a second (at least one 128 KiB block). Pure: the caller brings
- * the clock. Invariant: never more tokens than the burst; debt is allowed for one block, so that any block can go.
+ * Units (bytes, hashes) per second over time, with a burst of half a second, at least 131,072: one long block. Pure: the caller
+ * brings the clock.
+ * Invariant: `-2 × burst ≤ tokens ≤ burst`. Debt is allowed so that any block can go; its floor bounds how long others wait
+ * for what one spends.
  */
 export class TokenBucket {
   /** 0 or less: unlimited. */
@@ -34,9 +36,9 @@ export class TokenBucket {
     return this.#tokens > 0
   }
 
-  /** Accounts for bytes that go out, also those that could not be refused (hashes, metadata). */
+  /** Accounts for what goes out. Without looking at `ready` first, what lies below the floor is not accounted for. */
   spend(bytes: number): void {
-    if (this.limited) this.#tokens -= bytes
+    if (this.limited) this.#tokens = Math.max(-2 * this.#burst, this.#tokens - bytes)
   }
 
   /** Milliseconds until `ready`. */

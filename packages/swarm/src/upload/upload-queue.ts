@@ -1,6 +1,9 @@
 import type { TorrentLayout } from '@svc/metainfo'
+import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
-import { protocolError } from '../peer/peer.ts'
+import { protocolError } from '../peer/protocol-error.ts'
+import type { Emit } from '../torrent/events.ts'
+import type { FileProgress } from '../torrent/file-progress.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, formatPieceHeader, MESSAGE } from '../wire/messages.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
@@ -20,9 +23,9 @@ export interface UploadContext {
   readonly source: ChunkSource
   readonly cache: ReadCache
   readonly limiter: UploadLimiter
-  /** A file could not be read: it is lost to the swarm. */
-  readonly lost: (fileIndex: number, error: Error) => void
-  readonly sent: (bytes: number) => void
+  /** Which files are whole: of others only verified pieces are read. */
+  readonly files: Pick<FileProgress, 'isDone'>
+  readonly emit: Emit<'file-lost' | 'sent'>
 }
 
 const MIN_HIGH_WATER = 262_144
@@ -88,10 +91,12 @@ export class UploadQueue implements LimitedSender {
   pumpSoon(): void {
     if (this.#soon) return
     this.#soon = true
-    setImmediate(() => {
-      this.#soon = false
-      this.pump()
-    })
+    setImmediate(
+      guarded(() => {
+        this.#soon = false
+        this.pump()
+      })
+    )
   }
 
   cancel(block: BlockRef): void {
@@ -184,16 +189,23 @@ export class UploadQueue implements LimitedSender {
   }
 
   #acquire(entry: Entry): Chunk[] | undefined {
-    const file = this.#context.layout.files[entry.fileIndex]!
+    const { layout, files, cache, source } = this.#context
+    const file = layout.files[entry.fileIndex]!
     const end = Math.min(entry.offset + entry.block.length, file.lengthBytes)
+    // Beside the piece there may be bytes that are not verified yet, or not there: they must not get into the cache.
+    const whole = files.isDone(file)
+    const piece = layout.span(entry.block.piece)
+    const first = whole ? 0 : piece.offset
+    const last = whole ? file.lengthBytes : piece.offset + piece.lengthBytes
     const chunks: Chunk[] = []
     for (let at = Math.floor(entry.offset / CHUNK_BYTES); at * CHUNK_BYTES < end; at += 1) {
-      const length = Math.min(CHUNK_BYTES, file.lengthBytes - at * CHUNK_BYTES)
+      const base = at * CHUNK_BYTES
+      const range = { from: Math.max(0, first - base), to: Math.min(CHUNK_BYTES, last - base) }
       // Whoever holds nothing gets its first chunks even beyond the budget: slow readers must not starve the others.
       const insist = this.#fetched === 0 && this.#inFlight === 0
-      const chunk = this.#context.cache.acquire(this.#context.source, entry.fileIndex, at, length, insist, this.#wake)
+      const chunk = cache.acquire(source, entry.fileIndex, at, range, insist, this.#wake)
       if (chunk === undefined) {
-        for (const held of chunks) this.#context.cache.release(held)
+        for (const held of chunks) cache.release(held)
         return undefined
       }
       chunks.push(chunk)
@@ -216,8 +228,8 @@ export class UploadQueue implements LimitedSender {
       const entry = this.#queue[this.#head]!
       const failed = entry.chunks!.find((chunk) => chunk.error !== undefined)
       if (failed !== undefined) {
-        // Other queues of the torrent are told too, by the owner.
-        this.#context.lost(entry.fileIndex, failed.error!)
+        // Whoever handles this drops the file from all queues of the torrent, this one included.
+        this.#context.emit({ kind: 'file-lost', fileIndex: entry.fileIndex, error: failed.error! })
         if (this.#queue[this.#head] === entry) this.dropFile(entry.fileIndex)
         continue
       }
@@ -234,7 +246,8 @@ export class UploadQueue implements LimitedSender {
     for (const bucket of this.buckets) bucket.spend(bytes)
     this.#peer.up.add(bytes)
     this.#peer.sentThisTurn += bytes
-    this.#context.sent(bytes)
+    this.#peer.uploadActiveAt = performance.now()
+    this.#context.emit({ kind: 'sent', bytes })
     this.#peer.transport.sendAll(out, () => {
       this.#inFlight -= bytes
       for (const chunk of pins) this.#context.cache.release(chunk)

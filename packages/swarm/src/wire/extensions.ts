@@ -59,13 +59,18 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
   }
 }
 
-export function formatExtendedHandshake(options: {
+/** What we say about ourselves in the extended handshake. */
+export interface OurExtendedHandshake {
+  /** Size of the info dictionary; undefined while we do not have it. */
   readonly metadataBytes: number | undefined
   readonly listenPort: number | undefined
   readonly client: string
   readonly uploadOnly: boolean
   readonly pex: boolean
-}): Uint8Array {
+}
+
+/** The payload of our extended handshake (BEP 10). */
+export function formatExtendedHandshake(options: OurExtendedHandshake): Uint8Array {
   return encodeBencode({
     m: { ut_metadata: OUR_EXTENSIONS.ut_metadata, ut_pex: options.pex ? OUR_EXTENSIONS.ut_pex : undefined },
     metadata_size: options.metadataBytes,

@@ -184,7 +184,9 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
 
   test('tells us of a third peer by peer exchange', async () => {
     fixture = await makeTorrent({ a: 2_000_000, b: 1 }, 65_536)
-    const { swarm } = await engines.seed(fixture, { uploadLimit: 200_000 })
+    // libtorrent tells both ends of each other at the same moment. Only one end may dial, or the connection that stays could
+    // be the seed's, which shows another port: the seed hears nothing.
+    const { swarm } = await engines.seed(fixture, { uploadLimit: 200_000, pex: false })
     const middle = await libtorrent()
     middle.send({
       cmd: 'add',

@@ -9,7 +9,8 @@ const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
   unchoked: fc.boolean(),
   downloadRate: fc.nat(1000),
   sentThisTurn: fc.nat(200),
-  turnSince: fc.nat(1000)
+  turnSince: fc.nat(1000),
+  uploadActiveAt: fc.nat(1000)
 })
 const candidates = fc.array(candidate, { maxLength: 30 }).map((list) => list.map((entry, id) => ({ ...entry, id })))
 
@@ -17,7 +18,13 @@ describe('the choker', () => {
   test('never unchokes more than its slots, nor the uninterested, and leaves no slot empty', () => {
     fc.assert(
       fc.property(candidates, fc.integer({ min: 1, max: 8 }), fc.boolean(), (peers, slots, fetching) => {
-        const chosen = chooseUnchoked(peers, { slots, fetching, quotaBytes: 100, optimistic: chooseOptimistic(peers) })
+        const chosen = chooseUnchoked(peers, {
+          nowMs: 1000,
+          slots,
+          fetching,
+          quotaBytes: 100,
+          optimistic: chooseOptimistic(peers)
+        })
         const interested = peers.filter((peer) => peer.interested)
         expect(chosen.size).toBe(Math.min(slots, interested.length))
         for (const id of chosen) expect(peers[id]!.interested).toBe(true)
@@ -32,10 +39,13 @@ describe('the choker', () => {
       unchoked: id < 2,
       downloadRate: 0,
       sentThisTurn: id === 0 ? 500 : 10,
-      turnSince: id
+      turnSince: id,
+      uploadActiveAt: 900
     }))
     expect(
-      [...chooseUnchoked(peers, { slots: 2, fetching: false, quotaBytes: 100, optimistic: undefined })].sort()
+      [
+        ...chooseUnchoked(peers, { nowMs: 1000, slots: 2, fetching: false, quotaBytes: 100, optimistic: undefined })
+      ].sort()
     ).toEqual([1, 2])
   })
 
@@ -46,11 +56,18 @@ describe('the choker', () => {
       unchoked: false,
       downloadRate: id * 100,
       sentThisTurn: 0,
-      turnSince: id
+      turnSince: id,
+      uploadActiveAt: 900
     }))
     expect(
       [
-        ...chooseUnchoked(peers, { slots: 3, fetching: true, quotaBytes: 100, optimistic: chooseOptimistic(peers) })
+        ...chooseUnchoked(peers, {
+          nowMs: 1000,
+          slots: 3,
+          fetching: true,
+          quotaBytes: 100,
+          optimistic: chooseOptimistic(peers)
+        })
       ].sort()
     ).toEqual([0, 4, 5])
   })
@@ -105,7 +122,7 @@ describe('the read cache', () => {
       const ready = new Promise<void>((resolve) => {
         wake = resolve
       })
-      const found = cache.acquire(source, 3, chunk, CHUNK_BYTES, insist, () => wake())
+      const found = cache.acquire(source, 3, chunk, { from: 0, to: CHUNK_BYTES }, insist, () => wake())
       if (found !== undefined && !found.ready) await ready
       return found
     }
@@ -139,13 +156,13 @@ describe('the read cache', () => {
       }
     }
     const first = await new Promise<Chunk>((resolve) => {
-      const chunk = cache.acquire(flaky, 0, 0, 10, false, () => resolve(chunk))!
+      const chunk = cache.acquire(flaky, 0, 0, { from: 0, to: 10 }, false, () => resolve(chunk))!
     })
     expect(first.error).toBeDefined()
     cache.release(first)
     fail = false
     const second = await new Promise<Chunk>((resolve) => {
-      const chunk = cache.acquire(flaky, 0, 0, 10, false, () => resolve(chunk))!
+      const chunk = cache.acquire(flaky, 0, 0, { from: 0, to: 10 }, false, () => resolve(chunk))!
     })
     expect(second.error).toBeUndefined()
     cache.release(second)

@@ -1,0 +1,78 @@
+import { isIPv6 } from 'node:net'
+
+export type Direction = 'incoming' | 'outgoing'
+
+/** A connection's place in the budget. */
+export interface ConnectionPlace {
+  /** Gives the place back. Idempotent. */
+  release(): void
+}
+
+/** Bounds of all connections of an engine, half-open ones included. */
+export interface ConnectionBounds {
+  readonly total: number
+  /** Of one host, both directions together; an IPv6 host counts as its /64, which one customer owns. */
+  readonly perHost: number
+}
+
+/** Of all places, those that only connections which we open may take. */
+const KEPT_FOR_OUTGOING = 1 / 4
+
+/**
+ * Who may have a connection. Strangers who connect leave a quarter of the places to connections that we open ourselves, and
+ * one host has only so many, so that nobody can take them all.
+ * Invariants: `incoming + outgoing` ≤ total; incoming ≤ three quarters of it; each host ≤ `perHost`; a place counts until it is
+ * released, once.
+ */
+export class ConnectionBudget {
+  readonly #bounds: ConnectionBounds
+  readonly #maxIncoming: number
+  readonly #used: Record<Direction, number> = { incoming: 0, outgoing: 0 }
+  readonly #byHost = new Map<string, number>()
+
+  constructor(bounds: ConnectionBounds) {
+    this.#bounds = bounds
+    this.#maxIncoming = Math.max(1, bounds.total - Math.floor(bounds.total * KEPT_FOR_OUTGOING))
+  }
+
+  /** `host`: an IP address, or a name that is dialled. What stands in the way, when there is no place. */
+  take(direction: Direction, host: string): ConnectionPlace | 'full' | 'host' {
+    const key = hostKey(host)
+    const ofHost = this.#byHost.get(key) ?? 0
+    if (ofHost >= this.#bounds.perHost) return 'host'
+    if (this.#used.incoming + this.#used.outgoing >= this.#bounds.total) return 'full'
+    if (direction === 'incoming' && this.#used.incoming >= this.#maxIncoming) return 'full'
+    this.#used[direction] += 1
+    this.#byHost.set(key, ofHost + 1)
+    let released = false
+    return {
+      release: () => {
+        if (released) return
+        released = true
+        this.#used[direction] -= 1
+        const left = this.#byHost.get(key)! - 1
+        if (left === 0) this.#byHost.delete(key)
+        else this.#byHost.set(key, left)
+      }
+    }
+  }
+
+  checkInvariants(): void {
+    let hosts = 0
+    for (const count of this.#byHost.values()) hosts += count
+    if (hosts !== this.#used.incoming + this.#used.outgoing) throw new Error('connections are miscounted')
+    if (this.#used.incoming > this.#maxIncoming || hosts > this.#bounds.total) throw new Error('too many connections')
+  }
+}
+
+/** The first 64 bits of an IPv6 address, else the host itself. */
+function hostKey(host: string): string {
+  if (!isIPv6(host)) return host.toLowerCase()
+  // The URL parser writes an address in its one canonical form.
+  const canonical = new URL(`http://[${host.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
+  const [head = '', tail] = canonical.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length
+  return [...left, ...new Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':')
+}

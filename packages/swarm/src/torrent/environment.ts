@@ -1,0 +1,34 @@
+import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
+import type { SlotPool } from '../download/slot-pool.ts'
+import type { Verifier } from '../download/verifier.ts'
+import type { ConnectionBudget } from '../net/connection-budget.ts'
+import type { HttpPools } from '../net/http.ts'
+import type { HashWork } from '../upload/hash-work.ts'
+import type { UploadLimiter } from '../upload/limiter.ts'
+import type { ReadCache } from '../upload/read-cache.ts'
+import type { TokenBucket } from '../upload/token-bucket.ts'
+import type { Torrent } from './torrent.ts'
+
+/** What an engine shares among its torrents: memory, threads, limits, connections. */
+export interface TorrentEnvironment {
+  readonly pool: SlotPool
+  readonly verifier: Verifier
+  readonly cache: ReadCache
+  readonly limiter: UploadLimiter
+  readonly hashWork: HashWork
+  readonly random: () => number
+  readonly connections: ConnectionBudget
+  readonly maxPeersPerTorrent: number
+  /** Ids of peers, webseeds and torrents: positive, unique in the engine. */
+  readonly nextId: () => number
+  readonly pools: HttpPools
+  readonly peerId: Uint8Array
+  readonly clientName: string
+  /** Undefined without a listener. */
+  readonly listenPort: () => number | undefined
+  readonly globalBucket: TokenBucket
+  readonly uploadSlots: number
+  readonly pex: boolean
+  readonly discover: (torrent: Torrent, sink: DiscoverySink) => Promise<readonly Discovery[]>
+  readonly removed: (torrent: Torrent) => void
+}

@@ -1,0 +1,97 @@
+import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
+import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
+import type { Peer } from '../peer/peer.ts'
+import type { PendingRequest } from '../peer/requests.ts'
+import type { ExtensionName } from '../wire/extensions.ts'
+import type { BlockRef, HashRange } from '../wire/messages.ts'
+import type { TorrentWarning } from './torrent-status.ts'
+
+// Everything that happens in a torrent is one of these events, and they flow one way, from whoever notices something to
+// whoever decides about it:
+//
+//   Peer, MetadataFetch ────────────────────────────► MetadataPhase ─┐
+//   Peer, FileProgress, UploadQueue ──────────────────► ActivePhase ─┼─► Torrent ─► the user's listeners
+//   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ─┘
+//
+// Each level acts on the kinds that it decides about and passes the rest on. What is decided comes back as plain method
+// calls on the parts below; a part never calls what is above it, and asks it for nothing. All bytes in an event are views
+// that are valid during the call.
+
+/** A connection noticed something. */
+export type PeerEvent =
+  /** The handshakes are made: the first event of every peer. */
+  | { readonly kind: 'joined'; readonly peer: Peer }
+  /** Its extended handshake came. */
+  | { readonly kind: 'extended'; readonly peer: Peer }
+  /** It has one more piece, or (undefined) told of its whole set. */
+  | { readonly kind: 'pieces'; readonly peer: Peer; readonly piece: number | undefined }
+  /** It became interested in us, or lost interest. */
+  | { readonly kind: 'interest'; readonly peer: Peer }
+  /** It choked or unchoked us; requests that the choke voids were `refused` before. */
+  | { readonly kind: 'choke'; readonly peer: Peer }
+  /** The answer to this request of ours is in the piece's buffer, as far as the piece was not taken away. */
+  | { readonly kind: 'block'; readonly peer: Peer; readonly request: PendingRequest }
+  /** This request of ours will not be answered. */
+  | { readonly kind: 'refused'; readonly peer: Peer; readonly request: PendingRequest }
+  | { readonly kind: 'request'; readonly peer: Peer; readonly block: BlockRef }
+  | { readonly kind: 'cancel'; readonly peer: Peer; readonly block: BlockRef }
+  | {
+      readonly kind: 'extension'
+      readonly peer: Peer
+      readonly extension: ExtensionName
+      readonly payload: Uint8Array
+    }
+  | { readonly kind: 'hash-request'; readonly peer: Peer; readonly range: HashRange }
+  /** Hashes that we asked for, or (undefined) their reject. */
+  | { readonly kind: 'hashes'; readonly peer: Peer; readonly range: HashRange; readonly hashes: Uint8Array | undefined }
+  /** The connection is over: the last event of every peer. */
+  | { readonly kind: 'closed'; readonly peer: Peer; readonly error: Error | undefined }
+
+/** Something changed about pieces and files. */
+export type PieceEvent =
+  /** The piece is right and written. */
+  | { readonly kind: 'piece-verified'; readonly piece: number }
+  /** All blocks of the piece are here and do not fold to its hash; `leaves` are what they hash to. */
+  | { readonly kind: 'piece-wrong'; readonly buffer: PieceBuffer; readonly leaves: Uint8Array }
+  /** These blocks came from `sender`: others who were asked for them need not send them. */
+  | { readonly kind: 'answered'; readonly buffer: PieceBuffer; readonly run: BlockRun; readonly sender: number }
+  /** Blocks became free, or receive memory came back: sources may be asked again. */
+  | { readonly kind: 'work' }
+  /** A webseed delivered this many bytes. */
+  | { readonly kind: 'received'; readonly bytes: number }
+  /** This many bytes of pieces went out to a peer. */
+  | { readonly kind: 'sent'; readonly bytes: number }
+  /** A piece layer is proven. */
+  | { readonly kind: 'layer'; readonly rootHex: string; readonly layer: Uint8Array }
+  /** Every piece of the file is there and the storage took it. */
+  | { readonly kind: 'file-done'; readonly file: LayoutFile }
+  /** The storage refused a file whose pieces are all right: they are to be fetched again. */
+  | { readonly kind: 'file-refused'; readonly file: LayoutFile }
+  /** The file cannot be read any more: it is not offered to others from now on. */
+  | { readonly kind: 'file-lost'; readonly fileIndex: number; readonly error: Error }
+
+/** What a torrent as a whole comes to. */
+export type OutcomeEvent =
+  /** The info dictionary is known. */
+  | { readonly kind: 'metadata'; readonly info: TorrentInfo }
+  /** Every file is in the storage. */
+  | { readonly kind: 'complete' }
+  /** A source (a peer's or a webseed's id) sent data that is proven wrong; `piece` where it was data of a piece. */
+  | {
+      readonly kind: 'bad-data'
+      readonly sender: number
+      readonly reason: string
+      readonly piece: number | undefined
+    }
+  | { readonly kind: 'warning'; readonly warning: TorrentWarning }
+  /** The torrent cannot go on. */
+  | { readonly kind: 'failed'; readonly error: Error }
+
+/** All of them. */
+export type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
+
+/** The events of some kinds. */
+export type EventOf<Kind extends SwarmEvent['kind']> = Extract<SwarmEvent, { readonly kind: Kind }>
+
+/** The way up for a part that emits these kinds. */
+export type Emit<Kind extends SwarmEvent['kind']> = (event: EventOf<Kind>) => void

@@ -1,0 +1,372 @@
+// What we take. The life of what is missing:
+//
+//   1. A file whose piece hashes are known is opened for fetching (`open`); for others the piece layer is asked of peers first
+//      (`wantHashes`, `HashFetch`), and comes back as a `layer` event.
+//   2. Sources are asked for blocks: peers as many as their window allows (`fill`), webseeds by whole ranges (`Webseed`). Which
+//      blocks, says the Downloader; which pieces first, says the picker.
+//   3. Answers go to the Downloader; refused, late or lost requests give their blocks back, and others are asked (`work`).
+//   4. A wrong piece is taken apart by its proven leaves, which other peers are asked for; its senders are told apart.
+//   5. When every file is done the phase closes this and lets go of it: a seed holds none of its memory.
+//
+// Owns the picker, the pieces under way, hash requests, webseeds, and the count of bytes received. What is had belongs to
+// `FileProgress`, the piece hashes to `PieceHashes`; peers own their outstanding requests.
+
+import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
+import { Downloader, runRange } from '../download/downloader.ts'
+import { PiecePicker, type Priority } from '../download/picker.ts'
+import type { PieceBuffer } from '../download/piece-buffer.ts'
+import type { PieceHashes } from '../download/piece-hashes.ts'
+import { Webseed } from '../download/webseed.ts'
+import { guarded, reportDefect } from '../net/guarded.ts'
+import type { Peer } from '../peer/peer.ts'
+import type { PendingRequest } from '../peer/requests.ts'
+import type { HashRange } from '../wire/messages.ts'
+import type { TorrentEnvironment } from './environment.ts'
+import type { Emit, EventOf } from './events.ts'
+import type { FileProgress } from './file-progress.ts'
+import { HashFetch } from './hash-fetch.ts'
+
+/** A request that gets no answer for this long, and four times what its queue should take, is given to others. */
+const REQUEST_TIMEOUT_MS = 10_000
+const RATE_FLOOR = 16_384
+const LEAVES_TIMEOUT_MS = 15_000
+const MAX_WEBSEED_RANGE_BYTES = 16 * 1024 * 1024
+
+/** What the parts of a Leeching tell it. */
+type PartEvents =
+  | 'answered'
+  | 'piece-verified'
+  | 'piece-wrong'
+  | 'bad-data'
+  | 'work'
+  | 'layer'
+  | 'received'
+  | 'warning'
+  | 'failed'
+
+export interface LeechingParts {
+  readonly env: TorrentEnvironment
+  readonly layout: TorrentLayout
+  readonly hashes: PieceHashes
+  readonly progress: FileProgress
+  /** The peers that know what we have: those may be asked. */
+  readonly peers: ReadonlyMap<number, Peer>
+  readonly emit: Emit<'piece-verified' | 'bad-data' | 'layer' | 'warning' | 'failed'>
+}
+
+/** What we take from peers and webseeds, until nothing is missing. Invariant: nothing is asked for after `close`. */
+export class Leeching {
+  downloadedBytes = 0
+  readonly #parts: LeechingParts
+  readonly #picker: PiecePicker
+  readonly #downloader: Downloader
+  readonly #hashFetch: HashFetch
+  readonly #webseeds = new Map<number, Webseed>()
+  /** Peers that the picker counts as seeds. */
+  readonly #seeds = new Set<number>()
+  #asking = false
+  #closed = false
+
+  constructor(parts: LeechingParts) {
+    const { env, layout, hashes, progress } = parts
+    this.#parts = parts
+    const emit = (event: EventOf<PartEvents>): void => this.#take(event)
+    this.#picker = new PiecePicker(layout.pieceCount, env.random)
+    this.#downloader = new Downloader({
+      layout,
+      picker: this.#picker,
+      pool: env.pool,
+      verifier: env.verifier,
+      hashes,
+      files: progress,
+      emit
+    })
+    this.#hashFetch = new HashFetch(layout, emit)
+  }
+
+  /** What happens below: decided here, or passed on. */
+  #take(event: EventOf<PartEvents>): void {
+    switch (event.kind) {
+      case 'work':
+        return this.moreWork()
+      case 'received':
+        this.downloadedBytes += event.bytes
+        return
+      case 'answered':
+        return this.#cancelElsewhere(event)
+      case 'piece-wrong':
+        return void this.#findBadBlocks(event.buffer, event.leaves).catch(reportDefect)
+      case 'bad-data':
+        if (this.#webseeds.has(event.sender)) return this.#badWebseed(event)
+        return this.#parts.emit(event)
+      case 'piece-verified':
+      case 'layer':
+      case 'warning':
+      case 'failed':
+        return this.#parts.emit(event)
+    }
+  }
+
+  // What is missing
+
+  /** The hashes of the file's pieces are known, and what the storage has of it is checked: the rest may be fetched. */
+  open(file: LayoutFile): void {
+    const { have } = this.#parts.progress
+    for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1)
+      if (!have.has(piece)) this.#picker.reopen(piece)
+    this.moreWork()
+  }
+
+  /** The file's piece layer is to be had from peers. */
+  wantHashes(file: LayoutFile): void {
+    this.#hashFetch.want(file)
+  }
+
+  /** The layer is known now, wherever it came from. */
+  hashesKnown(rootHex: string): void {
+    this.#hashFetch.unwant(rootHex)
+  }
+
+  setPriority(file: LayoutFile, priority: Priority): void {
+    for (let at = 0; at < file.pieceCount; at += 1) this.#picker.setPriority(file.firstPiece + at, priority)
+    this.moreWork()
+  }
+
+  // Webseeds
+
+  /** Byte sources that are not peers. All URLs here were given by the user or the torrent's magnet. */
+  startWebseeds(urls: readonly string[]): void {
+    const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
+    for (const url of urls) {
+      try {
+        const webseed = new Webseed({
+          id: this.#parts.env.nextId(),
+          url,
+          layout: this.#parts.layout,
+          downloader: this.#downloader,
+          pools: this.#parts.env.pools,
+          userOrigins,
+          maxRangeBytes: MAX_WEBSEED_RANGE_BYTES,
+          emit: (event) => this.#take(event)
+        })
+        this.#webseeds.set(webseed.id, webseed)
+      } catch (error) {
+        this.#parts.emit({
+          kind: 'warning',
+          warning: { kind: 'webseed', source: url, message: (error as Error).message }
+        })
+      }
+    }
+  }
+
+  #badWebseed({ sender, reason, piece }: EventOf<'bad-data'>): void {
+    const webseed = this.#webseeds.get(sender)!
+    const file = this.#parts.layout.fileOf(piece!)
+    webseed.banFile(file)
+    this.#parts.emit({
+      kind: 'warning',
+      warning: { kind: 'webseed', source: webseed.url, message: `${file.path}: ${reason}`, lied: true }
+    })
+  }
+
+  /** Rate in bytes per second, and how many are answering. */
+  get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
+    let downloadRate = 0
+    let active = 0
+    for (const webseed of this.#webseeds.values()) {
+      downloadRate += webseed.down.bytesPerSecond
+      if (webseed.active) active += 1
+    }
+    return { downloadRate, active }
+  }
+
+  // Peers
+
+  /** The peer may be asked from now on. */
+  joined(peer: Peer): void {
+    if (peer.isSeed) this.#countSeed(peer)
+    else if (peer.bits !== undefined) this.#picker.addPeer(peer.bits)
+    peer.setInterested(this.#interesting(peer))
+    this.fill(peer)
+    this.#hashFetch.pump(this.#parts.peers.values())
+  }
+
+  #countSeed(peer: Peer): void {
+    this.#seeds.add(peer.id)
+    this.#picker.addSeed(1)
+  }
+
+  /** The peer has one more piece, or (undefined: its first message, nothing was counted before) told of its whole set. */
+  pieces(peer: Peer, piece: number | undefined): void {
+    if (piece === undefined) {
+      if (peer.isSeed) this.#countSeed(peer)
+      else this.#picker.addPeer(peer.bits!)
+      peer.setInterested(this.#interesting(peer))
+    } else {
+      if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1)
+      if (!this.#parts.progress.have.has(piece)) peer.setInterested(true)
+    }
+    this.fill(peer)
+  }
+
+  /** Whether the peer has something that we lack. */
+  #interesting(peer: Peer): boolean {
+    const { have } = this.#parts.progress
+    if (peer.isSeed) return !have.complete
+    const theirs = peer.bits?.bytes
+    if (theirs === undefined) return false
+    const ours = have.bytes
+    for (let at = 0; at < theirs.length; at += 1) if ((theirs[at]! & ~ours[at]!) !== 0) return true
+    return false
+  }
+
+  /** The peer choked or unchoked us. */
+  choke(peer: Peer): void {
+    if (peer.peerChoking) this.#downloader.share(peer.id)
+    else this.fill(peer)
+  }
+
+  block(peer: Peer, request: PendingRequest): void {
+    this.downloadedBytes += request.length
+    this.#downloader.arrived(request.buffer, request.run, peer.id)
+    this.fill(peer)
+  }
+
+  refused(peer: Peer, request: PendingRequest): void {
+    this.#downloader.release(request.buffer, request.run, peer.id)
+    this.moreWork()
+  }
+
+  hashesAnswered(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
+    this.#hashFetch.answer(peer, range, hashes)
+    this.#hashFetch.pump(this.#parts.peers.values())
+  }
+
+  gone(peer: Peer): void {
+    for (const request of peer.requests.all())
+      if (!request.void) this.#downloader.release(request.buffer, request.run, peer.id)
+    peer.requests.clear()
+    this.#downloader.share(peer.id)
+    if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1)
+    else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits)
+    peer.hashes.clear()
+    this.#hashFetch.gone(peer)
+    this.moreWork()
+  }
+
+  /** Asks a peer for as much as it can take. */
+  fill(peer: Peer): void {
+    if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
+    const { requests } = peer
+    const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
+    while (requests.roomBytes() > 0) {
+      const order = this.#downloader.take({ id: peer.id, bits: peer.hasAll ? undefined : peer.bits }, maxBlocks)
+      if (order === undefined) return
+      const { begin, length } = runRange(order)
+      const stale = requests.find(order.buffer.piece, begin)
+      // The same block was asked for before and voided: its answer may still come, under this request.
+      if (stale !== undefined) requests.remove(stale)
+      peer.request({
+        piece: order.buffer.piece,
+        begin,
+        length,
+        run: order.run,
+        buffer: order.buffer,
+        sentAt: performance.now(),
+        aheadBytes: requests.outstandingBytes + length,
+        void: false
+      })
+    }
+  }
+
+  /** Asks all sources again, soon. */
+  moreWork(): void {
+    if (this.#asking || this.#closed) return
+    this.#asking = true
+    setImmediate(
+      guarded(() => {
+        this.#asking = false
+        if (this.#closed) return
+        for (const peer of this.#parts.peers.values()) this.fill(peer)
+        for (const webseed of this.#webseeds.values()) webseed.pump()
+      })
+    )
+  }
+
+  #cancelElsewhere({ buffer, run, sender }: EventOf<'answered'>): void {
+    const begin = run.first * BLOCK_BYTES
+    const end = begin + buffer.runBytes(run)
+    for (const peer of this.#parts.peers.values()) {
+      if (peer.id === sender || peer.requests.live === 0) continue
+      for (const request of [...peer.requests.all()]) {
+        if (request.buffer !== buffer || request.begin < begin || request.begin + request.length > end) continue
+        peer.cancel(request)
+      }
+    }
+  }
+
+  async #findBadBlocks(buffer: PieceBuffer, leaves: Uint8Array): Promise<void> {
+    let proven: Uint8Array | undefined
+    // With one sender it is known who did it.
+    if (buffer.senders().size > 1) {
+      const expected = this.#parts.hashes.expected(buffer.piece)!
+      const asked = this.#hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
+      this.#hashFetch.pump(this.#parts.peers.values())
+      proven = await asked
+    }
+    this.#downloader.judge(buffer, leaves, proven)
+  }
+
+  // Time
+
+  /** About once a second. */
+  tick(nowMs: number): void {
+    const peers = [...this.#parts.peers.values()]
+    this.#hashFetch.tick(peers, nowMs)
+    for (const peer of peers) {
+      this.#timeOut(peer, nowMs)
+      if (peer.amInterested && !this.#interesting(peer)) peer.setInterested(false)
+      this.fill(peer)
+    }
+    for (const webseed of this.#webseeds.values()) {
+      webseed.down.tick(nowMs)
+      webseed.pump()
+    }
+  }
+
+  #timeOut(peer: Peer, nowMs: number): void {
+    // Peers answer in order, so only the oldest request needs checking.
+    const oldest = peer.requests.oldest()
+    if (oldest === undefined) return
+    const rate = Math.max(RATE_FLOOR, peer.down.bytesPerSecond)
+    if (nowMs - oldest.sentAt <= Math.max(REQUEST_TIMEOUT_MS, (4000 * oldest.aheadBytes) / rate)) return
+    peer.snubbed = true
+    peer.requests.collapse()
+    for (const request of [...peer.requests.all()]) {
+      if (request.void) continue
+      peer.cancel(request)
+      this.#downloader.release(request.buffer, request.run, peer.id)
+    }
+    this.#downloader.share(peer.id)
+    this.moreWork()
+  }
+
+  /** Resolves when nothing of it writes to the storage any more. */
+  close(): Promise<void> {
+    this.#closed = true
+    for (const webseed of this.#webseeds.values()) webseed.close()
+    this.#webseeds.clear()
+    for (const peer of this.#parts.peers.values()) {
+      if (peer.closed) continue
+      for (const request of [...peer.requests.all()]) peer.cancel(request)
+      peer.setInterested(false)
+    }
+    this.#hashFetch.close()
+    return this.#downloader.close()
+  }
+
+  checkInvariants(): void {
+    this.#downloader.checkInvariants()
+    this.#picker.checkInvariants()
+  }
+}

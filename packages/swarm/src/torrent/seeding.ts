@@ -1,0 +1,213 @@
+// What we give. The life of what a peer asks for:
+//
+//   1. A peer that becomes interested gets a slot, or waits for one (`Choking`).
+//   2. Its requests are checked against what we have and queued (`UploadQueue`), which reads ahead and sends while the socket
+//      and the upload limit allow; requests of a choked peer, or for what we lack, are rejected.
+//   3. Requests for hashes and metadata are answered whether the peer is choked or not (BEP 52), one at a time and within the
+//      upload limit (`ReplyQueue`); what is refused is rejected at once.
+//   4. A choke clears the peer's queue; a file that cannot be read any more is dropped from all queues.
+//
+// Owns the queues of each peer, the choker's state and the count of bytes sent. What we have belongs to `FileProgress`.
+
+import type { TorrentInfo, TorrentLayout } from '@svc/metainfo'
+import type { PieceHashes } from '../download/piece-hashes.ts'
+import type { Peer } from '../peer/peer.ts'
+import { protocolError } from '../peer/protocol-error.ts'
+import type { TorrentStorage } from '../storage.ts'
+import { HashServer } from '../upload/hash-server.ts'
+import type { ChunkSource } from '../upload/read-cache.ts'
+import { ReplyQueue } from '../upload/reply-queue.ts'
+import type { TokenBucket } from '../upload/token-bucket.ts'
+import { UploadQueue } from '../upload/upload-queue.ts'
+import { formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES } from '../wire/extensions.ts'
+import {
+  type BlockRef,
+  formatBlockRef,
+  formatExtended,
+  formatHashes,
+  formatHashRange,
+  type HashRange,
+  MAX_REQUEST_BYTES,
+  MESSAGE
+} from '../wire/messages.ts'
+import { Choking } from './choking.ts'
+import type { TorrentEnvironment } from './environment.ts'
+import type { Emit } from './events.ts'
+import type { FileProgress } from './file-progress.ts'
+
+export interface SeedingParts {
+  readonly env: TorrentEnvironment
+  /** Unique in the engine. */
+  readonly id: number
+  readonly info: TorrentInfo
+  readonly layout: TorrentLayout
+  readonly storage: TorrentStorage
+  readonly hashes: PieceHashes
+  readonly progress: FileProgress
+  /** The torrent's own limit. */
+  readonly bucket: TokenBucket
+  /** False: no bytes of pieces are given. */
+  readonly upload: boolean
+  /** False: neither metadata nor hashes are given. */
+  readonly disclose: boolean
+  readonly emit: Emit<'file-lost' | 'sent'>
+}
+
+/** What we give to the peers of one torrent. Invariant: a queue exists for connected peers only. */
+export class Seeding {
+  readonly #parts: SeedingParts
+  readonly #buckets: readonly TokenBucket[]
+  readonly #server: HashServer
+  readonly #source: ChunkSource
+  readonly #choking: Choking
+  readonly #uploads = new Map<number, UploadQueue>()
+  readonly #replies = new Map<number, ReplyQueue>()
+
+  constructor(parts: SeedingParts) {
+    const { env, id, layout, storage, hashes, progress } = parts
+    this.#parts = parts
+    this.#buckets = [env.globalBucket, parts.bucket]
+    this.#source = { id, read: (file, offset, target) => storage.read(file, offset, target) }
+    this.#server = new HashServer({
+      id,
+      layout,
+      hashes,
+      storage,
+      have: progress.have,
+      verifier: env.verifier,
+      work: env.hashWork
+    })
+    this.#choking = new Choking(env.uploadSlots, (peer, choke, now) => this.#choke(peer, choke, now))
+  }
+
+  // Slots
+
+  /** The peer became interested, or lost interest. `peers`: all that may be served. */
+  interest(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
+    if (this.#parts.upload) this.#choking.interest(peer, peers, fetching, performance.now())
+  }
+
+  #choke(peer: Peer, choke: boolean, nowMs: number): void {
+    if (choke) this.#uploads.get(peer.id)?.clear()
+    peer.setChoking(choke, nowMs)
+  }
+
+  // Blocks
+
+  /** @throws SwarmError `E_PROTOCOL`. */
+  request(peer: Peer, block: BlockRef): void {
+    const { layout, progress } = this.#parts
+    const { piece, begin, length } = block
+    if (
+      piece >= layout.pieceCount ||
+      length < 1 ||
+      length > MAX_REQUEST_BYTES ||
+      begin + length > layout.pieceLengthBytes
+    ) {
+      throw protocolError('request', 'a request outside the torrent')
+    }
+    if (!peer.amChoking && progress.have.has(piece)) this.#upload(peer).add(block)
+    else if (peer.handshake.fast) peer.send(formatBlockRef(MESSAGE.reject, piece, begin, length))
+  }
+
+  #upload(peer: Peer): UploadQueue {
+    let queue = this.#uploads.get(peer.id)
+    if (queue === undefined) {
+      const { env, layout, progress, emit } = this.#parts
+      queue = new UploadQueue(
+        peer,
+        { layout, source: this.#source, cache: env.cache, limiter: env.limiter, files: progress, emit },
+        this.#buckets
+      )
+      this.#uploads.set(peer.id, queue)
+    }
+    return queue
+  }
+
+  cancel(peer: Peer, block: BlockRef): void {
+    this.#uploads.get(peer.id)?.cancel(block)
+  }
+
+  /** The file is not to be had any more: requests for it are rejected. */
+  dropFile(fileIndex: number): void {
+    for (const queue of this.#uploads.values()) queue.dropFile(fileIndex)
+  }
+
+  /** Bytes of the torrent changed under the cache: the storage threw a file away. */
+  forgetCached(): void {
+    this.#parts.env.cache.forget(this.#source)
+  }
+
+  /** True when the socket of a peer that asked for blocks has taken nothing since then. */
+  stalled(peer: Peer, sinceMs: number): boolean {
+    const since = this.#uploads.get(peer.id)?.stalledSince
+    return since !== undefined && since < sinceMs
+  }
+
+  // Metadata and hashes
+
+  metadataRequest(peer: Peer, piece: number): void {
+    const { info, disclose } = this.#parts
+    const id = peer.extended?.ids.get('ut_metadata')
+    if (id === undefined || id === 0) return
+    const { infoBytes } = info
+    const replies = this.#reply(peer)
+    const known = disclose && piece * METADATA_PIECE_BYTES < infoBytes.length
+    if (known && replies.add(() => formatExtended(id, formatMetadataData(piece, infoBytes)))) return
+    replies.sendNow(formatExtended(id, formatMetadataReject(piece)))
+  }
+
+  /** `opened`: what we have is known. Answered or rejected, always. */
+  hashRequest(peer: Peer, range: HashRange, opened: Promise<void>): void {
+    const reject = formatHashRange(MESSAGE.hashReject, range)
+    const answer = async (): Promise<Uint8Array> => {
+      try {
+        await opened
+        const hashes = await this.#server.answer(range)
+        return hashes === undefined ? reject : formatHashes(range, hashes)
+      } catch {
+        return reject
+      }
+    }
+    const replies = this.#reply(peer)
+    if (!this.#parts.disclose || !replies.add(answer)) replies.sendNow(reject)
+  }
+
+  #reply(peer: Peer): ReplyQueue {
+    let queue = this.#replies.get(peer.id)
+    if (queue === undefined) {
+      queue = new ReplyQueue(peer, this.#parts.env.limiter, this.#buckets)
+      this.#replies.set(peer.id, queue)
+    }
+    return queue
+  }
+
+  // Time
+
+  /** The peer is gone; `peers` are the others. */
+  gone(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
+    this.#uploads.get(peer.id)?.close()
+    this.#uploads.delete(peer.id)
+    this.#replies.get(peer.id)?.close()
+    this.#replies.delete(peer.id)
+    if (this.#parts.upload && this.#choking.slotsFree(peers)) this.#choking.run(peers, fetching, performance.now())
+  }
+
+  /** About once a second. */
+  tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    if (this.#parts.upload) this.#choking.tick(peers, fetching, nowMs)
+  }
+
+  close(): void {
+    for (const queue of this.#uploads.values()) queue.close()
+    for (const queue of this.#replies.values()) queue.close()
+    this.#uploads.clear()
+    this.#replies.clear()
+    this.#server.close()
+    this.forgetCached()
+  }
+
+  checkInvariants(): void {
+    for (const queue of this.#uploads.values()) queue.checkInvariants()
+  }
+}

@@ -1,0 +1,58 @@
+import { isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
+import { parseInfo, parseMagnet, type TorrentInfo, toHex, truncateInfohash } from '@svc/metainfo'
+import { SwarmError } from '../errors.ts'
+import type { TorrentOptions } from './torrent-options.ts'
+
+/** Which torrent is meant, and where to look for it: options, read and checked. */
+export interface TorrentIdentity {
+  /** 32 bytes. */
+  readonly infohash: Uint8Array
+  /** Undefined: peers are asked for it. */
+  readonly info: TorrentInfo | undefined
+  readonly trackers: readonly string[]
+  readonly webseeds: readonly string[]
+  readonly peers: readonly PeerAddress[]
+}
+
+const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)]
+
+/**
+ * Reads what names a torrent. Nothing is registered before all of it is right.
+ * @throws SwarmError `E_OPTION`, `E_ADDRESS`; MetainfoError `E_METAINFO`, `E_MAGNET`.
+ */
+export function identityOf(options: TorrentOptions): TorrentIdentity {
+  const given = [options.info, options.infohash, options.magnet].filter((value) => value !== undefined).length
+  if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'give exactly one of info, infohash and magnet')
+  const hints = {
+    trackers: options.trackers ?? [],
+    webseeds: options.webseeds ?? [],
+    peers: (options.peers ?? []).map(parsePeer)
+  }
+  if (options.magnet !== undefined) {
+    const magnet = parseMagnet(options.magnet)
+    return {
+      infohash: magnet.infohash,
+      info: undefined,
+      trackers: unique([...hints.trackers, ...magnet.trackers]),
+      webseeds: unique([...hints.webseeds, ...magnet.webseeds]),
+      // A magnet with one bad address among good ones is of use all the same.
+      peers: [...hints.peers, ...magnet.peers.map(tryParseAddress).filter((peer) => peer !== undefined)]
+    }
+  }
+  if (options.infohash !== undefined) {
+    if (options.infohash.length !== 32) throw new SwarmError('E_OPTION', 'infohash', 'a v2 infohash has 32 bytes')
+    return { infohash: new Uint8Array(options.infohash), info: undefined, ...hints }
+  }
+  const info = options.info instanceof Uint8Array ? parseInfo(options.info) : options.info!
+  return { infohash: info.infohash, info, ...hints }
+}
+
+/** @throws SwarmError `E_ADDRESS`. */
+export function parsePeer(peer: string | PeerAddress): PeerAddress {
+  const address = typeof peer === 'string' ? tryParseAddress(peer) : peer
+  if (address !== undefined && isHost(address.host) && isPort(address.port)) return address
+  throw new SwarmError('E_ADDRESS', 'peer', `a peer is "host:port", not ${JSON.stringify(peer)}`)
+}
+
+/** The key that torrents are known by on the wire: the truncated infohash in hex. */
+export const wireKey = (infohash: Uint8Array): string => toHex(truncateInfohash(infohash))

@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createFileStorage } from '../src/index.ts'
+import { Engines } from './engines.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+
+let engines: Engines
+let fixture: Fixture
+beforeEach(async () => {
+  engines = new Engines()
+  fixture = await makeTorrent({ a: 300_000 }, 65_536)
+})
+afterEach(async () => {
+  await engines.close()
+  await fixture.remove()
+})
+
+test.each([
+  { host: 'a\0b', port: 1 },
+  { host: '127.0.0.1', port: 0 },
+  { host: '127.0.0.1', port: 70_000 },
+  'a\0b:1',
+  '1.2.3:4'
+])('a torrent with the peer %j is refused, and nothing of it stays behind', async (peer) => {
+  const swarm = await engines.open()
+  const options = { info: fixture.info, storage: createFileStorage(await fixture.target('leech')) }
+  expect(() => swarm.add({ ...options, peers: [peer] })).toThrow(expect.objectContaining({ code: 'E_ADDRESS' }))
+  expect(swarm.torrents).toEqual([])
+  const torrent = swarm.add(options)
+  expect(() => torrent.addPeer(peer)).toThrow(expect.objectContaining({ code: 'E_ADDRESS' }))
+})
+
+test('two engines that dial each other at once end with one connection, the same on both sides', async () => {
+  const [one, two] = await Promise.all([engines.open(), engines.open()])
+  const add = async (swarm: typeof one, name: string) => {
+    const torrent = swarm.add({ info: fixture.info, storage: createFileStorage(await fixture.target(name)) })
+    while (torrent.state !== 'fetching') await new Promise((resolve) => setTimeout(resolve, 5))
+    return torrent
+  }
+  const a = await add(one, 'one')
+  const b = await add(two, 'two')
+  a.addPeer(`127.0.0.1:${two.port}`)
+  b.addPeer(`127.0.0.1:${one.port}`)
+  const ends = () => [...a.peers(), ...b.peers()]
+  while (ends().length !== 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  // Time for the loser to be seen closing on both sides.
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(a.peers()).toHaveLength(1)
+  expect(b.peers()).toHaveLength(1)
+  expect(a.peers()[0]!.incoming).toBe(!b.peers()[0]!.incoming)
+})

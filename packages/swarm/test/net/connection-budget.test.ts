@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ConnectionBudget, type ConnectionPlace } from '../../src/net/connection-budget.ts'
+import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer-usefulness.ts'
+
+test('strangers leave a quarter of the places to those that we dial', () => {
+  const budget = new ConnectionBudget({ total: 8, perHost: 8 })
+  for (let host = 0; host < 6; host += 1) expect(budget.take('incoming', `192.0.2.${host}`)).toBeTypeOf('object')
+  expect(budget.take('incoming', '192.0.2.7')).toBe('full')
+  expect(budget.take('outgoing', '192.0.2.8')).toBeTypeOf('object')
+  expect(budget.take('outgoing', '192.0.2.9')).toBeTypeOf('object')
+  expect(budget.take('outgoing', '192.0.2.10')).toBe('full')
+})
+
+test('one host has only so many, an IPv6 customer too, and gets them back', () => {
+  const budget = new ConnectionBudget({ total: 100, perHost: 2 })
+  const first = budget.take('incoming', '2001:db8:1:2::1') as ConnectionPlace
+  expect(budget.take('outgoing', '2001:DB8:1:2:ffff::')).toBeTypeOf('object')
+  expect(budget.take('incoming', '2001:db8:1:2:3:4:5:6')).toBe('host')
+  expect(budget.take('incoming', '2001:db8:1:3::1')).toBeTypeOf('object')
+  first.release()
+  first.release()
+  expect(budget.take('incoming', '2001:db8:1:2::9')).toBeTypeOf('object')
+  expect(budget.take('incoming', '2001:db8:1:2::9')).toBe('host')
+})
+
+test('places are counted right, whatever comes and goes', () => {
+  const step = fc.record({ incoming: fc.boolean(), host: fc.nat(3), release: fc.nat(20) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const budget = new ConnectionBudget({ total: 10, perHost: 4 })
+      const held: ConnectionPlace[] = []
+      for (const { incoming, host, release } of steps) {
+        const place = budget.take(incoming ? 'incoming' : 'outgoing', `10.0.0.${host}`)
+        if (typeof place !== 'string') held.push(place)
+        held[release]?.release()
+        budget.checkInvariants()
+      }
+    })
+  )
+})
+
+test('a peer that wants nothing and gives nothing is of no use after its time', () => {
+  const idle = {
+    incoming: true,
+    amInterested: false,
+    peerInterested: false,
+    uploadActiveAt: 0,
+    downloadActiveAt: 0
+  }
+  expect(uselessForMs(idle, INDIFFERENT_MS)).toBe(0)
+  expect(uselessForMs(idle, INDIFFERENT_MS + 5)).toBe(5)
+  expect(uselessForMs({ ...idle, incoming: false }, 1e9)).toBe(0)
+  expect(uselessForMs({ ...idle, uploadActiveAt: 1000 }, INDIFFERENT_MS + 5)).toBe(0)
+  expect(uselessForMs({ ...idle, peerInterested: true }, INDIFFERENT_MS + 5)).toBe(0)
+  expect(uselessForMs({ ...idle, peerInterested: true }, WAITING_MS + 5)).toBe(5)
+})
