@@ -1,14 +1,24 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { formatLogLine } from './log-text.ts'
 
 export type Log = Logger
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** `json` is one object a line, for programs; `text` is for people. */
+export const LOG_FORMATS = ['text', 'json'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /**
- * Structured lines on standard error: JSON, one object a line, whether or not it is a terminal (a service manager adds nothing
- * that people would miss, and nobody has to guess the format). Credentials are never logged, whatever object holds them.
+ * Structured lines on standard error, written before the call returns: nothing is lost when the process dies. Credentials are never
+ * logged, whatever object holds them.
  */
-export function createLog(level: LogLevel = 'info', destination?: DestinationStream): Log {
+export function createLog(
+  level: LogLevel = 'info',
+  format: LogFormat = 'json',
+  destination: DestinationStream = pino.destination({ dest: 2, sync: true })
+): Log {
   return pino(
     {
       base: null,
@@ -20,6 +30,6 @@ export function createLog(level: LogLevel = 'info', destination?: DestinationStr
         censor: '[redacted]'
       }
     },
-    destination ?? pino.destination({ dest: 2, sync: true })
+    format === 'json' ? destination : { write: (line: string) => destination.write(formatLogLine(line)) }
   )
 }

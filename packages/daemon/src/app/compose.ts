@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import type { Job } from '@svc/client/protocol'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
@@ -64,7 +65,7 @@ export async function composeContext(config: DaemonConfig, log: Log, version: st
     const documents = new Documents(store)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload)
-    const jobs = new JobRegistry(new Lanes(), jobErrors(log))
+    const jobs = new JobRegistry(new Lanes(), jobErrors(log), { onDone: (job) => logImport(log, job) })
     const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
     return { config, log, version, store, repos, artifacts, documents, resolver, jobs, importer, leafLayers, offload }
   } catch (cause) {
@@ -94,6 +95,14 @@ export async function closeAll(context: DaemonContext, parts: LiveParts | undefi
   }
   await offload.close()
   await store.close()
+}
+
+/** A line for each finished import: what came, under which name, and how long it took. */
+function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, startedAt, finishedAt }: Job): void {
+  if (kind?.startsWith('import-') !== true) return
+  const tookMs =
+    startedAt === undefined || finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt)
+  log.info({ job: id, kind, ref, as, quants: result?.quants, manifest, bytes: bytesTotal, tookMs }, 'imported')
 }
 
 /** What a job threw becomes its `error`; what that does not tell goes to the log. */

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { StartError } from '../errors.ts'
-import type { LogLevel } from '../log.ts'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log.ts'
 
 export interface Flags {
   readonly root: string | undefined
@@ -9,31 +9,57 @@ export interface Flags {
   /** `undefined` leaves the choice to the configuration. */
   readonly noSeedVerify: boolean | undefined
   readonly logLevel: LogLevel
+  /** `undefined`: text where standard error is a terminal, JSON elsewhere. */
+  readonly logFormat: LogFormat | undefined
+  /** Read the configuration, say what it comes to, and end. */
+  readonly check: boolean
   readonly help: boolean
   readonly version: boolean
   /** What follows the flags, such as `tag set …`. */
   readonly words: readonly string[]
 }
 
+/** How `svcd` is called, for the help and the man page. */
+export const USAGE = [
+  ['svcd [flags]', 'serve the API on a Unix socket, in the foreground'],
+  ['svcd --check [flags]', 'say what the configuration comes to, and end'],
+  ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
+  ['svcd tag rm NS/NAME:TAG', 'take a tag away'],
+  ['svcd tag ls [NS/NAME]', 'the tags']
+] as const
+
+/** The flags, for the help and the man page. */
+export const FLAG_HELP = [
+  ['--root FOLDER', 'the store (else SVC_ROOT, [store] root, $XDG_DATA_HOME/svc)'],
+  ['--config FILE', 'configuration (else SVC_CONFIG, $XDG_CONFIG_HOME/svc/config.toml)'],
+  ['--socket PATH', 'where to listen (else SVC_SOCKET, $XDG_RUNTIME_DIR/svc-<uid>/svc.sock)'],
+  ['--no-seed-verify', 'do not hash the store again before seeding; unsafe'],
+  ['--log-level LEVEL', `${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)} (default info)`],
+  ['--log-format FORMAT', `${LOG_FORMATS.join(' or ')} (default text on a terminal, json elsewhere)`],
+  ['--check', 'read the configuration, say what it comes to, and end'],
+  ['-V, --version', 'print the version'],
+  ['-h, --help', 'show help']
+] as const
+
+/** Exit codes of `svcd`, for the help and the man page. */
+export const EXIT_HELP = [
+  [0, 'stopped as asked, or the configuration is fine'],
+  [1, 'failed'],
+  [2, 'wrong usage or configuration']
+] as const
+
+const columns = (rows: readonly (readonly [string, string])[]): string => {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('')
+}
+
 export const HELP = `svcd: the local model store daemon
 
-  svcd [flags]                              serve the API on a Unix socket, in the foreground
-  svcd tag set NS/NAME:TAG [sha256:<hex>]   name the current index (or that one)
-  svcd tag rm NS/NAME:TAG
-  svcd tag ls [NS/NAME]
-
+${columns(USAGE)}
 flags
-  --root FOLDER       the store (else SVC_ROOT, [store] root, $XDG_DATA_HOME/svc)
-  --config FILE       configuration (else SVC_CONFIG, $XDG_CONFIG_HOME/svc/config.toml)
-  --socket PATH       where to listen (else SVC_SOCKET, $XDG_RUNTIME_DIR/svc-<uid>/svc.sock)
-  --no-seed-verify    do not hash the store again before seeding; unsafe
-  --log-level LEVEL   debug, info, warn, error or silent (default info)
-  --version, --help
-
-exit codes: 0 stopped as asked, 1 failed, 2 wrong usage or configuration
+${columns(FLAG_HELP)}
+exit codes: ${EXIT_HELP.map(([code, text]) => `${code} ${text}`).join('; ')}
 `
-
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 /** @throws StartError naming the flag */
 export function parseFlags(args: readonly string[]): Flags {
@@ -49,6 +75,8 @@ export function parseFlags(args: readonly string[]): Flags {
         socket: { type: 'string' },
         'no-seed-verify': { type: 'boolean' },
         'log-level': { type: 'string' },
+        'log-format': { type: 'string' },
+        check: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'V' }
       }
@@ -60,16 +88,23 @@ export function parseFlags(args: readonly string[]): Flags {
   for (const name of ['root', 'config', 'socket'] as const) {
     if (values[name] === '') throw new StartError(`--${name} must not be empty`)
   }
-  const logLevel = (values['log-level'] ?? 'info') as LogLevel
-  if (!LEVELS.includes(logLevel)) throw new StartError(`--log-level must be one of ${LEVELS.join(', ')}`)
+  const check = values.check ?? false
+  if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
   return {
     root: values.root,
     config: values.config,
     socket: values.socket,
     noSeedVerify: values['no-seed-verify'],
-    logLevel,
+    logLevel: oneOf('--log-level', values['log-level'], LOG_LEVELS) ?? 'info',
+    logFormat: oneOf('--log-format', values['log-format'], LOG_FORMATS),
+    check,
     help: values.help ?? false,
     version: values.version ?? false,
     words: positionals
   }
+}
+
+function oneOf<T extends string>(flag: string, value: string | undefined, known: readonly T[]): T | undefined {
+  if (value === undefined || known.includes(value as T)) return value as T | undefined
+  throw new StartError(`${flag} must be one of ${known.join(', ')}`)
 }

@@ -13,6 +13,10 @@ async function main(): Promise<void> {
   const flags = parseFlags(process.argv.slice(2))
   if (flags.help) return void process.stdout.write(HELP)
   if (flags.version) return void process.stdout.write(`svcd ${VERSION}\n`)
+  if (flags.check) {
+    const { checkConfig } = await import('./check.ts')
+    return void process.stdout.write(`${(await checkConfig(flags, process.env)).join('\n')}\n`)
+  }
   const [command, ...words] = flags.words
   if (command === undefined) return (await import('./serve.ts')).serve(flags)
   if (command !== 'tag') throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)

@@ -9,7 +9,7 @@ const QUICK_STOP_MS = 1_000
 
 /** Runs the daemon until a signal ends it. @throws StartError */
 export async function serve(flags: Flags): Promise<void> {
-  const log = createLog(flags.logLevel)
+  const log = createLog(flags.logLevel, flags.logFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
   const config = await loadConfig(flags)
   const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
   let started: Promise<RunningDaemon> | undefined

@@ -12,6 +12,8 @@ export interface RegistryOptions {
   readonly limits?: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   /** Monotonic clock. */
   readonly nowMs?: () => number
+  /** Called with the last snapshot of each job that succeeded. */
+  readonly onDone?: (job: Job) => void
 }
 
 /**
@@ -28,14 +30,16 @@ export class JobRegistry {
   readonly #lanes: Lanes
   readonly #toError: JobErrors
   readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
+  readonly #onDone: ((job: Job) => void) | undefined
   #stopped: DaemonError | undefined
   #openFiles = 0
   #serial = 0
 
-  constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs }: RegistryOptions = {}) {
+  constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs, onDone }: RegistryOptions = {}) {
     this.#lanes = lanes
     this.#toError = toError
     this.#limits = limits
+    this.#onDone = onDone
     this.#retention = new Retention(nowMs)
   }
 
@@ -170,5 +174,6 @@ export class JobRegistry {
     this.#openFiles -= job.listedFiles
     const newest = ({ id }: TrackedJob): boolean => this.#jobs.get(id)!.serial > this.#serial - KEPT_JOBS
     for (const dropped of this.#retention.keep(job, newest)) this.#jobs.delete(dropped.id)
+    if (outcome.error === undefined) this.#onDone?.(job.snapshot)
   }
 }

@@ -1,0 +1,75 @@
+import { defaultSocketPath } from '@svc/client/protocol'
+import { configPath, type DaemonConfig, type Environment, mergeConfig } from '../config/config.ts'
+import { readConfigFile } from '../config/file.ts'
+import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
+import { configuredAddress } from '../swarm/addresses.ts'
+import type { Flags } from './flags.ts'
+
+/**
+ * What `svcd --check` prints: where the configuration was read from, where store and socket are and who said so, each key of
+ * the file, and which variables win over it. The hub token is only said to be there.
+ * @throws ConfigError, StartError for all that would stop a start because of the configuration
+ */
+export async function checkConfig(flags: Flags, env: Environment): Promise<string[]> {
+  const { file, required } = configPath(flags, env)
+  const written = await readConfigFile(file, required)
+  const config = mergeConfig(written, flags, env)
+  checkAddresses(config)
+  const keys = keysOf(written)
+  const origin =
+    keys.length > 0 ? `${file} (${keys.length} ${keys.length === 1 ? 'key' : 'keys'})` : `${file} (${none(written)})`
+  return [
+    `configuration  ${origin}`,
+    `store          ${config.store.root} (${rootOrigin(flags, env, written)})`,
+    `socket         ${flags.socket ?? defaultSocketPath(env, process.geteuid?.() ?? 0)} (${socketOrigin(flags, env)})`,
+    `hub            ${config.hub.endpoint ?? 'the public hub'}${set(env.HF_ENDPOINT) ? ' (HF_ENDPOINT)' : ''}, ${
+      config.hub.token === undefined ? 'no token' : 'with the token of SVC_HF_TOKEN'
+    }`,
+    `swarm          ${swarmLine(config)}`,
+    ...keys.map((key) => `  ${key}`),
+    'the configuration is fine'
+  ]
+}
+
+const set = (value: string | undefined): boolean => value !== undefined && value !== ''
+
+const none = (written: FileConfig): string =>
+  Object.keys(written).length > 0 ? 'nothing is set: defaults' : 'absent or empty: defaults'
+
+/** What is read late by the part that listens, so that a check finds it too. */
+function checkAddresses({ swarm }: DaemonConfig): void {
+  if (!swarm.enabled) return
+  configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
+  if (swarm.webseedAddr !== '') configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
+}
+
+function rootOrigin(flags: Flags, env: Environment, written: FileConfig): string {
+  if (flags.root !== undefined) return '--root'
+  if (set(env.SVC_ROOT)) return 'SVC_ROOT'
+  return set(written.store?.root) ? '[store] root' : 'default'
+}
+
+function socketOrigin(flags: Flags, env: Environment): string {
+  if (flags.socket !== undefined) return '--socket'
+  return set(env.SVC_SOCKET) ? 'SVC_SOCKET' : 'default'
+}
+
+const swarmLine = ({ swarm }: DaemonConfig): string =>
+  swarm.enabled
+    ? [
+        swarm.seed ? 'fetches and seeds' : 'only fetches',
+        swarm.dht ? 'DHT on' : 'DHT off',
+        `peers at ${swarm.peerAddr}`,
+        swarm.webseedAddr === '' ? 'no webseed listener' : `webseed at ${swarm.webseedAddr}`
+      ].join(', ')
+    : 'off'
+
+/** `[section] key = value` of all that the file says, in the order of the reference. */
+function keysOf(written: FileConfig): string[] {
+  return Object.entries(CONFIG_KEYS).flatMap(([section, keys]) => {
+    const values: Readonly<Record<string, unknown>> = written[section as keyof FileConfig] ?? {}
+    return Object.keys(keys)
+      .filter((key) => Object.hasOwn(values, key))
+      .map((key) => `[${section}] ${key} = ${JSON.stringify(values[key])}`)
+  })
+}

@@ -1,0 +1,42 @@
+/** Fields that the line has a place of its own for. */
+const PLACED = new Set(['level', 'time', 'msg', 'err'])
+
+/**
+ * A line of the structured log as people read it: local time, level, message, then the fields as `key=value`. The stack of an
+ * error follows on lines of its own. Control characters, which names from elsewhere can hold, become escapes: no line can
+ * steer the terminal or look like two.
+ */
+export function formatLogLine(json: string): string {
+  const record = JSON.parse(json) as Record<string, unknown>
+  const { level, time, msg, err } = record
+  const fields = Object.entries(record)
+    .filter(([key, value]) => !PLACED.has(key) && value !== undefined)
+    .map(([key, value]) => `${escaped(key)}=${text(value)}`)
+  const label = String(level) === 'info' ? '' : `${String(level)}:`
+  const head = [clock(String(time)), label, escaped(String(msg ?? '')), ...fields].filter((part) => part !== '')
+  return `${head.join(' ')}\n${stack(err)}`
+}
+
+/** `14:03:59`, local: who reads it sits at this machine. */
+function clock(iso: string): string {
+  const at = new Date(iso)
+  const pad = (n: number): string => String(n).padStart(2, '0')
+  return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`
+}
+
+/** Words as they are, everything else as JSON. */
+function text(value: unknown): string {
+  if (typeof value === 'string' && value !== '' && !/[\s"=]/.test(value)) return escaped(value)
+  return escaped(JSON.stringify(value))
+}
+
+function stack(err: unknown): string {
+  if (typeof err !== 'object' || err === null) return ''
+  const { stack: trace, message, type } = err as Record<string, unknown>
+  const lines = typeof trace === 'string' ? trace.split('\n') : [`${String(type)}: ${String(message)}`]
+  return lines.map((line) => `    ${escaped(line.trim())}\n`).join('')
+}
+
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const escaped = (value: string): string =>
+  value.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
