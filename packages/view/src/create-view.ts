@@ -25,6 +25,7 @@ export interface ViewSource {
   blobPath(digest: Sha256Digest): string
 }
 
+/** Where a view is made, and how. */
 export interface ViewOptions {
   /** Absolute; absent, or an earlier view of ours. Its parent folder is there. */
   readonly path: string

@@ -32,6 +32,7 @@ export interface FoundWarning {
   readonly path: string
   readonly message: string
 }
+/** Stable codes of {@link FoundWarning}; programs decide by them. */
 export type FoundWarningCode =
   /** A link leads out of the cache, or in circles. */
   | 'leads-outside'
