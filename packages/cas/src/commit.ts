@@ -18,8 +18,8 @@ interface Commit {
   readonly item: CommitItem
   partFd: number | undefined
   partExists: boolean
-  /** The name is there, made by this commit. */
-  linked: boolean
+  /** The part took the name over from a file that had it: it cannot be given back. */
+  replaced: boolean
   outcome: CommitOutcome | undefined
 }
 
@@ -33,7 +33,7 @@ export function commitParts(port: FilePort, items: readonly CommitItem[]): Commi
       item,
       partFd: item.partFd,
       partExists: item.bytes === undefined,
-      linked: false,
+      replaced: false,
       outcome: undefined
     })
   )
@@ -90,14 +90,12 @@ function link(port: FilePort, commit: Commit): void {
   for (let attempt = 0; ; attempt++) {
     try {
       linkOrRename(port, commit)
-      commit.linked = true
       return
     } catch (error) {
       const errno = errnoOf(error)
       if (attempt >= 3) throw error
       if (errno === 'EEXIST') {
-        port.renameSync(item.blob, item.aside)
-        syncFolderSync(port, item.asideFolder)
+        if (takeOver(port, commit)) return
       } else if (errno === 'ENOENT') {
         port.mkdirSync(item.shard, 0o700)
         port.chmodSync(item.shard, 0o700)
@@ -105,6 +103,28 @@ function link(port: FilePort, commit: Commit): void {
       } else throw error
     }
   }
+}
+
+/**
+ * Puts a copy of the name into quarantine and the part in its place, so that the name is never gone in between. Where there are no
+ * such copies (a folder has the name, or the file system has no links) it is moved, and false says to try again.
+ */
+function takeOver(port: FilePort, commit: Commit): boolean {
+  const { item } = commit
+  let copied = true
+  try {
+    port.linkSync(item.blob, item.aside)
+  } catch (error) {
+    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
+    copied = false
+    port.renameSync(item.blob, item.aside)
+  }
+  syncFolderSync(port, item.asideFolder)
+  if (!copied) return false
+  port.renameSync(item.part, item.blob)
+  commit.partExists = false
+  commit.replaced = true
+  return true
 }
 
 function linkOrRename(port: FilePort, commit: Commit): void {
@@ -133,9 +153,9 @@ function syncShards(port: FilePort, commits: readonly Commit[]): void {
 
 /** The folder could not be synced: the name must not stay, since nobody may rely on it. */
 function retract(port: FilePort, commit: Commit, error: unknown): void {
-  let stays = false
+  let stays = commit.replaced
   try {
-    port.unlinkSync(commit.item.blob)
+    if (!stays) port.unlinkSync(commit.item.blob)
   } catch {
     stays = true
   }
@@ -153,7 +173,7 @@ function isWhole(port: FilePort, { blob, sizeBytes }: CommitItem): boolean {
   return found?.isFile() === true && found.size === sizeBytes
 }
 
-/** Whether the file at `path` holds these bytes; false also where it cannot be read, as what is at hand is known to be right. */
+/** Whether the file at `path` holds these bytes; false also where the disk does not give them, as those at hand are right. */
 function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   let fd: number | undefined
   try {
@@ -166,8 +186,9 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
       done += count
     }
     return Buffer.compare(found, bytes) === 0
-  } catch {
-    return false
+  } catch (error) {
+    if (errnoOf(error) === 'EIO') return false
+    throw error
   } finally {
     try {
       if (fd !== undefined) port.closeSync(fd)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
@@ -139,10 +139,28 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
     }
     if (freshShards || afterCrash) syncFolderSync(port, layout.blobs)
     if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
-    if (version === undefined) writeFormat(port, layout)
+    if (version === undefined) {
+      syncAncestors(port, layout.root)
+      writeFormat(port, layout)
+    }
     if (fresh || afterCrash || version === undefined) syncFolderSync(port, layout.root)
   } catch (error) {
     throw ioError(error, 'prepare the store', layout.root)
+  }
+}
+
+/** Errors of folders in which this process can have made nothing. */
+const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL'])
+
+/** A new store's own name has to survive as well, and so have those of the folders that were made on the way to it. */
+function syncAncestors(port: FilePort, root: string): void {
+  for (let at = dirname(root); ; at = dirname(at)) {
+    try {
+      syncFolderSync(port, at)
+    } catch (error) {
+      if (!NOT_OURS.has(errnoOf(error) ?? '')) throw error
+    }
+    if (at === dirname(at)) return
   }
 }
 

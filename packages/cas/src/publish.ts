@@ -1,5 +1,5 @@
 import type { Sha256Digest } from '@svc/ref'
-import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import { CasError, decodeError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
@@ -80,13 +80,14 @@ async function isSound(
   signal: AbortSignal
 ): Promise<boolean> {
   const path = layout.blob(digest)
-  if (sizeBytes < SMALL_BYTES) return threads.check({ path, digest })
+  // `false` is no more than a reason to look closely.
+  if (sizeBytes < SMALL_BYTES && (await threads.check({ path, digest }))) return true
   return threads.hashFile(port, { digest, path }, signal).then(
     (found) => found === digest,
     (error: unknown) => {
       throwIfAborted(signal)
-      // What cannot be read is of no use to anybody, and the same bytes are at hand.
-      if (error instanceof CasError && (error.code === 'E_IO' || error.code === 'E_CORRUPT')) return false
+      // What the disk does not give is of no use to anybody, and the same bytes are at hand.
+      if (error instanceof CasError && (error.code === 'E_CORRUPT' || errnoOf(error.cause) === 'EIO')) return false
       throw error
     }
   )

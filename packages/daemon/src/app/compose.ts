@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
+import { type FilePortModule, loadFilePort } from '@svc/internal-files'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
@@ -48,23 +49,29 @@ export interface LiveParts {
 }
 
 /** Opens store and state under the root's lock and wires the daemon's inner parts. @throws StartError */
-export async function composeContext(config: DaemonConfig, log: Log, version: string): Promise<DaemonContext> {
+export async function composeContext(
+  config: DaemonConfig,
+  log: Log,
+  version: string,
+  filePort?: FilePortModule
+): Promise<DaemonContext> {
   const { root } = config.store
   let store
   try {
-    store = await openDiskStore({ root })
+    store = await openDiskStore({ root, ...(filePort !== undefined && { filePort }) })
   } catch (cause) {
     if (!(cause instanceof CasError)) throw cause
     throw new StartError(`the store ${root} cannot be opened: ${cause.message}`, { cause })
   }
   const offload = new Offload()
   try {
-    const files = await ReplacedFiles.open(join(store.root, 'state'))
+    const port = await loadFilePort(filePort)
+    const files = await ReplacedFiles.open(join(store.root, 'state'), port)
     const repos = new Repos(store.root, files)
     const artifacts = new Artifacts(store.root, files)
     const documents = new Documents(store)
     const resolver = new Resolver(repos, documents)
-    const leafLayers = await LeafLayers.open(store, offload)
+    const leafLayers = await LeafLayers.open(store, offload, port)
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), { onDone: (job) => logImport(log, job) })
     const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
     return { config, log, version, store, repos, artifacts, documents, resolver, jobs, importer, leafLayers, offload }

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
 import { apiRoutes } from '../api/routes.ts'
@@ -34,6 +35,8 @@ export interface DaemonOptions {
   /** Parts that reach beyond this machine; default: those of this build. */
   readonly parts?: PartFactories
   readonly http?: ServerOptions
+  /** Replaces the operating system's files for store, state and leaf layers: tests make operations fail. */
+  readonly filePort?: FilePortModule
 }
 
 export interface RunningDaemon {
@@ -60,7 +63,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const config = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
   const choice = socketChoice(options)
   if (options.socketDescriptor === undefined) await checkSocket(choice)
-  const context = await composeContext(config, log, VERSION)
+  const context = await composeContext(config, log, VERSION, options.filePort)
   let parts: LiveParts | undefined
   try {
     const startedAt = new Date().toISOString()

@@ -45,8 +45,7 @@ const repoOf = (text: string): RepoId => {
 }
 
 async function list(only: RepoId | undefined, { root, print }: TagCommandContext): Promise<void> {
-  // nothing is written through these files: the folder of temporary ones is not touched
-  const repos = new Repos(root, undefined as unknown as ReplacedFiles)
+  const repos = new Repos(root, ReplacedFiles.forReading(join(root, 'state')))
   for await (const { ns, name, state } of repos.list()) {
     if (only !== undefined && (only.ns !== ns || only.name !== name)) continue
     for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,5 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
@@ -21,10 +22,12 @@ export interface ArtifactState {
   readonly hints: SwarmHints
   /** UTC, RFC 3339, of the latest import; absent on artifacts of earlier versions. */
   readonly importedAt?: string
+  /** A pinned import whose blobs were never all here: what is missing is no damage. */
+  readonly incomplete?: true
 }
 
-/** What an import says of an artifact. */
-export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt'> &
+/** What an import says of an artifact; whether it is complete is not its to say. */
+export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
 const KINDS = ['local', 'hf', 'catalog', 'bt']
@@ -34,7 +37,7 @@ const HEX_FILE = /^[0-9a-f]{64}\.json$/
 export class Artifacts {
   readonly #root: string
   readonly #files: ReplacedFiles
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #changing = new Gate(1)
 
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'artifacts')
@@ -44,20 +47,16 @@ export class Artifacts {
   /** @returns undefined where the artifact is unknown. @throws CorruptStateError */
   async read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const name = `${digestHex(manifestDigest)}.json`
-    let bytes: Uint8Array
-    try {
-      bytes = await readFile(join(this.#root, name))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+    const bytes = await this.#files.read(join(this.#root, name))
+    if (bytes === undefined) return undefined
     return parseArtifactState(bytes, manifestDigest, `state/artifacts/${name}`)
   }
 
   /**
    * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first), and so
    * is what a foreign swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
-   * that did, least of all that access was needed. What is private stays so until {@link setPrivate} says otherwise, and what was
+   * that did, least of all that access was needed; and it begins without the blobs, so that the artifact is incomplete until
+   * {@link complete} says otherwise. What is private stays so until {@link setPrivate} says otherwise, and what was
    * pinned stays needed. Everything else is what the latest import says.
    */
   record(state: ArtifactImport): Promise<void> {
@@ -98,9 +97,7 @@ export class Artifacts {
 
   /** One change at a time: two imports that end in the same artifact must not lose each other's hints. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => undefined)
-    return turn
+    return this.#changing.run(undefined, work)
   }
 
   async #record(state: ArtifactImport): Promise<void> {
@@ -109,6 +106,7 @@ export class Artifacts {
     const record = state.record ?? before?.record
     const origin = state.source.kind === 'bt' && before !== undefined ? before : state
     const foreign = origin.source.foreign ?? before?.source.foreign
+    const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
     const next: ArtifactState = {
       ...state,
       source: { ...origin.source, ...(foreign !== undefined && { foreign }) },
@@ -117,9 +115,20 @@ export class Artifacts {
       pinned: state.pinned === true || before?.pinned === true,
       hints,
       importedAt: new Date().toISOString(),
-      ...(record !== undefined && { record })
+      ...(record !== undefined && { record }),
+      ...(incomplete && { incomplete })
     }
     await this.#write(next)
+  }
+
+  /** Every blob of the artifact is in the store: what is missing from now on was lost. */
+  complete(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.incomplete !== true) return
+      const { incomplete: _, ...next } = before
+      await this.#write(next)
+    })
   }
 
   #write(state: ArtifactState): Promise<void> {
@@ -155,7 +164,7 @@ export class Artifacts {
 /** @throws CorruptStateError */
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
-  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt'], file)
+  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt', 'incomplete'], file)
   const source = fieldsOf(fields.source, file, '"source"')
   onlyKeys(source, ['kind', 'repo', 'revision', 'foreign'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
@@ -165,6 +174,8 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     }
   }
   if (source.foreign !== undefined) fieldsOf(source.foreign, file, '"source.foreign"')
+  if (fields.incomplete !== undefined && fields.incomplete !== true)
+    throw new CorruptStateError(file, '"incomplete" is not true')
   if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
   for (const key of ['private', 'pinned']) {
     if (fields[key] !== undefined && typeof fields[key] !== 'boolean')
@@ -183,6 +194,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     // before there was the field, whatever a swarm gave was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
+    ...(fields.incomplete === true && { incomplete: true }),
     hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
@@ -191,8 +203,16 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
 }
 
-const formatArtifactState = ({ record, source, restricted, hints, importedAt, ...state }: ArtifactState): string =>
-  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt }, null, 2)}\n`
+const formatArtifactState = ({
+  record,
+  source,
+  restricted,
+  hints,
+  importedAt,
+  incomplete,
+  ...state
+}: ArtifactState): string =>
+  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt, incomplete }, null, 2)}\n`
 
 const MAX_HINTS = 100
 const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
+import { DurableFolders, type FilePort, nodeFilePort, readWhole, readWindow, replaceFile } from '@svc/internal-files'
 import { BLOCK_BYTES, equalBytes, HASH_BYTES, leafHasherUrl, piecesRoot } from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -29,21 +28,26 @@ export interface BlobTree {
  * made again from the blob; what comes out of it is compared with a root before it is used.
  */
 export class LeafLayers {
+  readonly #port: FilePort
   readonly #root: string
+  readonly #temp: string
   readonly #store: DiskBlobStore
   readonly #offload: Offload
 
-  private constructor(store: DiskBlobStore, offload: Offload) {
+  private constructor(store: DiskBlobStore, offload: Offload, port: FilePort) {
+    this.#port = port
     this.#root = join(store.root, 'cache', 'leaves')
+    this.#temp = join(store.root, 'cache', 'tmp')
     this.#store = store
     this.#offload = offload
   }
 
-  static async open(store: DiskBlobStore, offload: Offload): Promise<LeafLayers> {
-    const layers = new LeafLayers(store, offload)
-    await rm(join(store.root, 'cache', 'tmp'), { recursive: true, force: true })
-    for (const folder of [layers.#root, join(store.root, 'cache', 'tmp')])
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+  /** Makes its folders in that of the store; temp files of a crashed predecessor are removed. */
+  static async open(store: DiskBlobStore, offload: Offload, port: FilePort = nodeFilePort): Promise<LeafLayers> {
+    const layers = new LeafLayers(store, offload, port)
+    const folders = new DurableFolders(port, store.root)
+    for (const folder of [layers.#root, layers.#temp]) await folders.make(folder)
+    for (const name of await port.readdir(layers.#temp)) await port.unlink(join(layers.#temp, name))
     return layers
   }
 
@@ -100,28 +104,15 @@ export class LeafLayers {
    */
   async window(digest: Sha256Digest, sizeBytes: number, start: number, end: number): Promise<Uint8Array | undefined> {
     if (sizeBytes <= UNCACHED_BYTES) return undefined
-    let file: Awaited<ReturnType<typeof open>>
-    try {
-      file = await open(this.#path(digest))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
-    try {
-      if ((await file.stat()).size !== Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES) return undefined
-      const hashes = new Uint8Array((end - start) * HASH_BYTES)
-      const { bytesRead } = await file.read(hashes, 0, hashes.length, start * HASH_BYTES)
-      return bytesRead === hashes.length ? hashes : undefined
-    } finally {
-      await file.close()
-    }
+    return readWindow(this.#port, this.#path(digest), {
+      sizeBytes: Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES,
+      start: start * HASH_BYTES,
+      end: end * HASH_BYTES
+    })
   }
 
   #cached(digest: Sha256Digest): Promise<Uint8Array | undefined> {
-    return readFile(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    })
+    return readWhole(this.#port, this.#path(digest), Number.MAX_SAFE_INTEGER)
   }
 
   /** The piece layer of a blob larger than a piece, proven against its root. @throws as {@link leaves} */
@@ -133,7 +124,7 @@ export class LeafLayers {
     signal?: AbortSignal
   ): Promise<Uint8Array> {
     for (const last of [false, true]) {
-      const present = await stat(this.#path(digest)).then(
+      const present = await this.#port.lstat(this.#path(digest)).then(
         () => true,
         () => false
       )
@@ -167,14 +158,7 @@ export class LeafLayers {
   }
 
   async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {
-    const temp = join(this.#store.root, 'cache', 'tmp', randomBytes(12).toString('hex'))
-    try {
-      await writeFile(temp, leaves, { mode: 0o600, flag: 'wx' })
-      await rename(temp, this.#path(digest))
-    } catch (error) {
-      await unlink(temp).catch(() => undefined)
-      throw error
-    }
+    await replaceFile(this.#port, this.#path(digest), leaves, { temporaryFolder: this.#temp, durable: false })
   }
 
   #path(digest: Sha256Digest): string {

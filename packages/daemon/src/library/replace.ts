@@ -1,73 +1,71 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { DurableFolders, type FilePort, nodeFilePort, readWhole, replaceFile, syncFolder } from '@svc/internal-files'
 
-/** Makes the entries of a folder durable. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Creates `folder` below the existing `root` (0700), each new level durable. */
-async function makeFolder(root: string, folder: string): Promise<void> {
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (made === undefined) return
-  for (let at = folder; at.length >= made.length && at !== root; at = dirname(at)) await syncFolder(dirname(at))
-}
+/** State files are small; a larger one is damaged. */
+const MAX_STATE_BYTES = 16 << 20
 
 /**
- * Small files that are replaced whole: temp file beside them on the same file system, fsync, rename, fsync of the folder
- * (spec disk.6). A reader sees the old or the new bytes; when `write` resolves the new ones survive a power loss.
- * An error, that of fsync included, is final: the temp file goes and the old bytes stand.
+ * Small files that are replaced whole: temp file on the same file system, fsync, rename, fsync of the folder
+ * (spec disk.6). A reader sees the old or the new bytes; when `write` or `confirm` resolves, what it sees survives a power loss.
+ * An error, that of fsync included, is final: the temp file goes, and the old bytes stand unless only the last sync failed.
+ *
+ * Invariant: `#settled` holds only files whose name and folders were synced by this process after their last change.
  */
 export class ReplacedFiles {
-  readonly #root: string
+  readonly #port: FilePort
   readonly #temp: string
+  readonly #folders: DurableFolders
+  readonly #settled = new Set<string>()
 
-  private constructor(root: string) {
-    this.#root = root
+  private constructor(root: string, port: FilePort) {
+    this.#port = port
     this.#temp = join(root, 'tmp')
+    this.#folders = new DurableFolders(port, dirname(root))
   }
 
-  /** Takes over `root`, creating it; temp files of a crashed predecessor are removed. */
-  static async open(root: string): Promise<ReplacedFiles> {
-    const files = new ReplacedFiles(root)
-    await makeFolder(dirname(root), files.#temp)
-    for (const name of await readdir(files.#temp)) await rm(join(files.#temp, name), { force: true })
+  /** Takes over `root`, creating it in its parent, which must exist; temp files of a crashed predecessor are removed. */
+  static async open(root: string, port: FilePort = nodeFilePort): Promise<ReplacedFiles> {
+    const files = new ReplacedFiles(root, port)
+    await files.#folders.make(files.#temp)
+    for (const name of await port.readdir(files.#temp)) await port.unlink(join(files.#temp, name))
     return files
   }
 
+  /** For reading alone, beside whoever has taken over: makes no folder and removes nothing. */
+  static forReading(root: string): ReplacedFiles {
+    return new ReplacedFiles(root, nodeFilePort)
+  }
+
+  /** Undefined where there is no such file. @throws the system's error; RangeError above 16 MiB */
+  read(file: string): Promise<Uint8Array | undefined> {
+    return readWhole(this.#port, file, MAX_STATE_BYTES)
+  }
+
   async write(file: string, text: string): Promise<void> {
-    const temp = join(this.#temp, randomBytes(12).toString('hex'))
-    try {
-      const handle = await open(temp, 'wx', 0o600)
-      try {
-        await handle.writeFile(text)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-      await makeFolder(this.#root, dirname(file))
-      await rename(temp, file)
-    } catch (error) {
-      await unlink(temp).catch(() => undefined)
-      throw error
-    }
-    await syncFolder(dirname(file))
+    await this.#folders.make(dirname(file))
+    this.#settled.delete(file)
+    await replaceFile(this.#port, file, Buffer.from(text), { temporaryFolder: this.#temp })
+    this.#settled.add(file)
+  }
+
+  /**
+   * Makes sure that a file stays as it is read now, for a change that finds nothing to do: whoever wrote it may have failed to sync
+   * it, or been killed before that.
+   */
+  async confirm(file: string): Promise<void> {
+    if (this.#settled.has(file)) return
+    const bytes = await this.read(file)
+    if (bytes !== undefined) await this.write(file, Buffer.from(bytes).toString('utf8'))
   }
 
   /** Removes a file, durably; an absent one is fine. */
   async remove(file: string): Promise<void> {
-    try {
-      await unlink(file)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      throw error
+    this.#settled.delete(file)
+    const absent = (error: NodeJS.ErrnoException): void => {
+      if (error.code !== 'ENOENT') throw error
     }
-    await syncFolder(dirname(file))
+    await this.#port.unlink(file).catch(absent)
+    // Also where it was gone: the last try may have failed in this.
+    await syncFolder(this.#port, dirname(file)).catch(absent)
   }
 }

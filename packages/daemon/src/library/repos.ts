@@ -1,5 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
@@ -26,7 +27,7 @@ export class Repos {
   readonly #root: string
   readonly #files: ReplacedFiles
   readonly #cache = new Map<string, { readonly path: string; readonly stamp: FileStamp; readonly state: RepoState }>()
-  readonly #queues = new Map<string, Promise<unknown>>()
+  readonly #changing = new KeyedLock()
 
   /** `root` is the folder of the store; `files` has taken over `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
@@ -53,13 +54,8 @@ export class Repos {
     // The stamp is taken before the bytes: a replace in between makes the next look miss, never serve old bytes for new.
     const stamp = stampOf(path)
     if (stamp === undefined) return undefined
-    let bytes: Uint8Array
-    try {
-      bytes = await readFile(path)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+    const bytes = await this.#files.read(path)
+    if (bytes === undefined) return undefined
     const state = parseRepoState(bytes, `state/repos/${ns}/${name}.json`)
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
     this.#cache.set(`${ns}/${name}`, { path, stamp, state })
@@ -68,27 +64,21 @@ export class Repos {
 
   /**
    * Replaces the state of one repository by what `change` makes of the present one; nobody else changes it meanwhile.
-   * A throwing `change` leaves it as it was. Returning the same object writes nothing.
+   * A throwing `change` leaves it as it was. Returning the same object changes nothing; the state is durable all the same then.
    */
-  update(repo: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
-    const key = `${repo.ns}/${repo.name}`
-    const run = async (): Promise<RepoState> => {
-      const current = await this.read(repo.ns, repo.name)
+  update({ ns, name }: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
+    const key = `${ns}/${name}`
+    return this.#changing.run(key, undefined, async () => {
+      const path = this.#path(ns, name)
+      const current = await this.read(ns, name)
       const next = await change(current)
-      if (next !== current) {
-        await this.#files.write(this.#path(repo.ns, repo.name), formatRepoState(next))
+      if (next === current) await this.#files.confirm(path)
+      else {
         this.#cache.delete(key)
+        await this.#files.write(path, formatRepoState(next))
       }
       return next
-    }
-    const before = this.#queues.get(key) ?? Promise.resolve()
-    const turn = before.then(run, run)
-    this.#queues.set(key, turn)
-    const done = (): void => {
-      if (this.#queues.get(key) === turn) this.#queues.delete(key)
-    }
-    turn.then(done, done)
-    return turn
+    })
   }
 
   /** Namespaces present, sorted. */

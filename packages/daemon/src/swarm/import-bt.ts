@@ -26,6 +26,7 @@ import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
+import { requireSpaceFor } from './space.ts'
 
 /** What a checked request comes to. */
 export interface PinnedImport {
@@ -155,6 +156,7 @@ class BtImport {
     const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#parts
     const { store, artifacts } = context
     const torrent = await this.#torrent()
+    await requireSpaceFor(store, torrent)
     const layers = await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can go on with it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)

@@ -1,6 +1,5 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { KeyedLock } from '@svc/internal-concurrency'
-import type { ArtifactTorrent } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
@@ -18,6 +17,7 @@ import { ArtifactTorrents } from './artifact-torrents.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { Seeding } from './seeding.ts'
+import { isWhole } from './space.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
@@ -273,22 +273,22 @@ export class SwarmClient {
   ): Promise<readonly string[]> {
     const { swarm } = this.#context.config
     const canBeTold = !request.quiet && (swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0)
-    return this.#turns.run(request.torrent.manifestDigest, signal, async () => {
-      if (await this.#isWhole(request.torrent)) return []
-      return fetchArtifact(this.#artifacts, request, {
+    const { store, artifacts } = this.#context
+    const { torrent } = request
+    return this.#turns.run(torrent.manifestDigest, signal, async () => {
+      if (await isWhole(store, torrent)) {
+        await artifacts.complete(torrent.manifestDigest)
+        return []
+      }
+      const warnings = await fetchArtifact(this.#artifacts, request, {
         signal,
         onProgress,
         fillTimeoutMs: swarm.fillTimeoutMs,
         lonelyTimeoutMs: canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, swarm.fillTimeoutMs)
       })
+      await artifacts.complete(torrent.manifestDigest)
+      return warnings
     })
-  }
-
-  async #isWhole(torrent: ArtifactTorrent): Promise<boolean> {
-    for (const { digest, length } of torrent.files) {
-      if ((await this.#context.store.stat(digest))?.sizeBytes !== length) return false
-    }
-    return true
   }
 
   /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */

@@ -8,4 +8,4 @@ export {
 } from './file-port.ts'
 export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
-export { readWhole, writeFully, writeFullySync } from './whole.ts'
+export { type FileWindow, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'

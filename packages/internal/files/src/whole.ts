@@ -25,7 +25,36 @@ export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, 
  * All bytes of a small file; undefined where there is none, or where its folder is none. A link is followed.
  * @throws system errors; RangeError for a file of more than `maxBytes`
  */
-export async function readWhole(port: FilePort, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
+export function readWhole(port: FilePort, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
+  return withFile(port, path, async (fd, size) => {
+    if (size > maxBytes) throw new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
+    return readUpTo(port, fd, new Uint8Array(size), 0)
+  })
+}
+
+/** A part of a file of a known size. */
+export interface FileWindow {
+  /** Of the whole file. */
+  readonly sizeBytes: number
+  readonly start: number
+  readonly end: number
+}
+
+/** The bytes `[start, end)` of a file; undefined where there is none, or one of another size. @throws system errors */
+export function readWindow(port: FilePort, path: string, window: FileWindow): Promise<Uint8Array | undefined> {
+  const { sizeBytes, start, end } = window
+  return withFile(port, path, async (fd, size) => {
+    if (size !== sizeBytes) return undefined
+    const bytes = await readUpTo(port, fd, new Uint8Array(end - start), start)
+    return bytes.length === end - start ? bytes : undefined
+  })
+}
+
+async function withFile<T>(
+  port: FilePort,
+  path: string,
+  work: (fd: number, sizeBytes: number) => Promise<T>
+): Promise<T | undefined> {
   let fd: number
   try {
     // Not blocking, so that a pipe under that name cannot hang the open.
@@ -36,17 +65,19 @@ export async function readWhole(port: FilePort, path: string, maxBytes: number):
     throw error
   }
   try {
-    const { size } = await port.fstat(fd)
-    if (size > maxBytes) throw new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
-    const bytes = new Uint8Array(size)
-    let done = 0
-    while (done < size) {
-      const count = await port.read(fd, bytes, done, size - done, done)
-      if (count === 0) break
-      done += count
-    }
-    return bytes.subarray(0, done)
+    return await work(fd, (await port.fstat(fd)).size)
   } finally {
     await port.close(fd)
   }
+}
+
+/** Fills `target` from `position` on; gives less of it where the file ends before. */
+async function readUpTo(port: FilePort, fd: number, target: Uint8Array, position: number): Promise<Uint8Array> {
+  let done = 0
+  while (done < target.length) {
+    const count = await port.read(fd, target, done, target.length - done, position + done)
+    if (count === 0) break
+    done += count
+  }
+  return target.subarray(0, done)
 }

@@ -1,0 +1,73 @@
+import { unlinkSync } from 'node:fs'
+import type { Job } from '@svc/client/protocol'
+import { sealManifest, torrentOf } from '@svc/manifest'
+import { digestFromHex } from '@svc/ref'
+import { expect, test } from 'vitest'
+import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
+import { eventually, MIB, Node, pinned, weights } from './nodes.ts'
+
+test('verify all finds no damage while a pinned import runs, nor after it was cut; only what was complete can be missing', async () => {
+  const seeder = await Node.start()
+  const share = await seeder.publish({ 'model-q8_0.gguf': weights(3 * MIB, 41) })
+  const content = await contentOf(share)
+  // The documents are given, the files are not: the layers, and so the record, are known from the start.
+  let open = false
+  const webseed = await startWebseed(content, (path) => !open && kindOf(path) === 'file')
+  const node = await Node.start()
+  const job = await node.client.importBt(pinned(share, { webseeds: [webseed.url], peers: [] }))
+  await eventually(() => (webseed.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
+  const verify = async (): Promise<Job> => node.done(await node.client.verify({ target: 'all' }))
+  expect(await node.running.context.artifacts.read(share.manifestDigest as never)).toHaveProperty('record')
+  expect(await verify()).toMatchObject({ state: 'done', verify: {} })
+
+  await node.stop()
+  const again = await Node.start({ folder: node.folder })
+  const verifyAgain = async (): Promise<Job> => again.done(await again.client.verify({ target: 'all' }))
+  expect(await verifyAgain()).toMatchObject({ state: 'done', verify: {} })
+  expect(job.kind).toBe('import-bt')
+
+  open = true
+  expect(await again.ensure(share.manifestDigest)).toMatchObject({ state: 'done' })
+  expect(await verifyAgain()).toMatchObject({ state: 'done', verify: {} })
+  const { files } = JSON.parse([...content].find(([path]) => kindOf(path) === 'manifest')![1].toString()) as {
+    files: { digest: string; name: string }[]
+  }
+  const lost = files.find(({ name }) => name === 'model-q8_0.gguf')!.digest
+  unlinkSync(again.blobPath(lost))
+  expect(await verifyAgain()).toMatchObject({ state: 'failed', verify: { missing: [lost] } })
+})
+
+test('a manifest that claims more than the disk holds is refused before its layers are asked for', async () => {
+  const root = digestFromHex('b'.repeat(64))
+  const manifest = sealManifest(
+    [
+      {
+        kind: 'config',
+        name: 'modelconfig.json',
+        digest: digestFromHex('c'.repeat(64)),
+        size: 10,
+        bt: { merkleRoot: root }
+      },
+      {
+        kind: 'weights.gguf',
+        name: 'm-q4_0.gguf',
+        digest: digestFromHex('a'.repeat(64)),
+        size: 2 ** 47,
+        bt: { merkleRoot: root }
+      }
+    ] as never,
+    {}
+  )
+  const torrent = torrentOf(manifest)
+  const name = `/${torrent.name}/manifest/sha256-${manifest.digest.slice(7)}`
+  const webseed = await startWebseed(new Map([[name, Buffer.from(manifest.bytes)]]))
+  const node = await Node.start()
+  const job = await node.importBt({
+    infohash: torrent.infohashText,
+    manifestDigest: manifest.digest,
+    webseeds: [webseed.url],
+    peers: []
+  })
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
+  expect(webseed.requests.map(kindOf)).toEqual(['manifest'])
+})
