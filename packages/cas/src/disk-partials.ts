@@ -13,23 +13,34 @@ const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
 const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
+export interface SweepTimes {
+  readonly maxAgeMs: number
+  readonly nowMs: number
+  /** When the store was used last, by the clock of that time. */
+  readonly lastUsedMs: number
+}
+
 /** All partial blobs of one open store: which of them lie on disk, and who holds which key. */
 export class DiskPartials {
   readonly #context: StoreContext
+  readonly #checkpointMs: number
   readonly #keys = new KeyedLock<string>(abortError)
   /** Invariant: what is in here has no holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
 
-  constructor(context: StoreContext) {
+  constructor(context: StoreContext, checkpointMs: number) {
     this.#context = context
+    this.#checkpointMs = checkpointMs
   }
 
   /**
    * Reads the journals and deletes what nobody can use: parts without a valid journal, journals without a part, partials
    * untouched for `maxAgeMs`, temporary files. Foreign files are left alone. Called once, before anything else.
+   *
+   * A partial has to be that old twice, now and at the last use of the store: a clock that is wrong at one start deletes nothing.
    */
-  sweep(maxAgeMs: number, nowMs: number): void {
+  sweep({ maxAgeMs, nowMs, lastUsedMs }: SweepTimes): void {
     const { port, layout } = this.#context
     try {
       const names = port.readdirSync(layout.incoming)
@@ -43,7 +54,8 @@ export class DiskPartials {
       for (const id of journals) {
         const found = this.#readJournal(id)
         const journal = found?.journal
-        const stale = found === undefined || nowMs - found.mtimeMs > maxAgeMs || !parts.has(id)
+        const ageMs = Math.min(nowMs, lastUsedMs) - (found?.mtimeMs ?? 0)
+        const stale = found === undefined || ageMs > maxAgeMs || !parts.has(id)
         if (journal === undefined || stale || this.#remains.has(journal.key)) {
           port.unlinkSync(layout.journal(id))
           continue
@@ -153,6 +165,7 @@ export class DiskPartials {
       key,
       ranges,
       options,
+      checkpointMs: this.#checkpointMs,
       onEnd: (remains) => {
         this.#open.delete(partial)
         if (remains !== undefined) this.#remains.set(key.key, remains)

@@ -34,11 +34,14 @@ export interface DiskStoreOptions {
   readonly hashThreads?: number
   /** Partial blobs that nobody touched for so long are deleted when the store opens; default 14 days. */
   readonly maxPartialAgeMs?: number
+  /** At most so long after bytes went into a partial blob it is checkpointed; default 2 seconds. */
+  readonly checkpointMs?: number
   /** Replaces the operating system's files, in this thread and in the workers. */
   readonly filePort?: FilePortModule
 }
 
 const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
+const TWO_SECONDS_MS = 2000
 
 /**
  * Opens the store in a folder, making it where it is absent (spec disk.1, disk.9), and sweeps what an earlier crash left behind.
@@ -56,8 +59,12 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
     threads = new HashThreads(options.filePort, options.hashThreads)
     const context = new StoreContext(layout, port, threads)
     const ingestor = new Ingestor(context)
-    const partials = new DiskPartials(context)
-    partials.sweep(options.maxPartialAgeMs ?? TWO_WEEKS_MS, Date.now())
+    const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
+    partials.sweep({
+      maxAgeMs: options.maxPartialAgeMs ?? TWO_WEEKS_MS,
+      nowMs: Date.now(),
+      lastUsedMs: lock.lastUsedMs
+    })
     return new DiskStore(context, ingestor, partials, lock)
   } catch (error) {
     lock.release()

@@ -34,6 +34,8 @@ export interface PartialSetup {
   readonly key: PartialKey
   readonly ranges: ByteRanges
   readonly options: PartialOptions
+  /** At most so long after bytes were written they are in the journal. */
+  readonly checkpointMs: number
   /** Called once, last: gives the key back and notes what is left of it. */
   readonly onEnd: (remains: PartialRemains | undefined) => void
 }
@@ -52,6 +54,7 @@ export class DiskPartialBlob implements PartialBlob {
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
   #checkpoint: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
   #failure: CasError | undefined
   #ended: Promise<void> | undefined
 
@@ -242,8 +245,13 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges.add(start, end)
     this.#advance()
     this.#sinceCheckpoint += end - start
-    if (this.#sinceCheckpoint < CHECKPOINT_BYTES || this.#checkpoint !== undefined || this.#ended !== undefined) return
-    // A failed sync is kept and thrown by whatever comes next; a journal that could not be written only claims less.
+    if (this.#ended !== undefined) return
+    if (this.#sinceCheckpoint >= CHECKPOINT_BYTES && this.#checkpoint === undefined) this.#checkpointSoon()
+    else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()
+  }
+
+  /** A failed sync is kept and thrown by whatever comes next; a journal that could not be written only claims less. */
+  #checkpointSoon(): void {
     void this.#hold(() => this.#checkpointNow()).catch(() => undefined)
   }
 
@@ -267,6 +275,8 @@ export class DiskPartialBlob implements PartialBlob {
     const { context, id, fd, key } = this.#setup
     if (this.#failure !== undefined) throw this.#failure
     this.#sinceCheckpoint = 0
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     const claimed = new ByteRangeSet(this.#ranges.toRanges())
     try {
       await context.threads.datasync(fd)
@@ -298,6 +308,7 @@ export class DiskPartialBlob implements PartialBlob {
   #end(last: () => Promise<PartialRemains | undefined>): Promise<void> {
     this.#ended ??= (async () => {
       let remains: PartialRemains | undefined
+      clearTimeout(this.#timer)
       try {
         while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
         await Promise.all(this.#hashes.map((hash) => hash.stop()))

@@ -9,6 +9,8 @@ export interface RootLock {
   readonly kind: LockKind
   /** The last holder ended without releasing: killed, or power was lost. */
   readonly afterCrash: boolean
+  /** When the lock was taken or released last, by the clock of that time; now for a new one. */
+  readonly lastUsedMs: number
   /** Idempotent. */
   release(): void
 }
@@ -45,6 +47,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
         }
       )
     }
+    const { mtimeMs: lastUsedMs } = fs.fstatSync(fd)
     fs.fchmodSync(fd, 0o600)
     writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'} ${kind}\n`)
     openInThisProcess.add(path)
@@ -52,6 +55,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     return {
       kind,
       afterCrash: owner !== undefined,
+      lastUsedMs,
       release: () => {
         if (!held) return
         held = false

@@ -96,7 +96,7 @@ export interface PartialBlob {
   read(target: Uint8Array, offset: number): Promise<number>
   /** Writable descriptor on disk stores, undefined in memory. */
   readonly fd: number | undefined
-  /** fdatasync, then the journal atomically: what `ranges` gives after a crash. Also done by itself every 64 MiB. */
+  /** fdatasync, then the journal atomically: what `ranges` gives after a crash. Also done by itself, every 64 MiB and every two seconds. */
   checkpoint(): Promise<void>
   /**
    * Hashes what is left and checks length and digest, publishes nothing; the bytes can be read afterwards (tar members, small texts).

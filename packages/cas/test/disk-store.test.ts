@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, chunksOf, codeOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -291,6 +291,46 @@ describe('partial blobs', () => {
     const kept = await store.partial({ key: 'keep', sizeBytes: 100 })
     expect(kept.ranges()).toEqual([[0, 10]])
     await kept.discard()
+  })
+
+  test('outlive a start whose clock is a year ahead; old at two starts in a row, they go', async () => {
+    const put = async (): Promise<void> => {
+      const store = await open()
+      const partial = await store.partial(key)
+      await partial.write(0, bytes.subarray(0, 1000))
+      await partial.release()
+      await store.close()
+    }
+    await put()
+    const incoming = join(root, 'incoming')
+    const [journal] = fs.readdirSync(incoming).filter((name) => name.endsWith('.json'))
+    // As if that had been a year ago by the clock of the next start: of when it was, the lock file tells.
+    const then = new Date(Date.now() - 365 * 24 * 3600 * 1000)
+    for (const path of [join(incoming, journal!), join(root, 'lock')]) fs.utimesSync(path, then, then)
+    await (await open()).close()
+    expect(fs.readdirSync(incoming).length).toBe(2)
+    await (await open()).close()
+    expect(fs.readdirSync(incoming)).toEqual([])
+  })
+
+  test('are checkpointed by time as well: what came in is there after a kill, however little it is', async () => {
+    const store = await open({ checkpointMs: 20 })
+    const partial = await store.partial(key)
+    await partial.write(0, bytes.subarray(0, 1000))
+    const journals = (): string[] => fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.json'))
+    await vi.waitFor(() => expect(journals().length).toBe(1), { timeout: 20_000 })
+    const read = (): unknown => JSON.parse(fs.readFileSync(join(root, 'incoming', journals()[0]!), 'utf8')).ranges
+    expect(read()).toEqual([[0, 1000]])
+    await partial.write(5000, bytes.subarray(5000, 6000))
+    await vi.waitFor(
+      () =>
+        expect(read()).toEqual([
+          [0, 1000],
+          [5000, 6000]
+        ]),
+      { timeout: 20_000 }
+    )
+    await partial.discard()
   })
 
   test('never claim more than their file holds', async () => {

@@ -1,12 +1,12 @@
 import { Gate } from '@svc/internal-concurrency'
 import type { Dispatcher } from 'undici'
 import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
-import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint, resolveUrl } from './endpoint.ts'
+import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, type HubLimits, type RetryTimings } from './limits.ts'
 import { fetchListing, type HubListing, type ListingOptions } from './listing.ts'
 import { createNet } from './net.ts'
-import { statusTrouble } from './outcome.ts'
+import { type ProbeOptions, probeFile } from './probe.ts'
 import { Buffers } from './range-writer.ts'
 import { DEFAULT_TIMINGS } from './retry.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
@@ -54,8 +54,11 @@ export interface Hub {
    * @throws RangeError for bounds outside the file.
    */
   read(file: HubFile, range?: { start: number; end: number }, options?: DownloadOptions): Promise<Uint8Array>
-  /** Asks for one byte of a file and rejects only with `E_SOURCE_FORBIDDEN`: gating often shows nowhere else. */
-  probe(file: HubFile, options?: { readonly signal?: AbortSignal }): Promise<void>
+  /**
+   * Asks for one byte of a file: gating often shows nowhere else. A rate limit is waited for. Rejects with `E_SOURCE_FORBIDDEN` or
+   * `E_RATE_LIMITED` only: whatever else is wrong, the download finds out.
+   */
+  probe(file: HubFile, options?: ProbeOptions): Promise<void>
   /** Ends what is under way, and closes the connections. */
   close(): Promise<void>
 }
@@ -103,29 +106,7 @@ export function createHub(options: HubOptions = {}): Hub {
       await downloadRange(net, lanes, file, window, start, end, within(given))
       return memory.bytes
     },
-    probe: async (file, given) => {
-      const { signal } = within(given)
-      const url = new URL(resolveUrl(endpoint, file.repoId, file.commit, file.path))
-      const { hasToken } = net
-      const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }
-      let forbidden: HubError | undefined
-      const answered = new Error('answered')
-      await net
-        .walk({
-          url,
-          signal,
-          headers: { range: 'bytes=0-0' },
-          onHop: (head, at) => {
-            if (at.origin !== endpoint.origin || head.status < 400) throw answered
-            const { error } = statusTrouble(head, at, context)
-            if (error.code === 'E_SOURCE_FORBIDDEN') forbidden = error
-            throw answered
-          },
-          onAnswer: () => undefined
-        })
-        .catch(() => signal.throwIfAborted())
-      if (forbidden) throw forbidden
-    },
+    probe: (file, given) => probeFile(net, file, within(given)),
     close: async () => {
       closing.abort(new HubError('E_SOURCE_UNAVAILABLE', 'unreachable', 'the hub client was closed'))
       await net.close()

@@ -1,5 +1,5 @@
 import type { FakeHubFaultRule } from '@svc/testkit/fake-hub-faults'
-import { randomFaults } from '@svc/testkit/fake-hub-faults'
+import { randomFaults, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
 import { createMemorySink, fakeHub, fileOf, hubOf, isRight, quick } from './fixtures.ts'
@@ -318,6 +318,26 @@ test('the probe finds what only the bytes tell, and nothing else', async () => {
   await hubOf(fake, { token: 'in' }).probe(file)
   fake.setFaults(() => ({ kind: 'status', status: 500 }))
   await hubOf(fake).probe(file)
+})
+
+test('a rate limit on the probe is waited for, as long as is asked, and no request comes before that', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  const file = await fileOf(hubOf(fake), 'Org/Model', 'model.gguf')
+  fake.setFaults(
+    scriptedFaults([
+      { stage: 'resolve', times: 2, fault: { kind: 'status', status: 429, headers: { 'retry-after': '7' } } }
+    ])
+  )
+  const { waits, retry } = quick()
+  const told: string[] = []
+  const before = fake.requests.length
+  await hubOf(fake, { retry }).probe(file, { onWaiting: ({ reason }) => told.push(reason) })
+  expect(waits).toEqual([7000, 7000])
+  expect(told).toEqual(['rate-limited', 'rate-limited'])
+  expect(fake.requests.length - before).toBe(3)
+  fake.setFaults(() => ({ kind: 'status', status: 429, headers: { 'retry-after': '61' } }))
+  const impatient = hubOf(fake, { retry }).probe(file, { maxRateWaitMs: 60_000 })
+  await expect(impatient).rejects.toMatchObject({ code: 'E_RATE_LIMITED', reason: 'rate-limited' })
 })
 
 test.each(Array.from({ length: 25 }, (_, seed) => seed))(

@@ -24,12 +24,7 @@ interface Fetched {
   readonly partial: PartialBlob
   /** A second file with the same content: its bytes are checked like all others and then dropped. */
   readonly twin: boolean
-  /** Written to since the last checkpoint. */
-  dirty: boolean
 }
-
-/** After a crash at most this much time's bytes are fetched again. */
-const CHECKPOINT_EVERY_MS = 2_000
 
 /**
  * The blobs of one artifact as a torrent's storage. Present blobs are read where they lie; missing ones go into partial blobs,
@@ -42,8 +37,6 @@ export class ArtifactStorage implements TorrentStorage {
   readonly #fetching = new Map<number, Fetched>()
   #files: readonly ArtifactFile[] = []
   #opening: Promise<void> = Promise.resolve()
-  #checkpointing: Promise<void> = Promise.resolve()
-  #timer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: ArtifactStorageOptions) {
@@ -94,20 +87,10 @@ export class ArtifactStorage implements TorrentStorage {
     const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) throw new Error('a complete file is not written to')
     const { partial } = fetched
-    const touch = (): void => {
-      fetched.dirty = true
-      this.#timer ??= setInterval(() => this.#checkpointDirty(), CHECKPOINT_EVERY_MS)
-    }
     return {
       fd: partial.fd,
-      write: (offset, bytes) => {
-        touch()
-        return partial.write(offset, bytes)
-      },
-      markWritten: (start, end) => {
-        touch()
-        partial.markWritten(start, end)
-      },
+      write: (offset, bytes) => partial.write(offset, bytes),
+      markWritten: (start, end) => partial.markWritten(start, end),
       unmark: (start, end) => partial.unmark(start, end)
     }
   }
@@ -116,7 +99,6 @@ export class ArtifactStorage implements TorrentStorage {
     const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) return 'ok'
     const { file, partial, twin } = fetched
-    fetched.dirty = false
     try {
       if (twin) {
         await partial.verify()
@@ -138,8 +120,7 @@ export class ArtifactStorage implements TorrentStorage {
 
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#timer)
-    await Promise.allSettled([this.#opening, this.#checkpointing])
+    await this.#opening.catch(() => undefined)
     for (const { partial, twin } of this.#fetching.values()) await (twin ? partial.discard() : partial.release())
     this.#fetching.clear()
   }
@@ -183,20 +164,7 @@ export class ArtifactStorage implements TorrentStorage {
     // whoever had the key before may have published it
     if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
     else if (sizeBytes === 0) await partial.publish()
-    else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin, dirty: false })
-  }
-
-  #checkpointDirty(): void {
-    const dirty = [...this.#fetching.values()].filter((fetched) => fetched.dirty)
-    if (dirty.length === 0) return
-    this.#checkpointing = this.#checkpointing.then(async () => {
-      for (const fetched of dirty) {
-        if (this.#closed || !fetched.dirty) continue
-        fetched.dirty = false
-        // a failed sync is kept by the partial and thrown by what comes next
-        await fetched.partial.checkpoint().catch(() => undefined)
-      }
-    })
+    else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin })
   }
 
   async #present(digest: Sha256Digest, sizeBytes: number): Promise<boolean> {

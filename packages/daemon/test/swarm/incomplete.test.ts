@@ -52,7 +52,7 @@ test('a manifest that claims more than the disk holds is refused before its laye
         kind: 'weights.gguf',
         name: 'm-q4_0.gguf',
         digest: digestFromHex('a'.repeat(64)),
-        size: 2 ** 47,
+        size: 2 ** 44,
         bt: { merkleRoot: root }
       }
     ] as never,

@@ -55,9 +55,10 @@ export function createHubPart(context: HubParts, more: Pick<HubOptions, 'limits'
   const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
     try {
       const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
-      const listing = await hub.listing(repo, revision, { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting })
+      const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting }
+      const listing = await hub.listing(repo, revision, patience)
       const probed = cheapestWitness(listing)
-      if (probed !== undefined) await hub.probe(probed)
+      if (probed !== undefined) await hub.probe(probed, patience)
       return listing
     } catch (error) {
       throw hubFailure(error)

@@ -1,0 +1,49 @@
+import { resolveUrl } from './endpoint.ts'
+import type { Net } from './net.ts'
+import { statusTrouble } from './outcome.ts'
+import { Retry, type Waiting } from './retry.ts'
+import type { HubFile } from './tree.ts'
+import type { Trouble } from './trouble.ts'
+
+export interface ProbeOptions {
+  readonly signal?: AbortSignal
+  /** Total time spent waiting for a rate limit; default: that of the hub object. */
+  readonly maxRateWaitMs?: number
+  readonly onWaiting?: (waiting: Waiting) => void
+}
+
+/** Whether a file may be read: asks for one byte of it. Errors: see `Hub.probe`. */
+export async function probeFile(net: Net, file: HubFile, options: ProbeOptions): Promise<void> {
+  const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, onWaiting } = options
+  const retry = new Retry({ ...net.timings, maxRateWaitMs }, onWaiting)
+  for (;;) {
+    const trouble = await askOnce(net, file, signal)
+    if (trouble?.error.code === 'E_SOURCE_FORBIDDEN') throw trouble.error
+    // Whatever else is wrong with the file, its download finds out, and tries again as often as it takes.
+    if (trouble?.kind !== 'wait') return
+    await retry.after(trouble, signal)
+  }
+}
+
+/** What the hub itself says before it gives the file, or sends us to where it lies. */
+async function askOnce(net: Net, file: HubFile, signal: AbortSignal | undefined): Promise<Trouble | undefined> {
+  const { endpoint, hasToken, tokenName, timings } = net
+  const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }
+  const answered = new Error('answered')
+  let trouble: Trouble | undefined
+  try {
+    await net.walk({
+      url: new URL(resolveUrl(endpoint, file.repoId, file.commit, file.path)),
+      signal,
+      headers: { range: 'bytes=0-0' },
+      onHop: (head, at) => {
+        if (at.origin === endpoint.origin && head.status >= 400) trouble = statusTrouble(head, at, context)
+        throw answered
+      },
+      onAnswer: () => undefined
+    })
+  } catch {
+    signal?.throwIfAborted()
+  }
+  return trouble
+}
