@@ -48,28 +48,37 @@ flags
   --cpu-prof DIR  the daemons leave CPU profiles there
 `
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: 'boolean' },
-    smoke: { type: 'boolean' },
-    runs: { type: 'string' },
-    dir: { type: 'string' },
-    source: { type: 'boolean' },
-    json: { type: 'string' },
-    'cpu-prof': { type: 'string' },
-    help: { type: 'boolean', short: 'h' }
-  }
-})
-
 const fail = (message: string): never => {
   process.stderr.write(`${message}\ntry: pnpm bench -- --help\n`)
   process.exit(2)
 }
 
+function parseWords(words: readonly string[]) {
+  try {
+    return parseArgs({
+      // `pnpm bench -- --quick` hands the dashes on: what follows them are our flags, not rows.
+      args: words[0] === '--' ? words.slice(1) : [...words],
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean' },
+        smoke: { type: 'boolean' },
+        runs: { type: 'string' },
+        dir: { type: 'string' },
+        source: { type: 'boolean' },
+        json: { type: 'string' },
+        'cpu-prof': { type: 'string' },
+        help: { type: 'boolean', short: 'h' }
+      }
+    })
+  } catch (error) {
+    return fail((error as Error).message)
+  }
+}
+const { values, positionals } = parseWords(process.argv.slice(2))
+
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(HELP)
-  const wanted = positionals.filter((word) => word !== '--')
+  const wanted = positionals
   const unknown = wanted.find((name) => name !== 'swarm' && !ROWS.some((row) => row.name === name))
   if (unknown !== undefined) fail(`there is no row ${JSON.stringify(unknown)}`)
   const runs = values.runs === undefined ? undefined : Number(values.runs)

@@ -129,21 +129,22 @@ const thrownAway = `
 ✔ It works. This store is thrown away now. Next, with a store that stays:
 
   npx --yes pnpm@10 start                               # in a terminal of its own; Ctrl-C ends it
-  npx --yes pnpm@10 svc import local PATH --as my/model
-  npx --yes pnpm@10 svc ls
-  npx --yes pnpm@10 svc --help`
+  bin/svc import local PATH --as my/model
+  bin/svc ls
+  bin/svc --help`
 
 const kept = (root: string, ref: string): string => `
 ✔ It works, and the store stays. Next:
 
   npx --yes pnpm@10 start --root ${root}   # in a terminal of its own; Ctrl-C ends it
-  npx --yes pnpm@10 svc ls
-  npx --yes pnpm@10 svc path ${ref}
-  npx --yes pnpm@10 svc --help`
+  bin/svc ls
+  bin/svc path ${ref}
+  bin/svc --help`
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
+    args: process.argv.slice(process.argv[2] === '--' ? 3 : 2),
     options: { root: { type: 'string' }, as: { type: 'string' } }
   })
   if (positionals.length > 1) throw new QuickstartError('give one PATH at most')
@@ -153,7 +154,9 @@ async function main(): Promise<void> {
   const root = values.root === undefined ? join(work, 'store') : resolve(values.root)
   const socketPath = join(work, 'svc.sock')
   const interrupt = new AbortController()
-  process.once('SIGINT', () => interrupt.abort(new QuickstartError('interrupted')))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => interrupt.abort(new QuickstartError('interrupted')))
+  }
   let daemon: Daemon | undefined
   const client = createClient({ socketPath, signal: interrupt.signal })
   try {

@@ -61,6 +61,16 @@ describe('the benchmarks run', { timeout: 250_000 }, () => {
     expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 5 }, () => expect.any(Number)))
   })
 
+  test.each([['--help'], ['--', '--help']])('flags are flags, behind the dashes of pnpm too: %s', async (...args) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args])
+    expect(stdout).toMatch(/^rows \(default/m)
+  })
+
+  test('a flag that does not exist is refused, behind the dashes too', async () => {
+    const run = promisify(execFile)(process.execPath, [MAIN, '--', '--fast'])
+    await expect(run).rejects.toMatchObject({ code: 2, stdout: '' })
+  })
+
   test('a row that does not exist is refused', async () => {
     await expect(promisify(execFile)(process.execPath, [MAIN, 'imports'])).rejects.toMatchObject({ code: 2 })
   })
