@@ -1,5 +1,7 @@
 // Who may import whom: direction, purity, borders of packages, cycles. ARCHITECTURE.md says why; `pnpm check` runs it;
-// test/dependencies.test.ts breaks each rule once. Import types count like others: a type is knowledge of the other room too.
+// test/check/dependencies.test.ts breaks each rule once. Import types count like others: a type is knowledge of the other room too.
+
+import { readFileSync } from 'node:fs'
 
 /** What each package's sources may import of ours. The private packages under packages/internal are open to all. */
 const PACKAGES = {
@@ -18,19 +20,20 @@ const PACKAGES = {
   testkit: []
 }
 
-/** What each room of the daemon may import of the others. errors.ts and log.ts beside them are open to all. */
-const DAEMON_ROOMS = {
-  config: [],
-  socket: [],
-  offload: [],
-  http: [],
-  library: ['offload'],
-  jobs: ['library'],
-  import: ['jobs', 'library', 'offload'],
-  swarm: ['http', 'config', 'import', 'jobs', 'library'],
-  sources: ['config', 'import', 'jobs', 'library'],
-  api: ['http', 'jobs', 'library'],
-  app: ['config', 'http', 'socket', 'offload', 'library', 'jobs', 'import', 'sources', 'swarm', 'api']
+/**
+ * What each room of the daemon may import of the others, from the table in ARCHITECTURE.md. errors.ts and log.ts beside them
+ * are open to all.
+ */
+const DAEMON_ROOMS = Object.fromEntries(
+  [
+    ...readFileSync(new URL('ARCHITECTURE.md', import.meta.url), 'utf8')
+      .split('## The daemon')[1]
+      .split('\n## ')[0]
+      .matchAll(/^\| `(\w+)` +\|.*\| ([\w, ]+?) +\|$/gm)
+  ].map(([, room, allowed]) => [room, allowed === 'nothing' ? [] : allowed.split(', ')])
+)
+for (const [room, [first]] of Object.entries(DAEMON_ROOMS)) {
+  if (first === 'all') DAEMON_ROOMS[room] = Object.keys(DAEMON_ROOMS)
 }
 
 /** No `node:` modules, clock or randomness, in all that they reach. The handshake of wire/mse draws keys. */

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { cruise, type ICruiseResult } from 'dependency-cruiser'
 import extractDepcruiseOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
 import { describe, expect, test } from 'vitest'
@@ -50,6 +51,13 @@ async function violations(change: Files): Promise<string[]> {
   const { output } = await cruise(['packages'], { ...options, validate: true, baseDir: house.root })
   return (output as ICruiseResult).summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`)
 }
+
+test('each room of the daemon has a rule', () => {
+  const names = options.ruleSet?.forbidden?.map(({ name }) => name) ?? []
+  const rooms = readdirSync(new URL('../../packages/daemon/src', import.meta.url), { withFileTypes: true })
+  const folders = rooms.filter((entry) => entry.isDirectory()).map(({ name }) => `daemon-${name}`)
+  expect(folders.filter((name) => !names.includes(name))).toEqual([])
+})
 
 test('a sound house has no violations', async () => {
   expect(await violations({})).toEqual([])

@@ -4,7 +4,7 @@ import type { BlobReader } from '@svc/cas'
 import type { BufferPool } from './buffer-pool.ts'
 
 /** A reader must take a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
-export const SLOW_READER_TIMEOUT_MS = 120_000
+const SLOW_READER_TIMEOUT_MS = 120_000
 
 /** Bytes that may go out over time, shared with others that send (a token bucket). */
 export interface SendBudget {

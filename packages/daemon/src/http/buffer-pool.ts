@@ -1,5 +1,5 @@
 /** Bytes per read and write. Measured: 1 MiB is the flat top over a Unix socket (the row blob of bench/). */
-export const CHUNK_BYTES = 1 << 20
+const CHUNK_BYTES = 1 << 20
 const POOLED_BUFFERS = 16
 
 /**

@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream'
 import { type Refusal, refuseRaw } from './raw-refusal.ts'
 
 /** Requests that wait for their turn on all connections of a listener together: a few KB each. */
-export const MAX_WAITING_REQUESTS = 8_192
+const MAX_WAITING_REQUESTS = 8_192
 /** So many may wait on a connection also when the listener has its fill. */
-export const FAIR_WAITING_REQUESTS = 8
+const FAIR_WAITING_REQUESTS = 8
 
 interface Exchange {
   readonly request: IncomingMessage

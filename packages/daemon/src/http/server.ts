@@ -8,7 +8,7 @@ import type { Refusal } from './raw-refusal.ts'
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** Bounds of a listener, where Node's own are too generous or absent (docs/budgets.md). */
-export const HTTP_LIMITS = {
+const HTTP_LIMITS = {
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 30_000,
   connectionsCheckMs: 1_000,

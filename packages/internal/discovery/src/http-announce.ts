@@ -129,7 +129,7 @@ function queryOf({ infohash, peerId, port, uploaded, downloaded, left, event, tr
 }
 
 /** @throws Error when it is no answer, or says that the announce failed. */
-export function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
+function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
   let root: BencodeValue
   try {
     root = decodeBencode(answer, {

@@ -8,7 +8,7 @@ import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 /** What the swarm client knows of one artifact. */
-export interface Sharing {
+interface Sharing {
   share(request: { readonly ref: string; readonly manifestDigest: Sha256Digest }): Promise<ShareResult>
 }
 
