@@ -1,7 +1,11 @@
 import { library } from '../../tsup.base.ts'
+import { bundling } from '../../tsup.bundle.ts'
 
-export default library({
-  index: 'src/index.ts',
-  main: 'src/app/main.ts',
-  worker: 'src/offload/worker.ts'
-})
+export default library(
+  {
+    index: 'src/index.ts',
+    main: 'src/app/main.ts',
+    worker: 'src/offload/worker.ts'
+  },
+  bundling({ packages: ['ipaddr.js'], stubs: {} })
+)

@@ -7,7 +7,7 @@ const absent = 'export default class Absent { constructor() { throw new Error("t
 export default library(
   { index: 'src/index.ts' },
   bundling({
-    packages: ['webtorrent', 'bittorrent-protocol', 'bittorrent-dht', 'bittorrent-tracker'],
+    packages: ['webtorrent', 'bittorrent-protocol', 'bittorrent-dht', 'bittorrent-tracker', 'ipaddr.js'],
     stubs: {
       // WebRTC, with a native library of its own, and the trackers that introduce its peers.
       '@thaunknown/simple-peer/lite.js': `${absent} Absent.WEBRTC_SUPPORT = false`,

@@ -1,59 +1,11 @@
 import { lookup as dnsLookup } from 'node:dns'
 import { lookup as dnsLookupAll } from 'node:dns/promises'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from '@svc/internal-net'
 
-const inner = new BlockList()
-for (const [net, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4]
-] as const) {
-  inner.addSubnet(net, prefix, 'ipv4')
-}
-for (const [net, prefix] of [
-  ['::', 127],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8]
-] as const) {
-  inner.addSubnet(net, prefix, 'ipv6')
-}
-const translated = new BlockList()
-translated.addSubnet('64:ff9b::', 96, 'ipv6')
-
-/**
- * True for addresses that a stranger's redirect must not reach: loopback, private, link-local, shared, multicast,
- * reserved; IPv4 inside IPv6 counts as the IPv4 address.
- */
+/** True for IP addresses that a stranger's redirect must not reach: all that are not public. */
 export function isInnerAddress(address: string): boolean {
-  const family = isIP(address)
-  if (family === 0) return false
-  if (family === 4) return inner.check(address, 'ipv4')
-  const bare = address.replace(/%.*$/, '')
-  if (translated.check(bare, 'ipv6')) return inner.check(embeddedIpv4(bare), 'ipv4')
-  return inner.check(bare, 'ipv6')
-}
-
-/** The last 32 bits of a NAT64 address. */
-function embeddedIpv4(address: string): string {
-  const dotted = /(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1]
-  if (dotted !== undefined) return dotted
-  const host = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [high, low] = (host.split('::')[1] ?? '0')
-    .split(':')
-    .slice(-2)
-    .map((g) => Number.parseInt(g || '0', 16)) as [number, number?]
-  const value = low === undefined ? high : high * 65_536 + low
-  return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.')
+  return isIP(address) !== 0 && !isPublicAddress(address)
 }
 
 /** A URL's host without the brackets of IPv6. */

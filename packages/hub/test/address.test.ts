@@ -21,7 +21,11 @@ test.each([
   '::ffff:7f00:1',
   '64:ff9b::7f00:1',
   '64:ff9b::10.0.0.1',
-  'ff02::1'
+  'ff02::1',
+  'fec0::1',
+  '2002:808:808::1',
+  '2001::1',
+  '64:ff9b:1::808:808'
 ])('%s is an inner address', (address) => expect(isInnerAddress(address)).toBe(true))
 
 test.each(['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::808:808', 'name.example'])(
@@ -43,14 +47,14 @@ test.each([
   'https://127.0.0.1/x',
   'https://[::1]/x',
   'https://printer.localhost/',
-  'http://203.0.113.8/x',
-  'https://user@203.0.113.8/',
+  'http://8.8.4.4/x',
+  'https://user@8.8.4.4/',
   'data:,x'
 ])('a hub in the open cannot redirect to %s, and no token leaves for it', async (location) => {
   // The traffic ends in a dispatcher of the test: no network is needed to see what is refused.
   const asked: string[] = []
   const hub = createHub({
-    endpoint: 'https://203.0.113.7',
+    endpoint: 'https://8.8.8.8',
     token: 'hf_secret',
     dispatcher: {
       dispatch: (options: { origin: string }, handler: Record<string, (...given: unknown[]) => void>) => {
@@ -68,5 +72,5 @@ test.each([
     code: 'E_SOURCE_UNAVAILABLE',
     reason: 'refused-redirect'
   })
-  expect(asked).toEqual(['https://203.0.113.7'])
+  expect(asked).toEqual(['https://8.8.8.8'])
 })

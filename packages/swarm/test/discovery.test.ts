@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isPublicAddress, parseCompact, tryParseAddress } from '@svc/internal-net'
 import DHT from 'bittorrent-dht'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
@@ -95,39 +94,3 @@ test.each(['i4000000e', 'i-5e'])(
     }
   }
 )
-
-test.each([
-  ['8.8.8.8', true],
-  ['127.0.0.1', false],
-  ['10.1.2.3', false],
-  ['172.16.0.1', false],
-  ['172.32.0.1', true],
-  ['192.168.1.1', false],
-  ['169.254.169.254', false],
-  ['100.64.0.1', false],
-  ['0.0.0.0', false],
-  ['224.0.0.1', false],
-  ['255.255.255.255', false],
-  ['::1', false],
-  ['::', false],
-  ['fe80::1', false],
-  ['fd00::1', false],
-  ['2606:4700::1111', true],
-  ['::ffff:127.0.0.1', false],
-  ['::ffff:8.8.8.8', true],
-  ['::ffff:7f00:1', false],
-  ['64:ff9b::7f00:1', false],
-  ['example.org', false]
-])('%s may be contacted on the word of a stranger: %s', (address, expected) => {
-  expect(isPublicAddress(address)).toBe(expected)
-})
-
-test('addresses are read strictly', () => {
-  expect(tryParseAddress('1.2.3.4:80')).toEqual({ host: '1.2.3.4', port: 80 })
-  expect(tryParseAddress('[::1]:80')).toEqual({ host: '::1', port: 80 })
-  for (const bad of ['1.2.3.4', '1.2.3.4:0', '1.2.3.4:65536', ':80', 'a b:80', '::1:80', ''])
-    expect(tryParseAddress(bad)).toBeUndefined()
-  expect(parseCompact(new Uint8Array([1, 2, 3, 4, 0, 80, 9, 9, 9, 9, 0, 0, 7]), 4)).toEqual([
-    { host: '1.2.3.4', port: 80 }
-  ])
-})

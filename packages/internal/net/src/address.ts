@@ -1,4 +1,5 @@
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { isHost, isPort } from './host.ts'
 
 /** Somewhere a peer listens. */
@@ -7,51 +8,37 @@ export interface PeerAddress {
   readonly port: number
 }
 
-const nonPublic = new BlockList()
-for (const [net, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4]
-] as const)
-  nonPublic.addSubnet(net, bits, 'ipv4')
-for (const [net, bits] of [
-  ['::', 128],
-  ['::1', 128],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 32],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8]
-] as const)
-  nonPublic.addSubnet(net, bits, 'ipv6')
-
-/** True for an IP address that may be contacted on a stranger's word: not loopback, private, link-local, reserved. */
+/**
+ * True for an IP address that may be contacted on a stranger's word: a unicast address of the whole internet. Loopback, private,
+ * link-local, shared, reserved, multicast and documentation addresses are not, nor those that tunnel to somewhere else (6to4,
+ * Teredo, local NAT64). IPv4 inside IPv6 (mapped, or behind the well-known NAT64 prefix of RFC 6052) counts as the IPv4 address.
+ * Names are not addresses: false.
+ */
 export function isPublicAddress(ip: string): boolean {
-  const family = isIP(ip)
-  if (family === 0) return false
-  if (family === 4) return !nonPublic.check(ip, 'ipv4')
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
-  if (mapped !== null) return isPublicAddress(mapped[1]!)
-  if (/^::ffff:/i.test(ip)) return false
-  return !nonPublic.check(ip, 'ipv6')
+  // ipaddr.js also reads odd spellings of IPv4.
+  if (isIP(ip) === 0) return false
+  if (isIPv4(ip)) return ipaddr.parse(ip).range() === 'unicast'
+  // ipaddr.js takes `::8.8.8.8` (IPv4-compatible, long gone) for a mapped address; the URL parser writes it in hexadecimal.
+  const canonical = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
+  const address = ipaddr.IPv6.parse(canonical)
+  const { parts } = address
+  const prefix = parts.slice(0, 6).join()
+  if (prefix === IPV4_COMPATIBLE) return false
+  if (prefix === IPV4_MAPPED || prefix === NAT64) {
+    const [high, low] = parts.slice(6) as [number, number]
+    return isPublicAddress([high >> 8, high & 255, low >> 8, low & 255].join('.'))
+  }
+  return address.range() === 'unicast'
 }
 
+/** ::/96 */
+const IPV4_COMPATIBLE = [0, 0, 0, 0, 0, 0].join()
+/** ::ffff:0:0/96 */
+const IPV4_MAPPED = [0, 0, 0, 0, 0, 0xffff].join()
+/** 64:ff9b::/96 */
+const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0].join()
+
+/** `host:port`, IPv6 in brackets. */
 export const formatAddress = (address: PeerAddress): string =>
   address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`
 

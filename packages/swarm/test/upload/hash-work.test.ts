@@ -1,0 +1,51 @@
+import { PieceTree } from '@svc/metainfo'
+import { expect, test } from 'vitest'
+import { HashWork } from '../../src/upload/hash-work.ts'
+
+const PIECES = 65_536
+const treeOf = (pieces: number): PieceTree =>
+  new PieceTree({ sizeBytes: pieces * 16_384, pieceLengthBytes: 16_384 }, new Uint8Array(pieces * 32))
+
+test('trees are kept within a budget, the least recently used go first', () => {
+  const work = new HashWork()
+  const tree = treeOf(PIECES)
+  // 64 bytes for each piece: four fill the 16 MiB.
+  for (const key of ['1/0', '1/1', '2/0', '2/1']) work.keep(key, tree)
+  expect(work.tree('1/0')).toBe(tree)
+  work.keep('3/0', tree)
+  work.checkInvariants()
+  expect(work.tree('1/1')).toBeUndefined()
+  expect(work.tree('1/0')).toBe(tree)
+  work.forget('1/')
+  work.checkInvariants()
+  expect(work.tree('1/0')).toBeUndefined()
+  expect(work.tree('2/0')).toBe(tree)
+})
+
+test('work is done one at a time, in order, whatever fails', async () => {
+  const work = new HashWork()
+  const log: number[] = []
+  let running = 0
+  const jobs = [1, 2, 3].map((job) =>
+    work
+      .inTurn(async () => {
+        running += 1
+        expect(running).toBe(1)
+        await new Promise((resolve) => setImmediate(resolve))
+        running -= 1
+        log.push(job)
+        if (job === 2) throw new Error('failed')
+      })
+      .catch(() => undefined)
+  )
+  await Promise.all(jobs)
+  expect(log).toEqual([1, 2, 3])
+})
+
+test('what is over a second of hashes waits', async () => {
+  const work = new HashWork()
+  await work.afford(200_000)
+  const begun = performance.now()
+  await work.afford(1)
+  expect(performance.now() - begun).toBeGreaterThan(1_000)
+})
