@@ -1,7 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ArtifactPlan, Entry, ImportPlan } from '@svc/classify'
 import {
-  type ArtifactTorrent,
   CONFIG_NAME,
   type IndexMember,
   type Manifest,
@@ -14,8 +13,7 @@ import {
   sealRecord,
   torrentOf
 } from '@svc/manifest'
-import { leafLayer, toHex } from '@svc/metainfo'
-import type { Sha256Digest } from '@svc/ref'
+import { leafLayer } from '@svc/metainfo'
 import { DaemonError } from '../errors.ts'
 import type { BlobTree, LeafLayers } from '../library/leaf-layers.ts'
 import { oneChunk } from '../library/small-blob.ts'
@@ -73,7 +71,7 @@ async function sealArtifact(
   ]
   const manifest = sealManifest(files, { ...artifact.annotations, ...annotations })
   const torrent = torrentOf(manifest)
-  const layers = await pieceLayers(torrent, manifest.digest, leafLayers, signal)
+  const layers = await leafLayers.pieceLayers(torrent, { signal })
   const pieceLayersBytes = pieceLayersOf(torrent, layers)
   const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), {
     sizeBytes: pieceLayersBytes.length,
@@ -83,26 +81,6 @@ async function sealArtifact(
   await writeDocument(store, manifest, signal)
   await writeDocument(store, record, signal)
   return { member: { quant: artifact.quant, manifest: manifest.digest, distribution: record.digest }, manifest }
-}
-
-/** Layers of the files that have one, by root; the manifest's own is made from its bytes. */
-async function pieceLayers(
-  torrent: ArtifactTorrent,
-  manifestDigest: Sha256Digest,
-  leafLayers: LeafLayers,
-  signal: AbortSignal
-): Promise<Map<string, Uint8Array>> {
-  const layers = new Map<string, Uint8Array>()
-  for (const { digest, length, piecesRoot } of torrent.files) {
-    if (digest === manifestDigest || piecesRoot === undefined || length <= torrent.pieceLength) continue
-    const root = toHex(piecesRoot)
-    if (layers.has(root)) continue
-    layers.set(
-      root,
-      await leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal)
-    )
-  }
-  return layers
 }
 
 const manifestFile = ({ kind, name, part, role, variant }: Entry, tree: BlobTree): ManifestFile => ({

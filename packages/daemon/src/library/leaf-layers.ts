@@ -1,7 +1,17 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
 import { DurableFolders, type FilePort, nodeFilePort, readWhole, readWindow, replaceFile } from '@svc/internal-files'
-import { BLOCK_BYTES, equalBytes, HASH_BYTES, leafHasherUrl, piecesRoot } from '@svc/metainfo'
+import type { ArtifactTorrent } from '@svc/manifest'
+import {
+  BLOCK_BYTES,
+  equalBytes,
+  HASH_BYTES,
+  leafHasherUrl,
+  type PieceLayers,
+  pieceLayer,
+  piecesRoot,
+  toHex
+} from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
@@ -139,6 +149,29 @@ export class LeafLayers {
       if (!last) await this.leaves(digest, sizeBytes, merkleRoot, signal)
     }
     throw new DaemonError('E_CORRUPTION', `the leaf layer of ${digest} cannot be kept in the cache folder`)
+  }
+
+  /**
+   * The piece layers of a torrent's files, proven against their roots, by root in hex. Those in `known` are taken over; the manifest's own
+   * comes from its bytes, since it need not be in the store yet. @throws as {@link leaves}
+   */
+  async pieceLayers(
+    torrent: ArtifactTorrent,
+    { known = new Map(), signal }: { readonly known?: PieceLayers | undefined; readonly signal?: AbortSignal } = {}
+  ): Promise<PieceLayers> {
+    const { pieceLength, manifestDigest, manifestLeaves } = torrent
+    const layers = new Map(known)
+    for (const { digest, length, piecesRoot } of torrent.files) {
+      if (piecesRoot === undefined || length <= pieceLength) continue
+      const root = toHex(piecesRoot)
+      if (layers.has(root)) continue
+      const layer =
+        digest === manifestDigest
+          ? pieceLayer(manifestLeaves, length, pieceLength)
+          : await this.pieceLayer(digest, length, digestFromBytes(piecesRoot), pieceLength, signal)
+      layers.set(root, layer)
+    }
+    return layers
   }
 
   async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {

@@ -39,19 +39,7 @@ export class ArtifactTorrents {
     artifact: ArtifactState | undefined,
     signal: AbortSignal
   ): Promise<PieceLayers> {
-    const recorded = await this.recordedLayersOf(torrent, artifact)
-    if (recorded !== undefined) return recorded
-    const layers = new Map<string, Uint8Array>()
-    for (const { digest, length, piecesRoot } of torrent.files) {
-      if (piecesRoot === undefined || length <= torrent.pieceLength) continue
-      const root = Buffer.from(piecesRoot).toString('hex')
-      if (layers.has(root)) continue
-      layers.set(
-        root,
-        await this.#leafLayers.pieceLayer(digest, length, `sha256:${root}` as Sha256Digest, torrent.pieceLength, signal)
-      )
-    }
-    return layers
+    return (await this.recordedLayersOf(torrent, artifact)) ?? this.#leafLayers.pieceLayers(torrent, { signal })
   }
 
   /** What the distribution record names, if it is there, whole and proven. */

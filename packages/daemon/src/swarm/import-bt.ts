@@ -268,30 +268,14 @@ class BtImport {
     layers: PieceLayers | undefined
   ): Promise<Sha256Digest> {
     const { store, artifacts, leafLayers } = this.#parts.context
-    const { pin } = this.#request
-    const all = new Map(layers)
-    for (const { digest, length, piecesRoot } of torrent.files) {
-      if (piecesRoot === undefined || length <= torrent.pieceLength || digest === pin) continue
-      const root = Buffer.from(piecesRoot).toString('hex')
-      if (!all.has(root))
-        all.set(
-          root,
-          await leafLayers.pieceLayer(
-            digest,
-            length,
-            `sha256:${root}` as Sha256Digest,
-            torrent.pieceLength,
-            this.#job.signal
-          )
-        )
-    }
-    const bytes = pieceLayersOf(torrent, all)
+    const { signal } = this.#job
+    const bytes = pieceLayersOf(torrent, await leafLayers.pieceLayers(torrent, { known: layers, signal }))
     const { digest: pieceLayersDigest } = await store.ingest(oneChunk(bytes), {
       sizeBytes: bytes.length,
-      signal: this.#job.signal
+      signal
     })
     const record = sealRecord({ manifest: torrent.manifest, pieceLayersDigest })
-    await writeDocument(store, record, this.#job.signal)
+    await writeDocument(store, record, signal)
     await artifacts.record({ ...this.#state(), record: record.digest })
     return record.digest
   }

@@ -1,0 +1,149 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { temporaryFolder } from './temporary-root.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let root: string
+const opened: BlobStore[] = []
+const open = async (options: Partial<DiskStoreOptions> = {}): Promise<DiskBlobStore> => {
+  const store = await openDiskStore({ root, ...options })
+  opened.push(store)
+  return store
+}
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  root = join(folder.path, 'store')
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+  await folder.dispose()
+})
+
+describe('partial blobs', () => {
+  const bytes = seededBytes(9_000_000)
+  const key = { key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) }
+
+  test('survive a restart, by a release or by the close of the store', async () => {
+    let store = await open()
+    const first = await store.partial(key)
+    await first.write(0, bytes.subarray(0, 1_000_000))
+    await first.release()
+    await store.close()
+    store = await open()
+    const second = await store.partial(key)
+    expect(second.ranges()).toEqual([[0, 1_000_000]])
+    await second.write(5_000_000, bytes.subarray(5_000_000))
+    await store.close()
+    expect(await codeOf(second.checkpoint())).toBe('E_CLOSED')
+    store = await open()
+    const third = await store.partial(key, { attachments: [blockAttachment] })
+    expect(third.ranges()).toEqual([
+      [0, 1_000_000],
+      [5_000_000, 9_000_000]
+    ])
+    await third.write(1_000_000, bytes.subarray(1_000_000, 5_000_000))
+    const result = await third.publish()
+    expect(result.digest).toBe(key.digest)
+    expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
+    expect(fs.readdirSync(join(root, 'incoming'))).toEqual([])
+  })
+
+  test('take bytes that others write through the descriptor', async () => {
+    const store = await open()
+    const partial = await store.partial(key)
+    for (let start = 0; start < bytes.length; start += 1 << 20) {
+      const end = Math.min(bytes.length, start + (1 << 20))
+      fs.writeSync(partial.fd as number, bytes, start, end - start, start)
+      partial.markWritten(start, end)
+    }
+    expect((await partial.publish()).digest).toBe(key.digest)
+  })
+
+  test('are swept when nobody can use them', async () => {
+    let store = await open()
+    for (const name of ['keep', 'old', 'broken', 'partless']) {
+      const partial = await store.partial({ key: name, sizeBytes: 100 })
+      await partial.write(0, new Uint8Array(10))
+      await partial.release()
+    }
+    await store.close()
+    const incoming = join(root, 'incoming')
+    const journalOf = (name: string): string =>
+      fs
+        .readdirSync(incoming)
+        .find(
+          (file) => file.endsWith('.json') && fs.readFileSync(join(incoming, file), 'utf8').includes(`"${name}"`)
+        ) as string
+    fs.utimesSync(join(incoming, journalOf('old')), 1, 1)
+    fs.unlinkSync(join(incoming, journalOf('partless').replace('.json', '.part')))
+    fs.writeFileSync(
+      join(incoming, journalOf('broken')),
+      '{"version":1,"key":"broken","sizeBytes":100,"ranges":[[0,101]]}'
+    )
+    fs.writeFileSync(join(incoming, `${'0'.repeat(32)}.part`), 'x')
+    fs.writeFileSync(join(incoming, `${'0'.repeat(32)}.json.0123456789abcdef.tmp`), 'x')
+    store = await open()
+    expect(fs.readdirSync(incoming).length).toBe(2)
+    const kept = await store.partial({ key: 'keep', sizeBytes: 100 })
+    expect(kept.ranges()).toEqual([[0, 10]])
+    await kept.discard()
+  })
+
+  test('outlive a start whose clock is a year ahead; old at two starts in a row, they go', async () => {
+    const put = async (): Promise<void> => {
+      const store = await open()
+      const partial = await store.partial(key)
+      await partial.write(0, bytes.subarray(0, 1000))
+      await partial.release()
+      await store.close()
+    }
+    await put()
+    const incoming = join(root, 'incoming')
+    const [journal] = fs.readdirSync(incoming).filter((name) => name.endsWith('.json'))
+    // As if that had been a year ago by the clock of the next start: of when it was, the lock file tells.
+    const then = new Date(Date.now() - 365 * 24 * 3600 * 1000)
+    for (const path of [join(incoming, journal!), join(root, 'lock')]) fs.utimesSync(path, then, then)
+    await (await open()).close()
+    expect(fs.readdirSync(incoming).length).toBe(2)
+    await (await open()).close()
+    expect(fs.readdirSync(incoming)).toEqual([])
+  })
+
+  test('are checkpointed by time as well: what came in is there after a kill, however little it is', async () => {
+    const store = await open({ checkpointMs: 20 })
+    const partial = await store.partial(key)
+    await partial.write(0, bytes.subarray(0, 1000))
+    const journals = (): string[] => fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.json'))
+    await vi.waitFor(() => expect(journals().length).toBe(1), { timeout: 20_000 })
+    const read = (): unknown => JSON.parse(fs.readFileSync(join(root, 'incoming', journals()[0]!), 'utf8')).ranges
+    expect(read()).toEqual([[0, 1000]])
+    await partial.write(5000, bytes.subarray(5000, 6000))
+    await vi.waitFor(
+      () =>
+        expect(read()).toEqual([
+          [0, 1000],
+          [5000, 6000]
+        ]),
+      { timeout: 20_000 }
+    )
+    await partial.discard()
+  })
+
+  test('never claim more than their file holds', async () => {
+    let store = await open()
+    const first = await store.partial(key)
+    await first.write(0, bytes.subarray(0, 1000))
+    await first.release()
+    await store.close()
+    const [part] = fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.part'))
+    fs.truncateSync(join(root, 'incoming', part as string), 300)
+    store = await open()
+    const second = await store.partial(key)
+    expect(second.ranges()).toEqual([[0, 300]])
+    await second.discard()
+  })
+})
