@@ -56,7 +56,7 @@ const daemonIn = (folder: string, hub: string): Promise<SpawnedDaemon> =>
 
 const RUBBISH: readonly (() => Buffer)[] = [
   () => randomBytes(randomInt(1, 2_000)),
-  () => Buffer.from('\x13BitTorrent protocol' + '\0'.repeat(8), 'latin1'),
+  () => Buffer.from(`\x13BitTorrent protocol${'\0'.repeat(8)}`, 'latin1'),
   () => Buffer.concat([Buffer.from('\x13BitTorrent protocol', 'latin1'), randomBytes(48), randomBytes(100)]),
   () => Buffer.from([0xff, 0xff, 0xff, 0xff, 7]),
   () => Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(randomInt(1, 50))),
