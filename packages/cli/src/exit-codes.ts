@@ -40,6 +40,7 @@ const BY_CODE: Readonly<Record<string, ExitCode>> = {
   E_NO_INDEX: EXIT.notFound,
   E_NO_MEMBER: EXIT.notFound,
   E_UNREACHABLE: EXIT.unreachable,
+  E_UNSAFE_SOCKET: EXIT.unreachable,
   E_NO_ANSWER: EXIT.unreachable,
   E_SHUTTING_DOWN: EXIT.unreachable,
   E_VERIFY_FAILED: EXIT.verification,

@@ -1,6 +1,7 @@
 import type { Job } from '@svc/client'
 import { CliError, jobFailure } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
@@ -15,7 +16,7 @@ export async function follow(session: Session, job: Job): Promise<Job> {
   try {
     for await (const snapshot of session.client.watchJob(job)) {
       last = snapshot
-      const text = JSON.stringify(snapshot)
+      const text = jsonText(snapshot)
       if (text === lastText) continue
       lastText = text
       if (session.json && !session.quiet) session.document(snapshot)

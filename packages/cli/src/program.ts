@@ -128,6 +128,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (id: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
     )
+  add(program, 'cancel <id>', 'cancel a job; what was verified is kept').action(
+    async (id: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).cancel(session, id))
+  )
   add(program, 'share <ref>', 'what another machine needs to fetch this model from here').action(
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/daemon.ts')).share(session, ref))

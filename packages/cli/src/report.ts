@@ -2,7 +2,7 @@ import { ClientError } from '@svc/client'
 import { RefError } from '@svc/ref'
 import { CliError } from './errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
-import { printable } from './printable.ts'
+import { jsonText, printable } from './printable.ts'
 
 export interface Report {
   readonly exitCode: ExitCode
@@ -42,7 +42,7 @@ const MAX_SHOWN = 20
 export function formatReport(report: Report, json: boolean): string {
   if (json) {
     const { code, message, candidates } = report
-    return `${JSON.stringify({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
+    return `${jsonText({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
   }
   const lines = [`svc: ${report.message}`]
   const { candidates } = report

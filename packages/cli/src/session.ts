@@ -1,5 +1,5 @@
-import { type Client, createClient, defaultSocketPath } from '@svc/client'
-import { printable } from './printable.ts'
+import { type Client, createClient } from '@svc/client'
+import { jsonText, printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Options that every command has. */
@@ -30,7 +30,7 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
   const json = options.json === true
   const quiet = options.quiet === true
   return {
-    client: createClient({ signal, socketPath: options.socket ?? defaultSocketPath(env, process.getuid?.() ?? 0) }),
+    client: createClient({ signal, socketPath: options.socket, env }),
     terminal,
     json,
     quiet,
@@ -39,6 +39,6 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
     note: (line) => {
       if (!json && !quiet) stderr.write(`${printable(line)}\n`)
     },
-    document: (value) => void stdout.write(`${JSON.stringify(value)}\n`)
+    document: (value) => void stdout.write(`${jsonText(value)}\n`)
   }
 }

@@ -105,6 +105,7 @@ describe('svc, against the real daemon', () => {
     [['cat', 'acme/tiny:q8_0', '--range', 'x'], 2, 'E_USAGE'],
     [['cat', '0'.repeat(64)], 3, 'E_NOT_FOUND'],
     [['jobs', 'abc'], 3, 'E_NOT_FOUND'],
+    [['cancel', 'abc'], 3, 'E_NOT_FOUND'],
     [['import', 'local', 'Tiny'], 2, 'E_USAGE'],
     [['import', 'local', 'Absent', '--as', 'a/b'], 2, 'E_BAD_REQUEST'],
     [['import', 'bt', 'btmh:1220'], 2, 'E_USAGE']

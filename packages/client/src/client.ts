@@ -13,14 +13,19 @@ import type { Job, JobList } from './protocol/job.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
-import { defaultSocketPath } from './protocol/socket-path.ts'
+import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { ShareResult, Status } from './protocol/status.ts'
 import { Transport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
 
 export interface ClientOptions {
-  /** Default: the rule of {@link defaultSocketPath} on this process's environment. */
+  /**
+   * A path that is given is taken as it is. Default: the rule of {@link defaultSocketPath} on `env`; unless `SVC_SOCKET` names it, the folder
+   * must be the user's own, else calls reject with `E_UNSAFE_SOCKET`.
+   */
   readonly socketPath?: string | undefined
+  /** Default: this process's environment. */
+  readonly env?: SocketEnv | undefined
   /** Ends every call of this client. */
   readonly signal?: AbortSignal | undefined
   /** Longest wait for the head of an answer. Default 60 s; imports, which may list a repository first, wait ten times as long. */
@@ -33,7 +38,7 @@ export interface CallOptions {
 
 /**
  * The daemon's management API (docs/spec/routes.md), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
- * `E_UNREACHABLE`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References are canonical
+ * `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References are canonical
  * (`svc:///ns/name:quant`); short ones are for people, see `parseShortRef` of `@svc/ref`.
  */
 export interface Client {
@@ -56,6 +61,11 @@ export interface Client {
   job(id: string, options?: CallOptions): Promise<Job>
   /** Newest first. */
   jobs(options?: CallOptions): Promise<readonly Job[]>
+  /**
+   * Cancels a job, and gives its last snapshot once it is over: `failed` with `E_ABORTED`. What was verified is kept for the next
+   * try. A job that was over before is given as it is.
+   */
+  cancelJob(id: string, options?: CallOptions): Promise<Job>
   /** Snapshots until the job is terminal, the terminal one last. Leaving the loop leaves the job alone. */
   watchJob(job: Job | string, options?: WatchOptions): AsyncGenerator<Job, void, undefined>
   /** The terminal snapshot. A failed job is returned, not thrown. */
@@ -70,9 +80,12 @@ export interface Client {
 
 /** Makes a client; nothing is opened before the first call. */
 export function createClient(options: ClientOptions = {}): Client {
-  const socketPath = options.socketPath ?? defaultSocketPath(process.env, process.getuid?.() ?? 0)
+  const { env = process.env } = options
+  const user = process.geteuid?.() ?? 0
+  const socketPath = options.socketPath ?? defaultSocketPath(env, user)
+  const isDefault = options.socketPath === undefined && isDefaultSocket(env)
   const timeoutMs = options.timeoutMs ?? 60_000
-  const transport = new Transport(socketPath)
+  const transport = new Transport(socketPath, isDefault ? user : undefined)
 
   const signalOf = (call: CallOptions | undefined): AbortSignal | undefined => {
     const signals = [options.signal, call?.signal].filter((signal) => signal !== undefined)
@@ -107,6 +120,7 @@ export function createClient(options: ClientOptions = {}): Client {
     status: (call) => get('status', call),
     share: (ref, call) => get('share', call, query('ref', ref)),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
+    cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),
     jobs: async (call) => (await get<JobList>('jobs', call)).jobs,
     watchJob: (job, watch) => watchJob(job, poll, { ...watch, signal: signalOf(watch) }),
     waitJob: async (job, watch) => {

@@ -4,6 +4,8 @@ import type { ErrorCode } from './protocol/error-codes.ts'
 export type ClientOnlyCode =
   /** No daemon answers at the socket, or it went away. */
   | 'E_UNREACHABLE'
+  /** The folder of the default socket is not the user's own: whoever made it could listen there. Nothing was sent. */
+  | 'E_UNSAFE_SOCKET'
   /** The answer is not what the contract says: another program behind the socket, or a defect. */
   | 'E_BAD_RESPONSE'
   /** A blob's body ended early. */

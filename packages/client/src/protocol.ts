@@ -5,9 +5,15 @@ export { DigestSchema, InfohashSchema, RefSchema } from './protocol/fields.ts'
 export * from './protocol/inventory.ts'
 export * from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
-export { API_VERSIONS, MAX_BODY_BYTES, PATHS, type RouteId } from './protocol/paths.ts'
+export { API_VERSIONS, MAX_BODY_BYTES, type Method, PATHS, type RouteId } from './protocol/paths.ts'
 export * from './protocol/plan.ts'
 export * from './protocol/resolve.ts'
 export { ROUTES, type Route, type RouteErrors } from './protocol/routes.ts'
-export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
+export {
+  defaultSocketPath,
+  isDefaultSocket,
+  type SocketEnv,
+  type SocketFolderFacts,
+  socketFolderProblem
+} from './protocol/socket-path.ts'
 export * from './protocol/status.ts'

@@ -1,5 +1,9 @@
+import { lstatSync } from 'node:fs'
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { dirname } from 'node:path'
 import { ClientError } from './errors.ts'
+import type { Method } from './protocol/paths.ts'
+import { socketFolderProblem } from './protocol/socket-path.ts'
 
 // As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client: a quarter of a short command's time.
 const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
@@ -8,7 +12,7 @@ const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
 const MAX_JSON_BYTES = 64 * 1024 * 1024
 
 export interface Exchange {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: Method
   /** Path with query, already encoded. */
   readonly path: string
   readonly body?: unknown
@@ -20,17 +24,21 @@ export interface Exchange {
 
 /**
  * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept connections and are repeated once when the daemon closed
- * an idle one just then; POST takes a connection of its own and is never repeated.
+ * an idle one just then; what changes something takes a connection of its own and is never repeated.
  *
- * @throws ClientError `E_UNREACHABLE`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's envelope; the
+ * @throws ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's envelope; the
  * signal's reason on abort.
  */
 export class Transport {
   readonly socketPath: string
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
-  constructor(socketPath: string) {
+  readonly #folderOwner: number | undefined
+
+  /** `folderOwner`: the user to whom the socket's folder must belong, for a path that nobody named; undefined: it is taken as it is. */
+  constructor(socketPath: string, folderOwner?: number) {
     this.socketPath = socketPath
+    this.#folderOwner = folderOwner
   }
 
   close(): void {
@@ -54,13 +62,15 @@ export class Transport {
   #sendOnce(exchange: Exchange, mayRepeat: boolean): Promise<IncomingMessage> {
     const { method, path, body, signal, timeoutMs } = exchange
     if (signal?.aborted === true) return Promise.reject(signal.reason)
+    const unsafe = this.#folderOwner === undefined ? undefined : unsafeFolder(this.socketPath, this.#folderOwner)
+    if (unsafe !== undefined) return Promise.reject(unsafe)
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     return new Promise((resolve, reject) => {
       const request = httpRequest({
         socketPath: this.socketPath,
         method,
         path,
-        agent: method === 'POST' ? false : this.#agent,
+        agent: isRead(method) ? this.#agent : false,
         headers: {
           ...exchange.headers,
           host: 'svc',
@@ -77,7 +87,7 @@ export class Transport {
       })
       request.on('error', (error: NodeJS.ErrnoException) => {
         if (signal?.aborted === true) reject(signal.reason)
-        else if (mayRepeat && !answered && method !== 'POST' && request.reusedSocket && error.code === 'ECONNRESET') {
+        else if (mayRepeat && !answered && isRead(method) && request.reusedSocket && error.code === 'ECONNRESET') {
           this.#sendOnce(exchange, false).then(resolve, reject)
         } else reject(error instanceof ClientError ? error : this.#unreachable(error))
       })
@@ -123,6 +133,17 @@ export class Transport {
   }
 }
 
+/** Looked at before each request: another's folder must never see one. An absent folder is left to the connection to report. */
+function unsafeFolder(socketPath: string, user: number): ClientError | undefined {
+  const folder = dirname(socketPath)
+  const facts = lstatSync(folder, { throwIfNoEntry: false })
+  if (facts === undefined) return undefined
+  const problem = socketFolderProblem({ isFolder: facts.isDirectory(), uid: facts.uid, mode: facts.mode }, user)
+  if (problem === undefined) return undefined
+  const what = `the socket's folder ${folder} ${problem}, so somebody else could listen there`
+  return new ClientError('E_UNSAFE_SOCKET', `${what}; remove it, or set SVC_SOCKET to the daemon's socket`)
+}
+
 function unreachableMessage(code: string | undefined, socketPath: string): string {
   switch (code) {
     case 'ENOENT':
@@ -139,6 +160,9 @@ function unreachableMessage(code: string | undefined, socketPath: string): strin
       return `the connection to the daemon at ${socketPath} broke (${code ?? 'unknown error'}); is it still running?`
   }
 }
+
+/** Whether a request changes nothing, so that it can be sent twice. */
+const isRead = (method: Method): boolean => method === 'GET' || method === 'HEAD'
 
 const badResponse = (status: number, cause?: unknown): ClientError =>
   new ClientError('E_BAD_RESPONSE', `the answer (status ${status}) is not one of the daemon's`, { status, cause })

@@ -20,6 +20,15 @@ export async function jobs(
   printJob(session, job)
 }
 
+/** `svc cancel ID`; a job that was over before stays as it is, and that is said. */
+export async function cancel(session: Session, id: string): Promise<void> {
+  const job = await session.client.cancelJob(id)
+  if (session.json) return session.document(job)
+  const cancelled = job.error?.code === 'E_ABORTED'
+  session.print(job.id)
+  session.note(cancelled ? `cancelled: ${job.kind} ${job.target ?? job.ref}` : `it was over before: ${job.state}`)
+}
+
 async function newestRunning(session: Session): Promise<Job> {
   const running = (await session.client.jobs()).find((job) => !isTerminal(job))
   if (running === undefined) throw new CliError(EXIT.notFound, 'no job is running', { code: 'E_NOT_FOUND' })

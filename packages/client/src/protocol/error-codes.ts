@@ -75,7 +75,10 @@ export const ERROR_CODES = {
     description: 'The re-hash found mismatches, missing blobs or state errors; the job lists them under `verify`.'
   },
   E_NO_SPACE: { status: 'job', description: 'The disk has no room for it. Nothing half-written is kept as a blob.' },
-  E_ABORTED: { status: 'job', description: 'The daemon stopped before the job ended. What was verified is kept.' },
+  E_ABORTED: {
+    status: 'job',
+    description: 'The daemon stopped, or somebody cancelled, before the job ended. What was verified is kept.'
+  },
   E_SHUTTING_DOWN: { status: 503, description: 'The daemon is stopping and takes no new work.' },
   E_INTERNAL: {
     status: 500,

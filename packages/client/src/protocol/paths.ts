@@ -1,3 +1,6 @@
+/** Methods that routes have. */
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
+
 /** Method and path of every route, apart from the schemas so that the client loads nothing else. `{x}` is one segment. */
 export const PATHS = {
   resolve: { method: 'GET', path: '/v1/resolve' },
@@ -5,6 +8,7 @@ export const PATHS = {
   ensure: { method: 'POST', path: '/v1/ensure' },
   job: { method: 'GET', path: '/v1/jobs/{id}' },
   jobs: { method: 'GET', path: '/v1/jobs' },
+  cancelJob: { method: 'DELETE', path: '/v1/jobs/{id}' },
   blob: { method: 'GET', path: '/v1/blob/{digest}' },
   blobHead: { method: 'HEAD', path: '/v1/blob/{digest}' },
   importLocal: { method: 'POST', path: '/v1/import/local' },
@@ -17,7 +21,7 @@ export const PATHS = {
   models: { method: 'GET', path: '/v1/models' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' }
-} as const satisfies Readonly<Record<string, { method: 'GET' | 'HEAD' | 'POST'; path: `/v1/${string}` }>>
+} as const satisfies Readonly<Record<string, { method: Method; path: `/v1/${string}` }>>
 
 export type RouteId = keyof typeof PATHS
 

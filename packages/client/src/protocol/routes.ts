@@ -11,7 +11,7 @@ import type { ErrorCode } from './error-codes.ts'
 import { RefSchema } from './fields.ts'
 import { InventorySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
-import { PATHS, type RouteId } from './paths.ts'
+import { type Method, PATHS, type RouteId } from './paths.ts'
 import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { ShareResultSchema, StatusSchema } from './status.ts'
@@ -20,7 +20,7 @@ import { ShareResultSchema, StatusSchema } from './status.ts'
 export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
 
 export interface Route {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: Method
   readonly path: string
   readonly summary: string
   /** Added within version 1, without changing a documented field (spec http.11). */
@@ -112,6 +112,15 @@ export const ROUTES = {
   job: {
     ...PATHS.job,
     summary: 'One job, a consistent snapshot',
+    params: Type.Object({ id: Type.String() }),
+    status: 200,
+    response: JobSchema,
+    errors: { E_NOT_FOUND: 404 }
+  },
+  cancelJob: {
+    ...PATHS.cancelJob,
+    summary: 'Cancel a job',
+    additive: true,
     params: Type.Object({ id: Type.String() }),
     status: 200,
     response: JobSchema,

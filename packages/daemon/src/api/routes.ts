@@ -1,6 +1,7 @@
 import type { RouteId } from '@svc/client/protocol'
 import type { ApiRoute } from './route.ts'
 import { blobRoutes } from './routes/blob.ts'
+import { cancelJobRoute } from './routes/cancel-job.ts'
 import { catalogSearchRoute } from './routes/catalog-search.ts'
 import { ensureRoute } from './routes/ensure.ts'
 import { importBtRoute } from './routes/import-bt.ts'
@@ -42,6 +43,7 @@ export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> 
   ensure: ensureRoute(parts),
   job: jobRoute(parts),
   jobs: jobsRoute(parts),
+  cancelJob: cancelJobRoute(parts),
   importLocal: importLocalRoute(parts),
   importHf: importHfRoute(parts),
   importHfPlan: importHfPlanRoute(parts),

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FilePortModule } from '@svc/cas'
-import { defaultSocketPath } from '@svc/client/protocol'
+import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
 import { apiRoutes } from '../api/routes.ts'
 import { addTagRoute } from '../api/tag-route.ts'
@@ -74,7 +74,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       ...options.http,
       extend: (app) => {
         app.addHook('onRequest', (request, _reply, done) => {
-          if (stopping.begun && request.method === 'POST')
+          if (stopping.begun && !['GET', 'HEAD', 'DELETE'].includes(request.method))
             done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
           else done()
         })
@@ -160,5 +160,5 @@ function socketChoice({ socketPath }: DaemonOptions): SocketChoice {
   if (socketPath !== undefined) return { path: socketPath, explicit: true }
   const uid = process.geteuid?.()
   if (uid === undefined) throw new StartError('this system has no user ids; set SVC_SOCKET')
-  return { path: defaultSocketPath(process.env, uid), explicit: (process.env.SVC_SOCKET ?? '') !== '' }
+  return { path: defaultSocketPath(process.env, uid), explicit: !isDefaultSocket(process.env) }
 }

@@ -94,10 +94,12 @@ export class Connection {
   #onClose(exchange: Exchange): void {
     if (this.#active !== exchange) return
     this.#active = undefined
+    // a response that nothing will ever carry away would wait for ever
+    if (this.#socket.destroyed) return this.#drop()
     const next = this.#take(0)
     if (next !== undefined) this.#begin(next)
     if (this.#waiting.length > 0) this.#pauseSoon()
-    else if (this.#last === undefined && !this.#socket.destroyed) this.#socket.resume()
+    else if (this.#last === undefined) this.#socket.resume()
   }
 
   #take(index: number): Exchange | undefined {

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { link, lstat, mkdir, open, readFile, readlink, unlink } from 'node:fs/promises'
 import { createConnection, type Server } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
+import { socketFolderProblem } from '@svc/client/protocol'
 import { StartError } from '../errors.ts'
 
 /** `sun_path` holds 108 bytes, the last one a NUL. */
@@ -154,13 +155,14 @@ async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
   }
   try {
     const stat = await handle.stat()
-    const user = process.geteuid?.()
-    if (user !== undefined && stat.uid !== user) {
-      throw new StartError(
-        `the socket's folder ${folder} belongs to user ${stat.uid}, not to ${user}; remove it, or set SVC_SOCKET`
-      )
+    const user = process.geteuid?.() ?? stat.uid
+    // its own folder it closes itself; then it is judged as its clients judge it
+    if (stat.uid === user && (stat.mode & 0o077) !== 0) await handle.chmod(0o700)
+    const { uid, mode } = await handle.stat()
+    const problem = socketFolderProblem({ isFolder: true, uid, mode }, user)
+    if (problem !== undefined) {
+      throw new StartError(`the socket's folder ${folder} ${problem}; remove it, or set SVC_SOCKET`)
     }
-    if ((stat.mode & 0o077) !== 0) await handle.chmod(0o700)
   } finally {
     await handle.close()
   }

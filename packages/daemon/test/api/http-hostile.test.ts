@@ -62,6 +62,38 @@ describe('requests that are not what they should be', () => {
     expect(answer.headers.toLowerCase()).toContain('content-type: application/json')
   })
 
+  // each hides a second request in what another reading takes for a body, or for no body
+  it.each([
+    ['a space before the colon', 'Transfer-Encoding : chunked', '0\r\n\r\n'],
+    ['a coding that is not the last one', 'Transfer-Encoding: chunked, identity', '0\r\n\r\n'],
+    ['an unknown coding', 'Transfer-Encoding: xchunked', '0\r\n\r\n'],
+    ['two codings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity', '0\r\n\r\n'],
+    ['length and coding', 'Content-Length: 5\r\nTransfer-Encoding: chunked', '0\r\n\r\n'],
+    ['two lengths', 'Content-Length: 0\r\nContent-Length: 40', ''],
+    ['a list of lengths', 'Content-Length: 0, 40', ''],
+    ['a length with a sign', 'Content-Length: +5', 'abcde'],
+    ['a length in hex', 'Content-Length: 0x5', 'abcde'],
+    ['a folded header', 'Transfer-Encoding:\r\n chunked', '0\r\n\r\n'],
+    ['a bare line feed', 'A: b\nTransfer-Encoding: chunked', '0\r\n\r\n'],
+    ['a bare carriage return', 'A: b\rTransfer-Encoding: chunked', '0\r\n\r\n'],
+    ['a NUL in a header', 'A: b\0', ''],
+    ['a chunk size beyond any number', 'Transfer-Encoding: chunked', 'ffffffffffffffffff\r\nx\r\n0\r\n\r\n'],
+    ['a chunk size with a sign', 'Transfer-Encoding: chunked', '+0\r\n\r\n'],
+    ['a chunk that is longer than it says', 'Transfer-Encoding: chunked', '1\r\nab\r\n0\r\n\r\n'],
+    ['a line feed in a chunk extension', 'Transfer-Encoding: chunked', '1;a=\n\r\nb\r\n0\r\n\r\n']
+  ])('lets nothing be smuggled by %s', async (_name, header, body) => {
+    const { socketPath } = await shared()
+    const hidden = 'GET /v1/smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
+    const answer = await rawExchange(
+      socketPath,
+      `POST /v1/ensure HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n${body}${hidden}`,
+      { end: true }
+    )
+    expect(envelopeOf(answer)).toMatchObject({ status: 400, code: 'E_BAD_REQUEST' })
+    expect(answer).not.toContain('smuggled')
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+  })
+
   it('answers 408 to a header and to a body that do not arrive', async () => {
     const { socketPath } = await testDaemon({
       http: { limits: { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionsCheckMs: 50 } }
