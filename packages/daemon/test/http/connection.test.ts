@@ -204,7 +204,7 @@ describe('clients that leave or dawdle', () => {
     readonly log: ReturnType<typeof createLog>
   } => {
     const lines: { level: string; msg: string }[] = []
-    return { lines, log: createLog('debug', { write: (line) => void lines.push(JSON.parse(line)) }) }
+    return { lines, log: createLog('debug', 'json', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
   }
 
   it('in the middle of a body are no failure of the daemon', async () => {
