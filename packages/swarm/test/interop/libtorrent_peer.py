@@ -2,7 +2,7 @@
 
 Commands:
   {"cmd": "make", "path": folder-or-file, "piece": bytes, "out": file.torrent, "trackers": [], "webseeds": []}
-  {"cmd": "add", "id": name, "torrent": file | "magnet": uri, "save": folder, "seed": bool, "peers": [[host, port]], "webseeds": []}
+  {"cmd": "add", "id": name, "torrent": file | "magnet": uri, "save": folder, "seed": bool, "check": bool, "peers": [[host, port]], "webseeds": []}
   {"cmd": "peer", "id": name, "host": h, "port": p}
   {"cmd": "info", "id": name}      -> progress, peers
   {"cmd": "remove", "id": name}
@@ -75,6 +75,8 @@ def main():
                 if kind == 'torrent_finished_alert':
                     now = time.monotonic()
                     out(event='finished', id=name, seconds=now - started.get(name, 0), sinceDial=now - dialled.get(name, now))
+                elif kind == 'torrent_checked_alert':
+                    out(event='checked', id=name)
                 elif kind == 'metadata_received_alert':
                     out(event='metadata', id=name)
                 elif kind == 'torrent_error_alert' or kind == 'file_error_alert':
@@ -111,7 +113,9 @@ def main():
             parameters.save_path = command['save']
             flags = lt.torrent_flags
             parameters.flags &= ~(flags.auto_managed | flags.paused | flags.duplicate_is_error)
-            if command.get('seed'):
+            # Seed mode trusts the files at first and hashes each piece when it is first asked for; without it they are checked
+            # when the torrent is added, and `checked` tells that this is over.
+            if command.get('seed') and not command.get('check'):
                 parameters.flags |= flags.seed_mode
             if command.get('webseeds'):
                 parameters.url_seeds = command['webseeds']
