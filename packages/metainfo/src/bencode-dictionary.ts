@@ -3,6 +3,7 @@
  * 64 bits (−2^63 … 2^64−1) beyond that.
  */
 export type BencodeValue = number | bigint | Uint8Array | BencodeList | BencodeDictionary
+/** A decoded list. */
 export type BencodeList = readonly BencodeValue[]
 
 /** Byte-wise comparison, as bencoding sorts keys: negative, zero or positive. */

@@ -21,6 +21,7 @@ export type BencodeReason =
   | 'trailing'
   | 'not-encodable'
 
+/** Bounds of decoding; the defaults are those of `.torrent` files. */
 export interface DecodeOptions {
   /** Default 10,000,000. */
   readonly maxBytes?: number
@@ -202,7 +203,7 @@ export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): B
 }
 
 /**
- * Decodes the value that `bytes` begin with, and tells where it ends: messages of the extension protocol have raw
+ * Decodes the value that `bytes` begin with, and says where it ends: messages of the extension protocol have raw
  * bytes behind their dictionary (BEP 9). @throws MetainfoError `E_BENCODE`.
  */
 export function decodeBencodePrefix(

@@ -50,7 +50,7 @@ const rangeLevels = (request: HashRequest): number => heightOf(request.length)
 export const uncleCount = (request: HashRequest): number =>
   request.proofLayers === 0 ? 0 : Math.max(0, request.proofLayers - rangeLevels(request) + 1)
 
-/** Bytes of hashes that a reply to `request` has, exactly; without the 13 or so bytes of header. */
+/** Bytes of hashes that a reply to `request` has, exactly; the message's header is not counted. */
 export const replyLength = (request: HashRequest): number => (request.length + uncleCount(request)) * HASH_BYTES
 
 /**
@@ -65,7 +65,7 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   for (const value of [baseLayer, index, length, proofLayers]) {
     if (!Number.isSafeInteger(value) || value < 0) return 'a field is not an unsigned integer'
   }
-  // The root itself is known to whoever asks; a file of one block has nothing but its root.
+  // Whoever asks knows the root already; a file of one block has nothing but its root.
   if (baseLayer > height || (baseLayer === height && height > 0)) return 'no such layer below the root'
   if (length < 1 || length > MAX_REQUEST_HASHES) return `a request is for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)

@@ -28,7 +28,7 @@ export function checkHybrid(
   files: readonly TorrentFile[]
 ): boolean {
   if (!info.has('pieces') && !info.has('files') && !info.has('length')) return false
-  const mismatch = (message: string): Error => metainfoError('v1-mismatch', `the v1 and v2 parts disagree: ${message}`)
+  const mismatch = (message: string): Error => metainfoError('v1-mismatch', `the v1 and v2 halves disagree: ${message}`)
   const pieces = info.get('pieces')
   if (!(pieces instanceof Uint8Array)) throw metainfoError('v1-pieces', '"pieces" is missing or not a string')
   let totalBytes = 0

@@ -153,6 +153,7 @@ export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
   }
 }
 
+/** What {@link buildInfo} makes an info dictionary of. */
 export interface InfoSpec {
   readonly name: string
   /** Power of two, 16 KiB to 512 MiB. */

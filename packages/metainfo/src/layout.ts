@@ -93,6 +93,5 @@ export class TorrentLayout {
   }
 }
 
-/** A root as a map key. */
-export const rootKey = (root: Uint8Array): string =>
-  Buffer.from(root.buffer, root.byteOffset, root.length).toString('latin1')
+/** A pieces root (32 bytes) as a map key, one character for each byte. */
+export const rootKey = (root: Uint8Array): string => String.fromCharCode(...root)

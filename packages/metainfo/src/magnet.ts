@@ -78,7 +78,7 @@ function parseV1Topic(value: string): Uint8Array {
 
 /**
  * Reads a magnet link with v1 topics, v2 topics or both. Parameters are percent-decoded strictly, `+` is not a space;
- * numbered forms (`xt.1`, `tr.2`) count; unknown parameters and foreign topics are passed over.
+ * numbered forms (`xt.1`, `tr.2`) count; unknown parameters and topics of other networks are ignored.
  * At most 65,536 characters and 1,000 hints of at most 2,048 characters each.
  * @throws MetainfoError `E_MAGNET` with a {@link MagnetReason}.
  */

@@ -10,7 +10,7 @@ export { sha256 }
 export const BLOCK_BYTES = 16_384
 /** Bytes of one hash. */
 export const HASH_BYTES = 32
-/** Most hashes that one request may ask for; 512 is the custom, more than this is refused. */
+/** Most hashes that one request may ask for; clients ask for 512, more than this is refused. */
 export const MAX_REQUEST_HASHES = 8_192
 
 /** Why an `E_MERKLE` error was thrown. */
@@ -171,7 +171,7 @@ export function pieceHash(leaves: Uint8Array, sizeBytes: number, pieceLengthByte
   return foldLayer(leaves, 0, levels)
 }
 
-/** Plain comparison: hashes are public. */
+/** Not in constant time: hashes are public. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false

@@ -6,6 +6,7 @@ import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } fr
 /** Piece layers by the pieces root in lower-case hex. Identical files share one. */
 export type PieceLayers = ReadonlyMap<string, Uint8Array>
 
+/** What {@link checkPieceLayers} found. */
 export interface CheckedPieceLayers {
   /** Each proven against its root. */
   readonly layers: PieceLayers

@@ -69,7 +69,7 @@ function trackersOf(root: BencodeDictionary): string[][] {
 }
 
 /**
- * Reads the bytes of a foreign `.torrent` file, v2 or hybrid, strictly; newlines after the root are tolerated.
+ * Reads the bytes of a `.torrent` file of anybody's making, v2 or hybrid, strictly; newlines after the root are tolerated.
  * Piece layers that are there are proven against their roots; absent ones are listed in `pieceLayers.missing`.
  * At most 10,000,000 bytes; hashes two nodes per piece. Byte arrays are views into `bytes`.
  * @throws MetainfoError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.
@@ -93,6 +93,7 @@ export function parseTorrent(bytes: Uint8Array): Torrent {
   }
 }
 
+/** What a `.torrent` file says beside its info dictionary and piece layers. */
 export interface TorrentOptions {
   /** Tiers of tracker URLs. */
   readonly trackers?: readonly (readonly string[])[]

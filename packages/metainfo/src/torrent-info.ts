@@ -48,6 +48,7 @@ export type MetainfoReason =
   | 'hints'
   | 'infohash'
 
+/** A file of a torrent, as its info dictionary has it. */
 export interface TorrentFile {
   /** Segments joined with `/`; no segment is empty, `.` or `..`, none holds a separator or a control character. */
   readonly path: string
@@ -60,6 +61,7 @@ export interface TorrentFile {
   readonly pieceCount: number
 }
 
+/** A parsed info dictionary, v2 or hybrid. Byte arrays are views into `infoBytes`. */
 export interface TorrentInfo {
   /** The info dictionary as received: what the infohash is over. */
   readonly infoBytes: Uint8Array

@@ -1,4 +1,4 @@
-/** Bits in wire order (BEP 3: the high bit of the first byte is piece 0), with a running count. Grows while the piece count is unknown. */
+/** Bits in wire order (BEP 3: the high bit of the first byte is piece 0), with a running count. */
 export class Bitfield {
   #bytes: Uint8Array
   #size: number
@@ -30,7 +30,7 @@ export class Bitfield {
     return (this.#bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0
   }
 
-  /** True when the bit was clear. Indexes out of bounds are the caller's bug. */
+  /** True when the bit was clear. The index must be in bounds. */
   set(index: number): boolean {
     const mask = 0x80 >> (index & 7)
     const at = index >> 3

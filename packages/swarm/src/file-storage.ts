@@ -5,6 +5,7 @@ import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from './errors.ts'
 import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
 
+/** Options of {@link createFileStorage}. */
 export interface FileStorageOptions {
   /** Give every existing file of the right size to the engine as complete, without hashing it again. Default false. */
   readonly trusted?: boolean
@@ -30,7 +31,7 @@ class FileStorage implements TorrentStorage {
   readonly #folder: string
   readonly #options: FileStorageOptions
   readonly #open = new Map<number, OpenFile>()
-  readonly #parts = new Map<number, FileHandle>()
+  readonly #incomplete = new Map<number, FileHandle>()
   #layout: TorrentLayout | undefined
 
   constructor(folder: string, options: FileStorageOptions) {
@@ -55,14 +56,14 @@ class FileStorage implements TorrentStorage {
       if (this.#options.trusted === true) return { kind: 'complete' }
       return { kind: 'partial', ranges: [[0, size]] }
     }
-    const part = await sizeOf(`${this.#path(file.index)}.part`)
-    if (part === undefined || part === 0) return { kind: 'partial', ranges: [] }
-    return { kind: 'partial', ranges: [[0, Math.min(part, file.lengthBytes)]] }
+    const written = await sizeOf(`${this.#path(file.index)}.part`)
+    if (written === undefined || written === 0) return { kind: 'partial', ranges: [] }
+    return { kind: 'partial', ranges: [[0, Math.min(written, file.lengthBytes)]] }
   }
 
   async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
-    const part = this.#parts.get(fileIndex)
-    if (part !== undefined) return (await part.read(target, 0, target.length, offset)).bytesRead
+    const incomplete = this.#incomplete.get(fileIndex)
+    if (incomplete !== undefined) return (await incomplete.read(target, 0, target.length, offset)).bytesRead
     const file = this.#acquire(fileIndex)
     try {
       return (await (await file.handle).read(target, 0, target.length, offset)).bytesRead
@@ -100,15 +101,15 @@ class FileStorage implements TorrentStorage {
   async writer(fileIndex: number): Promise<FileWriter> {
     const target = this.#path(fileIndex)
     await mkdir(path.dirname(target), { recursive: true })
-    // An existing whole file is repaired under its part name.
+    // A whole file that turned out damaged is repaired under the name of an incomplete one.
     if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
       await this.#forget(fileIndex)
       await rename(target, `${target}.part`)
     }
     const handle =
-      this.#parts.get(fileIndex) ??
+      this.#incomplete.get(fileIndex) ??
       (await open(`${target}.part`, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644))
-    this.#parts.set(fileIndex, handle)
+    this.#incomplete.set(fileIndex, handle)
     return {
       fd: handle.fd,
       write: async (offset, bytes) => {
@@ -122,9 +123,9 @@ class FileStorage implements TorrentStorage {
   async fileComplete(fileIndex: number): Promise<'ok' | 'wrong'> {
     const target = this.#path(fileIndex)
     const file = this.#layout!.files[fileIndex]!
-    const handle = this.#parts.get(fileIndex)
+    const handle = this.#incomplete.get(fileIndex)
     if (handle === undefined) {
-      // Complete as it lay there, or empty: nothing was written.
+      // It was complete when the torrent started, or it is empty: nothing was written.
       if (file.lengthBytes === 0 && (await sizeOf(target)) === undefined) {
         await mkdir(path.dirname(target), { recursive: true })
         await (await open(target, 'wx')).close()
@@ -134,9 +135,9 @@ class FileStorage implements TorrentStorage {
     if ((await handle.stat()).size > file.lengthBytes) await handle.truncate(file.lengthBytes)
     await handle.datasync()
     await rename(`${target}.part`, target)
-    this.#parts.delete(fileIndex)
+    this.#incomplete.delete(fileIndex)
     await this.#forget(fileIndex)
-    // Reads under way hold the handle: it serves on until the storage is closed or others push it out.
+    // Reads under way use this handle, so it is kept, as an open file like the others, and not closed here.
     this.#open.set(fileIndex, { handle: Promise.resolve(handle), users: 0 })
     return 'ok'
   }
@@ -154,8 +155,8 @@ class FileStorage implements TorrentStorage {
   async close(): Promise<void> {
     const open = [...this.#open.keys()]
     await Promise.all(open.map((index) => this.#forget(index)))
-    await Promise.all([...this.#parts.values()].map((handle) => handle.close()))
-    this.#parts.clear()
+    await Promise.all([...this.#incomplete.values()].map((handle) => handle.close()))
+    this.#incomplete.clear()
   }
 }
 

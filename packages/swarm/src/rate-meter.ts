@@ -22,7 +22,7 @@ export class RateMeter {
     if (elapsed < 100) return
     const now = (this.#window * 1000) / elapsed
     const weight = Math.min(1, elapsed / 3000)
-    // A fresh meter believes its first second.
+    // The first measurement is taken as it is: there is nothing to smooth it with.
     this.#rate = this.#rate === 0 ? now : this.#rate + (now - this.#rate) * Math.max(0.33, weight)
     if (this.#rate < 1) this.#rate = 0
     this.#window = 0

@@ -12,9 +12,9 @@ import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.
 import { guarded } from './net/guarded.ts'
 import { HttpPools } from './net/http.ts'
 import { Listener } from './net/listener.ts'
+import { plainAddress } from './net/plain-address.ts'
 import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
-import { plainAddress } from './peer/peer.ts'
 import type { TorrentEnvironment } from './torrent/environment.ts'
 import { Torrent } from './torrent/torrent.ts'
 import { identityOf, wireKey } from './torrent/torrent-identity.ts'
@@ -25,6 +25,7 @@ import { ReadCache } from './upload/read-cache.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
 import { mseKeyOf } from './wire/mse.ts'
 
+/** Options of {@link createSwarm}; everything has a default. */
 export interface SwarmOptions {
   /** Where peers reach us; port 0: any free one. `false`: no listener, peers are dialled only. */
   readonly peerAddress?: { readonly host: string; readonly port: number } | false
@@ -69,7 +70,7 @@ export interface Swarm {
   readonly uploadBudget: { waitMs(nowMs: number): number; spend(bytes: number): void } | undefined
   /**
    * Joins a swarm. A torrent that is here already is refused.
-   * @throws SwarmError `E_OPTION`, `E_METAINFO`, `E_MAGNET`, `E_CLOSED`.
+   * @throws SwarmError `E_OPTION`, `E_ADDRESS`, `E_CLOSED`; MetainfoError `E_METAINFO`, `E_MAGNET`.
    */
   add(options: TorrentOptions): Torrent
   /** By 32-byte infohash. */

@@ -3,7 +3,7 @@ import { serveCalls } from '@svc/internal-workers'
 import { BLOCK_BYTES, equalBytes, foldLayer, HASH_BYTES, sha256Into } from '@svc/metainfo'
 import type { VerifyCalls, VerifyJob, VerifyReply } from './download/verifier.ts'
 
-// Thread that hashes pieces where they were received, and writes those that are right.
+// Runs in a thread: hashes pieces in the shared memory they were received into, and writes those that are right.
 
 /** Chunks for pwrite: 4 MiB at once was 2.5 times slower on ext4 (measured). */
 const WRITE_BYTES = 131_072
@@ -30,7 +30,7 @@ function run(job: VerifyJob): VerifyReply {
     try {
       writeAll(job.fd, bytes, job.position)
     } catch (error) {
-      // Own properties of errors do not survive the way between threads.
+      // Structured cloning drops the code and syscall of errors, so they are sent as plain data.
       const { message, code, syscall } = error as NodeJS.ErrnoException
       return { outcome: 'failed', leaves, error: { message, code, syscall } }
     }

@@ -1,8 +1,8 @@
 import type { PeerAddress } from '@svc/internal-net'
 
-/** What a discovery tells about one torrent. */
+/** Where a discovery reports what it finds for one torrent. */
 export interface DiscoverySink {
-  /** `trusted`: the one who names the address is itself on a loopback or private address, or of the user's choice. */
+  /** `allowPrivate`: who named the address may name loopback and private ones, being on such an address itself. */
   peer(address: PeerAddress, allowPrivate: boolean): void
   warning(error: Error): void
   /** For announces. */
@@ -11,8 +11,8 @@ export interface DiscoverySink {
 
 /** A way to find peers for one torrent, running. */
 export interface Discovery {
-  /** Everything is fetched: seeds are told apart from leechers. */
+  /** Everything is fetched: trackers count us as a seed from now on. */
   completed(): void
-  /** Says goodbye where that is customary, within a second or two. */
+  /** Stops; trackers are told that we leave, for which they have a second or two. */
   close(): Promise<void>
 }

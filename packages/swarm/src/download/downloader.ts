@@ -1,8 +1,8 @@
 // The life of a piece under way:
 //
 //   1. A source (peer or webseed) asks for work: `take` hands out free blocks of a piece that is under way, or starts the
-//      piece that the picker says, which takes a slot of receive memory. No slot, no request.
-//   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes whose they are.
+//      piece that the picker chooses, which takes a slot of receive memory. No slot, no request.
+//   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes who sent them.
 //   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right, writes it.
 //   4. Right: `piece-verified`, the slot goes back. Wrong: `piece-wrong`; whoever handles that finds the proven leaves, if
 //      anybody has them, and `judge` forgets the bad blocks, keeps the good ones and names who sent the bad ones.
@@ -31,7 +31,7 @@ export interface BlockSource {
   readonly bits: Bitfield | undefined
 }
 
-/** What a Downloader tells. */
+/** The events that a Downloader emits. */
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
 /** Blocks to ask a source for. */
@@ -40,7 +40,7 @@ export interface BlockOrder {
   readonly run: BlockRun
 }
 
-/** A piece that nothing came for in this time is asked for elsewhere when memory is short. */
+/** When memory is short, a piece that received nothing for this long is asked of other sources as well. */
 const STANDSTILL_MS = 3_000
 
 /**
@@ -61,7 +61,7 @@ export class Downloader {
   readonly #loose = new Set<PieceBuffer>()
   /** The buffer that each source works on. */
   readonly #current = new Map<number, PieceBuffer>()
-  /** The last piece that was to be started found no slot. */
+  /** There was no slot for the last piece that was to be started. */
   #starved = false
   /** Pieces at a thread, or being written: these use the storage's descriptors. */
   readonly #verifying = new Set<Promise<void>>()
@@ -139,7 +139,7 @@ export class Downloader {
     return buffer
   }
 
-  /** Gives up the emptiest piece that nobody is working on: its sources went. */
+  /** Frees memory: gives up the emptiest piece among those whose sources are all gone. */
   #evict(): boolean {
     let victim: PieceBuffer | undefined
     for (const buffer of this.#loose) {
@@ -165,7 +165,7 @@ export class Downloader {
     this.#pool.give(buffer.slot)
   }
 
-  /** No new piece to be had: free blocks of pieces that others have for themselves. */
+  /** When there is no new piece to start: free blocks of a piece that one source had for itself. */
   #steal(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.freeBlocks === 0 || !has(source, buffer.piece)) continue

@@ -3,7 +3,7 @@ import type { Bitfield } from '../bitfield.ts'
 /** Higher first; 0: do not fetch. */
 export type Priority = 0 | 1 | 2 | 3
 const PRIORITIES = 3
-/** Availabilities above this are equally common. */
+/** Pieces that so many peers have, or more, count as equally common. */
 const RARITIES = 32
 /** Pieces that are not to be picked (verified, under way, unwanted) stand in the last bucket. */
 const OUT = PRIORITIES * RARITIES

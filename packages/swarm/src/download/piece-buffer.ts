@@ -22,11 +22,11 @@ export class PieceBuffer {
   readonly piece: number
   readonly slot: Slot
   readonly blockCount: number
-  /** Whoever has the piece for itself while it is fast enough; NOBODY: everybody may take blocks. */
+  /** The one source that may take blocks, while it is fast enough; NOBODY: all may. */
   exclusive = NOBODY
-  /** The piece failed before: from one sender only, so that a second failure has a name. */
+  /** The piece was wrong before: one sender gives all of it, so that it is known whose fault a second failure is. */
   parole = false
-  /** When something last happened to it, by the owner's clock: a piece that stands still may be asked for twice. */
+  /** When a block last came for it, by the caller's clock. */
   touchedAt = 0
   /** Handed to the verifier; nothing may touch the slot. */
   sealed = false
@@ -129,7 +129,7 @@ export class PieceBuffer {
     }
   }
 
-  /** Where `sender` may write the block's bytes now; undefined when it is here already or another is writing it. */
+  /** True when `sender` may write the block's bytes into the slot now: it is not here, and nobody else is writing it. */
   claim(block: number, sender: number): boolean {
     if (this.sealed || this.#state[block] === RECEIVED) return false
     const owner = this.#claims.get(block)

@@ -13,7 +13,7 @@ export interface Slot {
 export class SlotPool {
   readonly budgetBytes: number
   readonly #free = new Map<number, SharedArrayBuffer[]>()
-  /** In the order of asking: who gets told when memory comes back. */
+  /** Who is called when memory comes back, in the order of asking. */
   readonly #waiting = new Set<() => void>()
   #usedBytes = 0
   #keptBytes = 0
@@ -54,7 +54,7 @@ export class SlotPool {
     next()
   }
 
-  /** Calls once when memory came back; first come, first served. Waiting twice is waiting once. */
+  /** Calls once when memory came back; first come, first served. Asking again while waiting changes nothing. */
   wait(notify: () => void): void {
     this.#waiting.add(notify)
   }

@@ -17,7 +17,7 @@ export type RangeVerdict =
   /** Try again later. */
   | { readonly kind: 'later'; readonly reason: string; readonly retryAfterMs: number | undefined }
 
-/** Whole-file answers are read through to the range up to this length only. */
+/** A server that ignores ranges sends the whole file; at most this much before the range is read and thrown away. */
 const MAX_SKIP_BYTES = 16 * 1024 * 1024
 
 const headerText = (value: string | string[] | undefined): string | undefined =>

@@ -26,13 +26,13 @@ export interface WebseedOptions {
 const MIN_RANGE_BYTES = 1_048_576
 const MAX_REDIRECTS = 3
 const IDLE_MS = 15_000
-/** Below this rate for four expectations, an answer is given up. */
+/** Bytes per second; an answer that takes four times as long as at this rate is given up. */
 const RATE_FLOOR = 16_384
 const USER_AGENT = 'svc-swarm'
 
 /**
- * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. What it sends wrongly is
- * found by the pieces' hashes; it is then out for that file, and only that.
+ * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. Wrong bytes are
+ * found by the pieces' hashes; nothing of that file is then taken from it again.
  * Invariant: every piece taken is either arrived or released when its range is over.
  */
 export class Webseed {
@@ -99,7 +99,7 @@ export class Webseed {
         return { file, buffers }
       }
     }
-    // Nothing to start: what others have begun and not finished.
+    // No piece is left to start: helps with one that others have begun.
     const order = downloader.take({ id: this.id, bits: undefined }, 4096)
     if (order === undefined) return undefined
     const file = layout.fileOf(order.buffer.piece)
@@ -180,7 +180,7 @@ export class Webseed {
     }
   }
 
-  /** Ranges take about two seconds. */
+  /** Sizes the next range so that it takes about two seconds. */
   #adapt(bytes: number, tookMs: number): void {
     const wanted = (bytes / Math.max(1, tookMs)) * 2000
     this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, this.#options.maxRangeBytes))

@@ -17,7 +17,7 @@ export interface DialOptions {
   readonly opened: (transport: Transport) => void
 }
 
-/** Opens a connection; `sink.closed` is called when it cannot be opened. Returns the way to give up. */
+/** Opens a connection; `sink.closed` is called when it cannot be opened. Closing the transport gives up. @throws what `net.connect` throws at a host it does not take. */
 export function dial(options: DialOptions, sink: TransportSink): Transport {
   shared ??= new Uint8Array(RECEIVE_BYTES)
   let transport: Transport | undefined

@@ -53,7 +53,7 @@ export class Listener {
   }
 }
 
-/** Undefined when the UDP port is taken by somebody else: peers are slower to come then, that is all. */
+/** Undefined when the UDP port is taken by somebody else: peers that try uTP first take seconds longer to connect then. */
 function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
   return new Promise((resolve) => {
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
 
-/** What a transport tells. Data views are valid during the call only. */
+/** Who reads from a transport. Data views are valid during the call only. */
 export interface TransportSink {
   data(bytes: Uint8Array): void
-  /** Once, however the connection ended. */
+  /** Called once, however the connection ended. */
   closed(error: Error | undefined): void
 }
 
@@ -90,7 +90,7 @@ export class Transport {
 
   // `new Uint8Array(view)` copies; `slice` of a Buffer would not, and the cache's bytes would be encrypted in place.
 
-  /** Sends everything queued and then `blocks`, as one write; `done` is called when the kernel has all of it, or never will. */
+  /** Sends everything queued and then `blocks`, as one write; `done` is called once, when the kernel has taken all of it or the socket is gone. */
   sendAll(blocks: readonly Uint8Array[], done: () => void): void {
     if (this.#closed) {
       done()

@@ -42,9 +42,9 @@ export class BlockReceiver {
       const blockBytes = Math.min(BLOCK_BYTES, request.length - (this.#at - inBlock))
       const take = Math.min(fragment.length - taken, blockBytes - inBlock)
       if (this.#mode !== DROP) {
-        const part = take === fragment.length ? fragment : fragment.subarray(taken, taken + take)
-        if (this.#mode === COPY) this.#copy!.set(part, inBlock)
-        else if (buffer.holdsClaim(block, this.#sender)) buffer.slot.bytes.set(part, position)
+        const bytes = take === fragment.length ? fragment : fragment.subarray(taken, taken + take)
+        if (this.#mode === COPY) this.#copy!.set(bytes, inBlock)
+        else if (buffer.holdsClaim(block, this.#sender)) buffer.slot.bytes.set(bytes, position)
         else this.#mode = DROP
       }
       taken += take

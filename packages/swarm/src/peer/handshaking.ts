@@ -75,11 +75,11 @@ abstract class Handshaking implements TransportSink {
     this.end.done(handshake, this.transport, this.held.subarray(HANDSHAKE_BYTES))
   }
 
-  /** Last word before `done`; throws to refuse. */
+  /** Checks the other side's handshake just before `done`; throws to refuse it. */
   protected abstract ready(handshake: Handshake): void
 }
 
-/** What an incoming connection can be about. */
+/** Looks up which torrent an incoming connection is about. */
 export interface HandshakeDirectory {
   /** Our side of the handshake, or undefined: no such torrent here. */
   answer(infohash: Uint8Array): Handshake | undefined

@@ -1,3 +1,5 @@
+// One file because a connection is one state machine: what a message may do depends on all of its states.
+//
 // The life of a peer:
 //
 //   1. A socket is dialled or accepted (`PeerSet`, `Swarm`); handshakes are made (`handshaking.ts`), then a Peer takes the
@@ -17,9 +19,11 @@
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { replyLength } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
+import { plainAddress } from '../net/plain-address.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { Emit, PeerEvent } from '../torrent/events.ts'
+import type { PeerStatus } from '../torrent/torrent-status.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'
 import {
   type ExtendedHandshake,
@@ -41,6 +45,7 @@ import {
   type HashRange,
   KEEP_ALIVE,
   MESSAGE,
+  parseBlockRef,
   parseHashRange,
   readU32
 } from '../wire/messages.ts'
@@ -83,9 +88,9 @@ export class Peer implements WireSink {
   /** The conversation was opened by us: see `open`. */
   greeted = false
   extended: ExtendedHandshake | undefined
-  /** Answers nothing: gets one request at a time. */
+  /** It let a request time out: it gets one request at a time until it answers. */
   snubbed = false
-  /** Sent since we unchoked it. */
+  /** Bytes of blocks sent to it since we unchoked it. */
   sentThisTurn = 0
   turnSince: number
   /** When it last sent a block, or unchoked us. */
@@ -155,6 +160,19 @@ export class Peer implements WireSink {
     if (!this.incoming) return this.address
     const port = this.extended?.listenPort
     return port === undefined || port === 0 ? undefined : { host: this.address.host, port }
+  }
+
+  /** A snapshot for the user. */
+  get status(): PeerStatus {
+    return {
+      address: this.label,
+      client: this.extended?.client,
+      incoming: this.incoming,
+      seed: this.isSeed,
+      encrypted: this.transport.encrypted,
+      downloadRate: this.down.bytesPerSecond,
+      uploadRate: this.up.bytesPerSecond
+    }
   }
 
   /** Where the socket leads to, as an IP address: a peer that was dialled by name has another `address`. */
@@ -305,11 +323,11 @@ export class Peer implements WireSink {
         if (id === MESSAGE.haveAll) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
         return
       case MESSAGE.request:
-        return this.#onRequest(blockRef(body))
+        return this.#onRequest(parseBlockRef(body))
       case MESSAGE.cancel:
-        return this.#emit({ kind: 'cancel', peer: this, block: blockRef(body) })
+        return this.#emit({ kind: 'cancel', peer: this, block: parseBlockRef(body) })
       case MESSAGE.reject:
-        return this.#onReject(blockRef(body))
+        return this.#onReject(parseBlockRef(body))
       case MESSAGE.extended:
         return this.#onExtended(body)
       case MESSAGE.hashRequest:
@@ -341,7 +359,7 @@ export class Peer implements WireSink {
   }
 
   #onRequest(block: BlockRef): void {
-    // A request from one who said it was not interested counts as interest: clients forget to say so.
+    // A request counts as interest: some clients ask for blocks without having said that they are interested.
     if (!this.peerInterested) this.#onInterest(true)
     this.uploadActiveAt = performance.now()
     if (this.amChoking) {
@@ -419,12 +437,3 @@ export class Peer implements WireSink {
       throw new Error('requests at a choking peer')
   }
 }
-
-const blockRef = (body: Uint8Array): BlockRef => ({
-  piece: readU32(body, 0),
-  begin: readU32(body, 4),
-  length: readU32(body, 8)
-})
-
-/** An IPv4 address that a dual-stack socket shows as IPv6, as IPv4. */
-export const plainAddress = (host: string): string => host.replace(/^::ffff:(?=\d+\.)/i, '')

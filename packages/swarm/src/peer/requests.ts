@@ -95,7 +95,7 @@ export class PendingRequests {
     this.#windowBytes = BLOCK_BYTES
   }
 
-  /** Forgets voided requests sent before `sinceMs`: the peer did not say a word about them. */
+  /** Forgets voided requests sent before `sinceMs`: the peer never answered or rejected them. */
   prune(sinceMs: number): void {
     for (const [key, request] of this.#byKey) if (request.void && request.sentAt < sinceMs) this.#byKey.delete(key)
   }

@@ -34,8 +34,8 @@ import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
-/** What an ActivePhase tells the torrent. */
-export type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
+/** The events that an ActivePhase emits. */
+type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
 
 export interface ActivePhaseParts {
   readonly env: TorrentEnvironment

@@ -14,7 +14,7 @@ import type { TorrentWarning } from './torrent-status.ts'
 //   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ─┘
 //
 // Each level acts on the kinds that it decides about and passes the rest on. What is decided comes back as plain method
-// calls on the parts below; a part never calls what is above it, and asks it for nothing. All bytes in an event are views
+// calls on the parts below; a part never calls what is above it, nor asks it for anything. All bytes in an event are views
 // that are valid during the call.
 
 /** A connection noticed something. */
@@ -87,11 +87,11 @@ export type OutcomeEvent =
   /** The torrent cannot go on. */
   | { readonly kind: 'failed'; readonly error: Error }
 
-/** All of them. */
-export type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
+/** Everything that can happen in a torrent. */
+type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
 
 /** The events of some kinds. */
 export type EventOf<Kind extends SwarmEvent['kind']> = Extract<SwarmEvent, { readonly kind: Kind }>
 
-/** The way up for a part that emits these kinds. */
+/** Where a part sends its events of these kinds. */
 export type Emit<Kind extends SwarmEvent['kind']> = (event: EventOf<Kind>) => void

@@ -8,7 +8,7 @@ import type { Emit, EventOf } from './events.ts'
 /** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */
 const MAX_REFUSALS = 2
 
-/** What a FileProgress tells. */
+/** The events that a FileProgress emits. */
 export type FileProgressEvents = 'file-done' | 'file-refused' | 'failed'
 
 /**
@@ -78,7 +78,7 @@ export class FileProgress {
     return true
   }
 
-  /** Every piece is there, or there are none: the storage has the last word. */
+  /** Every piece is there, or there are none: the storage makes the file durable, or refuses it. */
   async finish(file: LayoutFile): Promise<void> {
     let event: EventOf<FileProgressEvents>
     try {

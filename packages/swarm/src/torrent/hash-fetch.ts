@@ -90,7 +90,7 @@ export class HashFetch {
     const able = [...peers].filter((peer) => !peer.closed)
     for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
     for (const job of this.#jobs.values()) {
-      // Jobs in front are under way: with many files only those and the next few are looked at.
+      // Older jobs come first, so once every peer is busy the rest need not be looked at: there may be thousands of files.
       if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
       for (const request of job.assembler.missing()) {
         if (job.asked.has(request.index)) continue
@@ -219,7 +219,7 @@ export class HashFetch {
       this.#leafJobs.delete(job)
       job.resolve(undefined)
     }
-    // Everybody refused: perhaps they have the hashes by now.
+    // Everybody refused; they are asked again, as they may have the hashes by now.
     for (const job of this.#jobs.values())
       if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
     this.pump(peers)

@@ -32,7 +32,7 @@ const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
 const MAX_WEBSEED_RANGE_BYTES = 16 * 1024 * 1024
 
-/** What the parts of a Leeching tell it. */
+/** The events that the members of a Leeching emit. */
 type PartEvents =
   | 'answered'
   | 'piece-verified'
@@ -84,7 +84,7 @@ export class Leeching {
     this.#hashFetch = new HashFetch(layout, emit)
   }
 
-  /** What happens below: decided here, or passed on. */
+  /** Events from below: acted on here, or passed on. */
   #take(event: EventOf<PartEvents>): void {
     switch (event.kind) {
       case 'work':

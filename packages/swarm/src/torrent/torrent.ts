@@ -8,7 +8,7 @@
 // everything about metadata, pieces and files. Progress is the sum of both.
 //
 // The order of things: a peer's event comes here first; what concerns connections (joining, addresses, leaving) is done
-// here, then the phase takes it. What a phase tells goes to the user's listeners after our own state has changed.
+// here, then the phase takes it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
 import type { PeerAddress } from '@svc/internal-net'
@@ -29,6 +29,7 @@ import type { TorrentEnvironment } from './environment.ts'
 import type { EventOf, OutcomeEvent, PeerEvent } from './events.ts'
 import { MetadataPhase } from './metadata-phase.ts'
 import { PeerSet, peerLabel } from './peer-set.ts'
+import { settled } from './settled.ts'
 import { parsePeer, type TorrentIdentity } from './torrent-identity.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 import type { PeerStatus, TorrentEvents, TorrentProgress, TorrentState, TorrentWarning } from './torrent-status.ts'
@@ -184,15 +185,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   /** The connections. */
   peers(): readonly PeerStatus[] {
-    return [...this.#peers.values()].map((peer) => ({
-      address: peer.label,
-      client: peer.extended?.client,
-      incoming: peer.incoming,
-      seed: peer.isSeed,
-      encrypted: peer.transport.encrypted,
-      downloadRate: peer.down.bytesPerSecond,
-      uploadRate: peer.up.bytesPerSecond
-    }))
+    return [...this.#peers.values()].map((peer) => peer.status)
   }
 
   /** Dials an address that the user gave. @throws SwarmError `E_ADDRESS`. */
@@ -216,22 +209,11 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   /** Resolves when every file is in the storage; rejects when the torrent fails or is removed before, or the signal aborts. */
   completed(signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void): void => {
-        for (const name of names) this.off(name, check)
-        signal?.removeEventListener('abort', check)
-        settle()
-      }
-      const check = (): void => {
-        if (this.state === 'seeding') end(resolve)
-        else if (this.#error !== undefined) end(() => reject(this.#error))
-        else if (this.#isClosed) end(() => reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')))
-        else if (signal?.aborted === true) end(() => reject(signal.reason as Error))
-      }
-      const names = ['complete', 'failed', 'closed'] as const
-      for (const name of names) this.on(name, check)
-      signal?.addEventListener('abort', check)
-      check()
+    return settled(this, ['complete', 'failed', 'closed'], signal, () => {
+      if (this.state === 'seeding') return true
+      if (this.#error !== undefined) throw this.#error
+      if (this.#isClosed) throw new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')
+      return false
     })
   }
 
@@ -313,7 +295,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     const peer = this.#peers.get(sender)
     if (peer === undefined) return
     this.#warn('peer', peerLabel(peer), reason, true)
-    this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'liar', reason))
+    this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'bad-data', reason))
   }
 
   #warn(kind: TorrentWarning['kind'], source: string, message: string, lied = false): void {
@@ -386,7 +368,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   #left(peer: Peer, error: Error | undefined): void {
     this.#pex.gone(peer)
     const broken = error instanceof SwarmError || error instanceof MetainfoError
-    if (broken && error.reason !== 'liar' && error.code !== 'E_CLOSED')
+    if (broken && error.reason !== 'bad-data' && error.code !== 'E_CLOSED')
       this.#warn('peer', peerLabel(peer), error.message)
   }
 

@@ -25,9 +25,9 @@ export interface ChokeOptions {
 }
 
 /** A turn is over after this time when others wait, however slowly the peer takes what it is sent. */
-export const TURN_MS = 60_000
+const TURN_MS = 60_000
 /** A turn is over when the peer asks for nothing for this long and others wait. */
-export const IDLE_MS = 10_000
+const IDLE_MS = 10_000
 
 /** Whether an unchoked peer keeps its slot while others wait: its turn ends by bytes, by time, and by asking for nothing. */
 export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number): boolean {

@@ -1,7 +1,7 @@
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
-/** One who wants to send: called when it may send one block; returns false when it has nothing to send any more. */
+/** Somebody who waits for the upload limit. `sendOne` sends one block, and returns false when there is no more to send now. */
 export interface LimitedSender {
   /** Outermost first: global, torrent, peer. */
   readonly buckets: readonly TokenBucket[]
@@ -77,7 +77,7 @@ export class UploadLimiter {
     this.#arm(Math.max(5, delay))
   }
 
-  /** A sender that throws loses its place, not the others theirs. */
+  /** A sender that throws loses its turn; the others keep theirs. */
   #sendOne(sender: LimitedSender): boolean {
     try {
       return sender.sendOne()

@@ -27,7 +27,7 @@ interface Entry extends Chunk {
 
 /**
  * Read cache of the uploads of the whole engine. A chunk that is pinned (queued requests need it, or a write to a socket is
- * under way) is never evicted nor its buffer reused: doing so once served corrupt bytes in a prototype.
+ * under way) is never evicted nor its buffer reused: its bytes may still be on their way to a socket.
  * Invariant: every buffer is in exactly one place: an entry, or the list of spare ones.
  */
 export class ReadCache {

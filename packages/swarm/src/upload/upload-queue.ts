@@ -74,7 +74,7 @@ export class UploadQueue implements LimitedSender {
     return this.#inFlight > 0 ? this.drainedAt : undefined
   }
 
-  /** The block was checked against what we have. */
+  /** Queues a request; the caller has checked that we have the block and the peer is unchoked. */
   add(block: BlockRef): void {
     if (this.queued >= OUR_REQUEST_QUEUE) {
       this.#refused += 1
@@ -125,7 +125,7 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** Choke: everything unsent is dropped, each with its reject where the peer knows that. */
+  /** After a choke: drops everything unsent, and rejects each request where the peer knows rejects. */
   clear(): void {
     const dropped = this.#queue.splice(0).slice(this.#head)
     this.#head = 0
@@ -282,7 +282,7 @@ export class UploadQueue implements LimitedSender {
       out.push(chunk.bytes.subarray(at - base, until - base))
       at = until
     }
-    // Past the end of the file: zeros, for clients that ask for whole blocks (trap of BEP 52 in libtorrent before 2.0.13).
+    // Past the end of the file: zeros, for clients that ask for whole blocks (libtorrent before 2.0.13 does so with v2 torrents).
     const padding = entry.offset + entry.block.length - Math.max(at, entry.offset)
     if (padding > 0) out.push(ZEROS.subarray(0, padding))
   }

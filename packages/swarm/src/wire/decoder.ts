@@ -34,7 +34,7 @@ export class WireDecoder {
   #state = LENGTH
   #length = 0
   #id = 0
-  /** Bytes that the current part still needs. */
+  /** Bytes that the current section (length, id, body or block) still needs. */
   #left = 4
   #held: Uint8Array = new Uint8Array(64)
   #heldBytes = 0
@@ -44,7 +44,7 @@ export class WireDecoder {
     this.#sink = sink
   }
 
-  /** The sink does not want to hear more: `push` returns at once from now on. */
+  /** Nothing more is decoded: `push` returns at once from now on. */
   stop(): void {
     this.#stopped = true
   }
@@ -64,13 +64,13 @@ export class WireDecoder {
       }
       const take = Math.min(this.#left, end - at)
       if (this.#heldBytes === 0 && take === this.#left) {
-        this.#part(chunk, at)
+        this.#section(chunk, at)
       } else {
         this.#hold(chunk, at, take)
         this.#left -= take
         if (this.#left === 0) {
           this.#heldBytes = 0
-          this.#part(this.#held, 0)
+          this.#section(this.#held, 0)
         }
       }
       at += take
@@ -93,8 +93,8 @@ export class WireDecoder {
     this.#left = bytes
   }
 
-  /** All bytes of the current fixed part lie in `bytes` from `at`. */
-  #part(bytes: Uint8Array, at: number): void {
+  /** All bytes of the current section lie in `bytes` from `at`. */
+  #section(bytes: Uint8Array, at: number): void {
     switch (this.#state) {
       case LENGTH:
         this.#length = readU32(bytes, at)
@@ -121,7 +121,7 @@ export class WireDecoder {
         const body = bytes.subarray(at, at + this.#length - 1)
         this.#expect(LENGTH, 4)
         this.#sink.message(this.#id, body)
-        // A large message must not leave its buffer behind on an idle connection.
+        // Otherwise an idle connection would keep the buffer of its largest message.
         if (this.#held.length > 4096) this.#held = new Uint8Array(64)
       }
     }
@@ -163,7 +163,7 @@ export class WireDecoder {
   checkInvariants(): void {
     if (this.#heldBytes > this.#held.length) throw new Error('holds more than its buffer')
     if (this.#left === 0) throw new Error('waits for nothing')
-    if (this.#state === LENGTH && this.#heldBytes + this.#left !== 4) throw new Error('length part is not 4 bytes')
+    if (this.#state === LENGTH && this.#heldBytes + this.#left !== 4) throw new Error('the length is not 4 bytes')
   }
 }
 

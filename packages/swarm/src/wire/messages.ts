@@ -172,6 +172,11 @@ export function readU32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
 }
 
+/** The block of a request, cancel or reject; `body` is the message after its id, 12 bytes. */
+export function parseBlockRef(body: Uint8Array): BlockRef {
+  return { piece: readU32(body, 0), begin: readU32(body, 4), length: readU32(body, 8) }
+}
+
 /** The range at the start of a hash request, `hashes` or reject; `body` is the message after its id, at least 48 bytes. */
 export function parseHashRange(body: Uint8Array): HashRange {
   return {

@@ -1,0 +1,21 @@
+import { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
+
+// The implementation of `#sha256` for Node. One-shot hashing with a string result: measured 3 times faster on 64-byte pairs than
+// a Buffer result (no backing store is allocated for each call) and 4 times faster on 16 KiB blocks than createHash.
+
+const latin1Write = (
+  Buffer.prototype as unknown as {
+    latin1Write: (this: Uint8Array, text: string, offset: number, length: number) => number
+  }
+).latin1Write
+
+/** Writes the SHA-256 of `bytes` to `out` at `offset`; `out` may overlap `bytes`. */
+export function sha256Into(bytes: Uint8Array, out: Uint8Array, offset: number): void {
+  latin1Write.call(out, hash('sha256', bytes, 'binary'), offset, 32)
+}
+
+/** Writes the SHA-1 of `bytes` to `out` at `offset`. */
+export function sha1Into(bytes: Uint8Array, out: Uint8Array, offset: number): void {
+  latin1Write.call(out, hash('sha1', bytes, 'binary'), offset, 20)
+}
