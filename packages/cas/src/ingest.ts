@@ -3,6 +3,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
+import { Cloner } from './clone.ts'
 import { EarlySync } from './early-sync.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
@@ -31,8 +32,11 @@ export class Ingestor {
   /** Streams with buffers: bounds memory (32 × 1.5 MiB). */
   readonly #streams = new Gate(32, abortError)
 
+  readonly #cloner: Cloner
+
   constructor(context: StoreContext) {
     this.#context = context
+    this.#cloner = new Cloner(context)
   }
 
   async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
@@ -100,7 +104,10 @@ export class Ingestor {
     return { ...outcome.result, digest: outcome.result.digest as Sha256Digest }
   }
 
-  /** One thread reads, hashes and writes; for a large file a second one, when idle, takes the further hashes and the writes. */
+  /**
+   * One thread reads, hashes and writes; for a large file a second one, when idle, takes the further hashes and the writes. Where the
+   * part can share its blocks with the file, the part is what is read, and nothing is written.
+   */
   async #filePass(
     fd: number,
     part: string,
@@ -111,9 +118,14 @@ export class Ingestor {
     const { threads } = this.#context
     const attachments = options.attachments ?? []
     const first = await threads.takeBusy(signal)
+    const cloneFd = await this.#cloner.clone(fd, part).catch((error: unknown) => {
+      first.release()
+      throw error
+    })
     const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
     const session = threads.nextSession()
-    const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part }
+    const written = cloneFd === undefined ? part : undefined
+    const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part: written }
     const busy: HashThread[] = [first.thread]
     const early = new EarlySync(this.#context, part)
     let done: SessionResult | undefined
@@ -140,17 +152,18 @@ export class Ingestor {
       }
       const one = await first.thread.call(
         'run',
-        { session, spec, fd, forward, progress: true },
+        { session, spec, fd: cloneFd ?? fd, forward, progress: true },
         { transfer: forward === undefined ? [] : [forward.port], onProgress }
       )
       done = second === undefined ? one : await second.thread.call('finish', { session })
       await early.end()
-      const { attachments: attached, partFd } = done
+      const { attachments: attached, partFd = cloneFd } = done
       return { digest: one.digest as Sha256Digest, sizeBytes: one.sizeBytes, attachments: attached, partFd }
     } catch (error) {
       // The caller may close the descriptor once this throws: both threads must have let go of it.
       await Promise.allSettled([early.end(), ...busy.map((thread) => thread.call('drop', { session }))])
-      if (done !== undefined) await this.#context.discardPart(done.partFd, part)
+      const partFd = done?.partFd ?? cloneFd
+      if (partFd !== undefined) await this.#context.discardPart(partFd, part)
       throw error
     } finally {
       signal.removeEventListener('abort', stop)

@@ -36,6 +36,8 @@ export interface FilePort {
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
   mkdir(path: string, mode: number): Promise<void>
+  /** Makes `path` a file that shares its blocks with the open file `fd`, or fails: `ENOTSUP` and the like where that cannot be. */
+  clone(fd: number, path: string): Promise<void>
   rmdir(path: string): Promise<void>
   readdir(path: string): Promise<string[]>
   statfs(path: string): Promise<{ readonly bavail: number; readonly bsize: number }>
@@ -51,6 +53,9 @@ export type FilePortFactory = (options: unknown) => FilePort
 type Done<T> = (error: NodeJS.ErrnoException | null, value?: T) => void
 const promised = <T>(start: (done: Done<T>) => void): Promise<T> =>
   new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
+
+/** FORCE, as plain FICLONE copies without a word where blocks cannot be shared. */
+const CLONE = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE
 
 /** The operating system's files. Descriptors are plain integers: they are never closed behind the store's back. */
 export const nodeFilePort: FilePort = {
@@ -82,6 +87,10 @@ export const nodeFilePort: FilePort = {
   fchmod: (fd, mode) => promised((done) => fs.fchmod(fd, mode, done)),
   rename: (from, to) => promised((done) => fs.rename(from, to, done)),
   unlink: (path) => promised((done) => fs.unlink(path, done)),
+  clone: (fd, path) =>
+    process.platform === 'linux'
+      ? promised((done) => fs.copyFile(`/proc/self/fd/${fd}`, path, CLONE, (error) => done(error)))
+      : Promise.reject(Object.assign(new Error('no clones by descriptor here'), { code: 'ENOTSUP' })),
   mkdir: (path, mode) => promised((done) => fs.mkdir(path, mode, (error) => done(error))),
   rmdir: (path) => promised((done) => fs.rmdir(path, done)),
   readdir: (path) => promised((done) => fs.readdir(path, done)),

@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process'
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
+
+/** A file system that shares blocks, in a file; needs root. */
+const disk = mkdtempSync(join(tmpdir(), 'svc-cas-xfs-'))
+const mount = join(disk, 'mount')
+mkdirSync(mount)
+const isMounted =
+  run('truncate', '-s', '400M', join(disk, 'image')) &&
+  run('mkfs.xfs', '-q', '-m', 'reflink=1', join(disk, 'image')) &&
+  run('mount', '-o', 'loop', join(disk, 'image'), mount)
+afterAll(() => {
+  if (isMounted) run('umount', mount)
+  rmSync(disk, { recursive: true, force: true })
+})
+
+describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file, which needs root)', () => {
+  const bytes = seededBytes(40_000_000)
+  const source = join(mount, 'source')
+  let store: DiskBlobStore
+  let fd: number
+  beforeEach(async () => {
+    writeFileSync(source, bytes, { mode: 0o644 })
+    store = await openDiskStore({ root: join(mount, 'store'), hashThreads: 2 })
+    fd = openSync(source, 'r')
+  })
+  afterEach(async () => {
+    closeSync(fd)
+    await store.close()
+    rmSync(join(mount, 'store'), { recursive: true })
+  })
+  const usedBytes = (): number => {
+    run('sync', '-f', mount)
+    const { blocks, bfree, bsize } = statfsSync(mount)
+    return (blocks - bfree) * bsize
+  }
+
+  test('a file is taken in without being written again, and is a blob like any other', async () => {
+    const before = usedBytes()
+    const { digest, attachments, existed } = await store.ingest({ fd }, { attachments: [blockAttachment] })
+    expect([digest, existed]).toEqual([digestOf(bytes), false])
+    expect(Buffer.compare(attachments.blocks!, blockHashes(bytes))).toBe(0)
+    expect(usedBytes() - before).toBeLessThan(bytes.length / 4)
+    expect(statSync(store.blobPath(digest)).mode & 0o777).toBe(0o444)
+    // The file is its owner's: what is written to it later is not in the blob.
+    writeFileSync(source, 'something else')
+    expect((await store.verify(digest)).status).toBe('ok')
+  })
+
+  test('what is refused leaves nothing behind, and neither does an abort', async () => {
+    const other = digestOf(Buffer.from('other'))
+    expect(await codeOf(store.ingest({ fd }, { digest: other }))).toBe('E_DIGEST_MISMATCH')
+    const stop = new AbortController()
+    const aborted = store.ingest({ fd }, { signal: stop.signal, onProgress: () => stop.abort() })
+    expect(await codeOf(aborted)).toBe('E_ABORTED')
+    expect(readdirSync(join(mount, 'store', 'incoming'))).toEqual([])
+    expect(await store.stat(digestOf(bytes))).toBe(undefined)
+  })
+})
