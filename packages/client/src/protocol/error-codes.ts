@@ -33,7 +33,8 @@ export const ERROR_CODES = {
   E_LENGTH: { status: 400, description: 'The reference is longer than 512 bytes.' },
   E_UNKNOWN_REF: {
     status: 404,
-    description: 'No local index of that name, no such tag, or a repository that the hub or the catalog does not have.'
+    description:
+      'No local index of that name, no such tag, a digest whose blob is no manifest, or a repository that the hub or the catalog does not have.'
   },
   E_AMBIGUOUS_SELECTOR: { status: 400, description: 'The prefix matches several quants; `candidates` lists them.' },
   E_NO_MEMBER: { status: 400, description: 'No quant matches the selector; `candidates` lists all.' },

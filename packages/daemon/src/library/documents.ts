@@ -7,7 +7,7 @@ import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 
 /** Why a document could not be used. */
-type DocumentProblem = 'absent' | 'invalid'
+type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
 class DocumentError extends Error {
   override readonly name = 'DocumentError'
   readonly problem: DocumentProblem
@@ -60,7 +60,7 @@ class DocumentCache<T> {
     try {
       document = this.#parse(bytes)
     } catch (cause) {
-      throw new DocumentError('invalid', digest, `${digest}: ${(cause as Error).message}`, cause)
+      throw new DocumentError('no-document', digest, `${digest}: ${(cause as Error).message}`, cause)
     }
     if (stamp !== undefined) {
       if (this.#cache.size >= this.#bound) {
@@ -75,7 +75,7 @@ class DocumentCache<T> {
 
 /**
  * A small blob whole, hashed again on the way (a document decides what other bytes mean, so it is never taken on trust).
- * @returns undefined when it is absent. @throws DocumentError `invalid` when it is too large or no longer its digest.
+ * @returns undefined when it is absent. @throws DocumentError `no-document` when it is too large, `corrupt` when it is no longer its digest.
  */
 async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uint8Array | undefined> {
   let reader
@@ -88,7 +88,7 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) {
       throw new DocumentError(
-        'invalid',
+        'no-document',
         digest,
         `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is no document`
       )
@@ -96,7 +96,7 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
     const bytes = await readWhole(reader)
     const actual = digestFromBytes(createHash('sha256').update(bytes).digest())
     if (actual !== digest)
-      throw new DocumentError('invalid', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
+      throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
     return bytes
   } finally {
     await reader.close()
@@ -129,13 +129,21 @@ export class Documents {
     }
   }
 
-  /** undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
+  /**
+   * undefined when the manifest is not in the store.
+   * @throws DaemonError `E_CORRUPTION` for bytes that went bad, `E_UNKNOWN_REF` for a sound blob that is no manifest: whoever named it
+   *   named something else
+   */
   async manifest(digest: Sha256Digest): Promise<Manifest | undefined> {
     try {
       return await this.#manifests.read(digest)
     } catch (cause) {
       if (!(cause instanceof DocumentError)) throw cause
       if (cause.problem === 'absent') return undefined
+      if (cause.problem === 'no-document') {
+        const what = `${digest} is in the store, but it is no manifest; a reference by digest names a model's manifest`
+        throw new DaemonError('E_UNKNOWN_REF', what, { cause })
+      }
       throw new DaemonError('E_CORRUPTION', `the manifest is not valid: ${cause.message}`, { cause })
     }
   }

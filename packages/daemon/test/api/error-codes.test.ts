@@ -122,7 +122,16 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   },
   E_PARSE: async () => answered(await (await local()).resolve('a/b:q8_0')),
   E_LENGTH: async () => answered(await (await local()).resolve(`svc:///a/b:${'q'.repeat(600)}`)),
-  E_UNKNOWN_REF: async () => answered(await (await local()).resolve('svc:///nobody/none:q8_0')),
+  E_UNKNOWN_REF: async () => {
+    const { api, ref } = await model('no/manifest')
+    const { files } = (await api.open(ref)).body as { files: { digest: string; kind?: string }[] }
+    // weights, a config and an index are sound blobs, and no manifests
+    for (const { digest } of files.filter((_, i) => i !== 1)) {
+      const answer = await api.open(`svc:///no/manifest@${digest}`)
+      expect([answer.status, answer.body.error.code]).toEqual([404, 'E_UNKNOWN_REF'])
+    }
+    return answered(await api.resolve('svc:///nobody/none:q8_0'))
+  },
   E_AMBIGUOUS_SELECTOR: async () => {
     const { api } = await model('two/quants', ['q4_0', 'q4_k'])
     return answered(await api.resolve('svc:///two/quants:q4'))

@@ -239,3 +239,57 @@ test('an artifact that left is not there any more', async () => {
   await node.stop()
   await expect(fetch(url)).rejects.toThrow()
 })
+
+/** What comes back for bytes that are sent as they are, until the listener closes. */
+async function rawAnswer(bytes: string): Promise<string> {
+  const { port } = await served()
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ host: '127.0.0.1', port })
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString('latin1')))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(answer))
+    socket.write(bytes)
+  })
+}
+
+test('pipelined requests are answered in order, also before junk and CONNECT', async () => {
+  const { port } = await served()
+  const path = await weightsPath()
+  const get = (range: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nRange: bytes=${range}\r\n\r\n`
+  for (const [last, status] of [
+    ['junk\r\n\r\n', 400],
+    ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405]
+  ] as const) {
+    const answer = await rawAnswer(`${get('0-0')}${get('1-1')}${get('2-2')}${last}`)
+    const heads = [...answer.matchAll(/HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n/g)]
+    expect(heads.map(([head, code]) => /content-range: bytes (\d)/i.exec(head)?.[1] ?? Number(code))).toEqual([
+      '0',
+      '1',
+      '2',
+      status
+    ])
+  }
+})
+
+test('a half-closed client gets its answer, and nothing is smuggled', async () => {
+  const { port } = await served()
+  const hidden = `GET /bt/${'0'.repeat(64)}.torrent HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
+  for (const header of [
+    'Content-Length: 0, 40',
+    'Transfer-Encoding: chunked, identity',
+    'Transfer-Encoding : chunked'
+  ]) {
+    const answer = await rawAnswer(`GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${header}\r\n\r\n0\r\n\r\n${hidden}`)
+    expect([answer.slice(9, 12), answer.match(/HTTP\/1\.1 /g)?.length]).toEqual(['400', 1])
+  }
+  const ended = await new Promise<string>((resolve) => {
+    const socket = createConnection({ host: '127.0.0.1', port })
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString('latin1')))
+    socket.on('close', () => resolve(answer))
+    socket.end(`HEAD / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+  })
+  expect(ended.slice(9, 12)).toBe('404')
+})
