@@ -1,6 +1,6 @@
 /**
  * What a {@link SwarmV1Error} is about; stable, for programs. Each code carries a finer `reason`.
- * - `E_SWARM_V1`: a BitTorrent v1 swarm (`./foreign`) failed; reasons `metadata-timeout`, `metadata`, `client`, `aborted`.
+ * - `E_SWARM_V1`: a BitTorrent v1 swarm failed; reasons `metadata-timeout`, `metadata`, `client`, `aborted`.
  */
 export type SwarmV1ErrorCode = 'E_SWARM_V1'
 

@@ -1,10 +1,6 @@
+export type { ThreadFault } from '@svc/internal-workers'
 export { SwarmV1Error, type SwarmV1ErrorCode } from './errors.ts'
 export { parseV1Torrent, type V1File, type V1Layout } from './layout.ts'
-export type { V1Storage } from './storage.ts'
-export {
-  type JoinOptions,
-  type V1Progress,
-  V1Swarm,
-  type V1SwarmOptions,
-  type V1Torrent
-} from './swarm.ts'
+export type { V1Storage } from './pieces.ts'
+export { V1Swarm, type V1SwarmOptions } from './swarm.ts'
+export type { JoinOptions, V1Progress, V1Torrent } from './torrent.ts'

@@ -19,6 +19,8 @@ export interface V1Layout {
   readonly pieceCount: number
   readonly sizeBytes: number
   readonly files: readonly V1File[]
+  /** BEP 27: neither the DHT nor peer exchange may know of it. */
+  readonly isPrivate: boolean
   /** The info dictionary exactly as hashed. */
   readonly info: Uint8Array
 }
@@ -63,7 +65,8 @@ export function parseV1Torrent(bytes: Uint8Array, infohash: string): V1Layout {
   if (!(pieces instanceof Uint8Array) || pieces.length !== 20 * pieceCount) {
     throw refuse(`it needs ${pieceCount} piece hashes of 20 bytes`)
   }
-  return { infohash, name, pieceLength, pieceCount, sizeBytes, files, info }
+  const isPrivate = dictionary.get('private') === 1
+  return { infohash, name, pieceLength, pieceCount, sizeBytes, files, isPrivate, info }
 }
 
 /** A torrent file with this info dictionary, for a client that takes no bare one. */

@@ -3,7 +3,7 @@ import { type Encodable, encodeBencode } from '@svc/metainfo'
 import { parseV1Torrent } from '@svc/swarm-v1'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { slicesOf } from '../src/storage.ts'
+import { slicesOf } from '../src/pieces.ts'
 
 const MiB = 1 << 20
 const hashes = (count: number) => new Uint8Array(20 * count)
@@ -103,7 +103,8 @@ test('slices cover exactly what is asked for', () => {
           pieceCount: 1,
           sizeBytes: at,
           files: layoutFiles,
-          info: new Uint8Array()
+          isPrivate: false,
+    info: new Uint8Array()
         }
         const covered = new Map<number, string>()
         for (const slice of slicesOf(layout, offset, length)) {

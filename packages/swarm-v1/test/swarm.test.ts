@@ -207,7 +207,6 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
 })
 
 test('two of us find one another through a DHT', async () => {
-  // @ts-expect-error The package ships no types.
   const { Client } = (await import('bittorrent-dht')) as unknown as {
     Client: new (
       options: object

@@ -1,40 +1,46 @@
+/// <reference path="./untyped.d.ts" />
+
 import type { EventEmitter } from 'node:events'
-import type { TrackerTimers } from '@svc/internal-net'
 
 // The parts of webtorrent 3 that are used here; it ships no types. Members with an underscore are not its public API:
-// `V1Swarm` checks at the start that they are there and fails loudly when a new version moved them.
+// they are checked to be there, so that a version that moved them fails loudly.
 
+/** One connection. */
 export interface WebTorrentWire extends EventEmitter {
   readonly remoteAddress?: string
+  readonly remotePort?: number
   destroy(): void
 }
 
+/** One torrent. */
 export interface WebTorrentTorrent extends EventEmitter {
   readonly infoHash: string
   readonly destroyed: boolean
-  readonly done: boolean
+  readonly private?: boolean
   readonly numPeers: number
   readonly downloadSpeed: number
   readonly uploadSpeed: number
   readonly uploaded: number
-  readonly received: number
+  readonly downloaded: number
+  readonly length: number
   readonly wires: readonly WebTorrentWire[]
-  readonly bitfield?: { get(index: number): boolean }
   addPeer(address: string): boolean
   removePeer(address: string): void
   destroy(callback?: (error?: Error) => void): void
-  readonly discovery?: { readonly tracker?: TrackerTimers | undefined } | null
   _onMetadata(metadata: unknown): Promise<void>
-  _startDiscovery(): void
+  /** Looks what can be asked of whom. */
+  _update(): void
+  /** Asks a wire for a block of a piece, where there is one to ask for. */
+  _request(wire: WebTorrentWire, piece: number, hotswap: boolean): boolean
 }
 
+/** The client: one listener for all torrents. */
 export interface WebTorrentClient extends EventEmitter {
-  readonly torrents: readonly WebTorrentTorrent[]
+  readonly peerId: string
   /** Addresses that are not dialled. */
   blocked?: { contains(host: string): boolean }
   add(torrent: unknown, options: Record<string, unknown>): WebTorrentTorrent
   address(): { readonly address: string; readonly port: number } | null
-  throttleUpload(bytesPerSecond: number): void
   destroy(callback: (error?: Error) => void): void
 }
 

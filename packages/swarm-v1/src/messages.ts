@@ -1,0 +1,145 @@
+import { isHost, isPort } from '@svc/internal-net'
+
+// What crosses the border between a `V1Swarm` and its thread: plain data. What comes from the thread is read as if a stranger
+// had sent it.
+
+/** How the thread begins. */
+export interface V1ThreadData {
+  readonly host: string
+  readonly port: number
+  /** Nodes to enter the DHT by; undefined: no DHT and no peer exchange. */
+  readonly dhtBootstrap: readonly string[] | undefined
+  readonly allowPrivateAddresses: boolean
+  readonly uploadLimitBytesPerSecond: number
+}
+
+export type ToThread =
+  | {
+      readonly kind: 'join'
+      readonly id: number
+      readonly infohash: string
+      readonly info: Uint8Array | undefined
+      readonly trackers: readonly string[]
+      readonly peers: readonly string[]
+      readonly complete: boolean
+    }
+  /** The layout is accepted and the storage open. */
+  | { readonly kind: 'opened'; readonly id: number }
+  /** The answer to `get`; undefined where the bytes are not there. */
+  | { readonly kind: 'got'; readonly call: number; readonly bytes: Uint8Array | undefined }
+  /** The answer to `put`. */
+  | { readonly kind: 'stored'; readonly call: number }
+  | { readonly kind: 'peer'; readonly id: number; readonly address: string }
+  | { readonly kind: 'leave'; readonly id: number }
+  | { readonly kind: 'close' }
+
+/** Of one torrent, at this moment. */
+export interface ThreadProgress {
+  readonly peers: number
+  readonly downBytesPerSecond: number
+  readonly upBytesPerSecond: number
+  /** Since the thread joined. */
+  readonly uploadedBytes: number
+}
+
+export type FromThread =
+  | { readonly kind: 'listening'; readonly host: string; readonly port: number }
+  /** The address cannot be listened on. */
+  | { readonly kind: 'unable'; readonly message: string }
+  /** The info dictionary: checked against the infohash by who receives it. */
+  | { readonly kind: 'metadata'; readonly id: number; readonly info: Uint8Array }
+  | {
+      readonly kind: 'get'
+      readonly id: number
+      readonly call: number
+      readonly piece: number
+      readonly offset: number
+      readonly length: number
+    }
+  | {
+      readonly kind: 'put'
+      readonly id: number
+      readonly call: number
+      readonly piece: number
+      readonly bytes: Uint8Array
+    }
+  | { readonly kind: 'progress'; readonly id: number; readonly progress: ThreadProgress }
+  | { readonly kind: 'warning'; readonly id: number; readonly message: string }
+  /** Every piece is verified and stored. */
+  | { readonly kind: 'done'; readonly id: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string }
+  | { readonly kind: 'left'; readonly id: number }
+
+const MAX_TEXT = 500
+const MAX_INFO_BYTES = 10_000_000
+const MAX_PIECE_BYTES = 1 << 26
+
+/** @throws TypeError for anything but a {@link FromThread} within its bounds. */
+export function parseFromThread(message: unknown): FromThread {
+  if (typeof message !== 'object' || message === null) throw new TypeError('the thread sent no object')
+  const fields = message as Readonly<Record<string, unknown>>
+  const { kind } = fields
+  switch (kind) {
+    case 'listening': {
+      const { host, port } = fields
+      if (typeof host === 'string' && isHost(host) && isPort(port as number))
+        return { kind, host, port: port as number }
+      break
+    }
+    case 'unable':
+      return { kind, message: text(fields.message) }
+    case 'metadata':
+      return { kind, id: count(fields.id), info: bytes(fields.info, MAX_INFO_BYTES) }
+    case 'get':
+      return {
+        kind,
+        id: count(fields.id),
+        call: count(fields.call),
+        piece: count(fields.piece),
+        offset: count(fields.offset, MAX_PIECE_BYTES),
+        length: count(fields.length, MAX_PIECE_BYTES)
+      }
+    case 'put':
+      return {
+        kind,
+        id: count(fields.id),
+        call: count(fields.call),
+        piece: count(fields.piece),
+        bytes: bytes(fields.bytes, MAX_PIECE_BYTES)
+      }
+    case 'progress':
+      return { kind, id: count(fields.id), progress: parseProgress(fields.progress) }
+    case 'warning':
+    case 'failed':
+      return { kind, id: count(fields.id), message: text(fields.message) }
+    case 'done':
+    case 'left':
+      return { kind, id: count(fields.id) }
+  }
+  throw new TypeError(`the thread sent an unknown message: ${String(kind)}`)
+}
+
+function parseProgress(value: unknown): ThreadProgress {
+  const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = (value ?? {}) as Record<string, unknown>
+  return {
+    peers: count(peers),
+    downBytesPerSecond: count(downBytesPerSecond),
+    upBytesPerSecond: count(upBytesPerSecond),
+    uploadedBytes: count(uploadedBytes)
+  }
+}
+
+function count(value: unknown, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max) return value as number
+  throw new TypeError('the thread sent no number where one belongs')
+}
+
+function bytes(value: unknown, max: number): Uint8Array {
+  if (value instanceof Uint8Array && value.length <= max) return value
+  throw new TypeError('the thread sent no bytes where they belong')
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT)
+  throw new TypeError('the thread sent no text where it belongs')
+}

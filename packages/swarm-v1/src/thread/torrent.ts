@@ -1,0 +1,220 @@
+import { type DhtNode, Trackers } from '@svc/internal-discovery'
+import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
+import { SwarmV1Error } from '../errors.ts'
+import { parseV1Torrent, torrentBytes } from '../layout.ts'
+import type { FromThread, ThreadProgress, ToThread } from '../messages.ts'
+import { Blame } from './blame.ts'
+import { Chunks, type PieceCalls } from './chunks.ts'
+import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
+
+export interface TorrentParts {
+  readonly client: WebTorrentClient
+  readonly dht: DhtNode | undefined
+  readonly allowPrivateAddresses: boolean
+  readonly port: number
+  readonly pieces: PieceCalls
+  readonly tell: (message: FromThread) => void
+}
+
+type JoinMessage = Extract<ToThread, { kind: 'join' }>
+
+/** webtorrent's words for a piece whose hash is wrong; there is no other sign of it. */
+const FAILED_PIECE = /^Piece (\d+) failed verification$/
+/** Announced as left while the size is not known. */
+const UNKNOWN_LEFT = 1
+
+/**
+ * One torrent within the thread: webtorrent talks to its peers, our own discovery finds them.
+ *
+ * The order of things: metadata (given, or from a peer) → `metadata` to the owner → {@link opened} → what the storage has is
+ * checked → pieces are fetched → `done` → served until {@link leave}.
+ */
+export class ThreadTorrent {
+  readonly #parts: TorrentParts
+  readonly #join: JoinMessage
+  readonly #torrent: WebTorrentTorrent
+  readonly #trackers: Trackers
+  readonly #blame = new Blame()
+  readonly #opened = Promise.withResolvers<void>()
+  #info: Uint8Array | undefined
+  #told = ''
+
+  constructor(join: JoinMessage, parts: TorrentParts) {
+    this.#join = join
+    this.#parts = parts
+    const { client, pieces } = parts
+    const lengthBytes = (): number => this.#torrent.length
+    const judged: PieceCalls = {
+      read: (piece, offset, length) => pieces.read(piece, offset, length),
+      write: (piece, bytes) => {
+        this.#drop(this.#blame.verified(piece, bytes))
+        return pieces.write(piece, bytes)
+      }
+    }
+    this.#torrent = client.add(join.info ? torrentBytes(join.info, []) : { infoHash: join.infohash, announce: [] }, {
+      store: class extends Chunks {
+        constructor(pieceLength: number) {
+          super(pieceLength, lengthBytes(), judged)
+        }
+      },
+      storeCacheSlots: 0,
+      strategy: 'rarest',
+      ...(join.complete && join.info ? { bitfield: fullBitfield(join.info, join.infohash) } : {})
+    })
+    this.#checkMetadataFirst()
+    this.#askOneAtATime()
+    const { id } = join
+    this.#torrent.on('error', (error: unknown) => parts.tell({ kind: 'failed', id, message: messageOf(error) }))
+    this.#torrent.once('done', () => {
+      parts.tell({ kind: 'done', id })
+      this.#trackers.completed()
+    })
+    this.#torrent.on('wire', (wire: WebTorrentWire, address?: string) => this.#watch(wire, address))
+    this.#torrent.on('warning', (warning: unknown) => {
+      const failed = FAILED_PIECE.exec(messageOf(warning))
+      if (failed) this.#drop(this.#blame.failed(Number(failed[1])))
+    })
+    this.#torrent.once('infoHash', () => {
+      for (const peer of join.peers) this.addPeer(peer)
+    })
+    this.#trackers = this.#startTrackers()
+    const isPrivate = join.info !== undefined && parseV1Torrent(join.info, join.infohash).isPrivate
+    if (!isPrivate) parts.dht?.join(join.infohash, parts.port, (peer, allowed) => this.#found(peer, allowed))
+  }
+
+  addPeer(address: string): void {
+    if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#torrent.addPeer(address)
+  }
+
+  /** The owner accepts the metadata and has the storage open. */
+  opened(): void {
+    this.#opened.resolve()
+  }
+
+  /** Tells how it goes, where that has changed; called now and then. */
+  tick(): void {
+    const torrent = this.#torrent
+    if (torrent.destroyed) return
+    const progress: ThreadProgress = {
+      peers: torrent.numPeers,
+      downBytesPerSecond: Math.round(torrent.downloadSpeed),
+      upBytesPerSecond: Math.round(torrent.uploadSpeed),
+      uploadedBytes: torrent.uploaded
+    }
+    const text = JSON.stringify(progress)
+    if (text !== this.#told) this.#parts.tell({ kind: 'progress', id: this.#join.id, progress })
+    this.#told = text
+    // Who was not asked because another peer had the turn is asked again.
+    if (this.#blame.suspects > 0) torrent._update()
+  }
+
+  async leave(): Promise<void> {
+    this.#parts.dht?.leave(this.#join.infohash)
+    const goodbye = this.#trackers.close()
+    if (!this.#torrent.destroyed) await new Promise<void>((resolve) => this.#torrent.destroy(() => resolve()))
+    await goodbye
+  }
+
+  /**
+   * webtorrent's own parser accepts nearly anything, so the metadata passes ours first, here and with the owner.
+   * `_onMetadata` is where both ways in (from a peer, from `info`) meet.
+   */
+  #checkMetadataFirst(): void {
+    const torrent = this.#torrent
+    const inner = torrent._onMetadata
+    if (typeof inner !== 'function') throw moved('hands metadata over')
+    torrent._onMetadata = async (metadata) => {
+      if (this.#info !== undefined) return
+      const { id, infohash, info } = this.#join
+      try {
+        const layout = parseV1Torrent(info ?? asBytes(metadata), infohash)
+        this.#info = layout.info
+        if (layout.isPrivate) this.#parts.dht?.leave(infohash)
+        this.#parts.tell({ kind: 'metadata', id, info: layout.info })
+        await this.#opened.promise
+        if (!torrent.destroyed) await inner.call(torrent, metadata)
+      } catch (error) {
+        this.#parts.tell({ kind: 'failed', id, message: messageOf(error) })
+      }
+    }
+  }
+
+  /** A piece that failed is asked of one peer at a time (see {@link Blame}). */
+  #askOneAtATime(): void {
+    const torrent = this.#torrent
+    const inner = torrent._request
+    if (typeof inner !== 'function' || typeof torrent._update !== 'function') throw moved('asks for blocks')
+    torrent._request = (wire, piece, hotswap) => {
+      const address = addressOf(wire)
+      const now = performance.now()
+      if (!this.#blame.mayAsk(piece, address, now)) return false
+      const asked = inner.call(torrent, wire, piece, hotswap)
+      if (asked) this.#blame.asked(piece, address, now)
+      return asked
+    }
+  }
+
+  #startTrackers(): Trackers {
+    const { tell, client, port, allowPrivateAddresses } = this.#parts
+    const { id, infohash, trackers } = this.#join
+    return new Trackers({
+      urls: trackers,
+      infohash: Buffer.from(infohash, 'hex'),
+      peerId: Buffer.from(client.peerId, 'hex'),
+      port,
+      allowPrivate: allowPrivateAddresses,
+      stats: () => {
+        const { uploaded, downloaded, length } = this.#torrent
+        return { uploaded, downloaded, left: length ? Math.max(0, length - downloaded) : UNKNOWN_LEFT }
+      },
+      found: (peer, allowed) => this.#found(peer, allowed),
+      warn: (message) => tell({ kind: 'warning', id, message })
+    })
+  }
+
+  #found(peer: PeerAddress, allowPrivate: boolean): void {
+    if (isPublicAddress(peer.host) || (allowPrivate && this.#parts.allowPrivateAddresses)) {
+      this.addPeer(formatAddress(peer))
+    }
+  }
+
+  #watch(wire: WebTorrentWire, given: string | undefined): void {
+    const address = given ?? addressOf(wire)
+    if (this.#blame.isBanned(address)) return wire.destroy()
+    wire.on('piece', (piece: number, offset: number, block: Uint8Array) =>
+      this.#blame.sent(piece, offset, block, addressOf(wire), performance.now())
+    )
+    wire.once('close', () => this.#blame.left(addressOf(wire)))
+  }
+
+  #drop(liars: readonly string[]): void {
+    for (const address of liars) {
+      this.#parts.tell({
+        kind: 'warning',
+        id: this.#join.id,
+        message: `peer ${address} sent a wrong piece and was dropped`
+      })
+      if (this.#torrent.destroyed) continue
+      this.#torrent.removePeer(address)
+      for (const wire of this.#torrent.wires) if (addressOf(wire) === address) wire.destroy()
+    }
+  }
+}
+
+const moved = (what: string): SwarmV1Error =>
+  new SwarmV1Error('E_SWARM_V1', 'client', `this version of webtorrent ${what} in another way than the tested one`)
+
+function addressOf({ remoteAddress, remotePort }: WebTorrentWire): string {
+  return remoteAddress === undefined ? 'unknown' : formatAddress({ host: remoteAddress, port: remotePort ?? 0 })
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+function asBytes(metadata: unknown): Uint8Array {
+  if (ArrayBuffer.isView(metadata)) return new Uint8Array(metadata.buffer, metadata.byteOffset, metadata.byteLength)
+  throw new SwarmV1Error('E_SWARM_V1', 'metadata', 'the torrent client handed over no metadata bytes')
+}
+
+function fullBitfield(info: Uint8Array, infohash: string): Uint8Array {
+  return new Uint8Array(Math.ceil(parseV1Torrent(info, infohash).pieceCount / 8)).fill(0xff)
+}

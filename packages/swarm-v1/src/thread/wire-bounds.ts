@@ -1,0 +1,183 @@
+/// <reference path="./untyped.d.ts" />
+
+import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix } from '@svc/metainfo'
+import Wire from 'bittorrent-protocol'
+import { SwarmV1Error } from '../errors.ts'
+
+/** The parts of a connection of `bittorrent-protocol` 5 that are changed here. */
+export interface WireInternals {
+  /** Bytes that the next message, or part of one, needs. */
+  _parserSize: number
+  _buffer: Uint8Array[]
+  _bufferSize: number
+  readonly _encryptor: { decrypt(bytes: Uint8Array): Uint8Array } | null
+  readonly _cryptoSyncPattern: Uint8Array | null
+  readonly requests: readonly { readonly piece: number; readonly offset: number; readonly length: number }[]
+  readonly peerRequests: readonly unknown[]
+  /** Names of the extensions by the id that we gave them. */
+  readonly extendedMapping: Readonly<Record<number, string>>
+  destroy(): void
+  _write(bytes: Uint8Array, done: (error: null) => void): void
+  _processBuffer(): void
+  _onMessageLength(length: Uint8Array): void
+  _onMessage(message: Uint8Array): void
+}
+
+/** The largest of all: a bitfield of 2,000,000 pieces. */
+const MAX_MESSAGE_BYTES = 262_144
+const MAX_BLOCK_BYTES = 1 << 17
+const MAX_QUEUED_REQUESTS = 2_000
+const MAX_METADATA_BYTES = 10_000_000
+const METADATA_PIECE_BYTES = 1 << 14
+const MAX_PEX_PEERS = 500
+
+/** Message length by id, where it is fixed (BEP 3, 5, 6). */
+const EXACT: Readonly<Record<number, number>> = {
+  0: 1,
+  1: 1,
+  2: 1,
+  3: 1,
+  4: 5,
+  6: 13,
+  8: 13,
+  9: 3,
+  13: 5,
+  14: 1,
+  15: 1,
+  16: 13,
+  17: 5
+}
+
+/**
+ * Puts bounds on what a peer of a BitTorrent v1 swarm may send. The library believes any length up to 4 GiB and copies what it has of a
+ * message with each packet; here a message that is too long ends the connection before any of it is kept, and the parts of
+ * one are put together once. Messages whose fields have other types or lengths than the library reads end the connection too; blocks
+ * that nobody asked for are dropped.
+ *
+ * @throws SwarmV1Error `E_SWARM_V1`, reason `client`: another version of the library than the tested one.
+ */
+export function boundWires(): void {
+  const wire = Wire.prototype
+  const { _onMessageLength: onLength, _onMessage: onMessage } = wire
+  if (![onLength, onMessage, wire._write, wire._processBuffer].every((member) => typeof member === 'function')) {
+    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of bittorrent-protocol reads messages in another way')
+  }
+  wire._write = function (this: WireInternals, bytes, done) {
+    const plain = this._encryptor ? this._encryptor.decrypt(bytes) : bytes
+    this._buffer.push(plain)
+    this._bufferSize += plain.length
+    // A closed connection waits for an endless message.
+    if (this._parserSize === Number.MAX_VALUE) {
+      this._buffer = []
+      this._bufferSize = 0
+    } else if (this._bufferSize >= this._parserSize || this._cryptoSyncPattern) {
+      this._buffer = [this._buffer.length === 1 ? plain : new Uint8Array(Buffer.concat(this._buffer))]
+      this._processBuffer()
+    }
+    done(null)
+  }
+  wire._onMessageLength = function (this: WireInternals, length) {
+    if (Buffer.from(length).readUInt32BE() > MAX_MESSAGE_BYTES) end(this)
+    else onLength.call(this, length)
+  }
+  wire._onMessage = function (this: WireInternals, message) {
+    const verdict = judge(this, message)
+    if (verdict === 'refuse') return end(this)
+    // An unknown id: nothing is done about it.
+    onMessage.call(this, verdict === 'pass' ? message : UNKNOWN)
+  }
+}
+
+/** What has come already is not read any more. */
+function end(wire: WireInternals): void {
+  wire._parserSize = Number.MAX_VALUE
+  wire.destroy()
+}
+
+/** A message with an id that nobody has. */
+const UNKNOWN = new Uint8Array([255])
+
+type Verdict = 'pass' | 'drop' | 'refuse'
+
+function judge(wire: WireInternals, message: Uint8Array): Verdict {
+  const id = message[0]!
+  const exact = EXACT[id]
+  if (exact !== undefined && message.length !== exact) return 'refuse'
+  if (id === 6 && wire.peerRequests.length >= MAX_QUEUED_REQUESTS) return 'refuse'
+  if (id === 7) return judgeBlock(wire, message)
+  if (id === 20) return message.length < 2 ? 'refuse' : judgeExtended(wire, message[1]!, message.subarray(2))
+  return 'pass'
+}
+
+function judgeBlock(wire: WireInternals, message: Uint8Array): Verdict {
+  const length = message.length - 9
+  if (length < 1 || length > MAX_BLOCK_BYTES) return 'refuse'
+  const view = new DataView(message.buffer, message.byteOffset)
+  const piece = view.getUint32(1)
+  const offset = view.getUint32(5)
+  const asked = wire.requests.some(
+    (request) => request.piece === piece && request.offset === offset && request.length === length
+  )
+  return asked ? 'pass' : 'drop'
+}
+
+function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Verdict {
+  const name = id === 0 ? 'handshake' : wire.extendedMapping[id]
+  try {
+    switch (name) {
+      case 'handshake':
+        return isHandshake(decodeBencode(payload, { maxBytes: 16_384, maxDepth: 4, maxTokens: 400 }))
+          ? 'pass'
+          : 'refuse'
+      case 'ut_metadata':
+        return isMetadataMessage(payload) ? 'pass' : 'refuse'
+      case 'ut_pex':
+        return isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32 })) ? 'pass' : 'refuse'
+      case 'lt_donthave':
+        return payload.length === 4 ? 'pass' : 'refuse'
+      default:
+        return 'drop'
+    }
+  } catch {
+    return 'refuse'
+  }
+}
+
+function isHandshake(value: BencodeValue): boolean {
+  if (!(value instanceof BencodeDictionary)) return false
+  const mapping = value.get('m')
+  const size = value.get('metadata_size')
+  if (size !== undefined && !(typeof size === 'number' && size >= 0 && size <= MAX_METADATA_BYTES)) return false
+  if (mapping === undefined) return true
+  return (
+    mapping instanceof BencodeDictionary &&
+    [...mapping.entries()].every(([, id]) => typeof id === 'number' && id >= 0 && id <= 255)
+  )
+}
+
+function isMetadataMessage(payload: Uint8Array): boolean {
+  const { value, endOffset } = decodeBencodePrefix(payload, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: 1, maxTokens: 16 })
+  if (!(value instanceof BencodeDictionary)) return false
+  const piece = value.get('piece')
+  const total = value.get('total_size')
+  return (
+    [0, 1, 2].includes(value.get('msg_type') as number) &&
+    typeof piece === 'number' &&
+    piece >= 0 &&
+    piece * METADATA_PIECE_BYTES < MAX_METADATA_BYTES &&
+    (total === undefined || (typeof total === 'number' && total >= 0 && total <= MAX_METADATA_BYTES)) &&
+    payload.length - endOffset <= METADATA_PIECE_BYTES
+  )
+}
+
+function isPex(value: BencodeValue): boolean {
+  if (!(value instanceof BencodeDictionary)) return false
+  const isList = (key: string, entryBytes: number): boolean => {
+    const list = value.get(key) ?? new Uint8Array()
+    return list instanceof Uint8Array && list.length % entryBytes === 0 && list.length <= entryBytes * MAX_PEX_PEERS
+  }
+  return (
+    [isList('added', 6), isList('dropped', 6), isList('added6', 18), isList('dropped6', 18)].every(Boolean) &&
+    [isList('added.f', 1), isList('added6.f', 1)].every(Boolean)
+  )
+}

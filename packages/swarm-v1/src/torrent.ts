@@ -1,0 +1,231 @@
+import { tryParseAddress } from '@svc/internal-net'
+import { SwarmV1Error } from './errors.ts'
+import { parseV1Torrent, type V1Layout } from './layout.ts'
+import type { FromThread, ThreadProgress, ToThread } from './messages.ts'
+import { Pieces, type V1Storage } from './pieces.ts'
+
+/** What a torrent is joined with. */
+export interface JoinOptions {
+  /** 40 lower-case hex characters. */
+  readonly infohash: string
+  /** The info dictionary where it is known already (seeding after a restart); checked against the infohash. */
+  readonly info?: Uint8Array
+  /** HTTP and UDP trackers; others are left out. */
+  readonly trackers: readonly string[]
+  /** `host:port`; what is none is left out. */
+  readonly peers: readonly string[]
+  readonly metadataTimeoutMs: number
+  /** Every piece is there and was verified by other means: a sample is checked instead of everything. */
+  readonly complete?: boolean
+  readonly signal?: AbortSignal
+  /**
+   * Called once with the checked layout, before a byte of content is asked for. Throwing leaves the swarm;
+   * `ready` and `done` then reject with that error.
+   */
+  open(layout: V1Layout): Promise<V1Storage>
+  /** A peer that sent wrong pieces was dropped, or a tracker fails; `message` names it. */
+  readonly onWarning?: (message: string) => void
+}
+
+/** How a torrent goes. */
+export interface V1Progress {
+  readonly peers: number
+  readonly downBytesPerSecond: number
+  readonly upBytesPerSecond: number
+  readonly uploadedBytes: number
+}
+
+/** A torrent that was joined. */
+export interface V1Torrent {
+  readonly infohash: string
+  /** Resolves when the metadata is checked and the storage is open. */
+  readonly ready: Promise<V1Layout>
+  /** Resolves when every piece is verified and written. Rejects on a failing storage, on `leave` and on abort. */
+  readonly done: Promise<void>
+  /** Of the last quarter of a second. */
+  progress(): V1Progress
+  addPeer(address: string): void
+  /** Idempotent; resolves when the last storage call has returned and every socket is closed. */
+  leave(): Promise<void>
+}
+
+/** How long the thread may take for its goodbyes. */
+const LEAVE_GRACE_MS = 5_000
+const IDLE: ThreadProgress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0 }
+
+/** What a torrent needs of its swarm. */
+export interface TorrentOwner {
+  post(message: ToThread): void
+  /** Whether there is a thread to say goodbye in. */
+  readonly running: () => boolean
+  readonly left: () => void
+}
+
+/**
+ * One torrent on the owner's side of the thread: holds what has to outlive a crash of the thread (the layout, the storage, what was
+ * asked for) and answers its reads and writes.
+ *
+ * Invariant: after `leave` was called no read or write begins; it resolves when those under way are over.
+ */
+export class Joined implements V1Torrent {
+  readonly infohash: string
+  readonly ready: Promise<V1Layout>
+  readonly done: Promise<void>
+  readonly #id: number
+  readonly #options: JoinOptions
+  readonly #owner: TorrentOwner
+  readonly #ready = Promise.withResolvers<V1Layout>()
+  readonly #done = Promise.withResolvers<void>()
+  readonly #gone = Promise.withResolvers<void>()
+  readonly #pending = new Set<Promise<void>>()
+  readonly #peers: string[]
+  readonly #timer: NodeJS.Timeout
+  #info: Uint8Array | undefined
+  #opening: Promise<Pieces> | undefined
+  #progress = IDLE
+  /** Uploaded by threads that are gone. */
+  #uploadedBefore = 0
+  #left: Promise<void> | undefined
+
+  constructor(id: number, options: JoinOptions, owner: TorrentOwner) {
+    this.#id = id
+    this.#options = options
+    this.#owner = owner
+    this.infohash = options.infohash
+    this.#info = options.info
+    this.#peers = options.peers.filter((peer) => tryParseAddress(peer) !== undefined)
+    this.ready = this.#ready.promise
+    this.done = this.#done.promise
+    // Whoever does not await them hears of a failure elsewhere.
+    for (const promise of [this.ready, this.done]) promise.catch(() => {})
+    this.#timer = setTimeout(
+      () => this.#fail('metadata-timeout', "no peer gave the torrent's metadata in time: the swarm is unreachable"),
+      options.metadataTimeoutMs
+    )
+    options.signal?.addEventListener('abort', this.#abort, { once: true })
+    if (options.signal?.aborted) queueMicrotask(this.#abort)
+    this.joinThread()
+  }
+
+  /** A thread that knows nothing yet: the first one, or the next one after a crash. */
+  joinThread(): void {
+    if (this.#left !== undefined) return
+    const { infohash, trackers, complete = false } = this.#options
+    this.#uploadedBefore += this.#progress.uploadedBytes
+    this.#progress = IDLE
+    const peers = this.#peers
+    this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, complete })
+  }
+
+  /** The thread crashed. */
+  lostThread(): void {
+    this.#gone.resolve()
+  }
+
+  received(message: Extract<FromThread, { readonly id: number }>): void {
+    switch (message.kind) {
+      case 'metadata':
+        return void this.#metadata(message.info)
+      case 'get':
+        return this.#track(() => this.#read(message))
+      case 'put':
+        return this.#track(() => this.#write(message))
+      case 'progress':
+        this.#progress = message.progress
+        return
+      case 'warning':
+        return this.#options.onWarning?.(message.message)
+      case 'done':
+        return this.#done.resolve()
+      case 'failed':
+        return this.#fail('client', `the torrent failed: ${message.message}`)
+      case 'left':
+        return this.#gone.resolve()
+    }
+  }
+
+  progress(): V1Progress {
+    const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = this.#progress
+    return { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes: this.#uploadedBefore + uploadedBytes }
+  }
+
+  addPeer(address: string): void {
+    if (this.#left !== undefined || tryParseAddress(address) === undefined) return
+    this.#peers.push(address)
+    this.#owner.post({ kind: 'peer', id: this.#id, address })
+  }
+
+  leave(): Promise<void> {
+    this.#left ??= this.#leave()
+    return this.#left
+  }
+
+  async #leave(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#options.signal?.removeEventListener('abort', this.#abort)
+    const left = new SwarmV1Error('E_SWARM_V1', 'aborted', 'the torrent was left before it was complete')
+    for (const { reject } of [this.#ready, this.#done]) reject(left)
+    this.#uploadedBefore += this.#progress.uploadedBytes
+    this.#progress = IDLE
+    if (this.#owner.running()) {
+      this.#owner.post({ kind: 'leave', id: this.#id })
+      const timer = setTimeout(() => this.#gone.resolve(), LEAVE_GRACE_MS)
+      await this.#gone.promise
+      clearTimeout(timer)
+    }
+    await Promise.allSettled([...this.#pending])
+    this.#owner.left()
+  }
+
+  readonly #abort = (): void => this.#fail('aborted', 'aborted', this.#options.signal?.reason)
+
+  #fail(reason: 'aborted' | 'client' | 'metadata-timeout', message: string, cause?: unknown): void {
+    this.#reject(new SwarmV1Error('E_SWARM_V1', reason, message, { cause }))
+  }
+
+  #reject(error: unknown): void {
+    for (const { reject } of [this.#ready, this.#done]) reject(error)
+    void this.leave()
+  }
+
+  /** Sent by every thread anew; checked, and the storage opened, the first time. */
+  async #metadata(info: Uint8Array): Promise<void> {
+    if (this.#left !== undefined) return
+    clearTimeout(this.#timer)
+    try {
+      this.#opening ??= this.#open(parseV1Torrent(info, this.infohash))
+      await this.#opening
+      if (this.#left === undefined) this.#owner.post({ kind: 'opened', id: this.#id })
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  async #open(layout: V1Layout): Promise<Pieces> {
+    this.#info = layout.info
+    const storage = await this.#options.open(layout)
+    this.#ready.resolve(layout)
+    return new Pieces(layout, storage)
+  }
+
+  /** What cannot be read is not there, as far as peers are concerned. */
+  async #read({ call, piece, offset, length }: Extract<FromThread, { kind: 'get' }>): Promise<void> {
+    const bytes = await this.#opening?.then((pieces) => pieces.read(piece, offset, length)).catch(() => undefined)
+    this.#owner.post({ kind: 'got', call, bytes })
+  }
+
+  async #write({ call, piece, bytes }: Extract<FromThread, { kind: 'put' }>): Promise<void> {
+    try {
+      await this.#opening?.then((pieces) => pieces.write(piece, bytes))
+      this.#owner.post({ kind: 'stored', call })
+    } catch (error) {
+      this.#fail('client', 'the torrent failed: its storage does not take a piece', error)
+    }
+  }
+
+  #track(begin: () => Promise<void>): void {
+    if (this.#left !== undefined) return
+    const settled = begin().finally(() => this.#pending.delete(settled))
+    this.#pending.add(settled)
+  }
+}

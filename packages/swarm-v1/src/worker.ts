@@ -1,0 +1,102 @@
+// The thread of BitTorrent v1: webtorrent, its sockets and what peers send live here, and nothing else of the process.
+import { parentPort, workerData } from 'node:worker_threads'
+import { DhtNode } from '@svc/internal-discovery'
+import { isPublicAddress } from '@svc/internal-net'
+import WebTorrent from 'webtorrent'
+import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
+import { OwnerCalls } from './thread/owner-calls.ts'
+import { ThreadTorrent, type TorrentParts } from './thread/torrent.ts'
+import { boundWires } from './thread/wire-bounds.ts'
+
+const TICK_MS = 250
+
+const port = parentPort!
+const {
+  host,
+  port: listenPort,
+  dhtBootstrap,
+  allowPrivateAddresses,
+  uploadLimitBytesPerSecond
+} = workerData as V1ThreadData
+const tell = (message: FromThread): void => port.postMessage(message)
+
+boundWires()
+/** Hosts that the user named: dialled whatever they are. */
+const named = new Set<string>()
+const torrents = new Map<number, ThreadTorrent>()
+const calls = new OwnerCalls(tell)
+const client = new WebTorrent({
+  // Handed on to `server.listen`, which takes an object: the only way to name an address.
+  torrentPort: { host, port: listenPort },
+  // Peers are found by our own discovery, whose messages are checked.
+  dht: false,
+  tracker: false,
+  lsd: false,
+  utPex: dhtBootstrap !== undefined,
+  utp: false,
+  natUpnp: false,
+  natPmp: false,
+  webSeeds: false,
+  // With encryption on, webtorrent never falls back to plain for peers that speak nothing else; nearly all accept plain.
+  secure: 0,
+  uploadLimit: uploadLimitBytesPerSecond > 0 ? uploadLimitBytesPerSecond : -1
+})
+if (!allowPrivateAddresses) {
+  client.blocked = { contains: (peer) => !isPublicAddress(peer.replace(/^\[|\]$/g, '')) && !named.has(peer) }
+}
+
+let unable = false
+client.on('error', (error: Error) => {
+  // Before it listens that is the end; errors of one torrent are handled there, and those that are left are not worth the thread.
+  if (client.address() !== null || unable) return
+  unable = true
+  tell({ kind: 'unable', message: error.message })
+  // The message goes first.
+  setImmediate(() => process.exit(1))
+})
+client.once('listening', () => void start())
+
+async function start(): Promise<void> {
+  const dht = dhtBootstrap && (await DhtNode.start({ bootstrap: dhtBootstrap, host }))
+  const address = client.address()!
+  const parts = { client, dht, allowPrivateAddresses, port: address.port, tell }
+  port.on('message', (message: ToThread) => receive(message, parts))
+  setInterval(() => {
+    for (const torrent of torrents.values()) torrent.tick()
+  }, TICK_MS)
+  tell({ kind: 'listening', host: address.address, port: address.port })
+}
+
+function receive(message: ToThread, parts: Omit<TorrentParts, 'pieces'>): void {
+  switch (message.kind) {
+    case 'join':
+      for (const peer of message.peers) named.add(peer.slice(0, peer.lastIndexOf(':')))
+      torrents.set(message.id, new ThreadTorrent(message, { ...parts, pieces: calls.of(message.id) }))
+      return
+    case 'opened':
+      return torrents.get(message.id)?.opened()
+    case 'got':
+      return calls.answer(message.call, message.bytes)
+    case 'stored':
+      return calls.answer(message.call, undefined)
+    case 'peer':
+      return torrents.get(message.id)?.addPeer(message.address)
+    case 'leave':
+      return void leave(message.id)
+    case 'close':
+      return void close(parts.dht)
+  }
+}
+
+async function leave(id: number): Promise<void> {
+  const torrent = torrents.get(id)
+  torrents.delete(id)
+  await torrent?.leave()
+  tell({ kind: 'left', id })
+}
+
+async function close(dht: DhtNode | undefined): Promise<void> {
+  await Promise.all([...torrents.keys()].map(leave))
+  await Promise.all([dht?.close(), new Promise<void>((resolve) => client.destroy(() => resolve()))])
+  process.exit()
+}
