@@ -22,6 +22,11 @@ export interface HubOptions {
   readonly userAgent?: string
   /** Takes the place of the built-in connection pools, proxy support and address checks included; not closed by `close`. */
   readonly dispatcher?: Dispatcher
+  /**
+   * The endpoint was named by a stranger: it, too, is never contacted on a loopback or private address, whatever its name is
+   * resolved to when the connection is made.
+   */
+  readonly publicOnly?: boolean
   readonly limits?: Partial<HubLimits>
   readonly retry?: Partial<RetryTimings>
 }
@@ -73,8 +78,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const { dispatcher, tokenName = 'a token' } = options
-  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, limits, timings })
+  const { dispatcher, tokenName = 'a token', publicOnly = false } = options
+  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, limits, timings })
   const lanes: Lanes = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles),

@@ -41,6 +41,7 @@ export interface NetOptions {
   readonly tokenName: string
   readonly userAgent: string
   readonly dispatcher: Dispatcher | undefined
+  readonly publicOnly: boolean
   readonly limits: HubLimits
   readonly timings: RetryTimings
 }
@@ -52,7 +53,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
  * never leads from https to http, nor to an inner address unless the endpoint is on one itself (a mirror in the LAN).
  */
 export function createNet(options: NetOptions): Net {
-  const { endpoint, token, userAgent, limits, timings } = options
+  const { endpoint, token, userAgent, publicOnly, limits, timings } = options
   // HTTP/2 is off: its flow-control windows throttle a long-distance stream.
   const agent = (lookup?: typeof guardedLookup) =>
     new EnvHttpProxyAgent({
@@ -62,13 +63,13 @@ export function createNet(options: NetOptions): Net {
       connect: { timeout: timings.connectMs, ...(lookup ? { lookup } : {}) }
     })
   const own = options.dispatcher === undefined
-  const hubDispatcher = options.dispatcher ?? agent()
+  const hubDispatcher = options.dispatcher ?? agent(publicOnly ? guardedLookup : undefined)
   let guarded: Dispatcher | undefined
   let innerAllowed: Promise<boolean> | undefined
 
   /** For origins that a redirect named. */
   const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
-    innerAllowed ??= resolvesToInner(hostOf(new URL(endpoint.origin)))
+    innerAllowed ??= publicOnly ? Promise.resolve(false) : resolvesToInner(hostOf(new URL(endpoint.origin)))
     if (await innerAllowed) return hubDispatcher
     if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
     if (!own) return hubDispatcher
@@ -90,6 +91,8 @@ export function createNet(options: NetOptions): Net {
 
   async function hop(request: WalkRequest, url: URL): Promise<{ head: ResponseHead; location: string | undefined }> {
     const atHub = url.origin === endpoint.origin
+    // A literal address is connected to without a lookup.
+    if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
     const dispatcher = atHub ? hubDispatcher : await strangerDispatcher(url)
     let location: string | undefined
     try {

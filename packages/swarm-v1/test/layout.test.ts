@@ -104,7 +104,7 @@ test('slices cover exactly what is asked for', () => {
           sizeBytes: at,
           files: layoutFiles,
           isPrivate: false,
-    info: new Uint8Array()
+          info: new Uint8Array()
         }
         const covered = new Map<number, string>()
         for (const slice of slicesOf(layout, offset, length)) {

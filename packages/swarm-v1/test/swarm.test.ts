@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'svc-foreign-'))
+  const path = await mkdtemp(join(tmpdir(), 'svc-v1-'))
   cleanups.push(() => rm(path, { recursive: true, force: true }))
   return path
 }

@@ -49,14 +49,14 @@ export const SwarmStatusSchema = Type.Object(
 )
 export type SwarmStatus = Type.Static<typeof SwarmStatusSchema>
 
-/** The foreign (BitTorrent v1) swarms that catalog imports came from and go on seeding. */
+/** The BitTorrent v1 swarms that catalog imports came from and go on seeding. */
 export const CatalogStatusSchema = Type.Object(
   {
     torrents: Type.Array(TorrentStatusSchema),
     peers: CountSchema,
     upBytesPerSecond: BytesSchema,
     peerAddress: Type.Optional(
-      Type.String({ description: '`host:port` that is listened on, once there is a foreign torrent' })
+      Type.String({ description: '`host:port` that is listened on, once a BitTorrent v1 swarm was joined' })
     )
   },
   { title: 'CatalogStatus' }

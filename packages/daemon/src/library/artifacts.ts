@@ -54,7 +54,7 @@ export class Artifacts {
 
   /**
    * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first), and so
-   * is what a foreign swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
+   * is what a BitTorrent v1 swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
    * that did, least of all that access was needed; and it begins without the blobs, so that the artifact is incomplete until
    * {@link complete} says otherwise. What is private stays so until {@link setPrivate} says otherwise, and what was
    * pinned stays needed. Everything else is what the latest import says.
@@ -105,11 +105,11 @@ export class Artifacts {
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
     const origin = state.source.kind === 'bt' && before !== undefined ? before : state
-    const foreign = origin.source.foreign ?? before?.source.foreign
+    const bittorrentV1 = origin.source.bittorrentV1 ?? before?.source.bittorrentV1
     const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
     const next: ArtifactState = {
       ...state,
-      source: { ...origin.source, ...(foreign !== undefined && { foreign }) },
+      source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
       restricted: origin.restricted,
       private: state.private === true || before?.private === true,
       pinned: state.pinned === true || before?.pinned === true,
@@ -165,15 +165,17 @@ export class Artifacts {
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
   onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt', 'incomplete'], file)
-  const source = fieldsOf(fields.source, file, '"source"')
-  onlyKeys(source, ['kind', 'repo', 'revision', 'foreign'], file)
+  const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
+  // `foreign` is its name in stores of the first weeks.
+  const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
+  onlyKeys(source, ['kind', 'repo', 'revision', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
   for (const key of ['repo', 'revision']) {
     if (source[key] !== undefined && typeof source[key] !== 'string') {
       throw new CorruptStateError(file, `"source.${key}" is not a string`)
     }
   }
-  if (source.foreign !== undefined) fieldsOf(source.foreign, file, '"source.foreign"')
+  if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
   if (fields.incomplete !== undefined && fields.incomplete !== true)
     throw new CorruptStateError(file, '"incomplete" is not true')
   if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')

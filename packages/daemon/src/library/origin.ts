@@ -14,6 +14,6 @@ export interface ArtifactSource {
   /** `org/name` in upstream spelling, on hub and catalog imports. */
   readonly repo?: string
   readonly revision?: string
-  /** What a foreign swarm needs to go on seeding after a restart; written and read by that source alone. */
-  readonly foreign?: Readonly<Record<string, unknown>>
+  /** What a BitTorrent v1 swarm needs to go on seeding after a restart; written and read by that source alone. */
+  readonly bittorrentV1?: Readonly<Record<string, unknown>>
 }

@@ -5,7 +5,7 @@ type Kept = Pick<ArtifactState, 'private' | 'restricted'>
 
 /**
  * Why an artifact is kept from strangers; undefined when it may be given to them. The one place that decides this: for seeding and
- * sharing, for fetching (quietly then: nobody hears of it but the sources that the request names), for foreign swarms, and for
+ * sharing, for fetching (quietly then: nobody hears of it but the sources that the request names), for BitTorrent v1 swarms, and for
  * whatever else reaches beyond this machine (spec swarm.4, add.11).
  */
 export function withheldReason(

@@ -32,12 +32,12 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
-test('a later import says whether access was needed, and keeps what a foreign swarm needs', async () => {
-  const foreign = { infohash: 'd'.repeat(40) }
+test('a later import says whether access was needed, and keeps what a BitTorrent v1 swarm needs', async () => {
+  const bittorrentV1 = { infohash: 'd'.repeat(40) }
   await artifacts.record({
     manifestDigest,
     record,
-    source: { kind: 'catalog', foreign },
+    source: { kind: 'catalog', bittorrentV1 },
     restricted: true,
     hints: none
   })
@@ -49,7 +49,7 @@ test('a later import says whether access was needed, and keeps what a foreign sw
     hints: none
   })
   expect(await artifacts.read(manifestDigest)).toMatchObject({
-    source: { kind: 'hf', repo: 'Org/Name', foreign },
+    source: { kind: 'hf', repo: 'Org/Name', bittorrentV1 },
     restricted: false
   })
 })

@@ -1,5 +1,6 @@
 import { ggufQuant } from '@svc/classify'
 import { parseMagnetTopics } from '@svc/metainfo'
+import { isTrackerUrl } from '../../library/hints.ts'
 
 /** One torrent of a catalog: it carries one weights file, and a repository can have several. */
 export interface CatalogEntry {
@@ -50,7 +51,7 @@ function parseLine(line: string): CatalogEntry | undefined {
       infohash: Buffer.from(topics.infohashV1).toString('hex'),
       displayName,
       quant: ggufQuant(displayName.slice(displayName.lastIndexOf('/') + 1)),
-      trackers: topics.trackers.filter((url) => /^(https?|udp):\/\//.test(url)).slice(0, MAX_TRACKERS),
+      trackers: topics.trackers.filter(isTrackerUrl).slice(0, MAX_TRACKERS),
       webseed: topics.webseeds.map(pinnedWebseed).find((webseed) => webseed !== undefined)
     }
   } catch {

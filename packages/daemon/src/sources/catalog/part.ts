@@ -20,7 +20,7 @@ import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
 import { Pull, type Pulled, type PullTimings } from './pull.ts'
-import { type ForeignSeed, ForeignSeeds, parseForeignSeed } from './seeds.ts'
+import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
 import { linesOf, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
@@ -53,7 +53,7 @@ export class Catalog {
   readonly #hub: Hub
   #swarm: Promise<V1Swarm> | undefined
   #listening: V1Swarm | undefined
-  #seeds: ForeignSeeds | undefined
+  #seeds: V1Seeds | undefined
   #closed = false
 
   constructor(context: CatalogParts, options: CatalogOptions = {}) {
@@ -84,12 +84,12 @@ export class Catalog {
       log.warn({ err: error }, 'a corrupt artifact state is left alone')
     )) {
       if (withheldReason(artifact, config.swarm) !== undefined) continue
-      const seed = parseForeignSeed(artifact.source.foreign)
+      const seed = parseV1Seed(artifact.source.bittorrentV1)
       if (seed === undefined) continue
       try {
         await (await this.#seeding()).add(seed)
       } catch (error) {
-        log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent cannot be seeded')
+        log.warn({ err: error, infohash: seed.infohash }, 'a BitTorrent v1 torrent cannot be seeded')
       }
     }
   }
@@ -171,6 +171,9 @@ export class Catalog {
     const seeds = await this.#seeding()
     // One client joins a torrent once: a pull of what is seeded takes its place for a while.
     let again = await seeds.remove(entry.infohash)
+    // What must not be given away is not seeded again either, however the pull ends.
+    const withheld = withheldReason({ restricted: anchor.restricted, private: wishes.private }, config.swarm)
+    if (withheld !== undefined) again = undefined
     const web = await this.#webSources(entry, anchor)
     try {
       const pulled = await new Pull(
@@ -182,8 +185,7 @@ export class Catalog {
         { repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) },
         job
       )
-      const kept = withheldReason({ restricted: anchor.restricted, private: wishes.private }, config.swarm)
-      again = kept === undefined ? (seed && config.swarm.seed ? seed : again) : undefined
+      if (seed !== undefined && withheld === undefined && config.swarm.seed) again = seed
       return outcome
     } finally {
       if (again) await seeds.add(again)
@@ -199,9 +201,10 @@ export class Catalog {
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
-    if (!(await this.#isInnerCatalog()) && (await resolvesToInner(hostOf(endpoint)))) return sources
+    // A catalog on the internet does not send this node into its own network: refused where the connection is made.
+    const publicOnly = !(await this.#isInnerCatalog())
     try {
-      return [createHub({ endpoint }), ...sources]
+      return [createHub({ endpoint, publicOnly }), ...sources]
     } catch (error) {
       // with credentials, say: what a listing names is a source more or none, never a reason to fail
       if (error instanceof HubError) return sources
@@ -209,7 +212,7 @@ export class Catalog {
     }
   }
 
-  async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<ForeignSeed | undefined> {
+  async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<V1Seed | undefined> {
     if (layout === undefined) return undefined
     const { info } = layout
     const { digest } = await this.#context.store.ingest(oneChunk(info), { sizeBytes: info.length })
@@ -254,7 +257,12 @@ export class Catalog {
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
         // Where the catalog itself is on such an address, so may be what it names (a mirror in the LAN, a test).
         allowPrivateAddresses: await this.#isInnerCatalog(),
-        uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond
+        uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
+        onFault: ({ thread, error, count, pauseMs }) =>
+          this.#context.log.warn(
+            { err: error, thread, count, pauseMs },
+            'the BitTorrent v1 thread crashed, and starts again'
+          )
       }))()
     this.#swarm.catch(() => {
       this.#swarm = undefined
@@ -262,10 +270,10 @@ export class Catalog {
     return this.#swarm
   }
 
-  async #seeding(): Promise<ForeignSeeds> {
+  async #seeding(): Promise<V1Seeds> {
     const swarm = await this.#started()
     this.#listening = swarm
-    this.#seeds ??= new ForeignSeeds(this.#context.store, swarm, this.#context.log)
+    this.#seeds ??= new V1Seeds(this.#context.store, swarm, this.#context.log)
     return this.#seeds
   }
 }

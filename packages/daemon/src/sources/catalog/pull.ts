@@ -55,7 +55,7 @@ interface WantedFile {
 }
 
 /**
- * One anchored pull: the foreign swarm, and where it gives nothing the web sources, fill the same partial blobs; then every
+ * One anchored pull: the BitTorrent v1 swarm, and where it gives nothing the web sources, fill the same partial blobs; then every
  * content is held against the anchor; only when all of them pass does the first one become a blob.
  *
  * Invariant: `#contents` has one entry per distinct content, whatever number of files share it.

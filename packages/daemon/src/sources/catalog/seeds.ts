@@ -6,8 +6,8 @@ import { OpenBlobs } from '../../library/open-blobs.ts'
 import { readSmallBlob } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 
-/** What `state/artifacts` keeps of a foreign torrent, to go on seeding it from blobs after a restart. */
-export interface ForeignSeed {
+/** What `state/artifacts` keeps of a BitTorrent v1 torrent, to go on seeding it from blobs after a restart. */
+export interface V1Seed {
   /** 40 hex characters, BitTorrent v1. */
   readonly infohash: string
   /** The blob that is the info dictionary. */
@@ -18,7 +18,7 @@ export interface ForeignSeed {
 }
 
 /** @returns undefined for what this version does not understand. */
-export function parseForeignSeed(value: Readonly<Record<string, unknown>> | undefined): ForeignSeed | undefined {
+export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined): V1Seed | undefined {
   if (value === undefined) return undefined
   const { infohash, info, trackers, files } = value
   if (typeof infohash !== 'string' || !/^[0-9a-f]{40}$/.test(infohash) || typeof info !== 'string') return undefined
@@ -40,15 +40,15 @@ const MAX_OPEN = 64
 const MAX_INFO_BYTES = 10_000_000
 
 /**
- * Serves foreign torrents from the blobs of the store: there is no second copy.
+ * Serves BitTorrent v1 torrents from the blobs of the store: there is no second copy.
  */
-export class ForeignSeeds {
+export class V1Seeds {
   readonly #store: BlobStore
   readonly #swarm: V1Swarm
   readonly #log: Log
   readonly #torrents = new Map<
     string,
-    { readonly seed: ForeignSeed; readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }
+    { readonly seed: V1Seed; readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }
   >()
   readonly #blobs: OpenBlobs
   #closed = false
@@ -77,7 +77,7 @@ export class ForeignSeeds {
   }
 
   /** Joins a torrent whose every byte is a blob; one that is joined already, or that lacks a blob, is left alone. */
-  async add(seed: ForeignSeed): Promise<void> {
+  async add(seed: V1Seed): Promise<void> {
     if (this.#closed || this.#torrents.has(seed.infohash)) return
     const layout = await this.#layoutOf(seed)
     if (layout === undefined || this.#closed || this.#torrents.has(seed.infohash)) return
@@ -95,17 +95,18 @@ export class ForeignSeeds {
     torrent.done.then(
       () => {
         joined.seeding = true
-        this.#log.info({ infohash: seed.infohash, name: layout.name }, 'seeding a foreign torrent')
+        this.#log.info({ infohash: seed.infohash, name: layout.name }, 'seeding a BitTorrent v1 torrent')
       },
       (error: unknown) => {
         this.#torrents.delete(seed.infohash)
-        if (!this.#closed) this.#log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent cannot be seeded')
+        if (!this.#closed)
+          this.#log.warn({ err: error, infohash: seed.infohash }, 'a BitTorrent v1 torrent cannot be seeded')
       }
     )
   }
 
   /** Stops serving one torrent: a pull of the same one takes its place for a while. @returns what to `add` again */
-  async remove(infohash: string): Promise<ForeignSeed | undefined> {
+  async remove(infohash: string): Promise<V1Seed | undefined> {
     const joined = this.#torrents.get(infohash)
     this.#torrents.delete(infohash)
     await joined?.torrent.leave()
@@ -118,7 +119,7 @@ export class ForeignSeeds {
     await this.#blobs.close()
   }
 
-  async #layoutOf(seed: ForeignSeed): Promise<V1Layout | undefined> {
+  async #layoutOf(seed: V1Seed): Promise<V1Layout | undefined> {
     try {
       const info = await this.#store.stat(seed.info)
       if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
@@ -134,12 +135,15 @@ export class ForeignSeeds {
       }
       return layout
     } catch (error) {
-      this.#log.warn({ err: error, infohash: seed.infohash }, 'a foreign torrent is not whole any more and not seeded')
+      this.#log.warn(
+        { err: error, infohash: seed.infohash },
+        'a BitTorrent v1 torrent is not whole any more and not seeded'
+      )
       return undefined
     }
   }
 
-  #storage(seed: ForeignSeed): V1Storage {
+  #storage(seed: V1Seed): V1Storage {
     return {
       has: () => true,
       read: async (file, offset, target) => {

@@ -3,7 +3,7 @@ import type { FetchContext, ImportSource, SourceFile } from '../../import/source
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'
-import type { ForeignSeed } from './seeds.ts'
+import type { V1Seed } from './seeds.ts'
 
 const CHUNK_BYTES = 1 << 20
 
@@ -16,7 +16,7 @@ export function catalogSource(
   entry: CatalogEntry,
   anchor: Anchor,
   pulled: Pulled,
-  seed: ForeignSeed | undefined
+  seed: V1Seed | undefined
 ): ImportSource {
   const revision = anchor.revision
   return {
@@ -30,7 +30,7 @@ export function catalogSource(
       kind: 'catalog',
       repo: entry.repo,
       ...(revision && { revision }),
-      ...(seed && { foreign: { ...seed } })
+      ...(seed && { bittorrentV1: { ...seed } })
     },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [...(anchor.kind === 'catalog' ? [TRUST_SHIFT] : []), ...pulled.warnings],

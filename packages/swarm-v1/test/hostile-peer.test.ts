@@ -1,0 +1,288 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import type { Worker } from 'node:worker_threads'
+import { encodeBencode } from '@svc/metainfo'
+import { V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import { afterAll, afterEach, expect, test } from 'vitest'
+
+const CONTENT = randomBytes(40_000)
+const INFO = encodeBencode({
+  length: CONTENT.length,
+  name: 'm.gguf',
+  'piece length': 16_384,
+  pieces: Buffer.concat(
+    [0, 1, 2].map((piece) =>
+      createHash('sha1')
+        .update(CONTENT.subarray(piece * 16_384, (piece + 1) * 16_384))
+        .digest()
+    )
+  )
+})
+const INFOHASH = createHash('sha1').update(INFO).digest('hex')
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+interface Started {
+  readonly client: V1Swarm
+  readonly faults: string[]
+}
+
+async function start(): Promise<Started> {
+  const faults: string[] = []
+  const client = await V1Swarm.start({
+    peerAddress: { host: '127.0.0.1', port: 0 },
+    // No nodes to start from: on for peer exchange.
+    dht: [],
+    allowPrivateAddresses: true,
+    uploadLimitBytesPerSecond: 0,
+    onFault: ({ error }) => void faults.push(String(error.stack))
+  })
+  return { client, faults }
+}
+
+async function swarm(): Promise<Started> {
+  const started = await start()
+  cleanups.push(() => started.client.close())
+  return started
+}
+
+const complete = {
+  has: () => true,
+  write: async () => {},
+  read: async (_: number, at: number, target: Uint8Array) => target.set(CONTENT.subarray(at, at + target.length))
+}
+
+const seed = (client: V1Swarm): V1Torrent =>
+  client.join({
+    infohash: INFOHASH,
+    info: INFO,
+    trackers: [],
+    peers: [],
+    metadataTimeoutMs: 10_000,
+    complete: true,
+    open: async () => complete
+  })
+
+function leech(client: V1Swarm, peers: readonly string[]): { readonly torrent: V1Torrent; readonly bytes: Buffer } {
+  const bytes = Buffer.alloc(CONTENT.length)
+  const written = new Set<number>()
+  const torrent = client.join({
+    infohash: INFOHASH,
+    info: INFO,
+    trackers: [],
+    peers,
+    metadataTimeoutMs: 10_000,
+    open: async () => ({
+      has: (_, start, end) =>
+        [...Array(Math.ceil((end - start) / 16_384)).keys()].every((index) => written.has(start + index * 16_384)),
+      read: async (_, at, target) => target.set(bytes.subarray(at, at + target.length)),
+      write: async (_, at, block) => {
+        bytes.set(block, at)
+        written.add(at)
+      }
+    })
+  })
+  return { torrent, bytes }
+}
+
+const handshake = (flags = 0x10): Buffer =>
+  Buffer.concat([
+    Buffer.from('\x13BitTorrent protocol\0\0\0\0\0', 'latin1'),
+    Buffer.from([flags, 0, 0x04]),
+    Buffer.from(INFOHASH, 'hex'),
+    Buffer.from('-EV0000-000000000000')
+  ])
+
+const message = (id: number, payload: Uint8Array = Buffer.alloc(0)): Buffer => {
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(payload.length + 1)
+  head[4] = id
+  return Buffer.concat([head, payload])
+}
+
+interface Stranger {
+  readonly socket: Socket
+  readonly closed: Promise<void>
+  /** The number that the other side gave an extension. */
+  readonly extension: (name: string) => number
+}
+
+/** A peer that has shaken hands: what it sends now meets a connection whose extensions are set up. */
+async function stranger(port: number): Promise<Stranger> {
+  const socket = connect(port, '127.0.0.1')
+  cleanups.push(() => socket.destroy())
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.write(handshake())
+  let text = ''
+  await new Promise<void>((resolve) =>
+    socket.on('data', (bytes) => {
+      text += bytes.toString('latin1')
+      if (text.includes('lt_donthave')) resolve()
+    })
+  )
+  return { socket, closed, extension: (name) => Number(new RegExp(`${name}i(\\d+)e`).exec(text)![1]) }
+}
+
+const extended = (id: number, value: unknown): Buffer =>
+  message(20, Buffer.concat([Buffer.from([id]), encodeBencode(value as never)]))
+
+let shared: ReturnType<typeof seeding> | undefined
+/** One seed for all that should not disturb it. */
+async function seeding() {
+  const started = await start()
+  await seed(started.client).done
+  return started
+}
+afterAll(async () => (await shared)?.client.close())
+
+async function endsOnlyThat(send: (to: Stranger) => Buffer): Promise<void> {
+  shared ??= seeding()
+  const { client, faults } = await shared
+  const peer = await stranger(client.address.port)
+  peer.socket.write(send(peer))
+  await peer.closed
+  expect(faults).toEqual([])
+}
+
+test.each([
+  ['a length of 4 GiB', Buffer.from([255, 255, 255, 255, 7])],
+  ['a length above all messages', Buffer.from([0, 4, 0, 1, 7])],
+  ['a have that is cut short', message(4, Buffer.alloc(3))],
+  ['a request that is too long', message(6, Buffer.alloc(13))],
+  ['a block without bytes', message(7, Buffer.alloc(8))],
+  ['an empty extension message', message(20)],
+  ['an extension handshake that is no dictionary', extended(0, [1])],
+  ['extension numbers that are lists', extended(0, { m: { ut_metadata: [1] } })],
+  ['an extension handshake with a huge size', extended(0, { m: { ut_metadata: 1 }, metadata_size: 2 ** 40 })],
+  ['unsorted keys', message(20, Buffer.from('\0d1:v1:a1:mdee', 'latin1'))]
+])('%s ends the connection, and only that', (_, bytes) => endsOnlyThat(() => bytes), 30_000)
+
+test.each([
+  ['metadata of a piece that is a string', 'ut_metadata', { msg_type: 1, piece: 'x', total_size: 5 }],
+  ['peer exchange that is a number', 'ut_pex', 5],
+  ['peer exchange of addresses cut short', 'ut_pex', { added: Buffer.alloc(7) }]
+])(
+  '%s ends the connection, and only that',
+  (_, name, value) => endsOnlyThat(({ extension }) => extended(extension(name), value)),
+  30_000
+)
+
+test('after all that it still serves an honest peer', async () => {
+  shared ??= seeding()
+  const { client, faults } = await shared
+  const { torrent, bytes } = leech((await swarm()).client, [`127.0.0.1:${client.address.port}`])
+  await torrent.done
+  expect(bytes.equals(CONTENT)).toBe(true)
+  expect(faults).toEqual([])
+})
+
+test('a message of 4 GiB is not buffered', async () => {
+  const { client } = await swarm()
+  await seed(client).done
+  const { socket, closed } = await stranger(client.address.port)
+  const before = process.memoryUsage().rss
+  socket.write(Buffer.from([255, 255, 255, 255, 20]))
+  let sent = 0
+  const chunk = Buffer.alloc(1 << 20)
+  // It would take all of it, and copy it with each packet.
+  while (!socket.destroyed && sent < 256) {
+    sent += 1
+    await Promise.race([closed, new Promise((resolve) => socket.write(chunk, resolve))])
+  }
+  await closed
+  expect(sent).toBeLessThan(64)
+  expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20)
+})
+
+test('a long message in small packets is put together once', async () => {
+  const { client, faults } = await swarm()
+  await seed(client).done
+  const { socket, closed } = await stranger(client.address.port)
+  socket.setNoDelay(true)
+  const junk = message(99, Buffer.alloc(200_000))
+  const begun = performance.now()
+  for (let at = 0; at < junk.length; at += 20) socket.write(junk.subarray(at, at + 20))
+  // Its end shows that the message was read and passed over.
+  socket.write(message(20))
+  await closed
+  // Copied with each packet it is a gigabyte; on a quiet machine this takes a tenth of a second.
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect(faults).toEqual([])
+})
+
+test('blocks that nobody asked for are dropped', async () => {
+  const served: Socket[] = []
+  const server = createServer((socket) => {
+    served.push(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.write(Buffer.concat([handshake(0), message(5, Buffer.from([0xe0]))]))
+      // Wrong bytes for each block, before it is asked for.
+      for (let piece = 0; piece < 3; piece++) {
+        const head = Buffer.alloc(8)
+        head.writeUInt32BE(piece)
+        socket.write(message(7, Buffer.concat([head, Buffer.alloc(16_384)])))
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanups.push(() => {
+    for (const socket of served) socket.destroy()
+    server.close()
+  })
+  const { client } = await swarm()
+  await seed(client).done
+  const other = await swarm()
+  const liar = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { torrent, bytes } = leech(other.client, [liar, `127.0.0.1:${client.address.port}`])
+  await torrent.done
+  expect(bytes.equals(CONTENT)).toBe(true)
+  expect(other.faults).toEqual([])
+})
+
+test('a crash of the thread is told once; it listens on the same port again, and goes on seeding and fetching', async () => {
+  const workers: Worker[] = []
+  const noted = (worker: Worker): void => void workers.push(worker)
+  process.on('worker', noted)
+  cleanups.push(() => process.off('worker', noted))
+  const { client, faults } = await swarm()
+  const seeding = seed(client)
+  await seeding.done
+  const { port } = client.address
+  const other = await swarm()
+  const { torrent, bytes } = leech(other.client, [])
+  await torrent.ready
+  expect(workers).toHaveLength(2)
+  await Promise.all(workers.slice(0, 2).map((worker) => worker.terminate()))
+  await expect.poll(() => [faults.length, other.faults.length]).toEqual([1, 1])
+  torrent.addPeer(`127.0.0.1:${port}`)
+  await torrent.done
+  expect(bytes.equals(CONTENT)).toBe(true)
+  expect(client.address.port).toBe(port)
+  expect([faults.length, other.faults.length]).toEqual([1, 1])
+})
+
+test('a tracker without a port to send to is left out', async () => {
+  const warnings: string[] = []
+  const { client, faults } = await swarm()
+  const torrent = client.join({
+    infohash: INFOHASH,
+    info: INFO,
+    trackers: ['udp://127.0.0.1:0', 'udp://host:0/announce', 'http://user:word@127.0.0.1:1/', 'ws://127.0.0.1:1'],
+    peers: ['127.0.0.1:0', 'a\0b:5', 'nowhere'],
+    metadataTimeoutMs: 10_000,
+    complete: true,
+    open: async () => complete,
+    onWarning: (text) => void warnings.push(text)
+  })
+  await torrent.done
+  await expect.poll(() => warnings.length).toBe(4)
+  expect(faults).toEqual([])
+})
