@@ -1,0 +1,28 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
+
+/** Base names of all test files of both tiers. */
+const testNames = new Set(
+  readdirSync(`${root}packages`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(?:test|faults)\.ts$/.test(path) && !path.includes('node_modules'))
+    .map((path) => path.slice(path.lastIndexOf('/') + 1))
+)
+
+test('each promise of docs/reliability.md names tests that exist', () => {
+  const rows = [...read('docs/reliability.md').matchAll(/^\| (.+?) \| (`packages.+) \|$/gm)]
+  expect(rows.length).toBeGreaterThan(8)
+  for (const [, promise, tests = ''] of rows) {
+    const paths = [...tests.matchAll(/`([^`]+)`/g)].map(([, path]) => path!)
+    expect([promise, paths.filter((path) => !existsSync(`${root}${path}`))]).toEqual([promise, []])
+  }
+})
+
+test.each(['docs/budgets.md', 'SECURITY.md'])('each test that %s names exists', (page) => {
+  const named = [...read(page).matchAll(/`([\w./-]+\.(?:test|faults)\.ts)`/g)].map(([, path]) => path!)
+  expect(named.length).toBeGreaterThan(0)
+  expect(named.filter((path) => !testNames.has(path.slice(path.lastIndexOf('/') + 1)))).toEqual([])
+})
