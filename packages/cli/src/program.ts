@@ -1,7 +1,9 @@
 import { Command } from 'commander'
+import { addKeepCommands } from './commands/keep.ts'
 import { EXIT_HELP } from './exit-codes.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
 import type { Terminal } from './terminal.ts'
+import { VersionAsked } from './versions.ts'
 
 const REF = 'ns/name:quant, ns/name:tag+quant or ns/name@sha256:<hex>; svc:/// in front is fine'
 
@@ -22,7 +24,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   const { stdout, stderr } = terminal
   const program = common(new Command('svc'))
     .description('Keep models in a local, verified store. Talks to the daemon svcd over its socket.')
-    .version(version, '-V, --version', 'print the version')
+    .option('-V, --version', "print the version, and the running daemon's")
+    .on('option:version', () => {
+      throw new VersionAsked()
+    })
     .helpOption('-h, --help', 'show help')
     .exitOverride()
     .enablePositionalOptions()
@@ -142,5 +147,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   add(program, 'swarm', 'torrents, peers and rates').action(async (_options, command: Command) =>
     run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
   )
+  const group = (name: string, description: string): Command => common(program.command(name)).description(description)
+  addKeepCommands(program, version, { add, group, run })
   return program
 }

@@ -4,6 +4,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts'
 import { buildProgram } from './program.ts'
 import { formatReport, reportOf } from './report.ts'
 import type { Terminal } from './terminal.ts'
+import { tellVersions, VersionAsked } from './versions.ts'
 
 /**
  * Runs one command line, the words after `svc`, and gives its exit code. Errors are told on stderr, never thrown.
@@ -27,6 +28,10 @@ export async function run(
     await buildProgram(version, terminal, signal, json).parseAsync([...words], { from: 'user' })
     return EXIT.ok
   } catch (error) {
+    if (error instanceof VersionAsked) {
+      const socket = words[words.indexOf('--socket') + 1]
+      return tellVersions(version, words.includes('--socket') ? socket : undefined, terminal, signal, json)
+    }
     if (!(error instanceof CommanderError)) return tell(error)
     if (error.exitCode === 0) return EXIT.ok
     return json ? tell(usage(parserMessage(error))) : EXIT.usage

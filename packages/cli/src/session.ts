@@ -1,5 +1,6 @@
 import { type Client, createClient } from '@svc/client'
 import { jsonText, printable } from './printable.ts'
+import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Options that every command has. */
@@ -30,7 +31,7 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
   const json = options.json === true
   const quiet = options.quiet === true
   return {
-    client: createClient({ signal, socketPath: options.socket, env }),
+    client: createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env }),
     terminal,
     json,
     quiet,

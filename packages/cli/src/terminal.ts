@@ -9,6 +9,6 @@ export interface Terminal {
   readonly stderr: Output
   /** Relative paths to import are meant from here. */
   readonly cwd: string
-  /** Of `TERM=dumb` and the socket's address only. */
+  /** Of `TERM=dumb` and the socket's address; the commands about the installation read the rest. */
   readonly env: Readonly<Record<string, string | undefined>>
 }

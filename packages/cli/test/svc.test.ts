@@ -158,7 +158,7 @@ describe('svc, without a daemon', () => {
     ])
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toContain('Exit codes:')
-    expect(version.stdout).toBe('1.2.3\n')
+    expect(version.stdout).toBe('svc 1.2.3\n')
     for (const ran of [unknown, option]) {
       expect(ran.code).toBe(2)
       expect(ran.stderr).toMatch(/^svc: /)

@@ -43,7 +43,8 @@ export const SwarmStatusSchema = Type.Object(
     downBytesPerSecond: BytesSchema,
     upBytesPerSecond: BytesSchema,
     peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
-    webseedAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' }))
+    webseedAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
+    dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' }))
   },
   { title: 'SwarmStatus' }
 )

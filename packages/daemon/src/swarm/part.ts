@@ -209,7 +209,8 @@ export class SwarmClient {
       downBytesPerSecond: sum(({ downBytesPerSecond }) => downBytesPerSecond),
       upBytesPerSecond: sum(({ upBytesPerSecond }) => upBytesPerSecond),
       ...(peer !== undefined && { peerAddress: peer }),
-      ...(webseed !== undefined && { webseedAddress: webseed })
+      ...(webseed !== undefined && { webseedAddress: webseed }),
+      ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort })
     }
   }
 

@@ -1,0 +1,63 @@
+import { type Client, createClient } from '@svc/client'
+import type { Command } from 'commander'
+import { SCRIPTS, type Shell } from '../completion/scripts.ts'
+import { type Candidate, type Source, wantedAt } from '../completion/wanted.ts'
+import { printable } from '../printable.ts'
+import type { Session } from '../session.ts'
+
+/** Somebody waits at the prompt: without an answer by then, nothing is offered. */
+const PATIENCE_MS = 1500
+
+/** `svc completion bash|zsh|fish` */
+export function completion(session: Session, shell: Shell): void {
+  session.terminal.stdout.write(SCRIPTS[shell])
+}
+
+/** `svc __complete -- WORD…`, for the scripts. Whatever fails, fails in silence: the prompt is no place for messages. */
+export async function complete(session: Session, program: Command, words: readonly string[]): Promise<void> {
+  const { candidates, sources, before, typed } = wantedAt(program, words)
+  const at = words.indexOf('--socket')
+  const socketPath = at < 0 ? session.client.socketPath : (words[at + 1] ?? session.client.socketPath)
+  const signal = AbortSignal.any([session.signal, AbortSignal.timeout(PATIENCE_MS)])
+  const client = createClient({ socketPath, signal })
+  try {
+    const found = await Promise.all(
+      sources.map((source) => SOURCES[source](client, typed).catch((): readonly Candidate[] => []))
+    )
+    const begins = typed.toLowerCase()
+    for (const { value, about } of [...candidates, ...found.flat()]) {
+      if (!value.toLowerCase().startsWith(begins)) continue
+      session.terminal.stdout.write(`${printable(before + value)}\t${printable(about)}\n`)
+    }
+    if (sources.includes('file')) session.terminal.stdout.write(':files\n')
+  } finally {
+    client.close()
+  }
+}
+
+const SOURCES: Readonly<Record<Source, (client: Client, typed: string) => Promise<readonly Candidate[]>>> = {
+  ref: references,
+  repo: async (client) =>
+    (await client.models()).namespaces.map(({ ns, name, quants }) => ({
+      value: `${ns}/${name}`,
+      about: quants.join(', ')
+    })),
+  job: async (client) =>
+    (await client.jobs()).map(({ id, kind, ref, state }) => ({ value: id, about: `${kind} ${ref}, ${state}` })),
+  file: async () => []
+}
+
+/** Short references, or canonical ones where that is how the word begins. Tags only once their name is being typed. */
+async function references(client: Client, typed: string): Promise<readonly Candidate[]> {
+  const { namespaces, tags } = await client.models()
+  const scheme = typed.toLowerCase().startsWith('svc:') ? 'svc:///' : ''
+  const plain = namespaces.flatMap(({ ns, name, quants }) => quants.map((quant) => `${ns}/${name}:${quant}`))
+  const tagged = tags.flatMap(({ repo, tag }) =>
+    typed.toLowerCase().startsWith(`${scheme}${repo}:${tag}+`)
+      ? (namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)?.quants ?? []).map(
+          (quant) => `${repo}:${tag}+${quant}`
+        )
+      : [`${repo}:${tag}+`]
+  )
+  return [...plain, ...(typed.includes(':') ? tagged : [])].map((ref) => ({ value: scheme + ref, about: '' }))
+}

@@ -1,0 +1,79 @@
+import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
+import { type Check, codeOf, type Finding, type Level, type Subject } from '../doctor/finding.ts'
+import { clock, dht, listeners, proxies } from '../doctor/network.ts'
+import { fileSystem, space, store } from '../doctor/store.ts'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count } from '../format.ts'
+import type { Session } from '../session.ts'
+
+/** In the order in which they are told. */
+const CHECKS: Readonly<Record<string, Check>> = {
+  node,
+  daemon,
+  socket,
+  store,
+  space,
+  'file system': fileSystem,
+  files: fileLimit,
+  listeners,
+  DHT: dht,
+  proxies,
+  clock
+}
+
+const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn: 'warn', bad: 'BAD ' }
+
+/**
+ * `svc doctor`: looks at all that the store depends on and says what to do. @throws CliError with exit code 1 when something is
+ * `bad`; the findings are told before
+ */
+export async function doctor(session: Session, version: string): Promise<void> {
+  const subject = await subjectOf(session, version)
+  const findings: Finding[] = []
+  for (const [name, check] of Object.entries(CHECKS)) {
+    try {
+      findings.push(...(await check(subject)))
+    } catch (error) {
+      // A check that cannot look is a finding: the others go on.
+      findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })
+    }
+  }
+  const bad = findings.filter(({ level }) => level === 'bad')
+  if (session.json) session.document({ ok: bad.length === 0, findings })
+  else tell(session, findings)
+  if (bad.length === 0) return
+  throw new CliError(
+    EXIT.failed,
+    `${count(bad.length, 'thing')} must be put right: ${bad.map(({ check }) => check).join(', ')}`,
+    {
+      code: 'E_UNHEALTHY'
+    }
+  )
+}
+
+async function subjectOf(session: Session, version: string): Promise<Subject> {
+  const { client, terminal, signal } = session
+  const subject = {
+    env: terminal.env,
+    platform: process.platform,
+    uid: process.getuid?.() ?? 0,
+    socketPath: client.socketPath,
+    version
+  }
+  try {
+    return { ...subject, status: await client.status(), silence: undefined }
+  } catch (error) {
+    signal.throwIfAborted()
+    return { ...subject, status: undefined, silence: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function tell(session: Session, findings: readonly Finding[]): void {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  for (const { check, level, text, advice } of findings) {
+    if (session.quiet && (level === 'ok' || level === 'note')) continue
+    session.print(`${MARKS[level]}  ${check.padEnd(width)}  ${text}`)
+    if (advice !== undefined) session.print(`${' '.repeat(width + 8)}→ ${advice}`)
+  }
+}

@@ -1,0 +1,51 @@
+import { Argument, type Command, Option } from 'commander'
+import { SHELLS, type Shell } from '../completion/scripts.ts'
+import { MANAGERS } from '../service/manager.ts'
+import type { Session } from '../session.ts'
+
+/** What `program.ts` gives every command: the common options, and the session that its work runs in. */
+export interface CommandTools {
+  add(parent: Command, nameAndArgs: string, description: string): Command
+  group(name: string, description: string): Command
+  run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
+}
+
+/** The commands that install `svc` and keep it well: `service`, `doctor`, `completion`. */
+export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
+  const services = group('service', 'run the daemon as a service of this user')
+  const service = (name: string, description: string): Command =>
+    add(services, name, description).addOption(
+      new Option('--manager <name>', 'default: the one of this system').choices(MANAGERS)
+    )
+  service('install', 'have the daemon start by itself, now and from now on')
+    .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+    .option('--dry-run', 'only show what would be written and run')
+    .action(async (options, command: Command) =>
+      run(command, async (session) => (await import('./service.ts')).install(session, options))
+    )
+  service('remove', 'undo that; the store and the configuration stay')
+    .option('--dry-run', 'only show what would be removed and run')
+    .action(async (options, command: Command) =>
+      run(command, async (session) => (await import('./service.ts')).remove(session, options))
+    )
+  service('status', 'whether it is installed, runs and answers').action(async (options, command: Command) =>
+    run(command, async (session) => (await import('./service.ts')).serviceStatus(session, options))
+  )
+
+  add(program, 'doctor', 'look at all that the store depends on, and say what to do').action(
+    async (_options, command: Command) =>
+      run(command, async (session) => (await import('./doctor.ts')).doctor(session, version))
+  )
+  add(program, 'completion', 'a script that completes commands and references on Tab')
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .action(async (shell: Shell, _options, command: Command) =>
+      run(command, async (session) => (await import('./completion.ts')).completion(session, shell))
+    )
+  // Of no use to people: the scripts call it.
+  program
+    .command('__complete [words...]', { hidden: true })
+    .allowUnknownOption()
+    .action(async (words: string[], _options, command: Command) =>
+      run(command, async (session) => (await import('./completion.ts')).complete(session, program, words))
+    )
+}

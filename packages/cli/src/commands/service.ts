@@ -1,0 +1,97 @@
+import { homedir } from 'node:os'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { formatTable } from '../format.ts'
+import { daemonCommand } from '../service/daemon-command.ts'
+import { launchd } from '../service/launchd.ts'
+import { describeStep, type Manager, type ManagerName, type Step, takeStep } from '../service/manager.ts'
+import { systemd } from '../service/systemd.ts'
+import type { Session } from '../session.ts'
+import { runningVersion } from '../versions.ts'
+
+export interface ServiceOptions {
+  readonly dryRun?: boolean
+  readonly svcd?: string
+  readonly manager?: ManagerName
+}
+
+/** `svc service install`: idempotent; says each thing that it did. */
+export async function install(session: Session, options: ServiceOptions): Promise<void> {
+  const manager = managerOf(session, options, daemonCommand(options.svcd, session.terminal.env))
+  if (options.dryRun !== true && !manager.state().active) await refuseBesideAnother(session)
+  carryOut(session, manager, manager.install, options)
+  if (options.dryRun === true) return
+  session.note(`svcd runs under ${manager.name} now, and starts by itself from now on`)
+  for (const remark of manager.remarks) session.note(remark)
+}
+
+/** A daemon that somebody started holds the store and the socket: one of a service could not start beside it. */
+async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
+  if ((await runningVersion(client.socketPath, signal)) === undefined) return
+  const { pid } = await client.status()
+  throw new CliError(
+    EXIT.failed,
+    `a daemon that was started by hand runs (pid ${pid}): the service could not start beside it`,
+    {
+      hint: `end it first, with Ctrl-C in its terminal or: kill ${pid}`
+    }
+  )
+}
+
+/** `svc service remove`: the store and the configuration stay. */
+export function remove(session: Session, options: ServiceOptions): void {
+  const manager = managerOf(session, options, ['svcd'])
+  carryOut(session, manager, manager.remove, options)
+  if (options.dryRun !== true) session.note('the store and the configuration are untouched')
+}
+
+/** `svc service status`. @throws CliError: exit code 3 when it is not installed, 1 when it does not run */
+export async function serviceStatus(session: Session, options: ServiceOptions): Promise<void> {
+  const manager = managerOf(session, options, ['svcd'])
+  const state = manager.state()
+  const { socketPath } = session.client
+  const version = await runningVersion(socketPath, session.signal)
+  if (session.json) session.document({ manager: manager.name, ...state, socket: socketPath, version: version ?? null })
+  else {
+    const rows = [
+      ['manager', manager.name],
+      ['installed', state.installed ? 'yes' : 'no'],
+      ['starts by itself', state.enabled ? 'yes' : 'no'],
+      ['runs', `${state.active ? 'yes' : 'no'} (${state.detail})`],
+      ['answers', version === undefined ? `no, at ${socketPath}` : `svcd ${version} at ${socketPath}`]
+    ]
+    for (const line of formatTable(rows)) session.print(line)
+  }
+  if (!state.installed)
+    throw new CliError(EXIT.notFound, 'svcd is not installed as a service', { hint: 'svc service install' })
+  if (!state.active)
+    throw new CliError(EXIT.failed, 'the service is installed, but it does not run', { hint: 'svc doctor' })
+}
+
+function carryOut(session: Session, manager: Manager, steps: readonly Step[], { dryRun }: ServiceOptions): void {
+  const done: string[] = []
+  const tell = (line: string): void => {
+    done.push(line)
+    if (!session.json && !session.quiet) session.print(line)
+  }
+  if (dryRun === true) {
+    for (const step of steps) {
+      tell(describeStep(step))
+      if ('write' in step && !session.json && !session.quiet)
+        for (const line of step.content.trimEnd().split('\n')) session.print(`    ${line}`)
+    }
+  } else {
+    manager.check()
+    for (const step of steps) tell(takeStep(step, session.terminal.env as NodeJS.ProcessEnv))
+  }
+  if (session.json) session.document({ manager: manager.name, dryRun: dryRun === true, steps: done })
+}
+
+function managerOf(session: Session, { manager }: ServiceOptions, command: readonly string[]): Manager {
+  const env = session.terminal.env as NodeJS.ProcessEnv
+  const home = env.HOME?.startsWith('/') === true ? env.HOME : homedir()
+  const uid = process.getuid?.()
+  if (uid === undefined) throw usage('this system has no user ids: services are for Linux and macOS')
+  const name = manager ?? (process.platform === 'darwin' ? 'launchd' : 'systemd')
+  return name === 'launchd' ? launchd(command, home, uid, env) : systemd(command, home, env)
+}

@@ -1,0 +1,101 @@
+import type { Argument, Command, Option } from 'commander'
+
+/** What a word can be that the command line itself does not know: the store and the file system do. */
+export type Source = 'ref' | 'repo' | 'job' | 'file'
+
+export interface Candidate {
+  readonly value: string
+  readonly about: string
+}
+
+/** What can stand where the cursor is. */
+export interface Wanted {
+  readonly candidates: readonly Candidate[]
+  readonly sources: readonly Source[]
+  /** What stands before the value within the word, as in `--as=me/x`; candidates are put behind it. */
+  readonly before: string
+  /** The part of the word that candidates begin with. */
+  readonly typed: string
+}
+
+const NOTHING: Wanted = { candidates: [], sources: [], before: '', typed: '' }
+
+/**
+ * Walks the words behind `svc` as the parser would; the last one, which may be empty, is being typed. What is offered follows
+ * from the commands themselves: their names, options, choices, and what their arguments are called.
+ */
+export function wantedAt(program: Command, words: readonly string[]): Wanted {
+  const typed = words.at(-1) ?? ''
+  let command = program
+  let args = 0
+  let optionsOver = false
+  let pending: Option | undefined
+  for (const word of words.slice(0, -1)) {
+    if (pending !== undefined) pending = undefined
+    else if (optionsOver) args++
+    else if (word === '--') optionsOver = true
+    else if (word.startsWith('-') && word !== '-') pending = takesNext(optionNamed(command, word), word)
+    else {
+      const inner = args === 0 ? command.commands.find((each) => namesOf(each).includes(word)) : undefined
+      if (inner === undefined) args++
+      else command = inner
+    }
+  }
+  if (pending !== undefined) return optionValue(pending, '', typed)
+  if (!optionsOver && typed.startsWith('-')) {
+    const equals = typed.indexOf('=')
+    if (equals < 0) return { ...NOTHING, typed, candidates: optionsOf(command) }
+    const option = optionNamed(command, typed.slice(0, equals))
+    return option === undefined ? NOTHING : optionValue(option, typed.slice(0, equals + 1), typed.slice(equals + 1))
+  }
+  if (args === 0 && command.commands.length > 0) return { ...NOTHING, typed, candidates: commandsOf(command) }
+  const { registeredArguments } = command
+  const last = registeredArguments.at(-1)
+  const argument = registeredArguments[args] ?? (last?.variadic === true ? last : undefined)
+  return argument === undefined ? NOTHING : argumentAt(argument, typed)
+}
+
+const namesOf = (command: Command): string[] => [command.name(), ...command.aliases()]
+
+/** Commands inherit the options of the program. */
+const lineage = (command: Command): Command[] =>
+  command.parent === null ? [command] : [command, ...lineage(command.parent)]
+
+const optionNamed = (command: Command, word: string): Option | undefined =>
+  lineage(command)
+    .flatMap(({ options }) => options)
+    .find(({ long, short }) => long === word || short === word)
+
+const takesNext = (option: Option | undefined, word: string): Option | undefined =>
+  option !== undefined && !word.includes('=') && option.required ? option : undefined
+
+function optionsOf(command: Command): Candidate[] {
+  const visible = command.createHelp().visibleOptions(command)
+  return visible.map(({ long, short, description }) => ({ value: long ?? short ?? '', about: description }))
+}
+
+const commandsOf = (command: Command): Candidate[] =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .map((each) => ({ value: each.name(), about: each.summary() || each.description() }))
+
+function optionValue(option: Option, before: string, typed: string): Wanted {
+  const name = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1] ?? ''
+  return { ...offered(name, option.argChoices), before, typed }
+}
+
+const argumentAt = (argument: Argument, typed: string): Wanted => ({
+  ...offered(argument.name(), argument.argChoices),
+  typed
+})
+
+function offered(name: string, choices: readonly string[] | undefined): Wanted {
+  if (choices !== undefined) return { ...NOTHING, candidates: choices.map((value) => ({ value, about: '' })) }
+  const plain = name.toLowerCase().replace(/\.\.\.$/, '')
+  if (/^refs?$|^target$/.test(plain)) return { ...NOTHING, sources: ['ref'] }
+  if (/^ns\/name$|^text$/.test(plain)) return { ...NOTHING, sources: ['repo'] }
+  if (plain === 'id') return { ...NOTHING, sources: ['job'] }
+  if (/^(paths?|files?|folder|dirs?|src|program)$/.test(plain)) return { ...NOTHING, sources: ['file'] }
+  return NOTHING
+}

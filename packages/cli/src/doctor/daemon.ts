@@ -1,0 +1,107 @@
+import { lstatSync, readFileSync, type Stats } from 'node:fs'
+import { dirname } from 'node:path'
+import { DIFFER } from '../versions.ts'
+import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
+
+/** Whether the daemon answers, and is of this version. */
+export const daemon: Check = ({ status, silence, socketPath, version }) => {
+  const say = findingsOf('daemon')
+  if (status === undefined)
+    return [say.bad(`no daemon answers at ${socketPath}: ${silence}`, 'start it with "svcd", or "svc service install"')]
+  if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
+  return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${status.startedAt}`)]
+}
+
+/** The socket and its folder: there, the user's own, closed to others. */
+export const socket: Check = (subject) => {
+  const { socketPath, status } = subject
+  const say = findingsOf('socket')
+  const found: Finding[] = []
+  const folder = dirname(socketPath)
+  const look = (path: string): Stats | undefined => {
+    try {
+      return lstatSync(path)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT')
+        found.push(say.bad(`${path} cannot be looked at (${codeOf(error)})`, 'check the permissions of its folders'))
+      return undefined
+    }
+  }
+  const above = look(folder)
+  const own = above === undefined ? undefined : look(socketPath)
+  if (above !== undefined) found.push(...ownership(subject, folder, above, 0o022))
+  if (own === undefined) {
+    if (found.length === 0 && status === undefined)
+      found.push(say.note(`there is no socket at ${socketPath} yet`, 'the daemon makes it when it starts'))
+  } else if (!own.isSocket()) {
+    found.push(say.bad(`${socketPath} is no socket`, 'move it away, or set SVC_SOCKET to another path'))
+  } else {
+    found.push(...ownership(subject, socketPath, own, 0o077))
+    if (status === undefined)
+      found.push(say.warn('the socket is there, but nobody answers on it', 'the next start of svcd replaces it'))
+  }
+  if (Buffer.byteLength(socketPath) > (subject.platform === 'darwin' ? 103 : 107))
+    found.push(say.bad(`the path of the socket is too long: ${socketPath}`, 'set SVC_SOCKET to a shorter one'))
+  return found.length > 0 ? found : [say.ok(`${socketPath} is yours alone`)]
+}
+
+/** `forbidden` are the bits of the mode that nobody else may have. */
+function ownership({ uid }: Subject, path: string, stat: Stats, forbidden: number): Finding[] {
+  const say = findingsOf('socket')
+  const mode = stat.mode & 0o7777
+  if (stat.uid !== uid && uid !== 0)
+    return [say.bad(`${path} belongs to user ${stat.uid}, not to you`, 'remove it as that user, or set SVC_SOCKET')]
+  // Folders that everybody writes to are fine where only the owner can remove what is in them.
+  if ((mode & forbidden) !== 0 && (mode & 0o1000) === 0)
+    return [
+      say.bad(
+        `others may use ${path} (mode ${mode.toString(8)}), and whoever can open the socket may do everything`,
+        `chmod ${stat.isDirectory() ? '700' : '600'} ${path}`
+      )
+    ]
+  return []
+}
+
+/** What a daemon that keeps many files and peers open needs. */
+const ENOUGH_FILES = 4096
+
+/** How many files the daemon may hold open. */
+export const fileLimit: Check = ({ status, platform }) => {
+  const say = findingsOf('files')
+  if (status === undefined || platform !== 'linux') return []
+  let soft: string | undefined
+  try {
+    soft = /^Max open files\s+(\S+)/m.exec(readFileSync(`/proc/${status.pid}/limits`, 'utf8'))?.[1]
+  } catch {
+    return [say.note("the daemon's limit of open files cannot be read: it runs as somebody else, or in a container")]
+  }
+  return [judgeFileLimit(soft)]
+}
+
+/** `soft` as /proc has it. */
+export function judgeFileLimit(soft: string | undefined): Finding {
+  const say = findingsOf('files')
+  if (soft === 'unlimited' || Number(soft) >= ENOUGH_FILES) return say.ok(`the daemon may open ${soft} files`)
+  return say.warn(
+    `the daemon may open only ${soft} files: many models and peers need more`,
+    `ulimit -n ${ENOUGH_FILES} before svcd, or LimitNOFILE= of its unit`
+  )
+}
+
+/** Node's version; the newest that is known to work is the one it ships with. */
+export const node: Check = () => [judgeNode(process.versions.node)]
+
+/** The oldest Node that the packages promise. */
+export const OLDEST_NODE = [22, 19] as const
+
+export function judgeNode(version: string): Finding {
+  const say = findingsOf('node')
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [oldest, oldestMinor] = OLDEST_NODE
+  if (major > oldest || (major === oldest && minor >= oldestMinor))
+    return say.ok(`Node ${version}, ${process.execPath}`)
+  return say.bad(
+    `Node ${version} is too old`,
+    `install ${OLDEST_NODE.join('.')} or newer, or use the archive, which brings its own`
+  )
+}

@@ -1,0 +1,123 @@
+import { spawnSync } from 'node:child_process'
+import { createConnection, isIP } from 'node:net'
+import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
+
+/** Proxies of this shell. A service has an environment of its own. */
+export const proxies: Check = ({ env }) => {
+  const say = findingsOf('proxies')
+  const found: Finding[] = []
+  for (const name of ['HTTPS_PROXY', 'HTTP_PROXY'] as const) {
+    const value = env[name.toLowerCase()] || env[name]
+    if (value === undefined || value === '') continue
+    const url = URL.canParse(value) ? new URL(value) : undefined
+    if (url === undefined || !/^https?:$/.test(url.protocol))
+      found.push(say.bad(`${name} is no http:// address`, `export ${name}=http://host:port, or unset it`))
+    // Without its password.
+    else
+      found.push(say.note(`${name} is ${url.protocol}//${url.host}`, 'a service does not see what your shell exports'))
+  }
+  return found.length > 0 ? found : [say.ok('none is set')]
+}
+
+const CONNECT_MS = 1500
+
+/** The listeners of the swarm: whether they take connections, and who can reach them. */
+export const listeners: Check = async ({ status }) => {
+  const say = findingsOf('listeners')
+  if (status === undefined) return []
+  const { swarm } = status
+  if (!swarm.enabled)
+    return [say.note('the swarm is off ([swarm] enabled = false): nothing is fetched from peers or shared')]
+  const found: Finding[] = []
+  const probe = async (what: string, address: string | undefined, key: string, others: string): Promise<void> => {
+    if (address === undefined) return void found.push(say.note(`no listener for ${what}`, `set [swarm] ${key} for one`))
+    const failure = await connectionFailure(address)
+    if (failure !== undefined)
+      return void found.push(
+        say.warn(
+          `${what} should be served at ${address}, but it does not answer (${failure})`,
+          'restart the daemon; see its log'
+        )
+      )
+    found.push(
+      isLoopback(address)
+        ? say.note(`${what} at ${address}: only this machine can connect`, others)
+        : say.ok(`${what} at ${address}`)
+    )
+  }
+  await probe('peers', swarm.peerAddress, 'peer_addr', 'for others: [swarm] peer_addr = "0.0.0.0:0"')
+  await probe(
+    'webseed',
+    swarm.webseedAddress,
+    'webseed_addr',
+    'to share on the LAN: [swarm] webseed_addr = "0.0.0.0:0"'
+  )
+  return found
+}
+
+const hostAndPort = (address: string): readonly [string, number] => {
+  const at = address.lastIndexOf(':')
+  return [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]
+}
+
+const isLoopback = (address: string): boolean => /^(127\.|::1$|localhost$)/.test(hostAndPort(address)[0])
+
+/** What stands in the way of a connection to a listener of this machine; a wildcard is asked at the loopback address. */
+function connectionFailure(address: string): Promise<string | undefined> {
+  const [given, port] = hostAndPort(address)
+  const host = given === '0.0.0.0' ? '127.0.0.1' : given === '::' ? '::1' : given
+  if (isIP(host) === 0) return Promise.resolve('no address')
+  return new Promise((settle) => {
+    const connection = createConnection({ host, port, timeout: CONNECT_MS })
+    const done = (failure: string | undefined): void => {
+      connection.destroy()
+      settle(failure)
+    }
+    connection.once('connect', () => done(undefined))
+    connection.once('timeout', () => done('no answer'))
+    connection.once('error', (error) => done(codeOf(error)))
+  })
+}
+
+/** Whether peers can be found. */
+export const dht: Check = ({ status }) => {
+  const say = findingsOf('DHT')
+  if (status === undefined || !status.swarm.enabled) return []
+  const { dhtPort, peers, torrents } = status.swarm
+  if (dhtPort === undefined)
+    return [say.note('off ([swarm] dht = false): peers come from trackers and from what was shared with you')]
+  const text = `on, UDP port ${dhtPort}; ${peers} peers in ${torrents.length} torrents`
+  return torrents.length > 0 && peers === 0
+    ? [say.note(`${text}: nobody is there, or a firewall keeps UDP away`, `let UDP through to port ${dhtPort}`)]
+    : [say.ok(text)]
+}
+
+/** Before this the machine's clock cannot be right: this program is younger. */
+const EARLIEST_MS = Date.parse('2025-01-01')
+
+/** Certificates of the hub are checked against the clock. */
+export const clock: Check = ({ platform, status }) => {
+  const synchronized = platform === 'linux' ? timedatectl() : undefined
+  return judgeClock(Date.now(), status === undefined ? undefined : Date.parse(status.startedAt), synchronized)
+}
+
+export function judgeClock(nowMs: number, startedMs: number | undefined, synchronized: boolean | undefined): Finding[] {
+  const say = findingsOf('clock')
+  const advice = 'set the clock (timedatectl set-ntp true), then restart the daemon'
+  if (nowMs < EARLIEST_MS)
+    return [say.bad(`it is ${new Date(nowMs).toISOString()} here: certificates of the hub are refused`, advice)]
+  if (startedMs !== undefined && startedMs > nowMs + 1000)
+    return [say.warn('the daemon started later than now: the clock was set back', advice)]
+  if (synchronized === false) return [say.note(`${new Date(nowMs).toISOString()}, not synchronized`, advice)]
+  return [say.ok(new Date(nowMs).toISOString())]
+}
+
+/** undefined where systemd does not tell. */
+function timedatectl(): boolean | undefined {
+  const { stdout, status } = spawnSync('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
+    encoding: 'utf8',
+    timeout: 3000
+  })
+  const said = status === 0 ? stdout.trim() : ''
+  return said === 'yes' ? true : said === 'no' ? false : undefined
+}

@@ -1,0 +1,55 @@
+import { accessSync, constants, realpathSync } from 'node:fs'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+
+/** The folder of this package: the nearest one above this file that has a package.json. */
+function packageFolder(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    if (isReadable(join(folder, 'package.json'))) return folder
+    if (folder === dirname(folder)) throw new CliError(EXIT.failed, 'this program does not find its own package')
+  }
+}
+
+const isReadable = (path: string): boolean => allowed(path, constants.R_OK)
+const isExecutable = (path: string): boolean => allowed(path, constants.X_OK)
+const allowed = (path: string, mode: number): boolean => {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * How a service manager starts the daemon that belongs to this `svc`: what the user named; else the launcher of the archive that
+ * this program runs from, under the name in PATH that stays the same over updates where there is one; else the daemon's
+ * package beside this one, with the Node that runs now; else any `svcd` of PATH.
+ * @throws CliError when there is none
+ */
+export function daemonCommand(given: string | undefined, env: Readonly<Record<string, string | undefined>>): string[] {
+  if (given !== undefined) {
+    const path = resolve(given)
+    if (!isExecutable(path)) throw usage(`${path} is no program that can be run`, 'give --svcd the path of svcd')
+    return [path]
+  }
+  const inPath = (env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, 'svcd'))
+    .find(isExecutable)
+  const own = packageFolder()
+  // <archive>/lib/svc/node_modules/@svc/cli
+  const launcher = resolve(own, '../../../../../bin/svcd')
+  if (own.endsWith('/lib/svc/node_modules/@svc/cli') && isExecutable(launcher)) {
+    return [inPath !== undefined && realpathSync(inPath) === realpathSync(launcher) ? inPath : launcher]
+  }
+  const beside = resolve(own, '../daemon/bin/svcd.cjs')
+  if (isReadable(beside)) return [process.execPath, beside]
+  if (inPath !== undefined) return [inPath]
+  throw new CliError(EXIT.failed, 'the daemon svcd is neither beside svc nor in PATH', {
+    hint: 'give --svcd the path of svcd'
+  })
+}

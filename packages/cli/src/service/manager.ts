@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+
+export const MANAGERS = ['systemd', 'launchd'] as const
+export type ManagerName = (typeof MANAGERS)[number]
+
+/** What the manager says of the daemon. */
+export interface ServiceState {
+  readonly installed: boolean
+  readonly enabled: boolean
+  readonly active: boolean
+  readonly detail: string
+}
+
+/** One step of an installation: a file that is written or removed, or a command that is run. */
+export type Step =
+  | { readonly write: string; readonly content: string }
+  | { readonly remove: string }
+  | { readonly run: readonly string[]; readonly mayFail?: boolean }
+
+export interface Manager {
+  readonly name: ManagerName
+  /** Asks the manager whether it is there for this user. @throws CliError saying what to do instead */
+  check(): void
+  readonly install: readonly Step[]
+  readonly remove: readonly Step[]
+  state(): ServiceState
+  /** What a person should know once it runs. */
+  readonly remarks: readonly string[]
+}
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program of the manager's to its end. `code` is 127 where it is absent. */
+export function runProgram([program, ...args]: readonly string[], env: NodeJS.ProcessEnv): Ran {
+  const { status, stdout, stderr, error } = spawnSync(program!, args, { encoding: 'utf8', env, timeout: 60_000 })
+  if (error !== undefined && (error as NodeJS.ErrnoException).code === 'ENOENT')
+    return { code: 127, stdout: '', stderr: `${program} is not installed` }
+  return { code: status ?? 1, stdout: stdout ?? '', stderr: (stderr || error?.message) ?? '' }
+}
+
+/** `wrote …`, `removed …`, `ran …`; a file that says the same already is left alone. @throws CliError */
+export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
+  if ('write' in step) {
+    if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
+    mkdirSync(dirname(step.write), { recursive: true })
+    // Never half-written where a manager reads it.
+    const temporary = `${step.write}.new`
+    writeFileSync(temporary, step.content, { mode: 0o644 })
+    renameSync(temporary, step.write)
+    return `wrote ${step.write}`
+  }
+  if ('remove' in step) {
+    if (contentOf(step.remove) === undefined) return `absent ${step.remove}`
+    rmSync(step.remove)
+    return `removed ${step.remove}`
+  }
+  const { code, stderr } = runProgram(step.run, env)
+  const line = step.run.join(' ')
+  if (code === 0) return `ran ${line}`
+  if (step.mayFail === true) return `ran ${line} (it said ${code}: nothing to do)`
+  throw new CliError(EXIT.failed, `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
+}
+
+/** What {@link takeStep} would do. */
+export const describeStep = (step: Step): string => {
+  if ('write' in step) return `would write ${step.write}`
+  return 'remove' in step ? `would remove ${step.remove}` : `would run ${step.run.join(' ')}`
+}
+
+export function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,69 @@
+import { usage } from '../errors.ts'
+
+/** The units of systemd/user, for a daemon that is started by `command`: an absolute path, with arguments if need be. @throws CliError */
+export function systemdUnits(command: readonly string[]): Readonly<Record<'svcd.service' | 'svcd.socket', string>> {
+  const [program = '', ...args] = command
+  const words = [programWord(program), ...args.map((arg) => quoted(arg.replaceAll('$', '$$$$')))]
+  // A function: in a replacement text '$' would mean something.
+  return { 'svcd.service': SERVICE.replace('@COMMAND@', () => words.join(' ')), 'svcd.socket': SOCKET }
+}
+
+/** The first word of `ExecStart=`, in which no variables are replaced, and which takes no quotes or backslashes whatever escapes them. */
+function programWord(path: string): string {
+  if (/["'\\]/.test(path)) throw usage(`systemd starts no program whose path holds a quote or a backslash: ${path}`)
+  return quoted(path)
+}
+
+/** A word of `ExecStart=` (systemd.service(5), "Command lines"): `%` is doubled, and quotes stand around it where they must. */
+function quoted(word: string): string {
+  const plain = word.replaceAll('%', '%%')
+  return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+}
+
+const SERVICE = `# For one person: systemctl --user enable --now svcd.socket
+[Unit]
+Description=Local store of machine learning models
+Requires=svcd.socket
+After=svcd.socket
+
+[Service]
+Type=exec
+ExecStart=@COMMAND@
+Restart=on-failure
+RestartSec=2
+# 2 is a wrong flag or configuration: trying again would not help.
+RestartPreventExitStatus=2
+# SIGTERM ends running jobs with E_ABORTED; what they verified is kept for the next try.
+TimeoutStopSec=60
+UMask=0077
+LimitNOFILE=65536
+
+# A user's manager cannot make mount namespaces everywhere, so the file system is not narrowed here.
+# MemoryDenyWriteExecute= would break the JavaScript engine.
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictNamespaces=yes
+# Netlink is how the C library lists the network interfaces, which the addresses that are shared come from.
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=default.target
+Also=svcd.socket
+`
+
+const SOCKET = `[Unit]
+Description=Socket of the local model store
+
+[Socket]
+ListenStream=%t/svc-%U/svc.sock
+SocketMode=0600
+DirectoryMode=0700
+
+[Install]
+WantedBy=sockets.target
+`

@@ -1,0 +1,195 @@
+// Completion as a person at a prompt has it: the words on a real command line of a real shell become what was meant.
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { makeModelFolder } from '@svc/testkit/models'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wantedAt } from '../../src/completion/wanted.ts'
+import { buildProgram } from '../../src/program.ts'
+import { Captured, laterUndo, type TestDaemon, testDaemon } from '../support.ts'
+
+const run = promisify(execFile)
+const undo = laterUndo()
+let daemon: TestDaemon
+let bin: string
+
+beforeAll(async () => {
+  daemon = await testDaemon({}, undo.later)
+  makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0', q4_0: 'Q4_0' } })
+  expect((await daemon.svc('import', 'local', 'Tiny', '--as', 'acme/tiny')).code).toBe(0)
+  bin = join(daemon.folder, 'bin')
+  mkdirSync(bin)
+  const main = resolve(import.meta.dirname, '../../src/main.ts')
+  const words = `'${process.execPath}' --conditions=svc-source --disable-warning=ExperimentalWarning '${main}'`
+  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec ${words} "$@"\n`)
+  chmodSync(join(bin, 'svc'), 0o755)
+}, 60_000)
+afterAll(undo.all)
+
+const env = (): NodeJS.ProcessEnv => ({
+  PATH: `${bin}:${process.env.PATH}`,
+  HOME: daemon.folder,
+  TERM: 'xterm',
+  SVC_SOCKET: daemon.socketPath,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
+})
+
+const completed = async (...words: string[]): Promise<string[]> => {
+  const { code, stdout, stderr } = await daemon.svc('__complete', '--', ...words)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split('\t')[0]!)
+}
+
+describe('what is offered', () => {
+  it('commands, options and choices', async () => {
+    expect(await completed('ver')).toEqual(['verify'])
+    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'help'])
+    expect(await completed('service', 'in')).toEqual(['install'])
+    expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish'])
+    expect(await completed('path', '--a')).toEqual(['--all'])
+    expect(await completed('service', 'install', '--manager=l')).toEqual(['--manager=launchd'])
+    expect(await completed('service', 'install', '--manager', 'l')).toEqual(['launchd'])
+    expect(await completed('nonsense', '')).toEqual([])
+    expect(await completed('')).not.toContain('__complete')
+  })
+
+  it('references and quants of the store, in any case, canonical too', async () => {
+    const all = ['acme/tiny:bf16', 'acme/tiny:q4_0', 'acme/tiny:q8_0']
+    expect(await completed('path', '')).toEqual(all)
+    expect(await completed('path', 'ACME/tiny:Q8')).toEqual(['acme/tiny:q8_0'])
+    expect(await completed('cat', '--range', '0-3', 'svc:///acme/tiny:b')).toEqual(['svc:///acme/tiny:bf16'])
+    expect(await completed('show', '--', 'acme/tiny:q4')).toEqual(['acme/tiny:q4_0'])
+    expect(await completed('path', 'other/')).toEqual([])
+    expect(await completed('path', 'acme/tiny:q8_0', '')).toEqual([])
+  })
+
+  it('names, jobs and files where those belong', async () => {
+    expect(await completed('import', 'local', 'x', '--as=ac')).toEqual(['--as=acme/tiny'])
+    expect(await completed('ls', 'a')).toEqual(['acme/tiny'])
+    expect(await completed('jobs', '')).toEqual([expect.stringMatching(/^[0-9a-f]+$/)])
+    expect(await completed('import', 'local', 'a', '')).toEqual([':files'])
+    expect(await completed('--socket', '')).toEqual([':files'])
+  })
+
+  it('nothing, without a word, where no daemon answers', async () => {
+    const { code, stdout, stderr } = await daemon.svc('__complete', '--', '--socket', '/nowhere.sock', 'path', '')
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('something for every argument of every command that the store or the file system can fill in', () => {
+    const out = new Captured('utf8')
+    const terminal = { stdout: out, stderr: out, cwd: '/', env: {} }
+    const program = buildProgram('0.0.0', terminal, new AbortController().signal, false)
+    const open: string[] = []
+    const walk = (command: typeof program, words: string[]): void => {
+      for (const inner of command.commands) walk(inner, [...words, inner.name()])
+      const [first] = command.registeredArguments
+      if (command.commands.length > 0 || first === undefined || words[0] === '__complete') return
+      const { candidates, sources } = wantedAt(program, [...words, ''])
+      if (candidates.length + sources.length === 0) open.push(`${words.join(' ')} <${first.name()}>`)
+    }
+    walk(program, [])
+    // What lies elsewhere: nobody here knows its names.
+    for (const each of open) expect(each).toMatch(/^(import (hf|bt|catalog)|catalog search) </)
+  })
+})
+
+const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0
+
+describe('in the shells', () => {
+  it.skipIf(!has('bash') || !has('script'))(
+    'bash completes a reference behind its colon',
+    async () => {
+      const shown = await type('bash --norc --noprofile -i', [
+        "PS1='ready> '; source <(svc completion bash)",
+        // A command, then a reference; the line that comes of it runs.
+        'svc reso\tacme/tiny:q8\t--json'
+      ])
+      expect(shown).toContain('"ref":"svc:///acme/tiny:q8_0"')
+    },
+    120_000
+  )
+
+  it.skipIf(!has('zsh') || !has('script'))(
+    'zsh completes a reference behind its colon',
+    async () => {
+      const shown = await type('zsh -f -i', [
+        "PS1='ready> '; autoload -Uz compinit; compinit -u -D; source <(svc completion zsh)",
+        'svc reso\tacme/tiny:q8\t--json'
+      ])
+      expect(shown).toContain('"ref":"svc:///acme/tiny:q8_0"')
+    },
+    120_000
+  )
+
+  it.skipIf(!has('fish'))('fish lists commands, references and files', async () => {
+    writeFileSync(join(daemon.folder, 'one.gguf'), '')
+    const complete = async (line: string): Promise<string[]> => {
+      const script = `svc completion fish | source; complete -C '${line}'`
+      // Not in step: the daemon lives in this process.
+      const { stdout, stderr } = await run('fish', ['--no-config', '-c', script], { env: env(), cwd: daemon.folder })
+      expect(stderr).toBe('')
+      return stdout.trimEnd().split('\n')
+    }
+    expect(await complete('svc ver')).toEqual(['verify\tre-hash a model, a blob, or all (default)'])
+    expect(await complete('svc path acme/tiny:q')).toEqual(['acme/tiny:q4_0', 'acme/tiny:q8_0'])
+    expect((await complete('svc path ')).length).toBe(3)
+    expect(await complete('svc import local one')).toEqual(['one.gguf'])
+  })
+
+  it.each(['bash', 'zsh', 'fish'] as const)('%s finds no fault in its script', async (shell) => {
+    const { stdout, code } = await daemon.svc('completion', shell)
+    expect(code).toBe(0)
+    if (!has(shell)) return expect(stdout).toContain('__complete')
+    const file = join(daemon.folder, `script.${shell}`)
+    writeFileSync(file, stdout)
+    expect((await run(shell, ['-n', file])).stderr).toBe('')
+  })
+})
+
+/** Types lines at a terminal, each once the prompt is back; what the terminal showed. A tab waits for what it brings. */
+async function type(shell: string, lines: readonly string[]): Promise<string> {
+  const child = spawn('script', ['-qec', shell, '/dev/null'], {
+    cwd: daemon.folder,
+    env: { ...env(), INPUTRC: '/dev/null' },
+    stdio: ['pipe', 'pipe', 'inherit']
+  })
+  let shown = ''
+  let grown: (() => void) | undefined
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    shown += part
+    grown?.()
+  })
+  /** Until the terminal showed what was waited for behind `from`. */
+  const until = async (from: number, fits: (text: string) => boolean): Promise<void> => {
+    while (!fits(shown.slice(from))) await new Promise<void>((done) => (grown = done))
+  }
+  const ended = once(child, 'close')
+  let from = 0
+  for (const line of lines) {
+    const parts = line.split(/(?<=\t)/)
+    for (const part of parts) {
+      from = shown.length
+      child.stdin.write(part)
+      // Both shells put a blank behind what is unique.
+      if (part.endsWith('\t')) {
+        const begun = part.trim().split(/[\s:]/).at(-1)!
+        await until(from, (text) => new RegExp(`${begun}\\S+ `).test(plain(text)))
+      }
+    }
+    from = shown.length
+    child.stdin.write('\n')
+    await until(from, (text) => /ready> |"ref"/.test(plain(text).replace(/PS1='ready> '/, '')))
+  }
+  child.stdin.end('exit\n')
+  await ended
+  return shown
+}
+
+/** Without the sequences that move and colour. */
+const plain = (text: string): string => text.replace(/\u001b(?:\[[0-9;?]*[a-zA-Z]|[=>]|\][^\u0007]*\u0007)/g, '')
