@@ -26,6 +26,10 @@ export interface FuzzTarget {
 const CASES = Number(process.env.SVC_FUZZ_CASES ?? 3_000)
 const MAX_BYTES = 64 * 1024
 const MAX_CORPUS = 400
+/** Beyond it outcomes are too many to lead anywhere. */
+const MAX_OUTCOMES = 5_000
+/** Kept of a run for the next one. */
+const MAX_SAVED = 64
 /** Far above what any of the parsers needs for 64 KiB; garbage collection and a busy machine are in it. */
 const MAX_CASE_MS = 400
 /** Of the heap, above what the target held after its seeds. */
@@ -142,7 +146,10 @@ const savedCorpus = (name: string): Uint8Array[] =>
 /** Where `SVC_FUZZ_SAVE` is set, inputs that led somewhere new are kept for later runs; small ones, so that they can be read. */
 function saveCorpus(name: string, seeds: number, corpus: readonly Uint8Array[]): void {
   if (process.env.SVC_FUZZ_SAVE === undefined) return
-  const found = corpus.slice(seeds).filter((bytes) => bytes.length <= 2_048)
+  const found = corpus
+    .slice(seeds)
+    .filter((bytes) => bytes.length <= 1_024)
+    .slice(0, MAX_SAVED)
   const texts = found.map((bytes) => Buffer.from(bytes).toString('base64'))
   mkdirSync(dirname(corpusPath(name)), { recursive: true })
   writeFileSync(corpusPath(name), `${JSON.stringify(texts, null, 2)}\n`)
@@ -186,7 +193,7 @@ export function describeFuzz(targets: readonly FuzzTarget[]): void {
             throw new Error(`seed ${seed}: ${againMs.toFixed(0)} ms for ${input.length} bytes: ${shown}`)
           }
         } else if (tookMs > slowestMs) slowestMs = tookMs
-        if (seen.has(outcome)) return
+        if (seen.size > MAX_OUTCOMES || seen.has(outcome)) return
         seen.add(outcome)
         if (isNew && corpus.length < MAX_CORPUS) corpus.push(input)
       }
