@@ -10,14 +10,8 @@ import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { createLog, type Log } from '../log.ts'
-import {
-  type ClaimedSocket,
-  checkSocket,
-  claimSocket,
-  listenOnDescriptor,
-  runtimePathFor,
-  type SocketChoice
-} from '../socket/claim.ts'
+import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
+import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeParts, type DaemonContext, type LiveParts } from './compose.ts'
 import { BUILTIN_PARTS, type PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
@@ -31,6 +25,8 @@ export interface DaemonOptions {
   /** Where to listen: a path (its folder is made when absent), a descriptor, or the default of the environment. */
   readonly socketPath?: string
   readonly socketDescriptor?: number
+  /** How often the socket's file is looked at; it is bound again when it is gone. Default 30 s. */
+  readonly socketCheckMs?: number
   readonly log?: Log
   /** Parts that reach beyond this machine; default: those of this build. */
   readonly parts?: PartFactories
@@ -88,6 +84,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       options.socketDescriptor === undefined
         ? await claimSocket(server, choice)
         : await listenOnDescriptor(server, options.socketDescriptor)
+    const kept = new KeptSocket(server, claimed, choice, {
+      log,
+      checkMs: options.socketCheckMs,
+      onRebound: () => void writeFacts()
+    })
     const runtimePath = runtimePathFor(claimed.path)
     const facts = {
       pid: process.pid,
@@ -97,11 +98,13 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       startedAt,
       ...parts.swarm?.addresses()
     }
-    await writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
-      log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written')
-    )
+    const writeFacts = (): Promise<void> =>
+      writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
+        log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written')
+      )
+    await writeFacts()
     log.info(facts, 'listening')
-    return running(context, parts, server, claimed, runtimePath, stopping)
+    return running(context, parts, server, kept, runtimePath, stopping)
   } catch (error) {
     await closeAll(context, parts)
     throw error
@@ -112,7 +115,7 @@ function running(
   context: DaemonContext,
   parts: LiveParts,
   server: Server,
-  claimed: ClaimedSocket,
+  kept: KeptSocket,
   runtimePath: string,
   stopping: { begun: boolean }
 ): RunningDaemon {
@@ -126,13 +129,13 @@ function running(
     await jobs.stop()
     if (cut > 0) await delay(FAREWELL_MS, undefined, { signal: hurry.signal }).catch(() => undefined)
     await removeRuntimeFile(runtimePath)
-    await claimed.release()
-    await drain(server, hurry.signal)
+    await kept.release()
+    await drain(server, kept, hurry.signal)
     await closeAll(context, parts)
     log.info('stopped')
   }
   return {
-    socketPath: claimed.path,
+    socketPath: kept.path,
     context,
     close({ quick = false } = {}) {
       if (quick || closed !== undefined) hurry.abort()
@@ -142,15 +145,17 @@ function running(
 }
 
 /** Stops accepting, lets responses end, cuts what is left. */
-function drain(server: Server, hurry: AbortSignal): Promise<void> {
+function drain(server: Server, kept: KeptSocket, hurry: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const cut = (): void => server.closeAllConnections()
     const timer = setTimeout(cut, hurry.aborted ? 0 : DRAIN_MS)
     hurry.addEventListener('abort', cut, { once: true })
     server.close(() => {
-      clearTimeout(timer)
-      hurry.removeEventListener('abort', cut)
-      resolve()
+      void kept.closed.then(() => {
+        clearTimeout(timer)
+        hurry.removeEventListener('abort', cut)
+        resolve()
+      })
     })
     server.closeIdleConnections()
   })

@@ -15,9 +15,14 @@ export interface SocketChoice {
   readonly explicit: boolean
 }
 
+/** What lies at a socket's path: this process's socket, nothing, something else, or nobody can tell. */
+export type SocketPresence = 'ours' | 'gone' | 'taken' | 'unknown'
+
 /** How the listening socket of this process is known again: only that one is removed at the end. */
 export interface ClaimedSocket {
   readonly path: string
+  /** What lies at the path now. */
+  look(): Promise<SocketPresence>
   /** Removes the socket file if it is still the one that this process made. Idempotent. */
   release(): Promise<void>
 }
@@ -59,13 +64,18 @@ export async function claimSocket(server: Server, choice: SocketChoice): Promise
   }
   await unlink(bound)
   let released = false
+  const look = async (): Promise<SocketPresence> => {
+    const now = await lstat(path, { bigint: true }).catch((error: unknown) => codeOf(error))
+    if (typeof now === 'string') return now === 'ENOENT' || now === 'ENOTDIR' ? 'gone' : 'unknown'
+    return now.dev === dev && now.ino === ino ? 'ours' : 'taken'
+  }
   return {
     path,
+    look,
     async release() {
       if (released) return
       released = true
-      const now = await lstat(path, { bigint: true }).catch(() => undefined)
-      if (now !== undefined && now.dev === dev && now.ino === ino) await unlink(path).catch(() => undefined)
+      if ((await look()) === 'ours') await unlink(path).catch(() => undefined)
     }
   }
 }
@@ -111,7 +121,7 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
       `others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and whoever can open it may call everything; set SocketMode=0600 in its unit`
     )
   }
-  return { path, release: async () => undefined }
+  return { path, look: async () => 'ours', release: async () => undefined }
 }
 
 /** The path that a listening Unix socket is bound to, from /proc. @throws StartError */

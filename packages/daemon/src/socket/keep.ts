@@ -1,0 +1,88 @@
+import type { Server as HttpServer } from 'node:http'
+import { createServer, type Server } from 'node:net'
+import type { Log } from '../log.ts'
+import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
+
+/** How often the socket's file is looked at. */
+export const SOCKET_CHECK_MS = 30_000
+
+export interface KeepOptions {
+  readonly log: Log
+  readonly checkMs?: number | undefined
+  /** Called after the socket was bound again. */
+  readonly onRebound?: () => void
+}
+
+/**
+ * Looks now and then whether the daemon can still be reached at its path, and binds the path again when its file is gone: some systems
+ * sweep the temporary folder, sockets of running programs included. What somebody else put there is left alone, and said once.
+ *
+ * The first listener goes on for the connections that it has; each new one hands its connections to the same HTTP server.
+ */
+export class KeptSocket {
+  readonly path: string
+  readonly #server: HttpServer
+  readonly #choice: SocketChoice
+  readonly #options: KeepOptions
+  readonly #timer: NodeJS.Timeout
+  readonly #acceptors: Server[] = []
+  #claimed: ClaimedSocket
+  #checking: Promise<void> | undefined
+  #complained = false
+  #released = false
+  #closed: Promise<unknown> = Promise.resolve()
+
+  constructor(server: HttpServer, claimed: ClaimedSocket, choice: SocketChoice, options: KeepOptions) {
+    this.path = claimed.path
+    this.#server = server
+    this.#claimed = claimed
+    this.#choice = choice
+    this.#options = options
+    this.#timer = setInterval(() => this.#start(), options.checkMs ?? SOCKET_CHECK_MS)
+    this.#timer.unref()
+  }
+
+  /** Stops looking, removes the file if it is this process's, and stops accepting beside the HTTP server. Idempotent. */
+  async release(): Promise<void> {
+    this.#released = true
+    clearInterval(this.#timer)
+    await this.#checking
+    await this.#claimed.release()
+    this.#closed = Promise.all(
+      this.#acceptors.map((acceptor) => new Promise<void>((resolve) => void acceptor.close(() => resolve())))
+    )
+  }
+
+  /** After a release: resolves when the connections that came in beside the HTTP server's own listener are over. */
+  get closed(): Promise<unknown> {
+    return this.#closed
+  }
+
+  #start(): void {
+    this.#checking ??= this.#check()
+      .catch((error: unknown) =>
+        this.#options.log.error({ err: error, path: this.path }, 'the socket cannot be bound again')
+      )
+      .finally(() => (this.#checking = undefined))
+  }
+
+  async #check(): Promise<void> {
+    const { log, onRebound } = this.#options
+    const presence = await this.#claimed.look()
+    if (presence === 'taken' && !this.#complained) {
+      this.#complained = true
+      log.error(
+        { path: this.path },
+        'something else lies where the socket was; it is left alone, and nobody can reach this daemon'
+      )
+    }
+    if (presence !== 'gone' || this.#released) return
+    const acceptor = createServer({ allowHalfOpen: true }, (socket) => void this.#server.emit('connection', socket))
+    acceptor.maxConnections = this.#server.maxConnections
+    this.#claimed = await claimSocket(acceptor, this.#choice)
+    this.#acceptors.push(acceptor)
+    this.#complained = false
+    log.warn({ path: this.path }, "the socket's file was gone; it is bound again")
+    onRebound?.()
+  }
+}
