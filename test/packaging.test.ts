@@ -60,7 +60,15 @@ describe.each(packages)('$name', ({ name, folder }) => {
     expect(Object.values(json.dependencies ?? {}).filter((range) => /^(?:workspace|file|link):/.test(range))).toEqual(
       []
     )
-    expect(json).toMatchObject({ license: 'Apache-2.0', engines: { node: expect.stringMatching(/^>=22/) as unknown } })
+    expect(json).toMatchObject({
+      license: 'Apache-2.0',
+      engines: { node: expect.stringMatching(/^>=22/) as unknown },
+      author: expect.any(String) as unknown,
+      homepage: expect.stringContaining(`/packages/${folder}#`) as unknown,
+      repository: { directory: `packages/${folder}` },
+      bugs: expect.stringMatching(/^https:/) as unknown,
+      keywords: expect.arrayContaining([expect.any(String)]) as unknown
+    })
     expect(json.sideEffects).toBeDefined()
     const targets = [
       ...Object.values(json.bin ?? {}),
