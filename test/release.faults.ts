@@ -7,7 +7,10 @@ import { packages } from './tarballs.ts'
 
 test('a dry run makes versions and changelogs, publishes every package, and one installs from there', async () => {
   const script = fileURLToPath(new URL('../scripts/release.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [script, '--dry-run'], { timeout: 300_000, maxBuffer: 2 ** 24 })
+  const { stdout } = await promisify(execFile)(process.execPath, [script, '--dry-run'], {
+    timeout: 300_000,
+    maxBuffer: 2 ** 24
+  })
   const published = /published (.*);/.exec(stdout)?.[1]?.split(', ')
   expect(published?.map((each) => each.replace(/@[^@]*$/, '')).sort()).toEqual(packages.map(({ name }) => name).sort())
 }, 320_000)

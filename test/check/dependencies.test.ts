@@ -34,8 +34,8 @@ const sound: Files = {
   'packages/swarm/src/index.ts': `export { frame } from './wire/frame.ts'\n`,
   'packages/swarm/src/clock.ts': `export interface Clock { now(): number }\nexport const clock: Clock = Date\n`,
   'packages/swarm/src/wire/frame.ts': `import type { Clock } from '../clock.ts'\nimport { x } from '@svc/metainfo'\nexport const frame = (clock: Clock): unknown => [clock.now(), x]\n`,
-  'packages/client/package.json': manifest('client', { '@svc/ref': '1' }),
-  'packages/client/src/index.ts': `export { parse } from '@svc/ref'\n`,
+  'packages/hub/package.json': manifest('hub', { '@svc/ref': '1' }),
+  'packages/hub/src/index.ts': `export { parse } from '@svc/ref'\n`,
   'packages/testkit/package.json': manifest('testkit'),
   'packages/testkit/src/index.ts': `export const kit = 1\n`,
   'packages/daemon/package.json': manifest('daemon', { '@svc/cas': '1' }, { '@svc/testkit': '1' }),
@@ -52,10 +52,12 @@ async function violations(change: Files): Promise<string[]> {
   return (output as ICruiseResult).summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`)
 }
 
-test('each room of the daemon has a rule', () => {
+test('each package and each room of the daemon has a rule', () => {
   const names = options.ruleSet?.forbidden?.map(({ name }) => name) ?? []
   const rooms = readdirSync(new URL('../../packages/daemon/src', import.meta.url), { withFileTypes: true })
   const folders = rooms.filter((entry) => entry.isDirectory()).map(({ name }) => `daemon-${name}`)
+  const packages = readdirSync(new URL('../../packages', import.meta.url)).filter((name) => name !== 'internal')
+  folders.push(...packages.map((name) => `direction-${name}`))
   expect(folders.filter((name) => !names.includes(name))).toEqual([])
 })
 
@@ -105,13 +107,13 @@ const broken: [name: string, change: Files, found: string[]][] = [
   ],
   [
     'a relative way into another package',
-    { 'packages/client/src/index.ts': `export { parse } from '../../ref/src/parse.ts'\n` },
-    ['no-deep-import: packages/client/src/index.ts → packages/ref/src/parse.ts']
+    { 'packages/hub/src/index.ts': `export { parse } from '../../ref/src/parse.ts'\n` },
+    ['no-deep-import: packages/hub/src/index.ts → packages/ref/src/parse.ts']
   ],
   [
     'an undeclared subpath',
-    { 'packages/client/src/index.ts': `export { parse } from '@svc/ref/src/parse.ts'\n` },
-    ['resolves: packages/client/src/index.ts → @svc/ref/src/parse.ts']
+    { 'packages/hub/src/index.ts': `export { parse } from '@svc/ref/src/parse.ts'\n` },
+    ['resolves: packages/hub/src/index.ts → @svc/ref/src/parse.ts']
   ],
   [
     'a cycle of types alone',
