@@ -15,7 +15,7 @@ import { Listener } from './net/listener.ts'
 import { plainAddress } from './net/plain-address.ts'
 import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
-import type { TorrentEnvironment } from './torrent/environment.ts'
+import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment.ts'
 import { Torrent } from './torrent/torrent.ts'
 import { identityOf, wireKey } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
@@ -191,7 +191,7 @@ class Engine implements Swarm {
     return torrent
   }
 
-  async #discover(torrent: Torrent, sink: DiscoverySink): Promise<readonly Discovery[]> {
+  async #discover(torrent: DiscoverySubject, sink: DiscoverySink): Promise<readonly Discovery[]> {
     return this.#discovery.join({
       infohash: torrent.infohash,
       trackers: torrent.trackers,

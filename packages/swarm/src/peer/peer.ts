@@ -22,7 +22,6 @@ import type { Bitfield } from '../bitfield.ts'
 import { plainAddress } from '../net/plain-address.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
-import type { Emit, PeerEvent } from '../torrent/events.ts'
 import type { PeerStatus } from '../torrent/torrent-status.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'
 import {
@@ -50,6 +49,7 @@ import {
   readU32
 } from '../wire/messages.ts'
 import { BlockReceiver } from './block-receiver.ts'
+import type { ConnectionEvent } from './peer-event.ts'
 import { PeerPieces } from './peer-pieces.ts'
 import { PendingHashes } from './pending-hashes.ts'
 import { protocolError } from './protocol-error.ts'
@@ -78,7 +78,7 @@ export class Peer implements WireSink {
   readonly down: RateMeter
   readonly up: RateMeter
   readonly #pieces: PeerPieces
-  readonly #emit: Emit<PeerEvent['kind']>
+  readonly #emit: (event: ConnectionEvent<Peer>) => void
   readonly #decoder: WireDecoder
   readonly #receiver: BlockReceiver
   amChoking = true
@@ -112,7 +112,7 @@ export class Peer implements WireSink {
     readonly transport: Transport
     /** Undefined while the metadata is unknown. */
     readonly pieceCount: number | undefined
-    readonly emit: Emit<PeerEvent['kind']>
+    readonly emit: (event: ConnectionEvent<Peer>) => void
     readonly nowMs: number
   }) {
     this.id = options.id

@@ -1,3 +1,4 @@
+import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { SlotPool } from '../download/slot-pool.ts'
 import type { Verifier } from '../download/verifier.ts'
@@ -7,7 +8,14 @@ import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ReadCache } from '../upload/read-cache.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
-import type { Torrent } from './torrent.ts'
+
+/** What finding peers needs to know of a torrent. */
+export interface DiscoverySubject {
+  readonly infohash: Uint8Array
+  readonly trackers: readonly string[]
+  readonly info: TorrentInfo | undefined
+  readonly options: { readonly dht?: boolean }
+}
 
 /** What an engine shares among its torrents: memory, threads, limits, connections. */
 export interface TorrentEnvironment {
@@ -29,6 +37,6 @@ export interface TorrentEnvironment {
   readonly globalBucket: TokenBucket
   readonly uploadSlots: number
   readonly pex: boolean
-  readonly discover: (torrent: Torrent, sink: DiscoverySink) => Promise<readonly Discovery[]>
-  readonly removed: (torrent: Torrent) => void
+  readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => Promise<readonly Discovery[]>
+  readonly removed: (torrent: DiscoverySubject) => void
 }

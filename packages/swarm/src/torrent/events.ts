@@ -1,9 +1,7 @@
 import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
 import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
 import type { Peer } from '../peer/peer.ts'
-import type { PendingRequest } from '../peer/requests.ts'
-import type { ExtensionName } from '../wire/extensions.ts'
-import type { BlockRef, HashRange } from '../wire/messages.ts'
+import type { ConnectionEvent } from '../peer/peer-event.ts'
 import type { TorrentWarning } from './torrent-status.ts'
 
 // Everything that happens in a torrent is one of these events, and they flow one way, from whoever notices something to
@@ -18,34 +16,7 @@ import type { TorrentWarning } from './torrent-status.ts'
 // that are valid during the call.
 
 /** A connection noticed something. */
-export type PeerEvent =
-  /** The handshakes are made: the first event of every peer. */
-  | { readonly kind: 'joined'; readonly peer: Peer }
-  /** Its extended handshake came. */
-  | { readonly kind: 'extended'; readonly peer: Peer }
-  /** It has one more piece, or (undefined) told of its whole set. */
-  | { readonly kind: 'pieces'; readonly peer: Peer; readonly piece: number | undefined }
-  /** It became interested in us, or lost interest. */
-  | { readonly kind: 'interest'; readonly peer: Peer }
-  /** It choked or unchoked us; requests that the choke voids were `refused` before. */
-  | { readonly kind: 'choke'; readonly peer: Peer }
-  /** The answer to this request of ours is in the piece's buffer, as far as the piece was not taken away. */
-  | { readonly kind: 'block'; readonly peer: Peer; readonly request: PendingRequest }
-  /** This request of ours will not be answered. */
-  | { readonly kind: 'refused'; readonly peer: Peer; readonly request: PendingRequest }
-  | { readonly kind: 'request'; readonly peer: Peer; readonly block: BlockRef }
-  | { readonly kind: 'cancel'; readonly peer: Peer; readonly block: BlockRef }
-  | {
-      readonly kind: 'extension'
-      readonly peer: Peer
-      readonly extension: ExtensionName
-      readonly payload: Uint8Array
-    }
-  | { readonly kind: 'hash-request'; readonly peer: Peer; readonly range: HashRange }
-  /** Hashes that we asked for, or (undefined) their reject. */
-  | { readonly kind: 'hashes'; readonly peer: Peer; readonly range: HashRange; readonly hashes: Uint8Array | undefined }
-  /** The connection is over: the last event of every peer. */
-  | { readonly kind: 'closed'; readonly peer: Peer; readonly error: Error | undefined }
+export type PeerEvent = ConnectionEvent<Peer>
 
 /** Something changed about pieces and files. */
 export type PieceEvent =
