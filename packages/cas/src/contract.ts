@@ -288,6 +288,32 @@ export function describeBlobStore(
         }
       }))
 
+    test('removes a blob when it may; who has it open reads on, and it can come again', () =>
+      withStore(async (store) => {
+        const bytes = seededBytes(70_000)
+        const { digest, sizeBytes } = await store.ingest(chunksOf(bytes, 65_536))
+        const asked: unknown[] = []
+        const keep = (blob: { readonly ageMs: number }): boolean => {
+          asked.push(blob)
+          expect(blob.ageMs >= 0).toBe(true)
+          return false
+        }
+        expect(await store.remove(digest, { may: keep })).toBe(undefined)
+        expect(asked.length).toBe(1)
+        const reader = await store.open(digest)
+        try {
+          expect(await store.remove(digest, { may: () => true })).toEqual({ digest, sizeBytes })
+          expect(await store.stat(digest)).toBe(undefined)
+          expect(await codeOf(store.open(digest))).toBe('E_NOT_FOUND')
+          expect(Buffer.compare(Buffer.concat(await collect(reader.stream())), bytes)).toBe(0)
+        } finally {
+          await reader.close()
+        }
+        expect(await store.remove(digest)).toBe(undefined)
+        const again = await store.ingest(chunksOf(bytes, 65_536))
+        expect([again.existed, (await store.stat(digest))?.sizeBytes]).toEqual([false, sizeBytes])
+      }))
+
     test('an abort ends the wait for a silent source', () =>
       withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {

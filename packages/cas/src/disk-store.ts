@@ -21,6 +21,7 @@ import type {
   PartialBlob,
   PartialKey,
   PartialOptions,
+  RemoveOptions,
   ScrubReport,
   VerifyOptions,
   VerifyResult
@@ -151,6 +152,27 @@ class DiskStore implements DiskBlobStore {
 
   partial(key: PartialKey, options: PartialOptions = {}): Promise<PartialBlob> {
     return this.#partials.open(key, options)
+  }
+
+  async remove(digest: Sha256Digest, { may }: RemoveOptions = {}): Promise<BlobInfo | undefined> {
+    this.#context.throwIfClosed()
+    const { port, digestLocks, notDurable } = this.#context
+    const path = this.blobPath(digest)
+    const release = await digestLocks.acquire(digest)
+    try {
+      const stat = await port.lstat(path)
+      if (!stat.isFile()) throw notRegular(digest, path)
+      const blob = { digest, sizeBytes: stat.size }
+      if (may?.({ ...blob, ageMs: Math.max(0, Date.now() - stat.mtimeMs) }) === false) return undefined
+      await port.unlink(path)
+      notDurable.delete(digest)
+      return blob
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return undefined
+      throw ioError(error, 'remove blob', path)
+    } finally {
+      release()
+    }
   }
 
   list(): AsyncIterable<BlobInfo> {

@@ -21,6 +21,7 @@ import type {
   PartialBlob,
   PartialKey,
   PartialOptions,
+  RemoveOptions,
   ScrubReport,
   VerifyOptions,
   VerifyResult
@@ -48,6 +49,7 @@ export function createMemoryStore(): BlobStore {
 
 class MemoryStore implements BlobStore {
   readonly #blobs = new Map<Sha256Digest, Uint8Array>()
+  readonly #writtenAtMs = new Map<Sha256Digest, number>()
   readonly #keys = new KeyedLock<string>(abortError)
   readonly #remains = new Map<string, Remains>()
   readonly #closing = new AbortController()
@@ -89,7 +91,10 @@ class MemoryStore implements BlobStore {
     await options.accept?.(result)
     throwIfAborted(signal)
     const existed = this.#blobs.has(result.digest)
-    if (!existed) this.#blobs.set(result.digest, bytes)
+    if (!existed) {
+      this.#blobs.set(result.digest, bytes)
+      this.#writtenAtMs.set(result.digest, performance.now())
+    }
     return { ...result, existed }
   }
 
@@ -111,6 +116,16 @@ class MemoryStore implements BlobStore {
         release()
       })
     })
+  }
+
+  async remove(digest: Sha256Digest, { may }: RemoveOptions = {}): Promise<BlobInfo | undefined> {
+    const blob = await this.stat(digest)
+    if (blob === undefined) return undefined
+    const ageMs = performance.now() - this.#writtenAtMs.get(digest)!
+    if (may?.({ ...blob, ageMs }) === false) return undefined
+    this.#blobs.delete(digest)
+    this.#writtenAtMs.delete(digest)
+    return blob
   }
 
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {

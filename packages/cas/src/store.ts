@@ -127,6 +127,14 @@ export interface ScrubReport {
   readonly mismatched: readonly Sha256Digest[]
 }
 
+export interface RemoveOptions {
+  /**
+   * Asked right before, while nobody else can publish this blob or learn that it is there; false keeps it. `ageMs` is the time since
+   * its bytes were written. Whoever wants to keep a blob and says so before asking for it therefore finds it, or finds it absent.
+   */
+  readonly may?: (blob: BlobInfo & { readonly ageMs: number }) => boolean
+}
+
 /** Blobs by their SHA-256. What `open` gives was verified on the way in; nothing half-written is ever reachable. */
 export interface BlobStore {
   /** Whether the blob is there to stay: a power loss does not take it away. Waits for a publication of it that is under way. */
@@ -137,6 +145,11 @@ export interface BlobStore {
   ingest(source: ByteSource, options?: IngestOptions): Promise<IngestResult>
   /** Opens or resumes a partial blob; waits while another holder in this process has the key. Check `stat` afterwards. */
   partial(key: PartialKey, options?: PartialOptions): Promise<PartialBlob>
+  /**
+   * Deletes a blob for good; readers that have it open read on. A crash may bring it back.
+   * @returns what was deleted; undefined when it is absent or `may` keeps it
+   */
+  remove(digest: Sha256Digest, options?: RemoveOptions): Promise<BlobInfo | undefined>
   /** Sorted by digest; sizes from the file system. */
   list(): AsyncIterable<BlobInfo>
   /** Re-hashes one blob; a corrupt one is moved to quarantine first and is then `mismatched`. */

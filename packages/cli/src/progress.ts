@@ -17,7 +17,8 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
   'import-hf': 'importing',
   'import-bt': 'importing',
   'import-catalog': 'importing',
-  verify: 'verifying'
+  verify: 'verifying',
+  gc: 'collecting'
 }
 
 /** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */

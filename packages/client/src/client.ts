@@ -2,16 +2,19 @@ import { type BlobInfo, type BlobRead, type BlobSlice, openBlobRead, rangeHeader
 import { ClientError } from './errors.ts'
 import type {
   EnsureBody,
+  GcBody,
   ImportBtBody,
   ImportCatalogBody,
   ImportHfBody,
   ImportLocalBody,
+  PrivateBody,
   VerifyBody
 } from './protocol/bodies.ts'
 import type { Inventory } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
+import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { ShareResult, Status } from './protocol/status.ts'
@@ -30,6 +33,15 @@ export interface ClientOptions {
   readonly signal?: AbortSignal | undefined
   /** Longest wait for the head of an answer. Default 60 s; imports, which may list a repository first, wait ten times as long. */
   readonly timeoutMs?: number | undefined
+}
+
+/** What {@link Client.removeModel} takes away: all quants where `quant` is absent. */
+export interface ModelName {
+  readonly ns: string
+  readonly name: string
+  readonly quant?: string | undefined
+  /** Older snapshots go as well; else their tags protect what they name. */
+  readonly allTags?: boolean | undefined
 }
 
 export interface CallOptions {
@@ -56,6 +68,13 @@ export interface Client {
   searchCatalog(terms: string, options?: CallOptions): Promise<CatalogSearch>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
+  /** Takes the name of a model away, or of one quant of it; blobs stay until {@link gc}. */
+  removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
+  /** Lets go of a pinned import that has no name. `digest` is that of its manifest. */
+  unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
+  /** Removes what nothing needs; the result of the job has `blobs` and `bytes`. */
+  gc(body?: GcBody, options?: CallOptions): Promise<Job>
+  setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
   job(id: string, options?: CallOptions): Promise<Job>
@@ -117,6 +136,14 @@ export function createClient(options: ClientOptions = {}): Client {
     searchCatalog: (terms, call) => get('catalogSearch', call, query('q', terms)),
     verify: (body, call) => post('verify', body, call),
     models: (call) => get('models', call),
+    removeModel: ({ ns, name, quant, allTags = false }, call) => {
+      const segments = [ns, name, ...(quant === undefined ? [] : [quant])].map(encodeURIComponent)
+      const path = `/v1/models/${segments.join('/')}${allTags ? '?tags=all' : ''}`
+      return transport.json({ ...exchange('removeModel', call), path })
+    },
+    unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
+    gc: (body = {}, call) => post('gc', body, call),
+    setPrivate: (body, call) => post('setPrivate', body, call),
     status: (call) => get('status', call),
     share: (ref, call) => get('share', call, query('ref', ref)),
     job: (id, call) => get('job', call, encodeURIComponent(id)),

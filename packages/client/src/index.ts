@@ -1,5 +1,5 @@
 export type { BlobInfo, BlobRead, BlobSlice } from './blob-read.ts'
-export { type CallOptions, type Client, type ClientOptions, createClient } from './client.ts'
+export { type CallOptions, type Client, type ClientOptions, createClient, type ModelName } from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export { defaultSocketPath } from './protocol/socket-path.ts'

@@ -7,6 +7,7 @@ export * from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export { API_VERSIONS, MAX_BODY_BYTES, type Method, PATHS, type RouteId } from './protocol/paths.ts'
 export * from './protocol/plan.ts'
+export * from './protocol/removal.ts'
 export * from './protocol/resolve.ts'
 export { ROUTES, type Route, type RouteErrors } from './protocol/routes.ts'
 export {

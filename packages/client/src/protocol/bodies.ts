@@ -75,6 +75,20 @@ export const ImportCatalogBodySchema = Type.Object(
 )
 export type ImportCatalogBody = Type.Static<typeof ImportCatalogBodySchema>
 
+export const GcBodySchema = Type.Object(
+  {
+    dryRun: Type.Optional(Type.Boolean({ description: 'only count' })),
+    graceSeconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1e12, description: 'what is younger is kept; 86400 when absent' })
+    )
+  },
+  { title: 'GcBody' }
+)
+export type GcBody = Type.Static<typeof GcBodySchema>
+
+export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateSchema }, { title: 'PrivateBody' })
+export type PrivateBody = Type.Static<typeof PrivateBodySchema>
+
 export const VerifyBodySchema = Type.Object(
   { target: Type.String({ description: 'canonical reference, digest, or `all`' }) },
   { title: 'VerifyBody' }

@@ -1,5 +1,23 @@
 import Type from 'typebox'
-import { DigestSchema } from './fields.ts'
+import { DigestSchema, TimestampSchema } from './fields.ts'
+
+/** A quant of a repository, as far as it is known here (spec add.16). */
+export const ModelMemberSchema = Type.Object(
+  {
+    quant: Type.String(),
+    manifest: DigestSchema,
+    sizeBytes: Type.Integer({ minimum: 0, description: 'of its files; 0 while the manifest is missing' }),
+    complete: Type.Boolean(),
+    private: Type.Boolean(),
+    importedAt: Type.Optional(TimestampSchema),
+    lastUsedAt: Type.Optional(TimestampSchema),
+    missingBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'of files that are not here' })),
+    damaged: Type.Optional(Type.Boolean({ description: 'some of what is missing was found corrupt' })),
+    restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' }))
+  },
+  { title: 'ModelMember' }
+)
+export type ModelMember = Type.Static<typeof ModelMemberSchema>
 
 export const NamespaceEntrySchema = Type.Object(
   {
@@ -7,7 +25,8 @@ export const NamespaceEntrySchema = Type.Object(
     name: Type.String(),
     indexDigest: DigestSchema,
     indexPresent: Type.Boolean(),
-    quants: Type.Array(Type.String(), { description: 'of the current index, where it is present and valid' })
+    quants: Type.Array(Type.String(), { description: 'of the current index, where it is present and valid' }),
+    members: Type.Array(ModelMemberSchema, { description: 'in the order of `quants`' })
   },
   { title: 'NamespaceEntry' }
 )

@@ -15,7 +15,8 @@ export const JobKindSchema = Type.Union(
     Type.Literal('import-hf'),
     Type.Literal('import-bt'),
     Type.Literal('import-catalog'),
-    Type.Literal('verify')
+    Type.Literal('verify'),
+    Type.Literal('gc')
   ],
   { title: 'JobKind' }
 )
@@ -37,6 +38,22 @@ export const ImportResultSchema = Type.Object(
   { title: 'ImportResult' }
 )
 export type ImportResult = Type.Static<typeof ImportResultSchema>
+
+/** `result` of a finished collection (spec add.13). */
+export const GcResultSchema = Type.Object(
+  {
+    blobs: Type.Integer({ minimum: 0, description: 'removed, or with `dryRun` what would be' }),
+    bytes: BytesSchema
+  },
+  { title: 'GcResult' }
+)
+export type GcResult = Type.Static<typeof GcResultSchema>
+
+/**
+ * On imports an import's, on `gc` jobs a collection's: there `blobs` and `bytes` are all that is there. The static type is that of
+ * imports with those two besides, so that who imports need not ask which kind of job it is.
+ */
+const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult>>(Type.Union([ImportResultSchema, GcResultSchema]))
 
 /** `verify`: empty on success, the three lists on failure (spec job.9). */
 export const VerifyReportSchema = Type.Object(
@@ -73,7 +90,7 @@ export const JobSchema = Type.Object(
     filesDone: Type.Optional(CountSchema),
     filesTotal: Type.Optional(CountSchema),
     error: Type.Optional(ErrorBodySchema),
-    result: Type.Optional(ImportResultSchema),
+    result: Type.Optional(ResultSchema),
     verify: Type.Optional(VerifyReportSchema),
     bytesDone: Type.Optional(BytesSchema),
     bytesTotal: Type.Optional(BytesSchema),

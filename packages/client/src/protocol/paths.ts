@@ -19,6 +19,11 @@ export const PATHS = {
   catalogSearch: { method: 'GET', path: '/v1/catalog/search' },
   verify: { method: 'POST', path: '/v1/verify' },
   models: { method: 'GET', path: '/v1/models' },
+  removeModel: { method: 'DELETE', path: '/v1/models/{ns}/{name}' },
+  removeQuant: { method: 'DELETE', path: '/v1/models/{ns}/{name}/{quant}' },
+  unpin: { method: 'DELETE', path: '/v1/pins/{digest}' },
+  gc: { method: 'POST', path: '/v1/gc' },
+  setPrivate: { method: 'PUT', path: '/v1/private' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' }
 } as const satisfies Readonly<Record<string, { method: Method; path: `/v1/${string}` }>>

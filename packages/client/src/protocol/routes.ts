@@ -1,10 +1,12 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import {
   EnsureBodySchema,
+  GcBodySchema,
   ImportBtBodySchema,
   ImportCatalogBodySchema,
   ImportHfBodySchema,
   ImportLocalBodySchema,
+  PrivateBodySchema,
   VerifyBodySchema
 } from './bodies.ts'
 import type { ErrorCode } from './error-codes.ts'
@@ -13,6 +15,7 @@ import { InventorySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { type Method, PATHS, type RouteId } from './paths.ts'
 import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
+import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { ShareResultSchema, StatusSchema } from './status.ts'
 
@@ -69,6 +72,9 @@ const FETCH_JOB = [
 ] as const satisfies readonly ErrorCode[]
 
 const RefQuery = Type.Object({ ref: RefSchema })
+const RemovalQuery = Type.Object({
+  tags: Type.Optional(Type.String({ enum: ['all'], description: 'take older snapshots away as well' }))
+})
 const BlobParams = Type.Object({ digest: Type.String({ description: '`sha256:<hex>`, or the bare hex' }) })
 
 /** Every route of the management API (docs/spec/routes.md), as data: the HTTP layer, the client and the OpenAPI document use it. */
@@ -218,6 +224,54 @@ export const ROUTES = {
     status: 200,
     response: InventorySchema,
     errors: { E_INTERNAL: 500 }
+  },
+  removeModel: {
+    ...PATHS.removeModel,
+    summary: 'Take the name of a model away, all its quants',
+    additive: true,
+    params: Type.Object({ ns: Type.String(), name: Type.String() }),
+    query: RemovalQuery,
+    status: 200,
+    response: RemovedModelSchema,
+    errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404 }
+  },
+  removeQuant: {
+    ...PATHS.removeQuant,
+    summary: 'Take one quant of a model away',
+    additive: true,
+    params: Type.Object({ ns: Type.String(), name: Type.String(), quant: Type.String() }),
+    query: RemovalQuery,
+    status: 200,
+    response: RemovedModelSchema,
+    errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404, E_NO_MEMBER: 404, E_NO_INDEX: 404, E_INVALID_INDEX: 500 }
+  },
+  unpin: {
+    ...PATHS.unpin,
+    summary: 'Let go of a pinned import that has no name',
+    additive: true,
+    params: BlobParams,
+    status: 200,
+    response: RemovedModelSchema,
+    errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404 }
+  },
+  gc: {
+    ...PATHS.gc,
+    summary: 'Remove blobs that nothing needs any more',
+    additive: true,
+    body: GcBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400 },
+    jobErrors: ['E_NO_INDEX', 'E_INVALID_INDEX', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
+  },
+  setPrivate: {
+    ...PATHS.setPrivate,
+    summary: 'Keep an artifact from everybody, or give it to others again',
+    additive: true,
+    body: PrivateBodySchema,
+    status: 200,
+    response: PrivateResultSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   },
   status: {
     ...PATHS.status,

@@ -4,6 +4,7 @@ import { blobRoutes } from './routes/blob.ts'
 import { cancelJobRoute } from './routes/cancel-job.ts'
 import { catalogSearchRoute } from './routes/catalog-search.ts'
 import { ensureRoute } from './routes/ensure.ts'
+import { gcRoute } from './routes/gc.ts'
 import { importBtRoute } from './routes/import-bt.ts'
 import { importCatalogRoute } from './routes/import-catalog.ts'
 import { importHfRoute } from './routes/import-hf.ts'
@@ -13,9 +14,12 @@ import { jobRoute } from './routes/job.ts'
 import { jobsRoute } from './routes/jobs.ts'
 import { modelsRoute } from './routes/models.ts'
 import { openRoute } from './routes/open.ts'
+import { privateRoute } from './routes/private.ts'
+import { removeModelRoute, removeQuantRoute } from './routes/remove-model.ts'
 import { resolveRoute } from './routes/resolve.ts'
 import { shareRoute } from './routes/share.ts'
 import { statusRoute } from './routes/status.ts'
+import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
 
 /** Everything that some route asks. Each route's file says what it needs itself. */
@@ -28,6 +32,9 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof importHfPlanRoute>[0] &
   Parameters<typeof importLocalRoute>[0] &
   Parameters<typeof modelsRoute>[0] &
+  Parameters<typeof removeModelRoute>[0] &
+  Parameters<typeof gcRoute>[0] &
+  Parameters<typeof privateRoute>[0] &
   Parameters<typeof shareRoute>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof verifyRoute>[0]
@@ -52,6 +59,11 @@ export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> 
   catalogSearch: catalogSearchRoute(parts),
   verify: verifyRoute(parts),
   models: modelsRoute(parts),
+  removeModel: removeModelRoute(parts),
+  removeQuant: removeQuantRoute(parts),
+  unpin: unpinRoute(parts),
+  gc: gcRoute(parts),
+  setPrivate: privateRoute(parts),
   status: statusRoute(parts),
   share: shareRoute(parts)
 })

@@ -2,8 +2,10 @@ import { isDigest, isName, isNamespace, isTag } from '@svc/ref'
 import type { FastifyInstance } from 'fastify'
 import { DaemonError } from '../errors.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
+import type { Uses } from '../library/uses.ts'
 import { parseJsonBody } from './json.ts'
 import { sendJson } from './route.ts'
 
@@ -16,8 +18,15 @@ export interface TagRequest extends Omit<TagChange, 'index'> {
   readonly index: string | null
 }
 
+export interface TagParts {
+  readonly repos: Repos
+  readonly documents: Documents
+  readonly needed: Needed
+  readonly uses: Uses
+}
+
 /** Lets the running daemon make the change: it alone writes the state of its root. */
-export function addTagRoute(app: FastifyInstance, root: string, repos: Repos, documents: Documents): void {
+export function addTagRoute(app: FastifyInstance, root: string, { repos, documents, needed, uses }: TagParts): void {
   app.post(TAG_PATH, async (request, reply) => {
     const body = parseJsonBody((request.body as Uint8Array | undefined) ?? new Uint8Array())
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
@@ -30,7 +39,11 @@ export function addTagRoute(app: FastifyInstance, root: string, repos: Repos, do
     if (index !== null && index !== 'current' && !isDigest(index)) {
       throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
     }
-    const digest = await changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
+    // what a snapshot names is kept from here on, until the state names it as well
+    const digest = await uses.during(async () => {
+      if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) uses.note(blob)
+      return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
+    })
     sendJson(reply, 200, { digest })
     return reply
   })

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { type FilePortModule, loadFilePort } from '@svc/internal-files'
+import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
@@ -12,9 +13,14 @@ import type { JobErrors } from '../jobs/tracked-job.ts'
 import { Artifacts } from '../library/artifacts.ts'
 import { Documents } from '../library/documents.ts'
 import { LeafLayers } from '../library/leaf-layers.ts'
+import { Members } from '../library/members.ts'
+import { Needed } from '../library/needed.ts'
+import { Removals } from '../library/removal.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
+import { Usage } from '../library/usage.ts'
+import { Uses } from '../library/uses.ts'
 import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubPart } from '../sources/hub/part.ts'
@@ -38,6 +44,10 @@ export interface DaemonContext {
   readonly importer: Importer
   readonly leafLayers: LeafLayers
   readonly offload: Offload
+  readonly uses: Uses
+  readonly needed: Needed
+  readonly usage: Usage
+  readonly members: Members
 }
 
 /** The parts that bring something in, or give it away. An absent one is off. */
@@ -46,6 +56,9 @@ export interface LiveParts {
   readonly swarm: SwarmPart | undefined
   readonly hub: HubPart | undefined
   readonly catalog: CatalogPart | undefined
+  readonly removals: Removals
+  /** Told when an artifact becomes private, or is private no more. */
+  readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
 /** Opens store and state under the root's lock and wires the daemon's inner parts. @throws StartError */
@@ -56,9 +69,11 @@ export async function composeContext(
   filePort?: FilePortModule
 ): Promise<DaemonContext> {
   const { root } = config.store
-  let store
+  const uses = new Uses()
+  let store: DiskBlobStore
   try {
-    store = await openDiskStore({ root, ...(filePort !== undefined && { filePort }) })
+    const disk = await openDiskStore({ root, ...(filePort !== undefined && { filePort }) })
+    store = uses.watching(disk)
   } catch (cause) {
     if (!(cause instanceof CasError)) throw cause
     throw new StartError(`the store ${root} cannot be opened: ${cause.message}`, { cause })
@@ -72,9 +87,17 @@ export async function composeContext(
     const documents = new Documents(store)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
-    const jobs = new JobRegistry(new Lanes(), jobErrors(log), { onDone: (job) => logImport(log, job) })
+    const needed = new Needed({ store, repos, documents, artifacts })
+    const usage = await Usage.open(store.root)
+    const members = new Members({ store, documents, artifacts, usage })
+    const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
+      onDone: (job) => logImport(log, job),
+      // what a job relies on is kept; a collection relies on nothing
+      around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
+    })
     const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
-    return { config, log, version, store, repos, artifacts, documents, resolver, jobs, importer, leafLayers, offload }
+    const library = { store, repos, artifacts, documents, resolver, leafLayers, uses, needed, usage, members }
+    return { config, log, version, ...library, jobs, importer, offload }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause
@@ -89,17 +112,29 @@ export async function composeParts(context: DaemonContext, factories: PartFactor
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
   const hub = await factories.hub?.(context)
   const catalog = enabled ? await factories.catalog?.(context) : undefined
-  return { local: new LocalPart(context), swarm, hub, catalog }
+  const removals = new Removals({
+    ...context,
+    onUnneeded: async (digest) => {
+      await swarm?.unneeded(digest)
+      await catalog?.withhold(digest)
+    }
+  })
+  const onWithheld = async (digest: Sha256Digest): Promise<void> => {
+    await swarm?.withhold(digest)
+    await catalog?.withhold(digest)
+  }
+  return { local: new LocalPart(context), swarm, hub, catalog, removals, onWithheld }
 }
 
 /** Lets go of everything, the root's lock last. */
 export async function closeAll(context: DaemonContext, parts: LiveParts | undefined): Promise<void> {
-  const { log, offload, store } = context
+  const { log, offload, store, usage } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await parts?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, part: name }, 'a part did not close cleanly')
     })
   }
+  await usage.close()
   await offload.close()
   await store.close()
 }

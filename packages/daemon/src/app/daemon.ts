@@ -70,11 +70,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       ...options.http,
       extend: (app) => {
         app.addHook('onRequest', (request, _reply, done) => {
-          if (stopping.begun && !['GET', 'HEAD', 'DELETE'].includes(request.method))
+          const cancels = request.method === 'DELETE' && request.url.startsWith('/v1/jobs/')
+          if (stopping.begun && !cancels && !['GET', 'HEAD'].includes(request.method))
             done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
           else done()
         })
-        addTagRoute(app, context.store.root, context.repos, context.documents)
+        addTagRoute(app, context.store.root, context)
       }
     })
     await parts.swarm?.start()

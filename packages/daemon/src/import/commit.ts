@@ -31,7 +31,7 @@ export async function commitArtifacts(
   { store, documents, repos, artifacts }: CommitContext
 ): Promise<Sha256Digest> {
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
-    const before = current === undefined ? undefined : await presentIndex(current.index, repo, documents)
+    const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     const index = mergeIndex(
       before,
       sealed.map(({ member }) => member)
@@ -50,7 +50,7 @@ export async function commitArtifacts(
     if (current?.index === index.digest) return current
     return { index: index.digest, tags: current?.tags ?? new Map() }
   })
-  return state.index
+  return state.index!
 }
 
 async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, documents: Documents): Promise<ModelIndex> {

@@ -1,4 +1,4 @@
-import type { ActiveFile, ErrorBody, ImportResult, JobKind, VerifyReport } from '@svc/client/protocol'
+import type { ActiveFile, ErrorBody, GcResult, ImportResult, JobKind, VerifyReport } from '@svc/client/protocol'
 
 /** What a job is when it is accepted. */
 export interface JobStart {
@@ -14,7 +14,7 @@ export interface JobStart {
 /** What a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
-  readonly result?: ImportResult
+  readonly result?: ImportResult | GcResult
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error, the other fields kept. */
   readonly error?: ErrorBody

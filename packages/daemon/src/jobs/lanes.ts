@@ -8,7 +8,8 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   'import-hf': 2,
   'import-bt': 4,
   'import-catalog': 2,
-  verify: 1
+  verify: 1,
+  gc: 1
 }
 
 /** One first-in, first-out queue per kind of job. */

@@ -14,6 +14,8 @@ export interface RegistryOptions {
   readonly nowMs?: () => number
   /** Called with the last snapshot of each job that succeeded. */
   readonly onDone?: (job: Job) => void
+  /** Wraps the work of every job. */
+  readonly around?: <T>(kind: Job['kind'], work: () => Promise<T>) => Promise<T>
 }
 
 /**
@@ -31,15 +33,17 @@ export class JobRegistry {
   readonly #toError: JobErrors
   readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   readonly #onDone: ((job: Job) => void) | undefined
+  readonly #around: NonNullable<RegistryOptions['around']>
   #stopped: DaemonError | undefined
   #openFiles = 0
   #serial = 0
 
-  constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs, onDone }: RegistryOptions = {}) {
+  constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs, onDone, around }: RegistryOptions = {}) {
     this.#lanes = lanes
     this.#toError = toError
     this.#limits = limits
     this.#onDone = onDone
+    this.#around = around ?? ((_kind, work) => work())
     this.#retention = new Retention(nowMs)
   }
 
@@ -157,7 +161,8 @@ export class JobRegistry {
       try {
         outcome = await this.#lanes.run(job.snapshot.kind, job.signal, () => {
           job.begin()
-          return work({ id: job.id, signal: job.signal, update: (progress) => job.update(progress) })
+          const context = { id: job.id, signal: job.signal, update: (progress: JobProgress) => job.update(progress) }
+          return this.#around(job.snapshot.kind, () => work(context))
         })
       } finally {
         await cleanUp()

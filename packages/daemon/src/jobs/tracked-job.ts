@@ -73,7 +73,7 @@ export class TrackedJob {
       finishedAt: new Date().toISOString(),
       ...LIVE_ONLY,
       ...(manifest !== undefined && { manifest }),
-      ...(result !== undefined && { result }),
+      ...(result !== undefined && { result: result as Job['result'] }),
       ...(verify !== undefined && { verify }),
       ...(error !== undefined && { error })
     })

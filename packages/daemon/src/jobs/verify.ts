@@ -5,6 +5,7 @@ import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Needed } from '../library/needed.ts'
 import { digestsOf } from '../library/open.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
@@ -19,6 +20,7 @@ export interface VerifyParts {
   readonly documents: Documents
   readonly repos: Repos
   readonly artifacts: Artifacts
+  readonly needed: Pick<Needed, 'has'>
   readonly jobs: JobRegistry
 }
 
@@ -118,7 +120,7 @@ async function manifestFiles(
 }
 
 async function verifyAll(
-  { store, documents, repos, artifacts }: VerifyParts,
+  { store, documents, repos, artifacts, needed }: VerifyParts,
   { signal, update }: JobContext
 ): Promise<JobOutcome> {
   const stateErrors: string[] = []
@@ -161,6 +163,7 @@ async function verifyAll(
   for await (const { ns, name, state } of repos.list(note)) {
     signal.throwIfAborted()
     for (const digest of new Set([state.index, ...state.tags.values()])) {
+      if (digest === undefined) continue
       if (!(await need(digest))) continue
       try {
         for (const member of (await documents.index(digest)).members) {
@@ -174,6 +177,8 @@ async function verifyAll(
   }
   for await (const artifact of artifacts.list(note)) {
     signal.throwIfAborted()
+    // what was removed is on its way out: a collection that was cut may have taken some of it
+    if (!(await needed.has(artifact.manifestDigest))) continue
     // a pinned import that runs or was cut: what it lacks was never there
     if (artifact.incomplete === true) continue
     await needManifest(`state/artifacts of ${artifact.manifestDigest}`, artifact.manifestDigest)

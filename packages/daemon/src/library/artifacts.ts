@@ -5,6 +5,7 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import type { ReplacedFiles } from './replace.ts'
+import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
 /** What the daemon knows of one artifact beside its documents (spec disk.12, swarm.3). */
@@ -31,6 +32,7 @@ export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importe
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
 const KINDS = ['local', 'hf', 'catalog', 'bt']
+const MAX_KNOWN = 100_000
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
 /** `state/artifacts/<hex of the manifest digest>.json`. */
@@ -38,6 +40,8 @@ export class Artifacts {
   readonly #root: string
   readonly #files: ReplacedFiles
   readonly #changing = new Gate(1)
+  readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
+  #changes = 0
 
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'artifacts')
@@ -90,9 +94,34 @@ export class Artifacts {
     })
   }
 
-  /** Forgets an artifact, durably; one that is unknown is none the worse. */
-  forget(manifestDigest: Sha256Digest): Promise<void> {
-    return this.#inTurn(() => this.#files.remove(this.#path(manifestDigest)))
+  /** Forgets an artifact, durably, if `may` says so in its turn; one that is unknown is none the worse. */
+  forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!may()) return
+      this.#known.delete(manifestDigest)
+      try {
+        await this.#files.remove(this.#path(manifestDigest))
+      } finally {
+        this.#changes++
+      }
+    })
+  }
+
+  /** Grows with every change of an artifact. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** {@link read} through a cache that one `stat` validates. @throws CorruptStateError */
+  async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    const stamp = stampOf(this.#path(manifestDigest))
+    const hit = this.#known.get(manifestDigest)
+    if (hit !== undefined && stamp !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
+    const state = await this.read(manifestDigest)
+    this.#known.delete(manifestDigest)
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    if (stamp !== undefined && state !== undefined) this.#known.set(manifestDigest, { stamp, state })
+    return state
   }
 
   /** One change at a time: two imports that end in the same artifact must not lose each other's hints. */
@@ -131,8 +160,13 @@ export class Artifacts {
     })
   }
 
-  #write(state: ArtifactState): Promise<void> {
-    return this.#files.write(this.#path(state.manifestDigest), formatArtifactState(state))
+  async #write(state: ArtifactState): Promise<void> {
+    this.#known.delete(state.manifestDigest)
+    try {
+      await this.#files.write(this.#path(state.manifestDigest), formatArtifactState(state))
+    } finally {
+      this.#changes++
+    }
   }
 
   #path(manifestDigest: Sha256Digest): string {

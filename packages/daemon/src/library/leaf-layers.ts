@@ -108,6 +108,13 @@ export class LeafLayers {
     return rebuilt.leaves
   }
 
+  /** The layer of a blob that is gone; an absent one is fine. */
+  async forget(digest: Sha256Digest): Promise<void> {
+    await this.#port.unlink(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+
   /**
    * The hashes `[start, end)` of a cached leaf layer, unchecked: whoever asks proves them. Only these are read; undefined where the cache
    * has no layer of this length. Nothing is rebuilt, as any stranger may cause the call.

@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Inventory } from '@svc/client/protocol'
+import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
+import type { Members } from './members.ts'
 import type { Repos } from './repos.ts'
 import { stampOf } from './stamp.ts'
 
@@ -12,8 +14,16 @@ const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/op
 /** The walk yields to other requests after so much time on the loop. */
 const SLICE_MS = 2
 
+export interface InventoryParts {
+  readonly repos: Repos
+  readonly documents: Documents
+  readonly store: DiskBlobStore
+  readonly members: Members
+}
+
 /** GET /v1/models (spec route.26), sorted by name. @throws CorruptStateError when a state file is unreadable. */
-export async function inventory(repos: Repos, documents: Documents, store: DiskBlobStore): Promise<Inventory> {
+export async function inventory({ repos, documents, store, members }: InventoryParts): Promise<Inventory> {
+  const quarantined = await members.quarantined()
   const namespaces: Inventory['namespaces'] = []
   const tags: Inventory['tags'] = []
   let sliceEnd = performance.now() + SLICE_MS
@@ -21,10 +31,12 @@ export async function inventory(repos: Repos, documents: Documents, store: DiskB
     for (const name of await repos.names(ns)) {
       const state = repos.cached(ns, name) ?? (await repos.read(ns, name))
       if (state === undefined) continue
-      // no await where everything is in memory: ten thousand of them are most of the time
-      const { indexPresent, quants } =
-        cachedMembers(state.index, documents) ?? (await membersOf(state.index, documents, store))
-      namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants })
+      if (state.index !== undefined) {
+        const { indexPresent, index } = await presenceOf(state.index, documents, store)
+        const quants = index.members.map((member) => member.quant)
+        const listed = await members.of(index, quarantined)
+        namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants, members: listed })
+      }
       for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) {
         tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
       }
@@ -37,22 +49,19 @@ export async function inventory(repos: Repos, documents: Documents, store: DiskB
   return { skeleton: true, note: INVENTORY_NOTE, namespaces, tags }
 }
 
-interface Members {
+interface Presence {
   readonly indexPresent: boolean
-  readonly quants: string[]
+  readonly index: Pick<ModelIndex, 'members'>
 }
 
-function cachedMembers(digest: Sha256Digest, documents: Documents): Members | undefined {
-  const index = documents.cachedIndex(digest)
-  return index === undefined ? undefined : { indexPresent: true, quants: index.members.map((member) => member.quant) }
-}
-
-async function membersOf(digest: Sha256Digest, documents: Documents, store: DiskBlobStore): Promise<Members> {
+async function presenceOf(digest: Sha256Digest, documents: Documents, store: DiskBlobStore): Promise<Presence> {
+  const cached = documents.cachedIndex(digest)
+  if (cached !== undefined) return { indexPresent: true, index: cached }
   try {
-    return { indexPresent: true, quants: (await documents.index(digest)).members.map((member) => member.quant) }
+    return { indexPresent: true, index: await documents.index(digest) }
   } catch (error) {
     if (!(error instanceof DaemonError)) throw error
     // absent or invalid: the inventory says so by what it leaves out, resolve has the error
-    return { indexPresent: stampOf(store.blobPath(digest)) !== undefined, quants: [] }
+    return { indexPresent: stampOf(store.blobPath(digest)) !== undefined, index: { members: [] } }
   }
 }

@@ -8,7 +8,8 @@ import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } fr
 
 /** One repository: its current index, and the index snapshots that the owner's tags name (spec ref.10). */
 export interface RepoState {
-  readonly index: Sha256Digest
+  /** undefined when the present one was removed, and older snapshots have tags. */
+  readonly index: Sha256Digest | undefined
   readonly tags: ReadonlyMap<string, Sha256Digest>
 }
 
@@ -28,11 +29,17 @@ export class Repos {
   readonly #files: ReplacedFiles
   readonly #cache = new Map<string, { readonly path: string; readonly stamp: FileStamp; readonly state: RepoState }>()
   readonly #changing = new KeyedLock()
+  #changes = 0
 
   /** `root` is the folder of the store; `files` has taken over `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'repos')
     this.#files = files
+  }
+
+  /** Grows with every change of a repository. */
+  get changes(): number {
+    return this.#changes
   }
 
   /** From memory, or undefined when the file has to be read (or is absent). */
@@ -66,16 +73,31 @@ export class Repos {
    * Replaces the state of one repository by what `change` makes of the present one; nobody else changes it meanwhile.
    * A throwing `change` leaves it as it was. Returning the same object changes nothing; the state is durable all the same then.
    */
-  update({ ns, name }: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
+  async update(repo: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
+    return (await this.change(repo, change))!
+  }
+
+  /** {@link update}, where `undefined` removes the repository. */
+  change(
+    { ns, name }: RepoId,
+    change: (current: RepoState | undefined) => Promise<RepoState | undefined>
+  ): Promise<RepoState | undefined> {
     const key = `${ns}/${name}`
     return this.#changing.run(key, undefined, async () => {
       const path = this.#path(ns, name)
       const current = await this.read(ns, name)
       const next = await change(current)
-      if (next === current) await this.#files.confirm(path)
-      else {
-        this.#cache.delete(key)
-        await this.#files.write(path, formatRepoState(next))
+      if (next === current) {
+        await this.#files.confirm(path)
+        return next
+      }
+      this.#cache.delete(key)
+      try {
+        if (next === undefined) await this.#files.remove(path)
+        else await this.#files.write(path, formatRepoState(next))
+      } finally {
+        // also where it failed: the last sync may have, when the new state was there already
+        this.#changes++
       }
       return next
     })
@@ -126,14 +148,17 @@ export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
     if (!isTag(tag)) throw new CorruptStateError(file, `${JSON.stringify(tag.slice(0, 140))} is not a tag`)
     tags.set(tag, digestField(digest, file, `the tag "${tag}"`))
   }
-  return { index: digestField(fields.index, file, '"index"'), tags }
+  const index = fields.index === undefined ? undefined : digestField(fields.index, file, '"index"')
+  if (index === undefined && tags.size === 0) throw new CorruptStateError(file, '"index" is missing')
+  return { index, tags }
 }
 
 function formatRepoState(state: RepoState): string {
   const tags = [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))
   // JSON.stringify would move integer-like tags to the front; order means nothing here, only that no tag is lost.
   const lines = tags.map(([tag, digest]) => `    ${JSON.stringify(tag)}: ${JSON.stringify(digest)}`)
-  return `{\n  "index": ${JSON.stringify(state.index)},\n  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`
+  const index = state.index === undefined ? '' : `  "index": ${JSON.stringify(state.index)},\n`
+  return `{\n${index}  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`
 }
 
 const entries = async (folder: string, folders: boolean): Promise<string[]> => {

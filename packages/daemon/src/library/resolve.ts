@@ -92,7 +92,9 @@ export class Resolver {
     let state: RepoState | undefined
     try {
       state = await this.#repos.read(repo.ns, repo.name)
-      return state === undefined ? [] : (await this.#documents.index(state.index)).members.map((member) => member.quant)
+      return state?.index === undefined
+        ? []
+        : (await this.#documents.index(state.index)).members.map((member) => member.quant)
     } catch {
       // only a courtesy within another error: what is wrong with this repository shows when it is asked for
       return []

@@ -21,7 +21,7 @@ export async function changeTag(
 ): Promise<Sha256Digest> {
   let digest: Sha256Digest | undefined
   await repos.update({ ns, name }, async (current) => {
-    if (current === undefined)
+    if (current === undefined || (current.index === undefined && index === 'current'))
       throw new DaemonError('E_UNKNOWN_REF', `there is no local index for ${ns}/${name}; import it first`)
     const tags = new Map(current.tags)
     if (index === undefined) {
@@ -33,7 +33,7 @@ export async function changeTag(
       }
       tags.delete(tag)
     } else {
-      digest = index === 'current' ? current.index : index
+      digest = index === 'current' ? current.index! : index
       await documents.index(digest)
       if (tags.get(tag) === digest) return current
       tags.set(tag, digest)

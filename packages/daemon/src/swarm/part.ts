@@ -8,6 +8,7 @@ import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
+import type { Needed } from '../library/needed.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
@@ -30,6 +31,7 @@ const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 export interface SwarmClientParts extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig }
   readonly log: Log
+  readonly needed: Pick<Needed, 'has'>
 }
 
 /** Where this node can be reached, as `host:port`. */
@@ -81,6 +83,7 @@ export class SwarmClient {
     this.#seeding = new Seeding({
       store,
       artifacts,
+      needed: context.needed,
       torrents: this.#torrents,
       swarm: this.#artifacts,
       config: config.swarm,
@@ -221,6 +224,18 @@ export class SwarmClient {
       ...(port !== undefined && { peer: formatHostPort({ host: this.#peerHost, port }) }),
       ...(webseed !== undefined && { webseed: formatHostPort(webseed) })
     }
+  }
+
+  /** After a change of what is private: it leaves at once, or joins if it is complete. */
+  async withhold(manifestDigest: Sha256Digest): Promise<void> {
+    await this.#seeding.withdraw(manifestDigest)
+    if (this.#artifacts.joined.has(manifestDigest)) return
+    await this.#seeding.join(manifestDigest)
+  }
+
+  /** Nothing needs the artifact any more. */
+  unneeded(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#seeding.unneeded(manifestDigest)
   }
 
   imported(manifestDigest: Sha256Digest): void {

@@ -5,6 +5,7 @@ import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from '../config/config.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { Needed } from '../library/needed.ts'
 import { heldBackReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
@@ -21,6 +22,7 @@ const PARALLEL_JOINS = 16
 export interface SeedingParts {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
+  readonly needed: Pick<Needed, 'has'>
   readonly torrents: ArtifactTorrents
   readonly swarm: ArtifactSwarm
   readonly config: DaemonConfig['swarm']
@@ -114,6 +116,13 @@ export class Seeding {
     }
   }
 
+  /** Nothing needs the artifact any more: it leaves. One that is being fetched leaves when that is over. */
+  async unneeded(manifestDigest: Sha256Digest): Promise<void> {
+    this.#heldBack.delete(manifestDigest)
+    const { swarm } = this.#parts
+    if (swarm.joined.get(manifestDigest)?.seeding === true) await swarm.leave(manifestDigest)
+  }
+
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#background
@@ -149,7 +158,7 @@ export class Seeding {
 
   /** undefined for an artifact that is held back or not whole. */
   async #candidate(state: ArtifactState): Promise<Candidate | undefined> {
-    const { store, torrents, config, log } = this.#parts
+    const { store, torrents, needed, config, log } = this.#parts
     const { manifestDigest } = state
     const reason = heldBackReason(state, config)
     if (reason !== undefined) {
@@ -157,6 +166,8 @@ export class Seeding {
       return undefined
     }
     this.#heldBack.delete(manifestDigest)
+    // what was removed waits for a collection, and is not announced again
+    if (!(await needed.has(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
     for (const { digest, length } of torrent.files) {

@@ -285,6 +285,8 @@ describe('ensure', () => {
             }
           },
           start: async () => undefined,
+          withhold: async () => undefined,
+          unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
           share: () => Promise.reject(new Error('not in this test')),
           status: () => ({
@@ -386,9 +388,10 @@ describe('models, jobs, status', () => {
     expect(status).toBe(200)
     fits(InventorySchema, body)
     const entry = { name: 'model', indexDigest, indexPresent: true, quants: ['q4_0', 'q4_k_m', 'q8_0'] }
+    const members = entry.quants.map((quant) => expect.objectContaining({ quant, complete: true, private: false }))
     expect(body.namespaces).toEqual([
-      { ns: 'me', ...entry },
-      { ns: 'tagged', ...entry }
+      { ns: 'me', ...entry, members },
+      { ns: 'tagged', ...entry, members }
     ])
     expect(body.tags).toEqual([{ repo: 'tagged/model', tag: 'stable', digest: indexDigest, blobPresent: true }])
   })

@@ -142,7 +142,7 @@ describe('what an import gives', () => {
     const first = await api.import([writeFiles(temporaryFolder(), { 'a-q4_0.gguf': gguf(10, 1) })], 'me/m')
     await api.running.context.repos.update({ ns: 'me', name: 'm' }, async (state) => ({
       ...state!,
-      tags: new Map([['v1', state!.index]])
+      tags: new Map([['v1', state!.index!]])
     }))
     await api.import([writeFiles(temporaryFolder(), { 'a-q4_0.gguf': gguf(10, 2) })], 'me/m')
     expect((await api.resolve('svc:///me/m:v1+q4_0')).body.manifestDigest).toBe(first.manifest)

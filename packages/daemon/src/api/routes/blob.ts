@@ -47,7 +47,7 @@ async function openBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Blo
 }
 
 /** @throws DaemonError `E_BAD_REQUEST` */
-function blobDigest(text: string): Sha256Digest {
+export function blobDigest(text: string): Sha256Digest {
   const digest = tryParseDigest(text) ?? (/^[0-9a-f]{64}$/.test(text) ? digestFromHex(text) : undefined)
   if (digest !== undefined) return digest
   throw new DaemonError(

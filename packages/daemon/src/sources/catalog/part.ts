@@ -1,7 +1,15 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions, resolvesToInner } from '@svc/hub'
-import { formatRepoId, isReservedNamespace, parseRepoId, RefError, type RepoId, tryParseRepoId } from '@svc/ref'
+import {
+  formatRepoId,
+  isReservedNamespace,
+  parseRepoId,
+  RefError,
+  type RepoId,
+  type Sha256Digest,
+  tryParseRepoId
+} from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
 import { EnvHttpProxyAgent } from 'undici'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
@@ -13,6 +21,7 @@ import type { JobRegistry } from '../../jobs/registry.ts'
 import type { Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
+import type { Needed } from '../../library/needed.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import { withheldReason } from '../../library/withheld.ts'
 import type { Log } from '../../log.ts'
@@ -29,6 +38,7 @@ export interface CatalogParts {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
+  readonly needed: Pick<Needed, 'has'>
   readonly leafLayers: LeafLayers
   readonly importer: Importer
   readonly jobs: JobRegistry
@@ -78,12 +88,13 @@ export class Catalog {
 
   /** Joins again what earlier pulls brought in. A daemon without any pays nothing. */
   async start(): Promise<void> {
-    const { artifacts, config, log } = this.#context
+    const { artifacts, needed, config, log } = this.#context
     if (!config.swarm.seed) return
     for await (const artifact of artifacts.list((error) =>
       log.warn({ err: error }, 'a corrupt artifact state is left alone')
     )) {
       if (withheldReason(artifact, config.swarm) !== undefined) continue
+      if (!(await needed.has(artifact.manifestDigest))) continue
       const seed = parseV1Seed(artifact.source.bittorrentV1)
       if (seed === undefined) continue
       try {
@@ -92,6 +103,20 @@ export class Catalog {
         log.warn({ err: error, infohash: seed.infohash }, 'a BitTorrent v1 torrent cannot be seeded')
       }
     }
+  }
+
+  /**
+   * After a change of what is private, or needed: the foreign swarm that an artifact came from is left, or joined again. A torrent
+   * that several artifacts came from goes with the first of them.
+   */
+  async withhold(manifestDigest: Sha256Digest): Promise<void> {
+    const { artifacts, needed, config } = this.#context
+    const artifact = await artifacts.read(manifestDigest)
+    const seed = parseV1Seed(artifact?.source.bittorrentV1)
+    if (artifact === undefined || seed === undefined || !config.swarm.seed) return
+    const given = withheldReason(artifact, config.swarm) === undefined && (await needed.has(manifestDigest))
+    if (given) await (await this.#seeding()).add(seed)
+    else await this.#seeds?.remove(seed.infohash)
   }
 
   async search(terms: string): Promise<CatalogSearch> {

@@ -1,0 +1,27 @@
+import Type from 'typebox'
+import { BytesSchema, DigestSchema } from './fields.ts'
+
+/** What a removal took away (spec add.12). Blobs stay until a collection. */
+export const RemovedModelSchema = Type.Object(
+  {
+    ref: Type.String({ description: '`ns/name`, or `ns/name:quant`' }),
+    quants: Type.Array(
+      Type.Object({
+        quant: Type.String(),
+        manifest: DigestSchema,
+        needed: Type.Boolean({ description: 'true where another name, a tag, a pin or a view still needs it' })
+      })
+    ),
+    tags: Type.Array(Type.String(), { description: 'tags that were taken away as well' }),
+    freeableBytes: BytesSchema
+  },
+  { title: 'RemovedModel' }
+)
+export type RemovedModel = Type.Static<typeof RemovedModelSchema>
+
+/** `PUT /v1/private` */
+export const PrivateResultSchema = Type.Object(
+  { ref: Type.String(), manifestDigest: DigestSchema, private: Type.Boolean() },
+  { title: 'PrivateResult' }
+)
+export type PrivateResult = Type.Static<typeof PrivateResultSchema>

@@ -1,0 +1,115 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { GcBody, Job } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Needed } from '../library/needed.ts'
+import type { Uses } from '../library/uses.ts'
+import type { JobContext, JobOutcome } from './job-work.ts'
+import type { JobRegistry } from './registry.ts'
+
+/** What was written in the last day is kept, though nothing needs it (spec add.13). */
+export const DEFAULT_GRACE_SECONDS = 24 * 3600
+/** The progress is told every so many blobs. */
+const REPORT_EVERY = 256
+
+export interface CollectParts {
+  readonly store: DiskBlobStore
+  readonly needed: Needed
+  readonly uses: Uses
+  readonly artifacts: Artifacts
+  readonly leafLayers: Pick<LeafLayers, 'forget'>
+  readonly jobs: JobRegistry
+}
+
+/** POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them. Partial blobs are left alone. */
+export function collect(body: GcBody, parts: CollectParts): Job {
+  const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS } = body
+  return parts.jobs.start({ kind: 'gc', ref: 'all' }, (job) =>
+    new Collection(parts, job, { dryRun, graceMs: graceSeconds * 1000 }).run()
+  )
+}
+
+/**
+ * One walk over the blobs. Each is looked at alone: it goes when the state, as it is at that very moment, does not need it, it is older
+ * than the grace, and nobody uses it (see `Uses`). A change of the state is read before the next blob is judged; so nothing stands still
+ * for a collection, and a crash at any point leaves what is needed.
+ */
+class Collection {
+  readonly #parts: CollectParts
+  readonly #job: JobContext
+  readonly #options: { readonly dryRun: boolean; readonly graceMs: number }
+  #needed: ReadonlySet<Sha256Digest> = new Set()
+  #revision: number | undefined
+  #blobs = 0
+  #bytes = 0
+
+  constructor(parts: CollectParts, job: JobContext, options: { readonly dryRun: boolean; readonly graceMs: number }) {
+    this.#parts = parts
+    this.#job = job
+    this.#options = options
+  }
+
+  /** @throws as `Needed.blobs`: nothing is removed then */
+  async run(): Promise<JobOutcome> {
+    const { store, leafLayers } = this.#parts
+    await this.#mark()
+    let seen = 0
+    for await (const { digest } of store.list()) {
+      this.#job.signal.throwIfAborted()
+      if (++seen % REPORT_EVERY === 0) this.#report(seen)
+      await this.#mark()
+      if (this.#needed.has(digest)) continue
+      const removed = await this.#take(digest)
+      if (removed) await leafLayers.forget(digest)
+    }
+    if (!this.#options.dryRun) await this.#forgetArtifacts()
+    this.#report(seen)
+    return { result: { blobs: this.#blobs, bytes: this.#bytes } }
+  }
+
+  async #mark(): Promise<void> {
+    const { needed } = this.#parts
+    // a change during the walk over the state makes it begin anew
+    while (this.#revision !== needed.revision) {
+      const { revision } = needed
+      this.#needed = await needed.blobs()
+      this.#revision = revision
+    }
+  }
+
+  /** @returns true when the blob was removed. Asked again where the state changed in between. */
+  async #take(digest: Sha256Digest): Promise<boolean> {
+    const { store, uses, needed } = this.#parts
+    const { dryRun, graceMs } = this.#options
+    for (;;) {
+      let stale = false
+      const removed = await store.remove(digest, {
+        may: ({ sizeBytes, ageMs }) => {
+          stale = needed.revision !== this.#revision
+          if (stale || uses.has(digest) || ageMs < graceMs) return false
+          this.#blobs++
+          this.#bytes += sizeBytes
+          return !dryRun
+        }
+      })
+      if (!stale) return removed !== undefined
+      await this.#mark()
+      if (this.#needed.has(digest)) return false
+    }
+  }
+
+  /** What is known of artifacts that are gone: their manifest is, nothing needs them, and nobody is bringing them in. */
+  async #forgetArtifacts(): Promise<void> {
+    const { artifacts, store, needed, uses } = this.#parts
+    for await (const { manifestDigest } of artifacts.list(() => undefined)) {
+      this.#job.signal.throwIfAborted()
+      if ((await needed.has(manifestDigest)) || (await store.stat(manifestDigest)) !== undefined) continue
+      await artifacts.forget(manifestDigest, () => !uses.has(manifestDigest))
+    }
+  }
+
+  #report(seen: number): void {
+    this.#job.update({ filesDone: seen, bytesDone: this.#bytes })
+  }
+}

@@ -1,0 +1,94 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
+import type { ModelMember } from '@svc/client/protocol'
+import type { Manifest, ModelIndex } from '@svc/manifest'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import { stampOf } from './stamp.ts'
+import type { Usage } from './usage.ts'
+
+export interface MembersParts {
+  readonly store: DiskBlobStore
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+  readonly usage: Usage
+}
+
+type Files = readonly { readonly digest: Sha256Digest; readonly size: number }[]
+const MAX_KNOWN = 100_000
+
+/**
+ * The members of an index for people: size, what is here, and what is known of each. What a manifest lists never changes, so it is read once.
+ */
+export class Members {
+  readonly #parts: MembersParts
+  readonly #files = new Map<Sha256Digest, Files>()
+
+  constructor(parts: MembersParts) {
+    this.#parts = parts
+  }
+
+  /** Blobs that were found corrupt and lie in quarantine, at this moment. */
+  async quarantined(): Promise<ReadonlySet<Sha256Digest>> {
+    const names = await readdir(join(this.#parts.store.root, 'quarantine')).catch(() => [])
+    return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))
+  }
+
+  /** In the index's order, which is that of the quants. @throws CorruptStateError */
+  async of({ members }: Pick<ModelIndex, 'members'>, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember[]> {
+    const listed: ModelMember[] = []
+    for (const { quant, manifest } of members) listed.push(await this.#member(quant, manifest, quarantined))
+    return listed
+  }
+
+  async #member(quant: string, manifest: Sha256Digest, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember> {
+    const { store, artifacts, usage } = this.#parts
+    const [files, state] = [await this.#filesOf(manifest), await artifacts.known(manifest)]
+    const seen = new Set<Sha256Digest>()
+    let missingBytes = 0
+    let damaged = files === undefined && quarantined.has(manifest)
+    for (const { digest, size } of files ?? []) {
+      if (seen.has(digest)) continue
+      seen.add(digest)
+      if (stampOf(store.blobPath(digest))?.size === size) continue
+      missingBytes += size
+      damaged ||= quarantined.has(digest)
+    }
+    const complete = files !== undefined && missingBytes === 0
+    const lastUsedAt = usage.lastUsedAt(manifest)
+    return {
+      quant,
+      manifest,
+      sizeBytes: (files ?? []).reduce((sum, { size }) => sum + size, 0),
+      complete,
+      private: state?.private ?? false,
+      ...(state?.importedAt !== undefined && { importedAt: state.importedAt }),
+      ...(lastUsedAt !== undefined && { lastUsedAt }),
+      ...(!complete && { missingBytes }),
+      ...(damaged && { damaged }),
+      ...(state?.restricted === true && { restricted: true })
+    }
+  }
+
+  async #filesOf(digest: Sha256Digest): Promise<Files | undefined> {
+    const { store, documents } = this.#parts
+    const known = this.#files.get(digest)
+    if (known !== undefined) return stampOf(store.blobPath(digest)) === undefined ? undefined : known
+    let manifest: Manifest | undefined
+    try {
+      manifest = await documents.manifest(digest)
+    } catch (error) {
+      // what is wrong with it is told when it is asked for; the list goes on
+      if (!(error instanceof DaemonError)) throw error
+      return undefined
+    }
+    if (manifest === undefined) return undefined
+    const files = manifest.files.map((file) => ({ digest: file.digest, size: file.size }))
+    if (this.#files.size >= MAX_KNOWN) this.#files.clear()
+    this.#files.set(digest, files)
+    return files
+  }
+}

@@ -1,0 +1,152 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { parseRecord } from '@svc/manifest'
+import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { ArtifactState, Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import type { Repos } from './repos.ts'
+import { readSmallBlob } from './small-blob.ts'
+
+/** Something besides names and pins that needs artifacts, such as views (spec add.13). */
+export interface Holder {
+  /** Grows with every change of what is held. */
+  readonly changes: number
+  held(): Promise<Iterable<Sha256Digest>>
+}
+
+export interface NeededParts {
+  readonly store: DiskBlobStore
+  readonly repos: Repos
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+}
+
+/** An artifact that is needed, with the distribution records that indexes name for it. */
+type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
+
+/**
+ * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and every blob behind them. Told from the
+ * state alone, so that it holds after any crash.
+ */
+export class Needed {
+  readonly #parts: NeededParts
+  readonly #holders: Holder[] = []
+  #known: { readonly revision: number; readonly manifests: ReadonlySet<Sha256Digest> } | undefined
+
+  constructor(parts: NeededParts) {
+    this.#parts = parts
+  }
+
+  addHolder(holder: Holder): void {
+    this.#holders.push(holder)
+    this.#known = undefined
+  }
+
+  /** Grows with every change of the state; what was told at one revision holds while it is the same. */
+  get revision(): number {
+    const { repos, artifacts } = this.#parts
+    return this.#holders.reduce((sum, { changes }) => sum + changes, repos.changes + artifacts.changes)
+  }
+
+  /** True while the artifact is needed. What cannot be read needs nothing here: this decides what is announced, not what is deleted. */
+  async has(manifestDigest: Sha256Digest): Promise<boolean> {
+    const { revision } = this
+    if (this.#known?.revision !== revision)
+      this.#known = { revision, manifests: new Set((await this.#wanted(new Set(), () => undefined)).keys()) }
+    return this.#known.manifests.has(manifestDigest)
+  }
+
+  /**
+   * Every blob that is needed: indexes, manifests, files, records, piece layers, and what BitTorrent v1 swarms go on seeding with.
+   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`, CorruptStateError: while something that names others cannot be
+   *   read, nobody can tell what is needed
+   */
+  async blobs(): Promise<ReadonlySet<Sha256Digest>> {
+    const blobs = new Set<Sha256Digest>()
+    const wanted = await this.#wanted(blobs)
+    for (const [manifestDigest, records] of wanted) await this.#addArtifact(manifestDigest, records, blobs, true)
+    return blobs
+  }
+
+  /** The blobs of one artifact, as far as they are known here. */
+  async blobsOf(manifestDigest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
+    const blobs = new Set<Sha256Digest>()
+    await this.#addArtifact(manifestDigest, new Set(), blobs, false)
+    return blobs
+  }
+
+  /** The blobs of an index and of its members, as far as they are known here. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
+  async blobsOfIndex(digest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
+    const blobs = new Set([digest])
+    for (const { manifest, distribution } of (await this.#parts.documents.index(digest)).members)
+      await this.#addArtifact(manifest, new Set([distribution]), blobs, false)
+    return blobs
+  }
+
+  async #wanted(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
+    const { repos, documents, artifacts } = this.#parts
+    const wanted: Wanted = new Map()
+    const want = (manifestDigest: Sha256Digest, record?: Sha256Digest): void => {
+      const records = wanted.get(manifestDigest) ?? new Set()
+      wanted.set(manifestDigest, records)
+      if (record !== undefined) records.add(record)
+    }
+    for await (const { state } of repos.list(onProblem)) {
+      for (const digest of [state.index, ...state.tags.values()]) {
+        if (digest === undefined || indexes.has(digest)) continue
+        indexes.add(digest)
+        try {
+          for (const { manifest, distribution } of (await documents.index(digest)).members) want(manifest, distribution)
+        } catch (error) {
+          if (onProblem === undefined || !(error instanceof DaemonError)) throw error
+          onProblem(error)
+        }
+      }
+    }
+    for await (const { manifestDigest, pinned } of artifacts.list(onProblem)) if (pinned) want(manifestDigest)
+    for (const holder of this.#holders) for (const manifestDigest of await holder.held()) want(manifestDigest)
+    return wanted
+  }
+
+  async #addArtifact(
+    manifestDigest: Sha256Digest,
+    records: ReadonlySet<Sha256Digest>,
+    blobs: Set<Sha256Digest>,
+    strict: boolean
+  ): Promise<void> {
+    const { documents, artifacts } = this.#parts
+    blobs.add(manifestDigest)
+    const manifest = await documents.manifest(manifestDigest)
+    if (manifest === undefined && strict) {
+      throw new DaemonError(
+        'E_CORRUPTION',
+        `the manifest ${manifestDigest} is missing, so that nobody can tell which blobs it needs; import the model again, or remove its name`
+      )
+    }
+    for (const { digest } of manifest?.files ?? []) blobs.add(digest)
+    const state = await artifacts.read(manifestDigest)
+    for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
+      await this.#addRecord(record, blobs)
+    if (state !== undefined) for (const digest of v1Blobs(state)) blobs.add(digest)
+  }
+
+  async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>): Promise<void> {
+    if (blobs.has(record)) return
+    blobs.add(record)
+    const bytes = await readSmallBlob(this.#parts.store, record)
+    if (bytes === undefined) return
+    try {
+      blobs.add(parseRecord(bytes).torrent.pieceLayersDigest)
+    } catch {
+      // a damaged record is made again from the manifest, and its layers with it
+    }
+  }
+}
+
+/** The blobs that a BitTorrent v1 swarm is seeded with; any digest in what that source keeps. */
+function v1Blobs({ source }: ArtifactState): Sha256Digest[] {
+  const { info, files } = source.bittorrentV1 ?? {}
+  return [info, ...(Array.isArray(files) ? files : [])]
+    .map((value) => (typeof value === 'string' ? tryParseDigest(value) : undefined))
+    .filter((digest) => digest !== undefined)
+}

@@ -1,0 +1,144 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { RAW } from '@svc/classify'
+import type { RemovedModel } from '@svc/client/protocol'
+import { type IndexMember, type ModelIndex, sealIndex } from '@svc/manifest'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import type { Needed } from './needed.ts'
+import type { RepoState, Repos } from './repos.ts'
+import { oneChunk } from './small-blob.ts'
+import type { Uses } from './uses.ts'
+
+interface RemovalParts {
+  readonly store: DiskBlobStore
+  readonly uses: Uses
+  readonly repos: Repos
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+  readonly needed: Needed
+  /** Told of artifacts that nothing needs any more, before the answer: they leave the swarm at once. */
+  readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+interface RemovalRequest extends RepoId {
+  /** All quants where absent. */
+  readonly quant?: string | undefined
+  /** Takes older snapshots away as well, which otherwise protect what they name. */
+  readonly allTags: boolean
+}
+
+/** Takes names away: what no name, tag, pin or view needs any more leaves the swarm at once, and is what a collection removes. */
+export class Removals {
+  readonly #parts: RemovalParts
+
+  constructor(parts: RemovalParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * A repository, or one quant of it, with the tags that name the present index (spec add.12). One atomic change of the
+   * repository's state; blobs stay until a collection.
+   * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
+   */
+  async remove(request: RemovalRequest): Promise<RemovedModel> {
+    const { repos, uses } = this.#parts
+    const { ns, name, quant } = request
+    const removed = new Map<Sha256Digest, string>()
+    const tags: string[] = []
+    await uses.during(() =>
+      repos.change({ ns, name }, async (current) => {
+        if (current === undefined) throw await unknownRepo(request, repos)
+        return changed(current, request, this.#parts, { removed, tags })
+      })
+    )
+    const ref = quant === undefined ? formatRepoId(request) : `${formatRepoId(request)}:${quant}`
+    return { ref, tags: tags.sort(), ...(await this.#after(removed)) }
+  }
+
+  /** A pinned import that has no name. @throws DaemonError `E_UNKNOWN_REF` where it is none */
+  async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
+    if (!(await this.#parts.artifacts.unpin(manifestDigest)))
+      throw new DaemonError(
+        'E_UNKNOWN_REF',
+        `${manifestDigest} is no pinned import; a model with a name is removed by its name`
+      )
+    return { ref: manifestDigest, tags: [], ...(await this.#after(new Map([[manifestDigest, RAW]]))) }
+  }
+
+  async #after(removed: ReadonlyMap<Sha256Digest, string>): Promise<Pick<RemovedModel, 'quants' | 'freeableBytes'>> {
+    const { needed, store, onUnneeded } = this.#parts
+    const unneeded: Sha256Digest[] = []
+    for (const manifest of removed.keys()) if (!(await needed.has(manifest))) unneeded.push(manifest)
+    for (const manifest of unneeded) await onUnneeded(manifest)
+    return {
+      quants: [...removed].map(([manifest, quant]) => ({ quant, manifest, needed: !unneeded.includes(manifest) })),
+      freeableBytes: await bytesOnlyOf(unneeded, needed, store)
+    }
+  }
+}
+
+async function changed(
+  current: RepoState,
+  { ns, name, quant, allTags }: RemovalRequest,
+  { store, documents }: RemovalParts,
+  gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[] }
+): Promise<RepoState | undefined> {
+  const members = current.index === undefined ? [] : await membersOf(current.index, documents, quant === undefined)
+  const named = (member: IndexMember): boolean => quant === undefined || member.quant === quant
+  const rest = members.filter((member) => !named(member))
+  for (const { quant: each, manifest } of members.filter(named)) gone.removed.set(manifest, each)
+  const tags = new Map(current.tags)
+  for (const [tag, digest] of current.tags) {
+    const older = digest === current.index ? [] : await membersOf(digest, documents, true)
+    const hit = digest === current.index ? gone.removed.size > 0 : allTags && (quant === undefined || older.some(named))
+    if (!hit) continue
+    tags.delete(tag)
+    gone.tags.push(tag)
+    for (const member of older.filter(named)) gone.removed.set(member.manifest, member.quant)
+  }
+  if (gone.removed.size === 0 && gone.tags.length === 0 && quant !== undefined) {
+    const candidates = members.map((member) => member.quant)
+    const there = candidates.length === 0 ? 'nothing' : candidates.slice(0, 12).join(', ')
+    throw new DaemonError('E_NO_MEMBER', `${ns}/${name} has no quant ${JSON.stringify(quant)}; there is ${there}`, {
+      status: 404,
+      candidates
+    })
+  }
+  if (rest.length === 0) return tags.size === 0 ? undefined : { index: undefined, tags }
+  const index = sealIndex(rest)
+  await store.ingest(oneChunk(index.bytes), { digest: index.digest, sizeBytes: index.bytes.length })
+  return { index: index.digest, tags }
+}
+
+/** With `lenient`, an index that cannot be read has no members: what names it can be taken away all the same. */
+async function membersOf(digest: Sha256Digest, documents: Documents, lenient: boolean): Promise<ModelIndex['members']> {
+  try {
+    return (await documents.index(digest)).members
+  } catch (error) {
+    if (!lenient || !(error instanceof DaemonError)) throw error
+    return []
+  }
+}
+
+async function unknownRepo({ ns, name }: RepoId, repos: Repos): Promise<DaemonError> {
+  const candidates = (await repos.names(ns)).slice(0, 100).map((each) => `${ns}/${each}`)
+  return new DaemonError('E_UNKNOWN_REF', `nothing is stored under ${ns}/${name}`, { candidates })
+}
+
+/** Bytes that a collection can give back now: blobs that only these artifacts need. */
+async function bytesOnlyOf(manifests: readonly Sha256Digest[], needed: Needed, store: DiskBlobStore): Promise<number> {
+  if (manifests.length === 0) return 0
+  let bytes = 0
+  try {
+    const kept = await needed.blobs()
+    const own = new Set<Sha256Digest>()
+    for (const manifest of manifests) for (const digest of await needed.blobsOf(manifest)) own.add(digest)
+    for (const digest of own) if (!kept.has(digest)) bytes += (await store.stat(digest))?.sizeBytes ?? 0
+  } catch (error) {
+    // a courtesy: what stands in the way of a collection is the collection's to tell
+    if (!(error instanceof DaemonError)) throw error
+  }
+  return bytes
+}

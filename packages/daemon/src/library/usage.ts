@@ -1,0 +1,69 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { isDigest, type Sha256Digest } from '@svc/ref'
+
+const FLUSH_MS = 60_000
+const MAX_BYTES = 64 << 20
+
+/**
+ * When each artifact was last asked for, for people who look for what to remove. It is a hint: kept in `cache/`, written now and then without
+ * a sync, and lost without harm.
+ */
+export class Usage {
+  readonly #file: string
+  readonly #at: Map<Sha256Digest, number>
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  private constructor(file: string, at: Map<Sha256Digest, number>) {
+    this.#file = file
+    this.#at = at
+  }
+
+  static async open(root: string): Promise<Usage> {
+    const file = join(root, 'cache', 'last-used.json')
+    const at = new Map<Sha256Digest, number>()
+    try {
+      const bytes = await readFile(file)
+      const value: unknown = bytes.length <= MAX_BYTES ? JSON.parse(bytes.toString('utf8')) : {}
+      for (const [digest, seconds] of Object.entries(value ?? {}))
+        if (isDigest(digest) && Number.isSafeInteger(seconds)) at.set(digest, seconds as number)
+    } catch {
+      // absent or damaged: it begins anew
+    }
+    return new Usage(file, at)
+  }
+
+  note(manifestDigest: Sha256Digest): void {
+    this.#at.set(manifestDigest, Math.floor(Date.now() / 1000))
+    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
+  }
+
+  /** UTC, RFC 3339; undefined where nobody has asked. */
+  lastUsedAt(manifestDigest: Sha256Digest): string | undefined {
+    const seconds = this.#at.get(manifestDigest)
+    return seconds === undefined ? undefined : new Date(seconds * 1000).toISOString()
+  }
+
+  forget(manifestDigest: Sha256Digest): void {
+    this.#at.delete(manifestDigest)
+  }
+
+  async close(): Promise<void> {
+    if (this.#timer !== undefined) this.#flush()
+    await this.#writing
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const text = JSON.stringify(Object.fromEntries(this.#at))
+    this.#writing = this.#writing
+      .then(async () => {
+        await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+        await writeFile(`${this.#file}.tmp`, text, { mode: 0o600 })
+        await rename(`${this.#file}.tmp`, this.#file)
+      })
+      .catch(() => undefined)
+  }
+}

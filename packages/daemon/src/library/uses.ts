@@ -1,0 +1,135 @@
+import type { BlobReader, DiskBlobStore, IngestOptions, PartialBlob } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+
+/**
+ * Which blobs somebody relies on although no state names them yet: those that work under way has asked for, found or written, and
+ * those that are being read. A collection leaves them alone (spec add.14).
+ *
+ * The rule that makes it safe: a digest is noted before the store is asked for it, and the store asks the collection under the
+ * digest's lock whether it is noted. So whoever works within {@link during} either finds a blob and keeps it, or finds it absent. What it
+ * relies on must be named by the state before it ends.
+ *
+ * Invariant: `#noted` is empty while nothing is under way.
+ */
+export class Uses {
+  readonly #noted = new Map<Sha256Digest, number>()
+  readonly #underWay = new Set<number>()
+  readonly #readers = new Map<Sha256Digest, number>()
+  #clock = 0
+
+  /** Runs work that relies on blobs; what it touches is kept until it is over. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    const begun = ++this.#clock
+    this.#underWay.add(begun)
+    try {
+      return await work()
+    } finally {
+      this.#underWay.delete(begun)
+      // sets keep the order of insertion: the first one is the oldest
+      const oldest = this.#underWay.values().next().value
+      for (const [digest, at] of this.#noted) if (oldest === undefined || at < oldest) this.#noted.delete(digest)
+    }
+  }
+
+  note(digest: Sha256Digest): void {
+    if (this.#underWay.size > 0) this.#noted.set(digest, ++this.#clock)
+  }
+
+  reading(digest: Sha256Digest): () => void {
+    this.#readers.set(digest, (this.#readers.get(digest) ?? 0) + 1)
+    let open = true
+    return () => {
+      if (!open) return
+      open = false
+      const left = this.#readers.get(digest)! - 1
+      if (left === 0) this.#readers.delete(digest)
+      else this.#readers.set(digest, left)
+    }
+  }
+
+  has(digest: Sha256Digest): boolean {
+    return this.#noted.has(digest) || this.#readers.has(digest)
+  }
+
+  /** The same store; what is done through it is noted here. */
+  watching(store: DiskBlobStore): DiskBlobStore {
+    const accepting = <T extends Pick<IngestOptions, 'accept'>>(options: T): T => ({
+      ...options,
+      accept: (result) => {
+        this.note(result.digest)
+        return options.accept?.(result)
+      }
+    })
+    return {
+      root: store.root,
+      lockKind: store.lockKind,
+      blobPath: (digest) => store.blobPath(digest),
+      freeBytes: () => store.freeBytes(),
+      stat: (digest) => {
+        this.note(digest)
+        return store.stat(digest)
+      },
+      open: async (digest) => {
+        this.note(digest)
+        const done = this.reading(digest)
+        try {
+          return watched(await store.open(digest), done)
+        } catch (error) {
+          done()
+          throw error
+        }
+      },
+      ingest: (source, options = {}) => store.ingest(source, accepting(options)),
+      partial: async (key, options) => watchedPartial(await store.partial(key, options), accepting),
+      remove: (digest, options) => store.remove(digest, options),
+      list: () => store.list(),
+      verify: (digest, options) => {
+        this.note(digest)
+        return store.verify(digest, options)
+      },
+      scrub: (options) => store.scrub(options),
+      close: () => store.close()
+    }
+  }
+}
+
+const watched = (reader: BlobReader, done: () => void): BlobReader => ({
+  digest: reader.digest,
+  sizeBytes: reader.sizeBytes,
+  fd: reader.fd,
+  read: (target, offset) => reader.read(target, offset),
+  stream: (range) => untilOver(reader.stream(range), done),
+  close: async () => {
+    await reader.close()
+    done()
+  }
+})
+
+/** A stream closes its reader when it ends or is broken off. */
+async function* untilOver(chunks: AsyncIterable<Uint8Array>, done: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks
+  } finally {
+    done()
+  }
+}
+
+const watchedPartial = (
+  partial: PartialBlob,
+  accepting: <T extends Pick<IngestOptions, 'accept'>>(options: T) => T
+): PartialBlob => ({
+  sizeBytes: partial.sizeBytes,
+  get fd() {
+    return partial.fd
+  },
+  ranges: () => partial.ranges(),
+  write: (offset, bytes) => partial.write(offset, bytes),
+  markWritten: (start, end) => partial.markWritten(start, end),
+  unmark: (start, end) => partial.unmark(start, end),
+  read: (target, offset) => partial.read(target, offset),
+  checkpoint: () => partial.checkpoint(),
+  verify: () => partial.verify(),
+  publish: (options = {}) => partial.publish(accepting(options)),
+  release: () => partial.release(),
+  discard: () => partial.discard()
+})
