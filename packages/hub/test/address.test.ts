@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { guardedLookup, isInnerAddress, isInnerHost } from '../src/address.ts'
 import { createHub, createMemorySink } from '../src/index.ts'
@@ -73,4 +75,26 @@ test.each([
     reason: 'refused-redirect'
   })
   expect(asked).toEqual(['https://8.8.8.8'])
+})
+
+test.each(['127.0.0.1', 'localhost'])('with publicOnly the endpoint itself is not contacted at %s', async (host) => {
+  let asked = 0
+  const server = createServer((_, response) => {
+    asked += 1
+    response.end('[]')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const hub = createHub({
+    endpoint: `http://${host}:${port}`,
+    publicOnly: true,
+    retry: { tries: 1, firstDelayMs: 1 }
+  })
+  try {
+    await expect(hub.listing('org/name')).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
+    expect(asked).toBe(0)
+  } finally {
+    await hub.close()
+    server.close()
+  }
 })

@@ -1,9 +1,11 @@
+/// <reference path="./thread/untyped.d.ts" />
 // The thread of BitTorrent v1: webtorrent, its sockets and what peers send live here, and nothing else of the process.
 import { parentPort, workerData } from 'node:worker_threads'
 import { DhtNode } from '@svc/internal-discovery'
 import { isPublicAddress } from '@svc/internal-net'
 import WebTorrent from 'webtorrent'
 import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
+import type { WebTorrentConstructor } from './thread/client.ts'
 import { OwnerCalls } from './thread/owner-calls.ts'
 import { ThreadTorrent, type TorrentParts } from './thread/torrent.ts'
 import { boundWires } from './thread/wire-bounds.ts'
@@ -25,7 +27,7 @@ boundWires()
 const named = new Set<string>()
 const torrents = new Map<number, ThreadTorrent>()
 const calls = new OwnerCalls(tell)
-const client = new WebTorrent({
+const client = new (WebTorrent as WebTorrentConstructor)({
   // Handed on to `server.listen`, which takes an object: the only way to name an address.
   torrentPort: { host, port: listenPort },
   // Peers are found by our own discovery, whose messages are checked.

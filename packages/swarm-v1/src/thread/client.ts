@@ -1,5 +1,3 @@
-/// <reference path="./untyped.d.ts" />
-
 import type { EventEmitter } from 'node:events'
 
 // The parts of webtorrent 3 that are used here; it ships no types. Members with an underscore are not its public API:

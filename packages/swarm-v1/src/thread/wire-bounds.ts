@@ -5,7 +5,7 @@ import Wire from 'bittorrent-protocol'
 import { SwarmV1Error } from '../errors.ts'
 
 /** The parts of a connection of `bittorrent-protocol` 5 that are changed here. */
-export interface WireInternals {
+interface WireInternals {
   /** Bytes that the next message, or part of one, needs. */
   _parserSize: number
   _buffer: Uint8Array[]
@@ -57,7 +57,7 @@ const EXACT: Readonly<Record<number, number>> = {
  * @throws SwarmV1Error `E_SWARM_V1`, reason `client`: another version of the library than the tested one.
  */
 export function boundWires(): void {
-  const wire = Wire.prototype
+  const wire = (Wire as { readonly prototype: WireInternals }).prototype
   const { _onMessageLength: onLength, _onMessage: onMessage } = wire
   if (![onLength, onMessage, wire._write, wire._processBuffer].every((member) => typeof member === 'function')) {
     throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of bittorrent-protocol reads messages in another way')

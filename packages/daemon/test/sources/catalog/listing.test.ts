@@ -26,6 +26,13 @@ describe('a listing', () => {
       }
     ])
   })
+  test.each(['udp://host:0', 'udp://host', 'http://a b/', 'udp://'])(
+    'passes over the tracker %s, which no announce can be sent to',
+    (tracker) => {
+      const text = `${line('Org/Model', 'm.gguf')}&tr=${encodeURIComponent(tracker)}`
+      expect(parseListing(text)[0]!.trackers).toEqual(['udp://127.0.0.1:1'])
+    }
+  )
   test('skips what is no line', () => {
     const bad = [
       '',

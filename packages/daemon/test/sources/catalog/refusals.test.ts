@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { catalog, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
+
+describe('the error table', () => {
+  test('bodies', async () => {
+    const { client } = await start()
+    for (const body of [
+      {},
+      { repo: 5 },
+      { repo: 'no-slash' },
+      { repo: REPO, peers: 'x' },
+      { repo: REPO, peers: ['nowhere'] },
+      { repo: REPO, as: 'A/B' },
+      { repo: REPO, as: 'svc/x' },
+      { repo: REPO, trustCatalog: 1 }
+    ]) {
+      expect(await refusal(client.importCatalog(body as never)), JSON.stringify(body)).toMatchObject({
+        code: 'E_BAD_REQUEST',
+        status: 400
+      })
+    }
+  })
+  test('not listed', async () => {
+    const { client } = await start()
+    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      status: 400
+    })
+    catalog.fail(404)
+    expect(await refusal(client.importCatalog({ repo: 'Org/None' }))).toMatchObject({
+      code: 'E_UNKNOWN_REF',
+      status: 400
+    })
+  })
+  test('the provider fails', async () => {
+    const { client } = await start()
+    catalog.fail(500)
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
+  })
+  test('the provider is gone', async () => {
+    const { client } = await start()
+    await catalog.close()
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
+  })
+  test('the hub is gone', async () => {
+    const { client } = await start()
+    catalog.list([line('a'.repeat(40), GGUF, 'f'.repeat(40))])
+    await hub.close()
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 502
+    })
+  }, 60_000)
+  test('the swarm client is off', async () => {
+    const { client } = await start({ file: { swarm: { enabled: false } } })
+    expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+      code: 'E_SOURCE_UNAVAILABLE',
+      status: 503
+    })
+  })
+  test('the swarm is unreachable', async () => {
+    const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(10), lfs: true }] })
+    const { client } = await start({ timings: { metadataTimeoutMs: 300 } })
+    // no file of the anchor has the listed name, so that the hub cannot help either
+    catalog.list([line('a'.repeat(40), 'another-name.gguf', commit)])
+    expect(await pull(client)).toMatchObject({ state: 'failed', error: { code: 'E_INTERNAL' } })
+  })
+})
