@@ -16,7 +16,7 @@ export interface SocketChoice {
 }
 
 /** What lies at a socket's path: this process's socket, nothing, something else, or nobody can tell. */
-export type SocketPresence = 'ours' | 'gone' | 'taken' | 'unknown'
+type SocketPresence = 'ours' | 'gone' | 'taken' | 'unknown'
 
 /** How the listening socket of this process is known again: only that one is removed at the end. */
 export interface ClaimedSocket {

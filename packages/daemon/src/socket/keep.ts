@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 
 /** How often the socket's file is looked at. */
-export const SOCKET_CHECK_MS = 30_000
+const SOCKET_CHECK_MS = 30_000
 
 export interface KeepOptions {
   readonly log: Log
