@@ -5,7 +5,8 @@ export default library(
   {
     index: 'src/index.ts',
     main: 'src/app/main.ts',
-    worker: 'src/offload/worker.ts'
+    worker: 'src/offload/worker.ts',
+    'view-worker': 'src/library/view-worker.ts'
   },
   bundling({ packages: ['ipaddr.js'], stubs: {} })
 )

@@ -18,6 +18,7 @@ import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { ShareResult, Status } from './protocol/status.ts'
+import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import { Transport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
 
@@ -77,6 +78,12 @@ export interface Client {
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
+  /** Takes as long as copying does (mode `copy`): there is no time-out. It goes on after an abort; {@link removeView} gives it up. */
+  makeView(body: ViewBody, options?: CallOptions): Promise<View>
+  /** Sorted by path. */
+  views(options?: CallOptions): Promise<readonly ViewEntry[]>
+  /** A view that is being made is given up; what was there before it stays. */
+  removeView(body: RemoveViewBody, options?: CallOptions): Promise<RemovedView>
   job(id: string, options?: CallOptions): Promise<Job>
   /** Newest first. */
   jobs(options?: CallOptions): Promise<readonly Job[]>
@@ -146,6 +153,9 @@ export function createClient(options: ClientOptions = {}): Client {
     setPrivate: (body, call) => post('setPrivate', body, call),
     status: (call) => get('status', call),
     share: (ref, call) => get('share', call, query('ref', ref)),
+    makeView: (body, call) => transport.json<View>({ ...exchange('makeView', call), body, timeoutMs: 0 }),
+    views: async (call) => (await get<ViewList>('views', call)).views,
+    removeView: (body, call) => post('removeView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
     cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),
     jobs: async (call) => (await get<JobList>('jobs', call)).jobs,

@@ -18,3 +18,4 @@ export {
   socketFolderProblem
 } from './protocol/socket-path.ts'
 export * from './protocol/status.ts'
+export * from './protocol/view.ts'

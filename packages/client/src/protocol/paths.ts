@@ -25,7 +25,10 @@ export const PATHS = {
   gc: { method: 'POST', path: '/v1/gc' },
   setPrivate: { method: 'PUT', path: '/v1/private' },
   status: { method: 'GET', path: '/v1/status' },
-  share: { method: 'GET', path: '/v1/share' }
+  share: { method: 'GET', path: '/v1/share' },
+  makeView: { method: 'POST', path: '/v1/views' },
+  views: { method: 'GET', path: '/v1/views' },
+  removeView: { method: 'DELETE', path: '/v1/views' }
 } as const satisfies Readonly<Record<string, { method: Method; path: `/v1/${string}` }>>
 
 export type RouteId = keyof typeof PATHS

@@ -18,6 +18,7 @@ import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { ShareResultSchema, StatusSchema } from './status.ts'
+import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 
 /** A status, or several where the condition decides (the catalog's `E_SOURCE_UNAVAILABLE`). */
 export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
@@ -289,5 +290,31 @@ export const ROUTES = {
     status: 200,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
+  },
+  makeView: {
+    ...PATHS.makeView,
+    summary: 'Lay an artifact out in a folder that runtimes load',
+    additive: true,
+    body: ViewBodySchema,
+    status: 200,
+    response: ViewSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404, E_ABORTED: 409, E_NO_SPACE: 507 }
+  },
+  views: {
+    ...PATHS.views,
+    summary: 'The views of this store',
+    additive: true,
+    status: 200,
+    response: ViewListSchema,
+    errors: {}
+  },
+  removeView: {
+    ...PATHS.removeView,
+    summary: 'Remove a view',
+    additive: true,
+    body: RemoveViewBodySchema,
+    status: 200,
+    response: RemovedViewSchema,
+    errors: { E_BAD_REQUEST: 400, E_NOT_FOUND: 404 }
   }
 } as const satisfies Readonly<Record<RouteId, Route>>

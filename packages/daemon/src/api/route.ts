@@ -43,12 +43,13 @@ export interface ApiRoute {
  */
 export function defineRoute<const R extends Route>(
   route: R,
-  handler: (call: Call<R>) => Answer<R> | Promise<Answer<R>>
+  handler: (call: Call<R>, exchange: Exchange) => Answer<R> | Promise<Answer<R>>
 ): ApiRoute {
   return {
     route,
     async answer(request, reply, log) {
-      const document = await handler(readCall(route, request, log))
+      const exchange = { request: request.raw, response: reply.raw }
+      const document = await handler(readCall(route, request, log), exchange)
       sendJson(reply, route.status, document)
       return reply
     }
@@ -74,6 +75,14 @@ export function defineByteRoute<const R extends Route>(
       return reply
     }
   }
+}
+
+/**
+ * For a route that may take minutes: its connection is not closed for silence until the answer is over. Who has left meanwhile
+ * cannot be told from who only sends no more, so work goes on until somebody ends it by a request.
+ */
+export function takeTime({ request }: Exchange): void {
+  request.socket.setTimeout(0)
 }
 
 /** Answers with a JSON document. */

@@ -21,6 +21,7 @@ import { shareRoute } from './routes/share.ts'
 import { statusRoute } from './routes/status.ts'
 import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
+import { viewRoutes } from './routes/views.ts'
 
 /** Everything that some route asks. Each route's file says what it needs itself. */
 export type ApiParts = Parameters<typeof blobRoutes>[0] &
@@ -37,7 +38,8 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof privateRoute>[0] &
   Parameters<typeof shareRoute>[0] &
   Parameters<typeof statusRoute>[0] &
-  Parameters<typeof verifyRoute>[0]
+  Parameters<typeof verifyRoute>[0] &
+  Parameters<typeof viewRoutes>[0]
 
 /**
  * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a line here. A
@@ -45,6 +47,7 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
  */
 export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> => ({
   ...blobRoutes(parts),
+  ...viewRoutes(parts),
   resolve: resolveRoute(parts),
   open: openRoute(parts),
   ensure: ensureRoute(parts),

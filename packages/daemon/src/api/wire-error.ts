@@ -7,6 +7,7 @@ import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
 import { RefError } from '@svc/ref'
 import { SwarmError, type SwarmErrorCode } from '@svc/swarm'
 import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
+import { ViewError, type ViewErrorCode } from '@svc/view'
 import { DaemonError } from '../errors.ts'
 import { envelope } from '../http/envelope.ts'
 import { CorruptStateError } from '../library/strict.ts'
@@ -23,7 +24,9 @@ export interface WireError {
  * What the error of a library becomes: a code, told in the library's own words, or told with `message` where these may name a
  * path or say nothing to a caller. `E_INTERNAL` is logged whole.
  */
-type Rule<E> = ErrorCode | { readonly code: ErrorCode; readonly message: (error: E) => string }
+type Rule<E> =
+  | ErrorCode
+  | { readonly code: ErrorCode; readonly message: (error: E) => string; readonly status?: number }
 
 const UNFORESEEN = 'the daemon failed unexpectedly; its log has the details'
 const DEFECT = { code: 'E_INTERNAL', message: () => UNFORESEEN } as const
@@ -87,6 +90,23 @@ const SWARM_V1 = {
   E_SWARM_V1: 'E_SOURCE_UNAVAILABLE'
 } as const satisfies Record<SwarmV1ErrorCode, Rule<SwarmV1Error>>
 
+const VIEW = {
+  E_BAD_NAME: 'E_BAD_REQUEST',
+  E_MISSING_BLOB: 'E_NOT_FOUND',
+  E_CORRUPT_BLOB: 'E_CORRUPTION',
+  E_BAD_TAR: 'E_CORRUPTION',
+  E_BAD_TARGET: 'E_BAD_REQUEST',
+  E_NOT_A_VIEW: 'E_BAD_REQUEST',
+  E_NOT_LINKABLE: 'E_BAD_REQUEST',
+  E_NO_MATCH: DEFECT,
+  E_AMBIGUOUS: DEFECT,
+  E_INCOMPLETE: DEFECT,
+  // these two have no status of their own: everything else gives them in jobs
+  E_NO_SPACE: { code: 'E_NO_SPACE', status: 507, message: ({ message }) => message },
+  E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'make or remove a view') },
+  E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'the view was given up: somebody asked to remove it' }
+} as const satisfies Record<ViewErrorCode, Rule<ViewError>>
+
 /**
  * Maps whatever was thrown to a code of the table. An error that nobody foresaw is `E_INTERNAL` with a constant message:
  * its text may hold a path, a header or a secret, so it goes to the log alone (spec http.12).
@@ -110,6 +130,7 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof HubError) return wire(error.code, error.message, { hidden: error.code === 'E_INTERNAL' })
   if (error instanceof SwarmError) return byRule(SWARM[error.code], error)
   if (error instanceof SwarmV1Error) return byRule(SWARM_V1[error.code], error)
+  if (error instanceof ViewError) return byRule(VIEW[error.code], error)
   return unforeseen(error)
 }
 
@@ -127,14 +148,14 @@ const wire = (
 function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {
   if (rule === undefined) return unforeseen(error)
   if (typeof rule === 'string') return wire(rule, error.message, { candidates: candidatesOf(error) })
-  return wire(rule.code, rule.message(error), { hidden: true })
+  return wire(rule.code, rule.message(error), { hidden: true, status: rule.status })
 }
 
 /** Alternatives that a library names beside its code. */
 const candidatesOf = (
-  error: { readonly details?: { readonly candidates?: unknown } } & Error
+  error: { readonly details?: { readonly candidates?: unknown; readonly missing?: unknown } } & Error
 ): readonly string[] | undefined => {
-  const candidates = error.details?.candidates
+  const candidates = error.details?.candidates ?? error.details?.missing
   return Array.isArray(candidates) ? candidates.map(String) : undefined
 }
 

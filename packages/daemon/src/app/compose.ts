@@ -21,6 +21,7 @@ import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
 import { Usage } from '../library/usage.ts'
 import { Uses } from '../library/uses.ts'
+import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubPart } from '../sources/hub/part.ts'
@@ -48,6 +49,7 @@ export interface DaemonContext {
   readonly needed: Needed
   readonly usage: Usage
   readonly members: Members
+  readonly views: Views
 }
 
 /** The parts that bring something in, or give it away. An absent one is off. */
@@ -87,8 +89,10 @@ export async function composeContext(
     const documents = new Documents(store)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
-    const needed = new Needed({ store, repos, documents, artifacts })
     const usage = await Usage.open(store.root)
+    const views = await Views.open({ store, files, documents, resolver, uses, usage, log })
+    const needed = new Needed({ store, repos, documents, artifacts })
+    needed.addHolder(views)
     const members = new Members({ store, documents, artifacts, usage })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       onDone: (job) => logImport(log, job),
@@ -96,7 +100,7 @@ export async function composeContext(
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
     })
     const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
-    const library = { store, repos, artifacts, documents, resolver, leafLayers, uses, needed, usage, members }
+    const library = { store, repos, artifacts, documents, resolver, leafLayers, uses, needed, usage, members, views }
     return { config, log, version, ...library, jobs, importer, offload }
   } catch (cause) {
     await store.close()
@@ -128,12 +132,13 @@ export async function composeParts(context: DaemonContext, factories: PartFactor
 
 /** Lets go of everything, the root's lock last. */
 export async function closeAll(context: DaemonContext, parts: LiveParts | undefined): Promise<void> {
-  const { log, offload, store, usage } = context
+  const { log, offload, store, usage, views } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await parts?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, part: name }, 'a part did not close cleanly')
     })
   }
+  await views.close()
   await usage.close()
   await offload.close()
   await store.close()

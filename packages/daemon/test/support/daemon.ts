@@ -41,27 +41,28 @@ export class ApiClient {
     path: string,
     options: { body?: unknown; raw?: string | Buffer; headers?: Record<string, string> } = {}
   ): Promise<Answer> {
+    const payload = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+    // Node frames the body of a DELETE only when it is told how
+    const length = payload === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(payload)) }
     return new Promise((resolve, reject) => {
-      const call = request(
-        { socketPath: this.socketPath, method, path, agent: this.agent, headers: { Host: 'svc', ...options.headers } },
-        (response) => {
-          const chunks: Buffer[] = []
-          response.on('data', (chunk: Buffer) => chunks.push(chunk))
-          response.on('error', reject)
-          response.on('end', () => {
-            const bytes = Buffer.concat(chunks)
-            const json = response.headers['content-type']?.startsWith('application/json') === true && bytes.length > 0
-            resolve({
-              status: response.statusCode!,
-              headers: response.headers,
-              bytes,
-              body: json ? JSON.parse(bytes.toString('utf8')) : undefined
-            })
+      const headers = { Host: 'svc', ...length, ...options.headers }
+      const call = request({ socketPath: this.socketPath, method, path, agent: this.agent, headers }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const bytes = Buffer.concat(chunks)
+          const json = response.headers['content-type']?.startsWith('application/json') === true && bytes.length > 0
+          resolve({
+            status: response.statusCode!,
+            headers: response.headers,
+            bytes,
+            body: json ? JSON.parse(bytes.toString('utf8')) : undefined
           })
-        }
-      )
+        })
+      })
       call.on('error', reject)
-      call.end(options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)))
+      call.end(payload)
     })
   }
 

@@ -1,0 +1,115 @@
+import Type from 'typebox'
+import { BytesSchema, DigestSchema, RefSchema, TimestampSchema } from './fields.ts'
+
+/** Views: folders with real names that runtimes load (spec add.17 to add.19). */
+
+export const ViewLayoutSchema = Type.Union([Type.Literal('files'), Type.Literal('hf')], {
+  title: 'ViewLayout',
+  description: '`files`: every file at its own name; `hf`: a hub cache with this one model'
+})
+export type ViewLayout = Type.Static<typeof ViewLayoutSchema>
+
+export const ViewModeSchema = Type.Union([Type.Literal('symlink'), Type.Literal('copy'), Type.Literal('hardlink')], {
+  title: 'ViewMode',
+  description: 'how the files come by their bytes'
+})
+export type ViewMode = Type.Static<typeof ViewModeSchema>
+
+/** Seconds that a view can be held at once. */
+export const MAX_HOLD_SECONDS = 3600
+
+export const ViewBodySchema = Type.Object(
+  {
+    ref: RefSchema,
+    layout: Type.Optional(ViewLayoutSchema),
+    mode: Type.Optional(ViewModeSchema),
+    path: Type.Optional(
+      Type.String({ description: 'absolute; absent, or an earlier view. Without it: the managed view of the artifact' })
+    ),
+    holdSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_HOLD_SECONDS,
+        description: 'nobody removes the managed view for so long; ask again to prolong it'
+      })
+    )
+  },
+  { title: 'ViewBody' }
+)
+export type ViewBody = Type.Static<typeof ViewBodySchema>
+
+export const RemoveViewBodySchema = Type.Object(
+  { path: Type.String({ description: 'absolute path of the view' }) },
+  { title: 'RemoveViewBody' }
+)
+export type RemoveViewBody = Type.Static<typeof RemoveViewBodySchema>
+
+/** A file of a view. */
+export const ViewFileSchema = Type.Object(
+  {
+    name: Type.String({ description: 'within the model' }),
+    path: Type.String({ description: 'absolute; to be handed on as it is, links not resolved' }),
+    size: BytesSchema,
+    kind: Type.String({ description: 'of the entry in the manifest; that of the tar for what was in one' }),
+    role: Type.Optional(Type.String()),
+    variant: Type.Optional(Type.String()),
+    part: Type.Optional(Type.Integer({ minimum: 1 })),
+    digest: Type.Optional(DigestSchema)
+  },
+  { title: 'ViewFile' }
+)
+export type ViewFile = Type.Static<typeof ViewFileSchema>
+
+const place = {
+  path: Type.String({ description: 'absolute' }),
+  managed: Type.Boolean({ description: 'it lies below `<root>/views`' }),
+  manifestDigest: DigestSchema,
+  layout: ViewLayoutSchema,
+  mode: ViewModeSchema,
+  heldUntil: Type.Optional(TimestampSchema)
+}
+
+/** What `POST /v1/views` answers. */
+export const ViewSchema = Type.Object(
+  {
+    ref: RefSchema,
+    ...place,
+    made: Type.Boolean({ description: 'false when the same view was there already, whole' }),
+    folder: Type.String({ description: 'what a runtime that takes a folder is given' }),
+    loads: Type.Optional(
+      Type.String({
+        description:
+          'what a runtime is given: the GGUF, the first shard of a split one, else the folder; absent where several could be meant'
+      })
+    ),
+    files: Type.Array(ViewFileSchema)
+  },
+  { title: 'View' }
+)
+export type View = Type.Static<typeof ViewSchema>
+
+/** A view that is being made. */
+export const MakingSchema = Type.Object({ bytesDone: BytesSchema, bytesTotal: BytesSchema }, { title: 'Making' })
+
+export const ViewEntrySchema = Type.Object(
+  {
+    ...place,
+    present: Type.Boolean({
+      description: 'false where it cannot be found now: on a disk that is away, or not made yet'
+    }),
+    making: Type.Optional(MakingSchema)
+  },
+  { title: 'ViewEntry' }
+)
+export type ViewEntry = Type.Static<typeof ViewEntrySchema>
+
+/** What `GET /v1/views` answers, sorted by path. */
+export const ViewListSchema = Type.Object({ views: Type.Array(ViewEntrySchema) }, { title: 'ViewList' })
+export type ViewList = Type.Static<typeof ViewListSchema>
+
+/** What `DELETE /v1/views` answers. */
+export const RemovedViewSchema = Type.Object(
+  { path: Type.String(), removed: Type.Boolean({ description: 'false when the folder was gone already' }) },
+  { title: 'RemovedView' }
+)
+export type RemovedView = Type.Static<typeof RemovedViewSchema>

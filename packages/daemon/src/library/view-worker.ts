@@ -1,0 +1,16 @@
+import { serveCalls } from '@svc/internal-workers'
+import { createView, readView, removeView } from '@svc/view'
+import { type ViewCalls, viewErrors } from './view-calls.ts'
+
+serveCalls<ViewCalls>(
+  {
+    create: ({ manifest, manifestDigest, upstreamConfig, blobPaths, ...options }, { signal, progress }) =>
+      createView(
+        { manifest, manifestDigest, upstreamConfig, blobPath: (digest) => blobPaths.get(digest) ?? '' },
+        { ...options, signal, onCopied: progress }
+      ),
+    read: (path) => readView(path),
+    remove: (path) => removeView(path)
+  },
+  { errors: viewErrors }
+)

@@ -1,0 +1,363 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
+import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
+import { Gate, KeyedLock } from '@svc/internal-concurrency'
+import { WorkerThread, workerUrl } from '@svc/internal-workers'
+import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
+import { digestFromBytes, digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
+import { recoverViews, runtimePath, type View, ViewError } from '@svc/view'
+import { DaemonError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Documents } from './documents.ts'
+import { digestsOf } from './open.ts'
+import type { ReplacedFiles } from './replace.ts'
+import type { Resolver } from './resolve.ts'
+import { readSmallBlob } from './small-blob.ts'
+import type { Usage } from './usage.ts'
+import type { Uses } from './uses.ts'
+import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
+import { type ViewRecord, ViewRecords } from './view-records.ts'
+
+export interface ViewsParts {
+  readonly store: DiskBlobStore
+  readonly files: ReplacedFiles
+  readonly documents: Documents
+  readonly resolver: Resolver
+  readonly uses: Pick<Uses, 'during' | 'note'>
+  readonly usage: Pick<Usage, 'note'>
+  readonly log: Log
+}
+
+/** Copies at once: more of them only make the disk seek. Views of links do not wait for them. */
+const COPIES_AT_ONCE = 2
+/** Below `<root>/views`: the artifact, and the layout where it is not `files`. */
+const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
+
+interface Making {
+  readonly entry: Omit<ViewEntry, 'present' | 'making' | 'heldUntil'>
+  readonly stop: AbortController
+  bytesDone: number
+  readonly bytesTotal: number
+}
+
+/**
+ * The views of a store: managed ones below `<root>/views`, and those at places that somebody named (spec add.17, add.18). What a view
+ * shows is needed as long as the view stands: `held` and `changes` tell so to whoever collects.
+ *
+ * Invariants: the record of a view at a named place is durable before anything is there; one change at a time at each place; views are
+ * made, read and removed by one thread (see `ViewCalls`).
+ */
+export class Views {
+  readonly #parts: ViewsParts
+  readonly #folder: string
+  readonly #records: ViewRecords
+  readonly #thread = new WorkerThread<ViewCalls>({
+    url: workerUrl('./view-worker', import.meta.url),
+    name: 'svcd-views',
+    errors: viewErrors
+  })
+  readonly #places = new KeyedLock()
+  readonly #copies = new Gate(COPIES_AT_ONCE)
+  readonly #making = new Map<string, Making>()
+  /** Changes under way: state is not written any more once {@link close} has resolved. */
+  readonly #underWay = new Set<Promise<unknown>>()
+  /** Until when a managed view is held, in milliseconds of the clock that does not jump. By its path. */
+  readonly #holds = new Map<string, number>()
+  #changes = 0
+
+  private constructor(parts: ViewsParts) {
+    this.#parts = parts
+    this.#folder = join(parts.store.root, 'views')
+    this.#records = new ViewRecords(parts.store.root, parts.files)
+  }
+
+  /** Clears up what makers of managed views left that were killed. */
+  static async open(parts: ViewsParts): Promise<Views> {
+    const views = new Views(parts)
+    const count = await recoverViews(views.#folder)
+    if (count > 0) parts.log.info({ count }, 'cleared up after views that were being made')
+    return views
+  }
+
+  /** Grows with every change of what is held. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** The artifacts that views show, or are about to. A view that was removed by other hands holds nothing. @throws CorruptStateError */
+  async held(): Promise<ReadonlySet<Sha256Digest>> {
+    const held = new Set([...this.#making.values()].map(({ entry }) => entry.manifestDigest as Sha256Digest))
+    for (const name of await this.#managedNames()) held.add(digestFromHex(MANAGED_NAME.exec(name)![1]!))
+    for await (const record of this.#records.list()) {
+      const found = await this.#look(record)
+      if (found === 'gone') continue
+      held.add(record.manifest)
+      // a replacement that was cut short: the record names the new one, and the old one stands
+      if (found !== 'unknown') held.add(found.manifestDigest)
+    }
+    return held
+  }
+
+  /**
+   * Makes a view, or gives the one that is there. Takes as long as copying does.
+   * @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` with the absent blobs as candidates, `E_BAD_REQUEST`; ViewError
+   */
+  make(body: ViewBody): Promise<ViewAnswer> {
+    // until the view holds what it shows
+    return this.#parts.uses.during(() => this.#make(body))
+  }
+
+  async #make({ ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody): Promise<ViewAnswer> {
+    const { resolver, store, uses, usage } = this.#parts
+    const resolved = await resolver.resolve(ref)
+    const [manifestDigest] = digestsOf(resolved)
+    if (path === undefined && mode !== 'symlink')
+      throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
+    if (path !== undefined && holdSeconds !== undefined)
+      throw bad('only the managed view can be held: leave out "path" or "holdSeconds"')
+    const { place, device } = path === undefined ? await this.#managed(manifestDigest, layout) : await this.#named(path)
+    const manifest = await this.#manifest(manifestDigest)
+    usage.note(manifestDigest)
+    for (const { digest } of manifest.files) uses.note(digest)
+    const upstreamConfig = await this.#upstreamConfig(manifest)
+    const managed = path === undefined
+    const entry = { path: place, managed, manifestDigest, layout, mode }
+    const request: CreateRequest = {
+      manifest: { files: manifest.files, annotations: manifest.annotations },
+      manifestDigest,
+      upstreamConfig,
+      blobPaths: new Map(manifest.files.map(({ digest }) => [digest, store.blobPath(digest)])),
+      path: place,
+      layout,
+      mode,
+      root: store.root,
+      repo: manifest.annotations['svc.hf.repo'] === undefined ? `${resolved.ns}/${resolved.name}` : undefined
+    }
+    const create = (): Promise<ViewAnswer> =>
+      this.#change(place, async () => {
+        if (holdSeconds !== undefined) this.#hold(place, holdSeconds)
+        const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
+        const view = await this.#create(request, entry, record)
+        return { ref: resolved.ref, ...entry, ...this.#heldUntil(place), ...answerOf(view), made: view.made }
+      })
+    return mode === 'copy' ? this.#copies.run(undefined, create) : create()
+  }
+
+  /** Every view, sorted by path. Records of views that were removed by other hands are dropped. @throws CorruptStateError */
+  async list(): Promise<ViewList> {
+    const views = new Map<string, ViewEntry>()
+    for (const name of await this.#managedNames()) {
+      const [, hex = '', hf] = MANAGED_NAME.exec(name)!
+      const layout = hf === undefined ? 'files' : 'hf'
+      const path = join(this.#folder, name)
+      const entry = { path, managed: true, manifestDigest: digestFromHex(hex), layout, mode: 'symlink' } as const
+      views.set(path, { ...entry, present: true, ...this.#heldUntil(path) })
+    }
+    for await (const record of this.#records.list()) {
+      const { path } = record
+      const found = await this.#look(record)
+      const making = this.#making.has(path)
+      if (found === 'gone' && !making) {
+        await this.#forget(record)
+        continue
+      }
+      const { manifest: manifestDigest, layout, mode } = record
+      const present = typeof found === 'object' && found.manifestDigest === manifestDigest
+      views.set(path, { path, managed: false, manifestDigest, layout, mode, present })
+    }
+    for (const { entry, bytesDone, bytesTotal } of this.#making.values()) {
+      const present = views.get(entry.path)?.present ?? false
+      views.set(entry.path, { ...entry, ...this.#heldUntil(entry.path), present, making: { bytesDone, bytesTotal } })
+    }
+    return { views: [...views.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) }
+  }
+
+  /**
+   * Removes a view. One that is being made is given up instead, and what was there before it stays.
+   * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST` for a view that is held; ViewError `E_NOT_A_VIEW`
+   */
+  async remove(path: string): Promise<RemovedView> {
+    if (!isAbsolute(path)) throw bad(`the path ${JSON.stringify(path)} is not absolute`)
+    const place = await placeOf(path)
+    const making = this.#making.get(place)
+    if (making !== undefined) {
+      making.stop.abort()
+      // it is over when its turn is
+      return this.#change(place, async () => ({ path: place, removed: false }))
+    }
+    return this.#change(place, async () => {
+      const { heldUntil } = this.#heldUntil(place)
+      if (heldUntil !== undefined)
+        throw bad(`a running command holds the view ${place} (svc exec); it can be removed when that has ended`)
+      const record = await this.#records.read(place)
+      const removed = await this.#thread.call('remove', place)
+      if (record !== undefined) await this.#records.remove(place)
+      if (removed || record !== undefined) this.#changes++
+      else throw new DaemonError('E_NOT_FOUND', `there is no view at ${place}`)
+      return { path: place, removed }
+    })
+  }
+
+  /** Ends the thread; what it was making is cleared up at the next start, or the next time that its place is asked for. */
+  async close(): Promise<void> {
+    await this.#thread.close()
+    await Promise.allSettled(this.#underWay)
+  }
+
+  /** Runs a change of what is at a place, after those that were asked for earlier. */
+  async #change<T>(place: string, work: () => Promise<T>): Promise<T> {
+    const change = this.#places.run(place, undefined, work)
+    this.#underWay.add(change)
+    try {
+      return await change
+    } finally {
+      this.#underWay.delete(change)
+    }
+  }
+
+  async #create(
+    request: CreateRequest,
+    entry: Making['entry'],
+    record: ViewRecord | undefined
+  ): Promise<View & { readonly made: boolean }> {
+    const { path } = request
+    const bytesTotal = request.mode === 'copy' ? request.manifest.files.reduce((sum, { size }) => sum + size, 0) : 0
+    const making: Making = { entry, stop: new AbortController(), bytesDone: 0, bytesTotal }
+    this.#making.set(path, making)
+    this.#changes++
+    const before = record === undefined ? undefined : await this.#records.read(path)
+    if (record !== undefined) await this.#records.write(record)
+    try {
+      const onProgress = (bytes: number): void => void (making.bytesDone += bytes)
+      return await this.#thread.call('create', request, { signal: making.stop.signal, onProgress })
+    } catch (error) {
+      if (record !== undefined) await (before === undefined ? this.#records.remove(path) : this.#records.write(before))
+      throw error
+    } finally {
+      this.#making.delete(path)
+      this.#changes++
+    }
+  }
+
+  /** `gone` when nothing of ours is there any more, `unknown` when that cannot be told now. */
+  async #look({ path, device }: ViewRecord): Promise<View | 'gone' | 'unknown'> {
+    if ((await deviceOf(dirname(path))) !== device) return 'unknown'
+    try {
+      return (await this.#thread.call('read', path)) ?? 'gone'
+    } catch (error) {
+      return error instanceof ViewError && error.code === 'E_NOT_A_VIEW' ? 'gone' : 'unknown'
+    }
+  }
+
+  async #forget(record: ViewRecord): Promise<void> {
+    await this.#change(record.path, async () => {
+      if ((await this.#look(record)) !== 'gone') return
+      await this.#records.remove(record.path)
+      this.#changes++
+    })
+  }
+
+  #hold(place: string, seconds: number): void {
+    const until = performance.now() + seconds * 1000
+    this.#holds.set(place, Math.max(until, this.#holds.get(place) ?? 0))
+  }
+
+  #heldUntil(place: string): { readonly heldUntil?: string } {
+    const until = this.#holds.get(place)
+    const leftMs = until === undefined ? 0 : until - performance.now()
+    if (leftMs > 0) return { heldUntil: new Date(Date.now() + leftMs).toISOString() }
+    this.#holds.delete(place)
+    return {}
+  }
+
+  async #managedNames(): Promise<string[]> {
+    try {
+      return (await readdir(this.#folder)).filter((name) => MANAGED_NAME.test(name))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+      throw error
+    }
+  }
+
+  async #managed(manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<{ place: string; device: string }> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    return { place: join(this.#folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
+  }
+
+  async #named(path: string): Promise<{ place: string; device: string }> {
+    if (!isAbsolute(path)) throw bad(`the field "path": ${JSON.stringify(path)} is not absolute`)
+    const place = await placeOf(path)
+    const root = await realpath(this.#parts.store.root)
+    if (place === root || place.startsWith(root + sep))
+      throw bad('the field "path" lies within the store; leave it out for the managed view')
+    const device = await deviceOf(dirname(place))
+    if (device === undefined)
+      throw bad(`the field "path": the folder ${JSON.stringify(dirname(place))} is absent; make it first`)
+    return { place, device }
+  }
+
+  async #manifest(digest: Sha256Digest): Promise<Manifest> {
+    const manifest = await this.#parts.documents.manifest(digest)
+    if (manifest === undefined) throw missing([digest])
+    return manifest
+  }
+
+  /** The text of the upstream `config.json`. */
+  async #upstreamConfig({ files }: Manifest): Promise<string | undefined> {
+    const config = files.find(({ kind }) => kind === 'config')
+    if (config === undefined) return undefined
+    const bytes = await readSmallBlob(this.#parts.store, config.digest, MAX_MODEL_CONFIG_BYTES)
+    if (bytes === undefined) throw missing([config.digest])
+    if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
+      throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)
+    return parseModelConfig(bytes).upstream
+  }
+}
+
+const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
+
+const missing = (digests: readonly string[]): DaemonError =>
+  new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
+    candidates: digests
+  })
+
+/** A place as views know it: the links of its parent folders resolved. Where these are absent, as it was written. */
+async function placeOf(path: string): Promise<string> {
+  const target = resolve(path)
+  try {
+    return join(await realpath(dirname(target)), basename(target))
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return target
+    throw error
+  }
+}
+
+async function deviceOf(folder: string): Promise<string | undefined> {
+  try {
+    return String((await stat(folder, { bigint: true })).dev)
+  } catch {
+    return undefined
+  }
+}
+
+function answerOf(view: View): Pick<ViewAnswer, 'folder' | 'loads' | 'files'> {
+  const { folder } = view
+  const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({
+    name,
+    path,
+    size: sizeBytes,
+    kind,
+    ...(role !== undefined && { role }),
+    ...(variant !== undefined && { variant }),
+    ...(part !== undefined && { part }),
+    ...(digest !== undefined && { digest })
+  }))
+  try {
+    return { folder, loads: runtimePath(view).path, files }
+  } catch (error) {
+    if (!(error instanceof ViewError)) throw error
+    return { folder, files }
+  }
+}

@@ -1,0 +1,228 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
+import { gguf, MODEL, writeFiles } from '../support/models.ts'
+import { spawnDaemon } from '../support/process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const REF = 'svc:///me/model:bf16'
+const GGUF = 'svc:///me/model:q8_0'
+
+async function withModel(options: Parameters<typeof testDaemon>[0] = {}): Promise<TestDaemon> {
+  const daemon = await testDaemon(options)
+  expect(await daemon.import([writeFiles(join(daemon.folder, 'Model'), MODEL)])).toMatchObject({ state: 'done' })
+  return daemon
+}
+
+const makeView = async (daemon: Pick<TestDaemon, 'post'>, body: object) => {
+  const { status, body: view } = await daemon.post('/v1/views', body)
+  expect([status, view.error]).toEqual([200, undefined])
+  return view
+}
+const viewsOf = async (daemon: Pick<TestDaemon, 'get'>) => (await daemon.get('/v1/views')).body.views
+const refused = async (answer: ReturnType<TestDaemon['call']>) => {
+  const { status, body } = await answer
+  return [status, body.error?.code]
+}
+const remove = (daemon: Pick<TestDaemon, 'call'>, path: string) =>
+  daemon.call('DELETE', '/v1/views', { body: { path } })
+const held = async (daemon: TestDaemon) => [...(await daemon.running.context.views.held())]
+
+test('the managed view has every file under its real name, and is the same for everybody', async () => {
+  const daemon = await withModel()
+  const [view, other] = await Promise.all([makeView(daemon, { ref: REF }), makeView(daemon, { ref: REF })])
+  const { manifestDigest } = (await daemon.resolve(REF)).body
+  expect(view.path).toBe(join(daemon.root, 'views', manifestDigest.slice(7)))
+  expect([view.made, other.made].sort()).toEqual([false, true])
+  expect(view).toMatchObject({ ref: REF, managed: true, layout: 'files', mode: 'symlink', folder: view.path })
+  expect(view.loads).toBe(view.path)
+  const names = ['chat_template.jinja', 'config.json', 'model.safetensors', 'modeling_tiny.py', 'tokenizer.json']
+  for (const name of names) {
+    expect(readFileSync(join(view.path, name)).equals(Buffer.from(MODEL[name]!))).toBe(true)
+    expect(view.files).toContainEqual(expect.objectContaining({ name, path: join(view.path, name) }))
+  }
+  // store and views can be moved together
+  expect(readlinkSync(join(view.path, 'model.safetensors'))).toMatch(/^\.\.\/\.\.\/blobs\/sha256\//)
+  const weights = await makeView(daemon, { ref: GGUF })
+  expect(weights.loads).toBe(join(weights.path, 'tiny-q8_0.gguf'))
+  expect(await held(daemon)).toEqual(expect.arrayContaining([manifestDigest, weights.manifestDigest]))
+  expect((await viewsOf(daemon)).map(({ path }: { path: string }) => path)).toEqual([view.path, weights.path].sort())
+})
+
+test.each(['symlink', 'copy', 'hardlink'] as const)(
+  'a view at a named place, by %s, stays after a restart',
+  async (mode) => {
+    const folder = temporaryFolder()
+    const daemon = await withModel({ folder })
+    const path = join(folder, 'view')
+    const view = await makeView(daemon, { ref: REF, path, mode })
+    expect(view).toMatchObject({ path, managed: false, mode, made: true })
+    expect(await makeView(daemon, { ref: REF, path, mode })).toMatchObject({ made: false })
+    await daemon.running.close({ quick: true })
+
+    const again = await testDaemon({ folder })
+    expect(await viewsOf(again)).toEqual([
+      { path, managed: false, manifestDigest: view.manifestDigest, layout: 'files', mode, present: true }
+    ])
+    expect(await held(again)).toEqual([view.manifestDigest])
+    // another artifact takes the place: the first one is let go
+    const next = await makeView(again, { ref: GGUF, path, mode })
+    expect(readdirSync(path)).toContain('tiny-q8_0.gguf')
+    expect(await held(again)).toEqual([next.manifestDigest])
+    expect((await remove(again, path)).body).toEqual({ path, removed: true })
+    expect([existsSync(path), await viewsOf(again), await held(again)]).toEqual([false, [], []])
+    expect(await refused(remove(again, path))).toEqual([404, 'E_NOT_FOUND'])
+    expect((await again.open(GGUF)).body.missing).toBeUndefined()
+  }
+)
+
+test('a hub cache: by the repository where it is known, else by the name here', async () => {
+  const daemon = await withModel()
+  const path = join(daemon.folder, 'cache')
+  const view = await makeView(daemon, { ref: GGUF, path, layout: 'hf' })
+  expect(view.folder).toMatch(/\/cache\/models--me--model\/snapshots\/[0-9a-f]{40}$/)
+  expect(readFileSync(view.loads).equals(Buffer.from(MODEL['tiny-q8_0.gguf']!))).toBe(true)
+  const managed = await makeView(daemon, { ref: GGUF, layout: 'hf' })
+  expect(managed.path).toBe(join(daemon.root, 'views', `${view.manifestDigest.slice(7)}-hf`))
+})
+
+test('what stands there, or cannot be, is refused and left as it is', async () => {
+  const daemon = await withModel()
+  const { folder, root } = daemon
+  const [own, file, link] = ['own', 'file', 'link'].map((name) => join(folder, name)) as [string, string, string]
+  mkdirSync(own)
+  writeFileSync(join(own, 'thesis.txt'), 'mine')
+  writeFileSync(file, 'mine')
+  symlinkSync(own, link)
+  const bad: object[] = [
+    { path: own },
+    { path: file },
+    { path: link },
+    { path: 'relative' },
+    { path: join(root, 'state', 'x') },
+    { path: join(link, '..', 'root', 'blobs') },
+    { path: join(folder, 'absent', 'view') },
+    { mode: 'copy' },
+    { path: join(folder, 'v'), holdSeconds: 5 },
+    { holdSeconds: 0 },
+    { layout: 'oci' }
+  ]
+  for (const body of bad) {
+    expect([body, await refused(daemon.post('/v1/views', { ref: REF, ...body }))]).toEqual([
+      body,
+      [400, 'E_BAD_REQUEST']
+    ])
+  }
+  expect(await refused(daemon.post('/v1/views', {}))).toEqual([400, 'E_BAD_REQUEST'])
+  expect(await refused(daemon.post('/v1/views', { ref: 'svc:///me/none:bf16' }))).toEqual([404, 'E_UNKNOWN_REF'])
+  expect(await refused(remove(daemon, own))).toEqual([400, 'E_BAD_REQUEST'])
+  expect(readFileSync(join(own, 'thesis.txt'), 'utf8')).toBe('mine')
+  expect([await viewsOf(daemon), await held(daemon)]).toEqual([[], []])
+})
+
+test('absent blobs are told by their digests, and nothing is made', async () => {
+  const daemon = await withModel()
+  const { files } = (await daemon.open(REF)).body as { files: { digest: string; path: string; kind?: string }[] }
+  const gone = files.filter(({ kind }) => kind === 'weights.safetensors' || kind === 'chat-template')
+  for (const { path } of gone) rmSync(path)
+  const { status, body } = await daemon.post('/v1/views', { ref: REF, path: join(daemon.folder, 'view') })
+  expect([status, body.error.code]).toEqual([404, 'E_NOT_FOUND'])
+  expect(body.error.candidates.sort()).toEqual(gone.map(({ digest }) => digest).sort())
+  expect([existsSync(join(daemon.folder, 'view')), await viewsOf(daemon), await held(daemon)]).toEqual([false, [], []])
+})
+
+test('a view that somebody deleted by hand holds nothing; one whose disk is away does', async () => {
+  const daemon = await withModel()
+  const [here, away] = [join(daemon.folder, 'here'), join(daemon.folder, 'disk', 'away')]
+  mkdirSync(join(daemon.folder, 'disk'))
+  const view = await makeView(daemon, { ref: REF, path: here })
+  rmSync(here, { recursive: true })
+  expect([await held(daemon), await viewsOf(daemon)]).toEqual([[], []])
+  await makeView(daemon, { ref: REF, path: away })
+  rmSync(join(daemon.folder, 'disk'), { recursive: true })
+  expect(await held(daemon)).toEqual([view.manifestDigest])
+  expect(await viewsOf(daemon)).toMatchObject([{ path: away, present: false }])
+  expect((await remove(daemon, away)).body).toEqual({ path: away, removed: false })
+  expect(await held(daemon)).toEqual([])
+})
+
+test('a held managed view is not removed before its time', async () => {
+  const daemon = await withModel()
+  const view = await makeView(daemon, { ref: REF, holdSeconds: 1 })
+  expect(Date.parse(view.heldUntil)).toBeGreaterThan(Date.now())
+  expect(await refused(remove(daemon, view.path))).toEqual([400, 'E_BAD_REQUEST'])
+  await vi.waitFor(async () => expect((await remove(daemon, view.path)).status).toBe(200), 10_000)
+})
+
+/** Enough that a copy of it is seen on its way. */
+const LARGE_BYTES = 160 << 20
+const large = (folder: string): string => writeFiles(join(folder, 'Large'), { 'large-q8_0.gguf': gguf(LARGE_BYTES) })
+const LARGE = 'svc:///me/large:q8_0'
+
+test('a view that is being made can be given up: what was there before stays', async () => {
+  const daemon = await testDaemon()
+  await daemon.import([large(daemon.folder)], 'me/large')
+  await daemon.import([writeFiles(join(daemon.folder, 'Model'), MODEL)])
+  const folder = join(daemon.folder, 'places')
+  mkdirSync(folder)
+  const path = join(folder, 'view')
+  const earlier = await makeView(daemon, { ref: REF, path })
+  const broken = daemon.post('/v1/views', { ref: LARGE, path, mode: 'copy' })
+  await vi.waitFor(
+    async () => {
+      const [entry] = await viewsOf(daemon)
+      expect(entry).toMatchObject({ path, present: false, making: { bytesTotal: expect.any(Number) } })
+      expect(entry.making.bytesDone).toBeGreaterThan(0)
+    },
+    { timeout: 20_000, interval: 1 }
+  )
+  expect((await remove(daemon, path)).body).toEqual({ path, removed: false })
+  expect(await refused(broken)).toEqual([409, 'E_ABORTED'])
+  expect(readdirSync(folder)).toEqual(['view'])
+  expect(readFileSync(join(path, 'config.json'), 'utf8')).toBe(MODEL['config.json'])
+  expect(await held(daemon)).toEqual([earlier.manifestDigest])
+  expect((await remove(daemon, path)).body).toEqual({ path, removed: true })
+})
+
+test('kill -9 during a copy: the earlier view stands, the next request replaces it', async () => {
+  const folder = temporaryFolder()
+  const first = await spawnDaemon({ folder })
+  await first.import([large(folder)], 'me/large')
+  await first.import([writeFiles(join(folder, 'Model'), MODEL)])
+  const places = join(folder, 'places')
+  mkdirSync(places)
+  const path = join(places, 'view')
+  const earlier = await makeView(first, { ref: REF, path })
+  const broken = first.post('/v1/views', { ref: LARGE, path, mode: 'copy' }).catch((error: unknown) => error)
+  await vi.waitFor(
+    async () => {
+      const entries = await viewsOf(first)
+      expect(entries[0]?.making?.bytesDone).toBeGreaterThan(0)
+    },
+    { timeout: 20_000, interval: 1 }
+  )
+  first.child.kill('SIGKILL')
+  await first.ended
+  expect(await broken).toBeInstanceOf(Error)
+  expect(readFileSync(join(path, 'config.json'), 'utf8')).toBe(MODEL['config.json'])
+
+  const again = await testDaemon({ folder })
+  // until the replacement is asked for again, both are held: the record names the new one, the place has the old one
+  const { manifestDigest } = (await again.resolve(LARGE)).body
+  expect((await held(again)).sort()).toEqual([earlier.manifestDigest, manifestDigest].sort())
+  const view = await makeView(again, { ref: LARGE, path, mode: 'copy' })
+  expect(readdirSync(places)).toEqual(['view'])
+  expect(readFileSync(view.loads).length).toBe(LARGE_BYTES + 24)
+  expect(await held(again)).toEqual([manifestDigest])
+})
