@@ -18,7 +18,7 @@ export class BlobAudit {
     this.#context = context
   }
 
-  /** Sorted by digest; one shard's names in memory at a time. Foreign files are left out. */
+  /** Sorted by digest; holds the names of one shard in memory at a time. Files that are no blobs are left out. */
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {
     const { port, layout } = this.#context
     this.#context.throwIfClosed()

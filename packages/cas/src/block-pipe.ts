@@ -6,7 +6,7 @@ import { abortError, decodeError, encodeError, type WireError } from './errors.t
 export const READ_BYTES = 1 << 20
 
 const BLOCKS = 6
-/** The other side is woken when it has that much to do: a wake-up costs as much as hashing 200 KiB. */
+/** Wake the other side once so many blocks wait for it: a wake-up costs as much CPU as hashing 200 KiB. */
 const WORTH_WAKING = BLOCKS / 2
 /** Slots of the control words; the lengths of the blocks follow. */
 const [SENT, TAKEN, TAKER_ASLEEP, SENDER_ASLEEP, LENGTHS] = [0, 1, 2, 3, 4] as const

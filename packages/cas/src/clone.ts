@@ -18,13 +18,12 @@ const NO_CLONE = new Set([
 ])
 
 /**
- * Makes parts that share their blocks with the file that is taken in, where both lie on one file system that can do that: nothing is
- * written then, and nothing uses room twice. The part is a moment's picture of the file: whoever hashes must read the part, as the file
- * may change under him.
+ * Creates parts that share their disk blocks with the source file (reflinks), where the file system supports that: nothing is written, and
+ * no space is used twice. The part is a snapshot: hash the part and not the source, which may change meanwhile.
  */
 export class Cloner {
   readonly #context: StoreContext
-  /** Devices whose files were refused: the others are no different. */
+  /** Devices on which a reflink failed once: it would fail for their other files as well. */
   readonly #refused = new Set<number>()
 
   constructor(context: StoreContext) {

@@ -13,12 +13,12 @@ const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | const
 /** File systems without hard links answer one of these. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL'])
 
-/** One part on its way. Invariant: only a commit whose outcome is undefined goes on to the next step. */
+/** The state of one commit. Invariant: only a commit whose outcome is undefined takes part in the next step. */
 interface Commit {
   readonly item: CommitItem
   partFd: number | undefined
   partExists: boolean
-  /** The part took the name over from a file that had it: it cannot be given back. */
+  /** The part replaced an older file of that name, so removing the name would not restore what was there. */
   replaced: boolean
   outcome: CommitOutcome | undefined
 }
@@ -44,7 +44,7 @@ export function commitParts(port: FilePort, items: readonly CommitItem[]): Commi
   return commits.map((commit) => end(port, commit))
 }
 
-/** One step of all commits that are still on their way; the failure of one is its own. */
+/** Runs one step for all commits without an outcome. An error ends that commit only. */
 function each(commits: readonly Commit[], operation: string, step: (commit: Commit) => void): void {
   for (const commit of commits) {
     if (commit.outcome !== undefined) continue
@@ -60,7 +60,7 @@ const fail = (commit: Commit, error: unknown, nameStays = false): void => {
   commit.outcome = { state: 'failed', error: encodeError(error), nameStays }
 }
 
-/** Ends here where the blob is there; otherwise the bytes of a small blob go into their part. */
+/** Ends the commit if the blob already exists; otherwise writes the bytes of a small blob to its part file. */
 function write(port: FilePort, commit: Commit): void {
   const { item } = commit
   if (!item.replace && isWhole(port, item)) {
@@ -84,7 +84,7 @@ function sync(port: FilePort, commit: Commit): void {
   port.closeSync(fd)
 }
 
-/** Gives the part the blob's name. What has it already is corrupt, or not to be relied on, and goes to quarantine. */
+/** Links the part to the blob's name. A file that already has the name is corrupt or may not be durable: it goes to quarantine. */
 function link(port: FilePort, commit: Commit): void {
   const { item } = commit
   for (let attempt = 0; ; attempt++) {
@@ -106,8 +106,8 @@ function link(port: FilePort, commit: Commit): void {
 }
 
 /**
- * Puts a copy of the name into quarantine and the part in its place, so that the name is never gone in between. Where there are no
- * such copies (a folder has the name, or the file system has no links) it is moved, and false says to try again.
+ * Links the old file into quarantine, then renames the part over it, so that the name always exists. Where hard links do not work (a
+ * folder has the name, or the file system has none), moves the old file away instead and returns false: the caller links again.
  */
 function takeOver(port: FilePort, commit: Commit): boolean {
   const { item } = commit
@@ -151,7 +151,7 @@ function syncShards(port: FilePort, commits: readonly Commit[]): void {
   }
 }
 
-/** The folder could not be synced: the name must not stay, since nobody may rely on it. */
+/** The folder could not be synced, so the name may not survive a power loss: remove it before anybody relies on it. */
 function retract(port: FilePort, commit: Commit, error: unknown): void {
   let stays = commit.replaced
   try {
@@ -162,7 +162,7 @@ function retract(port: FilePort, commit: Commit, error: unknown): void {
   fail(commit, error, stays)
 }
 
-/** Deletes what is left of the part, unless the caller is to look closer. */
+/** Deletes what is left of the part, unless the caller still needs it to compare the existing blob. */
 function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): CommitOutcome {
   if (outcome?.state !== 'exists') discardPart(port, partFd, partExists ? item.part : undefined)
   return outcome!

@@ -35,10 +35,11 @@ export class DiskPartials {
   }
 
   /**
-   * Reads the journals and deletes what nobody can use: parts without a valid journal, journals without a part, partials
-   * untouched for `maxAgeMs`, temporary files. Foreign files are left alone. Called once, before anything else.
+   * Reads the journals and deletes what cannot be resumed: parts without a valid journal, journals without a part, partials
+   * untouched for `maxAgeMs`, temporary files. Files that are not the store's are left alone. Called once, before anything else.
    *
-   * A partial has to be that old twice, now and at the last use of the store: a clock that is wrong at one start deletes nothing.
+   * Age is measured twice, against the present clock and against the time of the last use, and the smaller one counts: a clock that is
+   * wrong at one start deletes nothing.
    */
   sweep({ maxAgeMs, nowMs, lastUsedMs }: SweepTimes): void {
     const { port, layout } = this.#context
@@ -130,7 +131,7 @@ export class DiskPartials {
       if (fd !== undefined) await port.close(fd).catch(() => undefined)
       if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ELOOP') throw ioError(error, 'open part', layout.part(id))
     }
-    // Of another size or digest, or its part is gone: it can never become this blob.
+    // It has another size or digest, or its part is gone: it cannot become this blob.
     this.#remains.delete(key.key)
     await this.#context.discardPart(undefined, layout.journal(id))
     await this.#context.discardPart(undefined, layout.part(id))

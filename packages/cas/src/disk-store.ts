@@ -125,7 +125,7 @@ class DiskStore implements DiskBlobStore {
     this.#context.throwIfClosed()
     const { port, digestLocks, notDurable } = this.#context
     const path = this.blobPath(digest)
-    // A name that is being published may still be taken back: whoever asks waits until it is durable, or gone.
+    // A name that is being published is removed again if its folder cannot be synced: wait until it is durable or gone.
     const release = await digestLocks.acquire(digest)
     try {
       if (notDurable.has(digest)) return undefined

@@ -2,13 +2,13 @@ import { constants } from 'node:fs'
 import { ioError } from './errors.ts'
 import type { StoreContext } from './store-context.ts'
 
-/** Dirty bytes that are worth a sync of their own. */
+/** Sync after so many new bytes. */
 const STEP_BYTES = 64 << 20
 
 /**
- * Has a growing part written to the disk while its later bytes are still hashed, so that the last fsync finds little to do.
+ * Syncs a growing part while its later bytes are still being hashed, so that little is left for the last fsync.
  * Invariants: one sync is under way at most; the descriptor is this object's own, so that a write error that it sees is
- * still seen by the fsync of whoever publishes the part; after `end` no sync begins.
+ * also reported to the fsync that publishes the part; after `end` no sync begins.
  */
 export class EarlySync {
   readonly #context: StoreContext
@@ -38,7 +38,7 @@ export class EarlySync {
       })
   }
 
-  /** Waits and closes; idempotent. @throws CasError what a sync failed with: it is final, the part is of no use */
+  /** Waits and closes; idempotent. @throws CasError what a sync failed with: that is final, the part must be discarded */
   async end(): Promise<void> {
     this.#ended = true
     await this.#running

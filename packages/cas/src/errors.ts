@@ -25,7 +25,7 @@ export type CasErrorCode =
   | 'E_CLOSED'
   /** The folder is no store, or one of an unknown layout. */
   | 'E_FORMAT'
-  /** The root folder is unsafe: foreign owner, or writable by others. */
+  /** The root folder is unsafe: another user owns it, or others may write to it. */
   | 'E_UNSAFE_ROOT'
   /** What lies at a blob's path is no regular file. */
   | 'E_CORRUPT'

@@ -22,7 +22,7 @@ export interface PumpSource {
   readonly onProgress?: ((bytes: number) => void) | undefined
 }
 
-/** Read buffer of this thread: sessions use it in turn, never across an await. */
+/** Read buffer of this thread. Sessions share it, so none may use it across an await. */
 let scratch: Uint8Array | undefined
 
 /**
@@ -144,7 +144,7 @@ export class HashSession {
   }
 }
 
-/** Closes and deletes a part that is of no use any more; what fails here is left to the sweep at the next start. */
+/** Closes and deletes a part that is no longer needed. If that fails, the sweep at the next start deletes it. */
 export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
   try {
     if (fd !== undefined) port.closeSync(fd)

@@ -16,7 +16,7 @@ import type {
 } from './thread-protocol.ts'
 
 // The thread behind `HashThreads`. Operations of different sessions interleave; the messages of one session are answered in
-// order, since whoever sends them waits for each answer that matters.
+// order, since the sender awaits each answer that matters before it sends the next message.
 
 // Hashing takes what the event loop leaves: with both cores busy a request then waits half as long. On Linux this is the
 // priority of the thread; elsewhere it would be that of the whole process.
@@ -55,7 +55,7 @@ async function runSmall(port: FilePort, { spec, fd }: SmallRun): Promise<SmallRu
   }
 }
 
-/** False also for what cannot be opened or read: whoever asked looks again, and finds out why. */
+/** Also false for a file that cannot be opened or read: the caller then verifies it alone and gets the error. */
 async function check(port: FilePort, { path, digest }: SmallCheck): Promise<boolean> {
   try {
     const fd = port.openSync(path, OPEN_BLOB)

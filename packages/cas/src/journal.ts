@@ -2,7 +2,7 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 import { CasError } from './errors.ts'
 import type { ByteRanges, PartialKey } from './store.ts'
 
-/** What stands in `incoming/<id>.json`: which blob the part beside it is to become, and which of its bytes are durable. */
+/** The content of `incoming/<id>.json`: which blob the part beside it will become, and which of its bytes are durable. */
 export interface Journal {
   readonly key: string
   readonly sizeBytes: number
@@ -30,7 +30,7 @@ export function checkPartialKey(key: PartialKey): void {
 export const formatJournal = ({ key, sizeBytes, digest, ranges }: Journal): Uint8Array =>
   Buffer.from(JSON.stringify({ version: 1, key, sizeBytes, digest, ranges: ranges.slice(0, MAX_RANGES) }))
 
-/** Strict: anything unknown, out of bounds or out of order makes it no journal, and its part worthless. */
+/** Strict: a journal with an unknown field, or a value out of bounds or out of order, is rejected, and its part is deleted. */
 export function tryParseJournal(bytes: Uint8Array): Journal | undefined {
   if (bytes.length > MAX_JOURNAL_BYTES) return undefined
   let value: unknown

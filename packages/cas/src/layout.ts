@@ -63,7 +63,7 @@ export function randomId(): string {
 
 export const isShard = (name: string): boolean => SHARD.test(name)
 
-/** The digest that a shard and a file name below it stand for; undefined for a foreign file. */
+/** The digest that a shard and a file name below it stand for; undefined for a file that is no blob. */
 export const digestAt = (shard: string, name: string): Sha256Digest | undefined =>
   SHARD.test(shard) && REST.test(name) ? digestFromHex(shard + name) : undefined
 
@@ -83,7 +83,7 @@ function makeFolder(port: FilePort, path: string): boolean {
 
 /**
  * Makes the root folder where it is absent (its parent must exist or be creatable) and refuses an unsafe one.
- * @throws CasError `E_UNSAFE_ROOT` for a foreign owner or a folder that others may write, `E_FORMAT` for a non-folder.
+ * @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns or others may write to, `E_FORMAT` for a non-folder.
  */
 export function prepareRoot(port: FilePort, root: string): void {
   try {

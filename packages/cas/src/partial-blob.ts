@@ -21,7 +21,7 @@ const CHECKPOINT_BYTES = 64 << 20
 /** From here on flat hash and attachments go to two threads. */
 const PAIR_BYTES = 8 << 20
 
-/** What a partial leaves behind for its next holder. */
+/** What is left of a released partial, for the next one to open it. */
 export interface PartialRemains {
   readonly id: string
   readonly journal: Journal
@@ -90,7 +90,7 @@ export class DiskPartialBlob implements PartialBlob {
     const end = offset + bytes.length
     checkRange(offset, end, this.sizeBytes)
     if (bytes.length === 0) return
-    // Until the write is complete those bytes are neither the old nor the new ones.
+    // While the write runs, those bytes are neither the old nor the new ones.
     if (this.#ranges.overlaps(offset, end)) this.unmark(offset, end)
     const { port, layout } = this.#setup.context
     await this.#hold(async () => {
@@ -187,7 +187,7 @@ export class DiskPartialBlob implements PartialBlob {
         await this.#delete()
         return undefined
       }
-      // Without a new journal the bytes count in this process all the same: they were synced.
+      // Even if the journal could not be written, the bytes were synced: this process can resume them.
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
       })
@@ -232,7 +232,7 @@ export class DiskPartialBlob implements PartialBlob {
     } catch (error) {
       this.#ranges.clear()
       for (const hash of this.#hashes) hash.restart()
-      // The next holder of the key must not be offered those bytes, not even after a crash.
+      // Record that at once: after a crash those bytes must not be resumed.
       await this.#checkpointNow().catch(() => undefined)
       throw error
     }
@@ -284,7 +284,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#failure = ioError(error, 'sync part', context.layout.part(id))
       throw this.#failure
     }
-    // What was unmarked meanwhile must not be claimed.
+    // Leave out ranges that were unmarked while the sync ran.
     const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
     const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
     try {

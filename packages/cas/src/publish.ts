@@ -9,16 +9,17 @@ export const SMALL_BYTES = 4 << 20
 /** Room on the disk is asked for from here on; smaller blobs find out. */
 const ROOM_BYTES = 16 << 20
 
-/** The bytes of a blob to be: a part with its open descriptor, or the bytes themselves and the part's name to be. */
+/** Bytes that are to become a blob: a part file with its open descriptor, or bytes in memory and the path of the part to write them to. */
 export type Part =
   | { readonly part: string; readonly partFd: number | undefined }
   | { readonly part: string; readonly bytes: Uint8Array }
 
 /**
- * Makes a blob of hashed bytes: the only way to a name in the store. The part is gone afterwards, whatever happens.
+ * Turns hashed bytes into a blob. Every blob gets its name here. The part file is consumed, also on failure.
  *
- * The bytes are the expected ones → the caller accepts them → nobody else moves this name → synced, named and durable (commit.ts).
- * Where a blob of that name was there, it is compared first: corrupt bytes make room for the good ones at hand.
+ * 1. The digest and the size must be the expected ones. 2. The caller accepts the result. 3. The digest's lock is taken, so that nobody
+ * else moves this name. 4. A sync thread syncs the file, links the name and syncs the folder (commit.ts). 5. If a blob of that name exists,
+ * its file is compared or re-hashed first; a corrupt one goes to quarantine and the new bytes replace it.
  * @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH`, `E_ABORTED`, `E_NO_SPACE`, `E_IO`; what `accept` throws
  */
 export async function publish(
@@ -86,7 +87,7 @@ async function isSound(
     (found) => found === digest,
     (error: unknown) => {
       throwIfAborted(signal)
-      // What the disk does not give is of no use to anybody, and the same bytes are at hand.
+      // The disk cannot read the old file, and we hold the same bytes: replacing it loses nothing.
       if (error instanceof CasError && (error.code === 'E_CORRUPT' || errnoOf(error.cause) === 'EIO')) return false
       throw error
     }

@@ -5,16 +5,16 @@ import { abortError, CasError, closedError } from './errors.ts'
 import type { HashThreads } from './hash-threads.ts'
 import type { Layout } from './layout.ts'
 
-/** What the parts of one open disk store share. */
+/** State that the modules of one open disk store share. */
 export class StoreContext {
   readonly layout: Layout
   readonly port: FilePort
   readonly threads: HashThreads
-  /** Held while a blob's name is made or moved aside, and while somebody asks whether it is there. */
+  /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
   readonly digestLocks = new KeyedLock<string>(abortError)
   /**
-   * Blobs whose name is there although it may not survive a power loss: the sync of its folder failed, and so did taking it back.
-   * They count as absent, and the next ingest of the same bytes replaces them.
+   * Blobs whose name exists but may not survive a power loss: syncing its folder failed, and so did removing the name again. `stat`
+   * reports them as absent, and the next ingest of the same bytes replaces them.
    */
   readonly notDurable = new Set<Sha256Digest>()
   readonly #closing = new AbortController()

@@ -26,7 +26,7 @@ export interface SessionResult {
   readonly partFd: number | undefined
 }
 
-/** A part that becomes a blob. Unless the answer is `exists`, descriptor and part file are gone afterwards. */
+/** A part that becomes a blob. The thread closes and removes the part, unless the outcome is `exists`. */
 export interface CommitItem {
   /** The bytes, when the part does not exist yet. */
   readonly bytes?: Uint8Array | undefined
@@ -35,7 +35,7 @@ export interface CommitItem {
   readonly blob: string
   readonly shard: string
   readonly sizeBytes: number
-  /** A file that has the name already is moved aside, even one of the right size. */
+  /** Replace a file that already has the name, even one of the right size. */
   readonly replace: boolean
   /** Where a corrupt file at the blob's path goes. */
   readonly aside: string
@@ -43,13 +43,14 @@ export interface CommitItem {
 }
 
 export type CommitOutcome =
-  /** The name is durable, and stands for the part's bytes. */
+  /** The name is durable and leads to the part's bytes. */
   | { readonly state: 'published' }
   /**
-   * A file of that size has the name. `same`: its bytes were compared. Otherwise the part is as it was, for the caller to look closer.
+   * A file of that size already has the name. `same`: its bytes were compared and are equal. Otherwise the part is untouched, and the
+   * caller compares.
    */
   | { readonly state: 'exists'; readonly same: boolean }
-  /** `nameStays`: the name could not be taken back although its folder may not be durable. */
+  /** `nameStays`: the name could not be removed again, although its folder may not be durable. */
   | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
 
 /** A file of a few megabytes, taken in one go. */

@@ -78,7 +78,7 @@ export class FileAddress {
     }
   }
 
-  /** The next range asks the hub again. False where somebody has seen to that already. */
+  /** Makes the next range ask the hub for a new address. False if another range has already done so. */
   forget(url: URL): boolean {
     if (this.#found?.href !== url.href) return false
     this.#found = undefined

@@ -7,7 +7,7 @@ import { header } from './headers.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
 import { Trouble } from './trouble.ts'
 
-/** The parts that every call of one hub object shares. */
+/** State that all calls of one hub object share. */
 export interface Net {
   readonly endpoint: Endpoint
   readonly hasToken: boolean

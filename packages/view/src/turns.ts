@@ -1,13 +1,6 @@
-const waiting = new Map<string, Promise<unknown>>()
+import { KeyedLock } from '@svc/internal-concurrency'
+
+const places = new KeyedLock()
 
 /** Runs what is asked for one place one after the other, within this process. Between processes, renames decide. */
-export async function inTurn<T>(place: string, work: () => Promise<T>): Promise<T> {
-  const before = waiting.get(place) ?? Promise.resolve()
-  const turn = before.then(work, work)
-  waiting.set(place, turn)
-  try {
-    return await turn
-  } finally {
-    if (waiting.get(place) === turn) waiting.delete(place)
-  }
-}
+export const inTurn = <T>(place: string, work: () => Promise<T>): Promise<T> => places.run(place, undefined, work)

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Inventory } from '@svc/client/protocol'
+import { yieldToEventLoop } from '@svc/internal-concurrency'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -41,7 +41,7 @@ export async function inventory({ repos, documents, store, members }: InventoryP
         tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
       }
       if (performance.now() > sliceEnd) {
-        await nextTurn()
+        await yieldToEventLoop()
         sliceEnd = performance.now() + SLICE_MS
       }
     }

@@ -31,7 +31,7 @@ export class ReplacedFiles {
     return files
   }
 
-  /** For reading alone, beside whoever has taken over: makes no folder and removes nothing. */
+  /** For reading only, while another process may own the folder: creates and removes nothing. */
   static forReading(root: string): ReplacedFiles {
     return new ReplacedFiles(root, nodeFilePort)
   }
@@ -49,8 +49,8 @@ export class ReplacedFiles {
   }
 
   /**
-   * Makes sure that a file stays as it is read now, for a change that finds nothing to do: whoever wrote it may have failed to sync
-   * it, or been killed before that.
+   * Makes the present content of a file durable, for a change that would write the same again: the earlier write may have failed at its
+   * last sync, or its process may have been killed before.
    */
   async confirm(file: string): Promise<void> {
     if (this.#settled.has(file)) return
