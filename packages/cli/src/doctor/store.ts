@@ -4,7 +4,7 @@ import { formatBytes } from '../format.ts'
 import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
 
 /** The store's folder, where it is known: the daemon says, or the environment does. */
-export function storeRoot({ status, env }: Subject): string | undefined {
+function storeRoot({ status, env }: Subject): string | undefined {
   if (status !== undefined) return status.root
   return env.SVC_ROOT !== undefined && env.SVC_ROOT !== '' ? env.SVC_ROOT : undefined
 }

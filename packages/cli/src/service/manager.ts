@@ -8,7 +8,7 @@ export const MANAGERS = ['systemd', 'launchd'] as const
 export type ManagerName = (typeof MANAGERS)[number]
 
 /** What the manager says of the daemon. */
-export interface ServiceState {
+interface ServiceState {
   readonly installed: boolean
   readonly enabled: boolean
   readonly active: boolean
