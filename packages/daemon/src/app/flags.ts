@@ -20,7 +20,7 @@ export interface Flags {
 }
 
 /** How `svcd` is called, for the help and the man page. */
-const USAGE = [
+export const USAGE = [
   ['svcd [flags]', 'serve the API on a Unix socket, in the foreground'],
   ['svcd --check [flags]', 'say what the configuration comes to, and end'],
   ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
@@ -42,7 +42,7 @@ export const FLAG_HELP = [
 ] as const
 
 /** Exit codes of `svcd`, for the help and the man page. */
-const EXIT_HELP = [
+export const EXIT_HELP = [
   [0, 'stopped as asked, or the configuration is fine'],
   [1, 'failed'],
   [2, 'wrong usage or configuration']
