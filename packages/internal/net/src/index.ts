@@ -7,4 +7,3 @@ export {
   tryParseAddress
 } from './address.ts'
 export { isHost, isPort } from './host.ts'
-export { boundIntervals, type TrackerTimers } from './tracker-intervals.ts'
