@@ -5,17 +5,32 @@ import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
+export interface FollowOptions {
+  /** The job is cancelled when no byte has come for so long. */
+  readonly patienceMs?: number
+}
+
 /**
  * Watches a job to its end. With --json every changed snapshot is a line on stdout (only the last one with --quiet).
  * @throws CliError of the job when it failed; exit code 130 when Ctrl-C detaches: the job goes on
  */
-export async function follow(session: Session, job: Job): Promise<Job> {
+export async function follow(
+  session: Session,
+  job: Job,
+  { patienceMs = Number.POSITIVE_INFINITY }: FollowOptions = {}
+): Promise<Job> {
+  let bytes = -1
+  let since = performance.now()
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
   try {
     for await (const snapshot of session.client.watchJob(job)) {
       last = snapshot
+      if ((snapshot.bytesDone ?? 0) !== bytes || snapshot.state === 'waiting') {
+        bytes = snapshot.bytesDone ?? 0
+        since = performance.now()
+      } else if (performance.now() - since > patienceMs) await session.client.cancelJob(job.id)
       const text = jsonText(snapshot)
       if (text === lastText) continue
       lastText = text

@@ -17,6 +17,6 @@ process.on('SIGINT', () => {
   interrupt.abort(new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED' }))
 })
 
-const { stdout, stderr, env } = process
-const terminal = { stdout, stderr, env, cwd: process.cwd() }
+const { stdin, stdout, stderr, env } = process
+const terminal = { stdin, stdout, stderr, env, cwd: process.cwd() }
 process.exitCode = await run(process.argv.slice(2), version, terminal, interrupt.signal)

@@ -68,28 +68,41 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
 
   addImport('local <path...>', 'from files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')
+    .option('--quant <quants>', 'only these, with commas between them')
+    .option('--file <glob>', 'only weights that fit; repeatable', list)
+    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
+    .option('--private', 'announce it to nobody, give it to nobody')
     .action(async (paths: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
     )
-  addImport('hf <org/name>', 'from the model hub, at one commit')
+  addImport('hf <org/name[:quant,...]>', 'from the model hub, at one commit')
     .option('--revision <rev>', 'branch, tag or commit')
+    .option('--file <glob>', 'only weights that fit; repeatable', list)
+    .option('--all', 'every quant, where there are several')
+    .option('--as <ns/name>', 'another name to keep it under')
+    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
+    .option('--private', 'announce it to nobody, give it to nobody')
     .option('--dry-run', 'only show what would be fetched, stored and skipped')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importHf(session, repo, options))
     )
   addImport('bt <magnet|infohash>', 'from a BitTorrent v2 swarm, pinned')
     .option('--pin <digest>', 'the manifest digest; required')
+    .option('--as <ns/name>', 'a name to keep it under')
+    .option('--private', 'announce it to nobody, give it to nobody')
     .option('--webseed <url>', 'repeatable', list)
     .option('--tracker <url>', 'repeatable', list)
     .option('--peer <host:port>', 'repeatable', list)
     .action(async (source: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
     )
-  addImport('catalog <owner/name>', 'from the community catalog, anchored to the hub')
+  addImport('catalog <owner/name[:quant]>', 'from the community catalog, anchored to the hub')
     .option('--quant <quant>', 'which of its quants')
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .option('--as <ns/name>', 'another name to keep it under')
     .option('--peer <host:port>', 'repeatable', list)
+    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
+    .option('--private', 'announce it to nobody, give it to nobody')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
     )
@@ -99,8 +112,36 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
   )
 
-  add(program, 'ls [text]', 'what is here').action(async (text: string | undefined, _options, command: Command) =>
-    run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text))
+  add(program, 'ls [text]', 'what is here, a line per quant')
+    .option('--filter <filter>', 'size>1GB, used>30d, imported<7d, incomplete, damaged, private; repeatable', list)
+    .option('--sort <key>', 'name (default), size, imported or used')
+    .option('--format <format>', 'table, json, csv or ids')
+    .action(async (text: string | undefined, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text, options))
+    )
+  add(program, 'du [ref]', 'what models cost alone, and what they share').action(
+    async (ref: string | undefined, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/inventory.ts')).du(session, ref))
+  )
+  add(program, 'rm <ref...>', 'take models away; with ns/name all quants of it')
+    .option('--tags', 'older snapshots as well, which otherwise protect what they name')
+    .action(async (refs: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./commands/remove.ts')).rm(session, refs, options))
+    )
+  add(program, 'gc', 'give back the space of what was removed')
+    .option('--dry-run', 'only tell how much')
+    .option('--grace <time>', 'keep what came in so recently: 15m, 12h, 7d (default 0)')
+    .action(async (options, command: Command) =>
+      run(command, async (session) => (await import('./commands/remove.ts')).gc(session, options))
+    )
+  add(program, 'private <ref...>', 'keep models from everybody; with ns/name all quants of it')
+    .option('--off', 'give them to others again')
+    .action(async (refs: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./commands/remove.ts')).setPrivate(session, refs, options))
+    )
+  add(program, 'fsck', 'hash the whole store again, and tell which models are hurt').action(
+    async (_options, command: Command) =>
+      run(command, async (session) => (await import('./commands/remove.ts')).fsck(session))
   )
   add(program, 'show <ref>', 'files, sizes, licence of a model; with ns/name its quants').action(
     async (ref: string, _options, command: Command) =>

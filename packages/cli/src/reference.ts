@@ -14,13 +14,15 @@ import { EXIT } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /**
- * The canonical form of what was typed, short or canonical. Where only the selector is wrong, the error lists what the
- * repository has here.
+ * The canonical form of what was typed, short or canonical, names and quants in any case. Without a selector it is the only quant that
+ * the repository has here. Where only the selector is wrong, the error lists what there is.
  * @throws RefError, CliError
  */
 export async function canonicalRef(session: Session, text: string): Promise<string> {
+  const repo = asRepo(text)
+  if (repo !== undefined) return loneMember(session, repo)
   try {
-    return formatRef(parseShortRef(text))
+    return formatRef(parseShortRef(foldCase(text)))
   } catch (error) {
     if (!(error instanceof RefError) || error.repo === undefined) throw error
     const { ns, name } = error.repo
@@ -30,6 +32,35 @@ export async function canonicalRef(session: Session, text: string): Promise<stri
     const candidates = entry.quants.map((quant) => `${ns}/${name}:${quant}`)
     throw new CliError(EXIT.usage, error.message, { code: error.code, candidates, cause: error })
   }
+}
+
+const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/
+
+/** Quants in lower case; a tag, which stands before `+`, keeps its case. */
+function foldCase(text: string): string {
+  const match = SELECTED.exec(text)
+  if (match === null) return text
+  const [, repo, selector, pin = ''] = match as unknown as [string, string, string, string | undefined]
+  const plus = selector.lastIndexOf('+')
+  return `${repo}:${selector.slice(0, plus + 1)}${selector.slice(plus + 1).toLowerCase()}${pin}`
+}
+
+async function loneMember(session: Session, repo: string): Promise<string> {
+  const { namespaces } = await session.client.models()
+  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
+  if (entry === undefined) {
+    const candidates = namespaces
+      .filter(({ ns }) => ns === repo.split('/', 1)[0])
+      .map(({ ns, name }) => `${ns}/${name}`)
+    throw new CliError(EXIT.notFound, `there is no ${repo} here`, { code: 'E_UNKNOWN_REF', candidates })
+  }
+  const [only, ...others] = entry.quants
+  if (only !== undefined && others.length === 0) return `svc:///${repo}:${only}`
+  const candidates = entry.quants.map((quant) => `${repo}:${quant}`)
+  throw new CliError(EXIT.usage, `${repo} has ${candidates.length} quants here; name one`, {
+    code: 'E_PARSE',
+    candidates
+  })
 }
 
 /** The short form of a canonical reference, for display. */

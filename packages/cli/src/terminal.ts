@@ -1,10 +1,12 @@
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 
 /** Where output goes; a terminal tells so and how wide it is. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 /** The surroundings of one run of `svc`: those of the process, or those of a test. */
 export interface Terminal {
+  /** Where answers to questions come from; absent where nobody can be asked. */
+  readonly stdin?: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
   /** Relative paths to import are meant from here. */

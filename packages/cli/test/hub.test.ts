@@ -46,7 +46,7 @@ it('imports a revision, then what is new on the branch', async () => {
   const shown = await daemon.svc('show', 'some-org/small.model:q8_0', '--json')
   expect(JSON.parse(shown.stdout).annotations).toMatchObject({ 'svc.hf.repo': REPO, 'svc.hf.revision': first })
   const sent = hub.bytesSent.get(WEIGHTS)
-  const now = await daemon.svc('import', 'hf', REPO, '--json', '--quiet')
+  const now = await daemon.svc('import', 'hf', REPO, '--all', '--json', '--quiet')
   expect(JSON.parse(now.stdout)).toMatchObject({ state: 'done', result: { quants: ['q4_0', 'q8_0'], skipped: 1 } })
   expect(hub.bytesSent.get(WEIGHTS)).toBe(sent)
 })

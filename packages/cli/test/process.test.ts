@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(undo.all)
 
 it('Ctrl-C while watching leaves the job and says how to look again', async () => {
-  const ran = await svcProcess(['import', 'hf', 'org/name'], {
+  const ran = await svcProcess(['import', 'hf', 'org/name', '--all'], {
     socketPath: endless,
     when: { stderr: 'org/name', act: (child) => void child.kill('SIGINT') }
   })

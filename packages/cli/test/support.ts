@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
 import { onTestFinished } from 'vitest'
 import { run } from '../src/run.ts'
+import type { Terminal } from '../src/terminal.ts'
 
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -63,6 +64,8 @@ export interface InProcessOptions extends RunOptions {
   readonly stdoutIsTerminal?: boolean
   /** Ctrl-C, as soon as stderr holds this text. */
   readonly interruptAt?: string
+  /** Answers to questions. */
+  readonly stdin?: NonNullable<Terminal['stdin']>
 }
 
 /** Runs a command line to its end in this process. */
@@ -71,7 +74,13 @@ export async function svc(args: readonly string[], options: InProcessOptions): P
   const stderr = new Captured('utf8', options.columns)
   const stop = new AbortController()
   if (options.interruptAt !== undefined) stderr.when(options.interruptAt, () => stop.abort(new Error('interrupted')))
-  const terminal = { stdout, stderr, cwd: options.cwd ?? tmpdir(), env: { SVC_SOCKET: options.socketPath } }
+  const terminal: Terminal = {
+    ...(options.stdin && { stdin: options.stdin }),
+    stdout,
+    stderr,
+    cwd: options.cwd ?? tmpdir(),
+    env: { SVC_SOCKET: options.socketPath }
+  }
   const code = await run(args, '1.2.3', terminal, stop.signal)
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

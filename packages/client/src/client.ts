@@ -51,8 +51,8 @@ export interface CallOptions {
 
 /**
  * The daemon's management API (docs/spec/routes.md), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
- * `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References are canonical
- * (`svc:///ns/name:quant`); short ones are for people, see `parseShortRef` of `@svc/ref`.
+ * `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References may be canonical
+ * (`svc:///ns/name:quant`) or short (`ns/name:quant`).
  */
 export interface Client {
   readonly socketPath: string
@@ -104,6 +104,9 @@ export interface Client {
   close(): void
 }
 
+/** The short form of a reference with its scheme in front; anything else as it is, for the daemon to judge. */
+const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
+
 /** Makes a client; nothing is opened before the first call. */
 export function createClient(options: ClientOptions = {}): Client {
   const { env = process.env } = options
@@ -132,16 +135,16 @@ export function createClient(options: ClientOptions = {}): Client {
 
   return {
     socketPath,
-    resolve: (ref, call) => get('resolve', call, query('ref', ref)),
-    open: (ref, call) => get('open', call, query('ref', ref)),
-    ensure: (body, call) => post('ensure', body, call),
+    resolve: (ref, call) => get('resolve', call, query('ref', canonical(ref))),
+    open: (ref, call) => get('open', call, query('ref', canonical(ref))),
+    ensure: ({ ref }, call) => post('ensure', { ref: canonical(ref) }, call),
     importLocal: (body, call) => post('importLocal', body, call, true),
     importHf: (body, call) => post('importHf', body, call, true),
     planHf: (body, call) => post('importHfPlan', body, call, true),
     importBt: (body, call) => post('importBt', body, call, true),
     importCatalog: (body, call) => post('importCatalog', body, call, true),
     searchCatalog: (terms, call) => get('catalogSearch', call, query('q', terms)),
-    verify: (body, call) => post('verify', body, call),
+    verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {
       const segments = [ns, name, ...(quant === undefined ? [] : [quant])].map(encodeURIComponent)
@@ -150,10 +153,11 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     gc: (body = {}, call) => post('gc', body, call),
-    setPrivate: (body, call) => post('setPrivate', body, call),
+    setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
-    share: (ref, call) => get('share', call, query('ref', ref)),
-    makeView: (body, call) => transport.json<View>({ ...exchange('makeView', call), body, timeoutMs: 0 }),
+    share: (ref, call) => get('share', call, query('ref', canonical(ref))),
+    makeView: ({ ref, ...body }, call) =>
+      transport.json<View>({ ...exchange('makeView', call), body: { ref: canonical(ref), ...body }, timeoutMs: 0 }),
     views: async (call) => (await get<ViewList>('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),

@@ -39,12 +39,13 @@ export async function swarm(session: Session): Promise<void> {
   if (session.json) return session.document(state)
   session.print(swarmLine(state))
   if (!state.enabled) return
+  const names = await namesByManifest(session)
   session.print(`down ${rate(state.downBytesPerSecond)}, up ${rate(state.upBytesPerSecond)}`)
   if (state.peerAddress !== undefined) session.print(`peers connect to ${state.peerAddress}`)
   if (state.webseedAddress !== undefined) session.print(`webseed at http://${state.webseedAddress}`)
   if (state.torrents.length > 0) {
     const rows = state.torrents.map((torrent: TorrentStatus) => [
-      torrent.ref ?? torrent.name,
+      torrent.ref ?? names.get(torrent.manifestDigest ?? '') ?? torrent.name,
       torrent.state,
       torrent.sizeBytes === undefined ? '' : formatBytes(torrent.sizeBytes),
       `${torrent.peers}`,
@@ -56,8 +57,20 @@ export async function swarm(session: Session): Promise<void> {
     for (const line of formatTable([head, ...rows])) session.print(line)
   }
   for (const held of state.heldBack) {
-    session.print(`held back: ${held.ref ?? shortDigest(held.manifestDigest)}: ${held.reason}`)
+    session.print(
+      `held back: ${held.ref ?? names.get(held.manifestDigest) ?? shortDigest(held.manifestDigest)}: ${held.reason}`
+    )
   }
+}
+
+/** A name of each artifact here, by its manifest: people know models by their names. */
+async function namesByManifest(session: Session): Promise<ReadonlyMap<string, string>> {
+  const { namespaces } = await session.client.models()
+  return new Map(
+    namespaces.flatMap(({ ns, name, members }) =>
+      members.map(({ quant, manifest }) => [manifest, `${ns}/${name}:${quant}`] as const)
+    )
+  )
 }
 
 /** `svc share REF`: what the other side needs. */

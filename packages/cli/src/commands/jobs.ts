@@ -1,11 +1,13 @@
-import { isTerminal, type Job } from '@svc/client'
+import { type ImportHfBody, isTerminal, type Job } from '@svc/client'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
-import { asDigest, canonicalRef } from '../reference.ts'
+import { asDigest, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { printImport } from './imports.ts'
+import { readManifest } from './model.ts'
+import { printHurt } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id takes the newest that runs. */
 export async function jobs(
@@ -78,13 +80,49 @@ function finishJob(session: Session, job: Job): void {
   else session.print(`${job.kind} ${job.state}: ${job.target ?? job.ref}`)
 }
 
-/** `svc pull REF`: ensure, with progress. */
+/** Without a byte from the swarm for so long, what came from the hub is asked for there. */
+const SWARM_PATIENCE_MS = 15_000
+
+/** `svc pull REF`: fetches what is missing from the swarm, and what came from the hub from there when no peer has it. */
 export async function pull(session: Session, text: string): Promise<void> {
   const ref = await canonicalRef(session, text)
-  const job = await follow(session, await session.client.ensure({ ref }))
+  const started = await session.client.ensure({ ref })
+  const origin = isTerminal(started) && started.state === 'done' ? undefined : await hubOrigin(session, ref)
+  let job: Job
+  try {
+    if (!isTerminal(started)) session.note(`asking the swarm for what is missing of ${shortRef(ref)}`)
+    job = await follow(session, started, origin && { patienceMs: SWARM_PATIENCE_MS })
+  } catch (error) {
+    if (origin === undefined || !(error instanceof CliError) || !GIVES_UP.has(error.code)) throw error
+    session.note(`no peer gave it; asking the hub for ${origin.repo} at ${origin.revision}`)
+    job = await follow(session, await session.client.importHf(origin))
+    if (started.manifest !== undefined && job.result?.manifests.includes(started.manifest) !== true)
+      session.note('the hub gives more than was imported before: the model has a new digest')
+  }
   if (session.json) return
-  session.print(job.ref)
+  session.print(ref)
   session.note(`complete: ${count(job.filesTotal ?? 0, 'file')}`)
+}
+
+/** How a job ends when no peer helps, or when this command loses patience with the swarm. */
+const GIVES_UP = new Set(['E_SOURCE_UNAVAILABLE', 'E_ABORTED'])
+
+/** The import that gave this artifact, for what came from the hub: the same commit, quant and names give the same bytes. */
+async function hubOrigin(session: Session, ref: string): Promise<ImportHfBody | undefined> {
+  const result = await session.client.open(ref)
+  const { annotations = {}, files = [] } = await readManifest(session.client, result)
+  const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
+  if (repo === undefined || revision === undefined || result.quant === undefined) return undefined
+  const ggufs = files.filter(({ kind }) => kind === 'weights.gguf').map(({ name }) => name.split('/').at(-1)!)
+  // names that normalizing would change were kept
+  const kept = result.quant === 'raw' || ggufs.some((name) => name !== name.toLowerCase())
+  return {
+    repo,
+    revision,
+    as: `${result.ns}/${result.name}`,
+    quants: [result.quant],
+    ...(!kept && { names: 'normalized' as const })
+  }
 }
 
 /** `svc verify [REF|DIGEST|all]` */
@@ -96,7 +134,7 @@ export async function verify(session: Session, text: string | undefined): Promis
     if (!session.json) session.print(`verified: ${count(job.filesTotal ?? 0, 'blob')}, all good`)
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED') throw error
-    if (!session.json) printVerify(session, await session.client.job(started.id))
+    if (!session.json) await printHurt(session, await session.client.job(started.id))
     throw error
   }
 }

@@ -22,7 +22,7 @@ export async function show(session: Session, text: string): Promise<void> {
   const repo = asRepo(text)
   if (repo !== undefined) return showRepo(session, repo)
   const result = await session.client.open(await canonicalRef(session, text))
-  const annotations = await readAnnotations(session.client, result)
+  const { annotations = {} } = await readManifest(session.client, result)
   if (session.json) return session.document({ ...result, annotations })
 
   session.print(shortRef(result.ref))
@@ -60,13 +60,18 @@ export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filte
 /** A manifest is at most 4 MiB (spec doc.1). */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 
-async function readAnnotations(client: Client, result: OpenResult): Promise<Record<string, string>> {
+/** What the command line reads of a manifest. */
+interface ManifestFacts {
+  readonly annotations?: Record<string, string>
+  readonly files?: readonly { readonly name: string; readonly kind: string }[]
+}
+
+/** The manifest, where it is here; else nothing. */
+export async function readManifest(client: Client, result: OpenResult): Promise<ManifestFacts> {
   const blob = result.files.find((file) => file.digest === result.manifestDigest)
   if (blob === undefined || blob.size > MAX_MANIFEST_BYTES) return {}
   const { body } = await client.readBlob(blob.digest)
-  const bytes = Buffer.concat(await body.toArray())
-  const manifest = JSON.parse(bytes.toString('utf8')) as { annotations?: Record<string, string> }
-  return manifest.annotations ?? {}
+  return JSON.parse(Buffer.concat(await body.toArray()).toString('utf8')) as ManifestFacts
 }
 
 export const isWeights = ({ kind }: OpenFile): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'

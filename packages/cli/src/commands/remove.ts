@@ -1,0 +1,132 @@
+import type { Job, RemovedModel } from '@svc/client'
+import { parseRef } from '@svc/ref'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { follow } from '../follow.ts'
+import { count, formatBytes } from '../format.ts'
+import { asRepo, canonicalRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+
+/** `svc rm REF… [--tags]`: takes names away; with `ns/name` all quants of it. */
+export async function rm(
+  session: Session,
+  texts: readonly string[],
+  options: { readonly tags?: boolean }
+): Promise<void> {
+  let freeable = 0
+  const removed: RemovedModel[] = []
+  for (const text of texts) {
+    const model = await removeOne(session, text, options.tags === true)
+    removed.push(model)
+    freeable += model.freeableBytes
+    if (!session.json) session.print(`removed ${model.ref}`)
+    for (const tag of model.tags) session.note(`its tag ${tag} went with it`)
+    for (const { quant, needed } of model.quants)
+      if (needed) session.note(`${quant} is still needed under another name or by a tag, and keeps its space`)
+  }
+  if (session.json) return session.document({ removed })
+  if (freeable > 0) session.note(`${formatBytes(freeable)} can be given back with: svc gc`)
+}
+
+async function removeOne(session: Session, text: string, allTags: boolean): Promise<RemovedModel> {
+  const repo = asRepo(text)
+  if (repo !== undefined) {
+    const [ns, name] = repo.split('/') as [string, string]
+    return session.client.removeModel({ ns, name, allTags })
+  }
+  const canonical = await canonicalRef(session, text)
+  const ref = parseRef(canonical)
+  if (ref.quant === undefined) return session.client.unpin(ref.digest)
+  if (ref.tag !== undefined)
+    throw usage('a tag is removed with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
+  // the member that is meant, so that a prefix works as everywhere
+  const { quant } = await session.client.resolve(canonical)
+  return session.client.removeModel({ ns: ref.ns, name: ref.name, quant, allTags })
+}
+
+export interface GcOptions {
+  readonly dryRun?: boolean
+  readonly grace?: string
+}
+
+/** `svc gc [--dry-run] [--grace TIME]`: gives back the space of what nothing needs. Who types it means now, so the grace is none. */
+export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOptions): Promise<void> {
+  const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace) })
+  const { result } = await follow(session, started)
+  if (session.json) return
+  const { blobs = 0, bytes = 0 } = result ?? {}
+  if (blobs === 0) return session.note('nothing to remove')
+  session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** `90`, `90s`, `15m`, `12h`, `7d`. @throws CliError */
+export function secondsOf(text: string): number {
+  const match = /^(\d{1,9})([smhd]?)$/.exec(text)
+  if (match === null) throw usage(`"${text}" is no time`, 'write seconds, or 15m, 12h, 7d')
+  return Number(match[1]) * UNITS[match[2] || 's']!
+}
+
+/** `svc private REF… [--off]`; with `ns/name` all quants of it. */
+export async function setPrivate(
+  session: Session,
+  texts: readonly string[],
+  options: { readonly off?: boolean }
+): Promise<void> {
+  const kept = options.off !== true
+  const done = []
+  for (const text of texts)
+    for (const ref of await refsOf(session, text)) {
+      done.push(await session.client.setPrivate({ ref, private: kept }))
+      if (!session.json) session.print(ref.slice('svc:///'.length))
+    }
+  if (session.json) return session.document({ models: done })
+  session.note(
+    kept
+      ? 'kept private: not announced, and given to nobody'
+      : 'not private any more: given to others while the daemon seeds'
+  )
+}
+
+async function refsOf(session: Session, text: string): Promise<string[]> {
+  const repo = asRepo(text)
+  if (repo === undefined) return [await canonicalRef(session, text)]
+  const { namespaces } = await session.client.models()
+  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
+  if (entry === undefined) throw new CliError(EXIT.notFound, `there is no ${repo} here`, { code: 'E_UNKNOWN_REF' })
+  return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
+}
+
+/** `svc fsck`: hashes the whole store again, checks what the state names, and tells which models are hurt. */
+export async function fsck(session: Session): Promise<void> {
+  const started = await session.client.verify({ target: 'all' })
+  let job: Job
+  try {
+    job = await follow(session, started)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED' || session.json) throw error
+    await printHurt(session, await session.client.job(started.id))
+    throw error
+  }
+  if (!session.json) session.print(`${count(job.filesTotal ?? 0, 'blob')} checked, all good`)
+}
+
+/** The models that a finding of `verify` touches, each with the way to mend it; then what belongs to none. */
+export async function printHurt(session: Session, { verify }: Job): Promise<void> {
+  const { namespaces } = await session.client.models()
+  let hurt = 0
+  for (const { ns, name, members } of namespaces)
+    for (const { quant, complete, missingBytes = 0 } of members) {
+      if (complete) continue
+      hurt++
+      session.print(
+        `${ns}/${name}:${quant}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ns}/${name}:${quant}`
+      )
+    }
+  for (const text of verify?.stateErrors ?? []) session.print(`state: ${text}`)
+  // what has no name is told by its digest
+  if (hurt > 0) return
+  for (const digest of verify?.mismatched ?? []) session.print(`corrupt  ${digest}, moved to quarantine`)
+  for (const digest of verify?.missing ?? []) session.print(`missing  ${digest}`)
+}

@@ -1,0 +1,121 @@
+// The first hour with a model as it is published: choose a quant, see it, keep it private, remove it, see the space come back.
+
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { laterUndo, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+
+const REPO = 'Some-Org/Model-7B-GGUF'
+const AS = 'some-org/model-7b-gguf'
+const QUANTS = ['Q2_K', 'Q4_K_M', 'Q5_K_M', 'Q6_K', 'Q8_0']
+const undo = laterUndo()
+let hub: FakeHub
+let daemon: TestDaemon
+
+beforeAll(async () => {
+  hub = await startFakeHub()
+  undo.later(() => hub.close())
+  hub.commit({
+    id: REPO,
+    files: [
+      ...QUANTS.map((quant, i) => ({ path: `Model-7B-${quant}.gguf`, content: makeGguf({ seed: i + 1 }) })),
+      { path: 'Model-7B.BF16-00001-of-00002.gguf', content: makeGguf({ seed: 11 }) },
+      { path: 'Model-7B.BF16-00002-of-00002.gguf', content: makeGguf({ seed: 12 }) },
+      { path: 'tokenizer.json', content: Buffer.from('{}') }
+    ]
+  })
+  daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
+}, 60_000)
+afterAll(undo.all)
+
+const storeBytes = async (): Promise<number> => {
+  const { stdout } = await daemon.svc('status', '--json')
+  return JSON.parse(stdout).store.bytes
+}
+
+it('a repository of several quants is not fetched whole by accident: the list, and exit code 2', async () => {
+  const ran = await daemon.svc('import', 'hf', REPO)
+  expect(ran).toMatchObject({ code: 2, stdout: '' })
+  for (const quant of [...QUANTS, 'BF16'])
+    expect(ran.stderr).toMatch(new RegExp(`^ +${quant.toLowerCase()} +[\\d.]+ MiB`, 'm'))
+  expect(ran.stderr).toContain('--all')
+  const json = await daemon.svc('import', 'hf', REPO, '--json')
+  expect(JSON.parse(json.stderr).error.candidates).toContain('q4_k_m')
+  expect((await daemon.svc('ls', '-q')).stdout).toBe('')
+})
+
+it('on a terminal the answer to the question is taken', async () => {
+  const stdin = Object.assign(Readable.from(['Q2_K\n']), { isTTY: true })
+  const ran = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/model'], { columns: 100, stdin })
+  expect(ran).toMatchObject({ code: 0, stdout: 'asked/model:q2_k\n' })
+  expect(ran.stderr).toContain('Which?')
+  expect((await daemon.svc('rm', 'asked/model')).code).toBe(0)
+  expect((await daemon.svc('gc')).stdout).toMatch(/^freed /)
+})
+
+it('choose, see, remove, and the space comes back', async () => {
+  const before = await storeBytes()
+  const imported = await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)
+  expect(imported).toMatchObject({ code: 0, stdout: `${AS}:q4_k_m\n` })
+  // the only quant need not be named, and case does not matter
+  expect((await daemon.svc('resolve', 'Some-Org/Model-7B-GGUF', '-q')).stdout).toBe(
+    (await daemon.svc('resolve', `${AS}:Q4_K_M`, '-q')).stdout
+  )
+  const split = await daemon.svc('import', 'hf', `${REPO}:bf16`, '--private')
+  expect(split).toMatchObject({ code: 0, stdout: `${AS}:bf16\n` })
+  expect(await daemon.svc('resolve', AS)).toMatchObject({ code: 2 })
+  const listed = (await daemon.svc('ls')).stdout
+  expect(listed).toMatch(new RegExp(`^${AS}:bf16 .* complete +private `, 'm'))
+  expect(listed).toMatch(new RegExp(`^${AS}:q4_k_m .* complete +yes `, 'm'))
+  expect((await daemon.svc('ls', '--filter', 'size>1MB', '--sort', 'size', '--format', 'ids')).stdout).toBe(
+    `${AS}:bf16\n${AS}:q4_k_m\n`
+  )
+  expect((await daemon.svc('ls', '--filter', 'private', '--format', 'csv')).stdout).toMatch(
+    new RegExp(`^ref,sizeBytes,.*\\n${AS}:bf16,\\d+,true,,,true,`)
+  )
+  expect((await daemon.svc('ls', '--filter', 'size>1TB')).stdout).toBe('')
+  expect(await daemon.svc('ls', '--filter', 'weight>1')).toMatchObject({ code: 2 })
+  expect(await daemon.svc('private', `${AS}:bf16`, '--off')).toMatchObject({ code: 0, stdout: `${AS}:bf16\n` })
+  expect((await daemon.svc('du', AS)).stdout).toMatch(new RegExp(`^${AS}:bf16 +[\\d.]+ MiB +[\\d.]+ MiB +`, 'm'))
+
+  const removed = await daemon.svc('rm', `${AS}:BF16`)
+  expect(removed).toMatchObject({ code: 0, stdout: `removed ${AS}:bf16\n` })
+  expect(removed.stderr).toContain('svc gc')
+  expect((await daemon.svc('gc', '--dry-run')).stdout).toMatch(/^would free [\d.]+ MiB, \d+ blobs\n$/)
+  expect((await daemon.svc('gc', '--grace', '1h')).stdout).toBe('')
+  expect((await daemon.svc('gc')).stdout).toMatch(/^freed [\d.]+ MiB, \d+ blobs\n$/)
+  expect(await daemon.svc('rm', `${AS}:bf16`)).toMatchObject({ code: 3 })
+  expect((await daemon.svc('verify', `${AS}:q4_k_m`)).code).toBe(0)
+  expect((await daemon.svc('rm', AS)).code).toBe(0)
+  expect((await daemon.svc('gc')).code).toBe(0)
+  expect(await storeBytes()).toBe(before)
+})
+
+it('what was lost comes back from the hub when no peer has it', async () => {
+  const { stdout } = await daemon.svc('import', 'hf', `${REPO}:Q6_K`, '--as', 'me/lost')
+  expect(stdout).toBe('me/lost:q6_k\n')
+  const [weights] = JSON.parse((await daemon.svc('path', 'me/lost', '--json')).stdout)
+  rmSync(weights.path)
+  const broken = await daemon.svc('fsck')
+  expect(broken.code).toBe(5)
+  expect(broken.stdout).toMatch(/^me\/lost:q6_k .*svc pull me\/lost:q6_k$/m)
+  expect((await daemon.svc('ls')).stdout).toMatch(/^me\/lost:q6_k .* missing /m)
+  const pulled = await daemon.svc('pull', 'me/lost')
+  expect(pulled).toMatchObject({ code: 0, stdout: 'svc:///me/lost:q6_k\n' })
+  expect(pulled.stderr).toContain(REPO)
+  expect((await daemon.svc('fsck')).code).toBe(0)
+})
+
+it('through the real program', async () => {
+  const { socketPath } = daemon
+  const imported = await svcProcess(['import', 'hf', `${REPO}:q5_k_m`, '--as', 'me/real'], { socketPath })
+  expect(imported).toMatchObject({ code: 0, stdout: 'me/real:q5_k_m\n' })
+  expect(await svcProcess(['import', 'hf', REPO], { socketPath })).toMatchObject({ code: 2, stdout: '' })
+  expect(await svcProcess(['rm', 'me/real', 'me/lost'], { socketPath })).toMatchObject({ code: 0 })
+  expect((await svcProcess(['gc'], { socketPath })).stdout).toMatch(/^freed /)
+  const blobs = join(daemon.root, 'blobs', 'sha256')
+  expect(readdirSync(blobs).flatMap((two) => readdirSync(join(blobs, two)))).toEqual([])
+})
