@@ -8,6 +8,7 @@ export interface ContractApi {
   test(name: string, body: () => Promise<void>): unknown
   expect(value: unknown): ContractMatchers
 }
+/** What the contract uses of `expect`; vitest, jest and bun have both. */
 export interface ContractMatchers {
   toBe(expected: unknown): unknown
   toEqual(expected: unknown): unknown
@@ -26,6 +27,7 @@ export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
   return bytes
 }
 
+/** The SHA-256 of these bytes, computed apart from the store. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 
@@ -34,6 +36,7 @@ export async function* chunksOf(bytes: Uint8Array, chunkBytes: number): AsyncGen
   for (let i = 0; i < bytes.length; i += chunkBytes) yield bytes.subarray(i, i + chunkBytes)
 }
 
+/** All items, in order. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
@@ -69,6 +72,10 @@ export const blockAttachment: HashAttachment = {
   options: { blockBytes: 1000 }
 }
 
+/**
+ * What {@link blockAttachment} must give for these bytes: 32 bytes for each block of 1,000, computed apart from the
+ * store.
+ */
 export function blockHashes(bytes: Uint8Array): Uint8Array {
   const out: Buffer[] = []
   for (let i = 0; i < bytes.length; i += 1000)

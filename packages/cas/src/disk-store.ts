@@ -28,6 +28,7 @@ import type {
 } from './store.ts'
 import { StoreContext } from './store-context.ts'
 
+/** Where a disk store lies and what it may use; only `root` is required. */
 export interface DiskStoreOptions {
   /** The store's folder; made with mode 0700 where it is absent. */
   readonly root: string

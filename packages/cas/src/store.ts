@@ -1,6 +1,7 @@
 import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { Sha256Digest } from '@svc/ref'
 
+/** A blob of the store: the SHA-256 of its bytes, and how many they are. */
 export interface BlobInfo {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
@@ -26,6 +27,10 @@ export interface HashAttachment {
   readonly module: string
   readonly options?: unknown
 }
+/**
+ * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker
+ * thread.
+ */
 export interface StreamHasher {
   update(chunk: Uint8Array): void
   digest(): Uint8Array
@@ -33,15 +38,18 @@ export interface StreamHasher {
 /** `sizeBytes` is the total where it is known before the first byte. */
 export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefined) => StreamHasher
 
+/** What a pass over bytes computed: their SHA-256, their count, and one result for each attachment. */
 export interface HashResult extends BlobInfo {
   /** One entry per attachment, by its name. */
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
+/** What an ingest made, or found to be there already. */
 export interface IngestResult extends HashResult {
   /** True when the store held the blob before. */
   readonly existed: boolean
 }
 
+/** What an ingest demands of its source, and computes besides. Without options whatever comes is taken in. */
 export interface IngestOptions {
   /** Refuse other bytes: `E_DIGEST_MISMATCH`. */
   readonly digest?: Sha256Digest
@@ -59,6 +67,7 @@ export interface IngestOptions {
 export interface FileSource {
   readonly fd: number
 }
+/** Bytes to be taken in: chunks of any size, or an open file. */
 export type ByteSource = AsyncIterable<Uint8Array> | FileSource
 
 /**
@@ -70,6 +79,9 @@ export interface PartialKey {
   readonly sizeBytes: number
   readonly digest?: Sha256Digest
 }
+/**
+ * How a partial blob is opened. The same attachments must be given each time: their state is part of what is resumed.
+ */
 export interface PartialOptions {
   readonly attachments?: readonly HashAttachment[]
   /** Aborts the wait for the key and any hashing under way. */
@@ -111,22 +123,30 @@ export interface PartialBlob {
   discard(): Promise<void>
 }
 
+/** `mismatched`: the bytes on disk have another digest than the name says, and the blob is in quarantine now. */
 export type VerifyStatus = 'ok' | 'mismatched' | 'missing'
+/** How one blob is hashed anew. `onProgress` gets the bytes hashed so far. */
 export interface VerifyOptions {
   readonly signal?: AbortSignal
   readonly onProgress?: (bytesDone: number) => void
   readonly attachments?: readonly HashAttachment[]
 }
+/**
+ * What hashing a blob anew found. `sizeBytes` is 0 when the blob is missing or no regular file; `attachments` are empty
+ * unless it is `ok`.
+ */
 export interface VerifyResult {
   readonly status: VerifyStatus
   readonly sizeBytes: number
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
+/** What a pass over the whole store found: how many blobs were hashed, and which of them are in quarantine now. */
 export interface ScrubReport {
   readonly checked: number
   readonly mismatched: readonly Sha256Digest[]
 }
 
+/** A condition on the removal of one blob, decided without a race against those who take it in. */
 export interface RemoveOptions {
   /**
    * Asked right before, while nobody else can publish this blob or learn that it is there; false keeps it. `ageMs` is the time since

@@ -17,6 +17,7 @@ export type ClassifyErrorCode =
   /** A pattern that chooses files is malformed. */
   | 'E_BAD_GLOB'
 
+/** What an error is about, for programs; each field where it applies. */
 export interface ClassifyErrorDetails {
   /** The upstream path, or the tar member, that was refused. */
   readonly name?: string
@@ -26,6 +27,10 @@ export interface ClassifyErrorDetails {
   readonly candidates?: readonly string[]
 }
 
+/**
+ * The one error class of this package. `message` says what was wrong and what was expected; `details` says it for
+ * programs.
+ */
 export class ClassifyError extends Error {
   override readonly name = 'ClassifyError'
   readonly code: ClassifyErrorCode

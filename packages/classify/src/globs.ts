@@ -3,6 +3,7 @@ import { ClassifyError } from './errors.ts'
 
 /** Patterns of one choice. */
 export const MAX_GLOBS = 256
+/** Characters of one pattern. */
 export const MAX_GLOB_CHARS = 512
 
 /**

@@ -8,7 +8,9 @@ import { baseOf, folderOf } from './names.ts'
  */
 export const SPEC_VERSION = '1'
 
+/** What a file beside the weights is for (spec rec.5). */
 export type AuxRole = 'imatrix' | 'vision-projector' | 'weights-index'
+/** Which part of the model a Python file defines, from the prefix of its name (spec rec.5). */
 export type CodeRole = 'model' | 'tokenization' | 'configuration' | 'processor'
 
 /** Why a file does not become part of an artifact. */
@@ -22,6 +24,7 @@ export type SkipReason =
   | 'reserved-name'
   | 'unrecognised'
 
+/** What a file becomes whose name matches a row. */
 export type Outcome =
   | { readonly is: 'adapter'; readonly half: 'weights' | 'config' }
   | { readonly is: 'skip'; readonly reason: SkipReason }
@@ -35,6 +38,7 @@ export type Outcome =
   /** `detect` is false for notices, which are kept but name no licence. */
   | { readonly is: 'licence'; readonly detect: boolean }
 
+/** One line of the recognition table: names that match become this. */
 export interface Row {
   /** Stable, for tests and diagnostics. */
   readonly id: string
@@ -50,6 +54,7 @@ const LICENCE_TAIL = String.raw`(?:[-_ ][a-z0-9_ -]*(?:\.\d[a-z0-9-]*)*)?(?:\.(?
 const TOKENIZER_CONFIGS =
   'tokenizer|tokenizer_config|special_tokens_map|added_tokens|preprocessor_config|processor_config'
 
+/** The recognition table (spec rec.5): tried from top to bottom, the first row that matches decides. */
 export const TABLE: readonly Row[] = [
   // Adapters win over the folder skips: the adapter of a training checkpoint is worth keeping.
   {

@@ -9,11 +9,13 @@ const PREFIX_BYTES = 155
 const MAX_SIZE_BYTES = 0o77777777777
 const encoder = new TextEncoder()
 
+/** A member to be: its name in the tar and the exact count of its bytes. */
 export interface TarFile {
   readonly name: string
   readonly sizeBytes: number
 }
 
+/** A member with its place in the tar; offsets are in bytes from the tar's begin, the data padded to 512. */
 export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly file: T
   /** The member's 512-byte header. */
@@ -22,6 +24,7 @@ export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly dataOffset: number
 }
 
+/** The layout of a tar, known before one of its bytes is. */
 export interface TarPlan<T extends TarFile = TarFile> {
   /** In tar order: sorted by name bytes. */
   readonly members: readonly PlannedTarFile<T>[]
@@ -57,6 +60,7 @@ export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
 /** The size of a tar with these members. @throws as {@link planTar}. */
 export const tarSizeBytes = (files: Iterable<TarFile>): number => planTar(files).sizeBytes
 
+/** A member that can be read. */
 export interface TarSource extends TarFile {
   /** Called once, when the member's turn comes. */
   open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>

@@ -18,6 +18,7 @@ export type EntryKind =
   | 'adapter'
   | 'code'
 
+/** A file that goes into a tar of an artifact, under the name that it has there. */
 export interface TarMember {
   /** The name inside the tar. */
   readonly name: string
@@ -59,6 +60,7 @@ export interface Warning {
   readonly names: readonly string[]
   readonly message: string
 }
+/** What an import went on in spite of. Stable, for programs; the message beside it is for people. */
 export type WarningCode =
   | 'incomplete-shards'
   | 'shard-numbering'
@@ -132,6 +134,7 @@ export interface HeaderProblem {
   readonly looksLike: string | undefined
 }
 
+/** What the header of a safetensors file says. Made by `readHeader`. */
 export interface SafetensorsSummary {
   readonly format: 'safetensors'
   readonly headerBytes: number
@@ -140,6 +143,7 @@ export interface SafetensorsSummary {
   readonly bytesByDtype: ReadonlyMap<string, number>
 }
 
+/** What the head of a GGUF file says, as far as it was read. Made by `readGgufHead` and `parseGgufHead`. */
 export interface GgufSummary {
   readonly format: 'gguf'
   readonly version: 1 | 2 | 3
@@ -159,6 +163,7 @@ export interface GgufSummary {
   readonly fileType?: number
 }
 
+/** What the header of a weights file says, or why it says nothing; told apart by `format`. */
 export type HeaderSummary = SafetensorsSummary | GgufSummary | HeaderProblem
 
 /** What the root `config.json` says. Made by `readConfig`. */
@@ -211,6 +216,10 @@ export interface ArtifactPlan {
   readonly annotations: Readonly<Record<string, string>>
 }
 
+/**
+ * What an import stores: the artifacts, one for each quant, that recognised files and their headers make up. Made by
+ * `planArtifacts`.
+ */
 export interface ImportPlan {
   /** Sorted by quant, at least one. */
   readonly artifacts: readonly ArtifactPlan[]

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { ClientError } from './errors.ts'
 
+/** What the head of a blob says. */
 export interface BlobInfo {
   /** Size of the whole blob. */
   readonly sizeBytes: number

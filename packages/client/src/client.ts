@@ -22,6 +22,7 @@ import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList }
 import { Transport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
 
+/** How a client finds its daemon, and how long it waits. All optional. */
 export interface ClientOptions {
   /**
    * A path that is given is taken as it is. Default: the rule of {@link defaultSocketPath} on `env`; unless `SVC_SOCKET` names it, the folder
@@ -45,6 +46,7 @@ export interface ModelName {
   readonly allTags?: boolean | undefined
 }
 
+/** Options of one call. `signal` ends the call, not what the daemon does for it: cancel a job with `cancelJob`. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }

@@ -16,6 +16,7 @@ export type ClientOnlyCode =
 /** Codes of a newer daemon arrive as they are. */
 export type ClientErrorCode = ErrorCode | ClientOnlyCode | (string & {})
 
+/** What a {@link ClientError} carries beside code and message. */
 export interface ClientErrorDetails {
   /** HTTP status, where there was a response. */
   readonly status?: number | undefined

@@ -5,6 +5,7 @@ import { isTerminal } from './protocol/job-state.ts'
 const FIRST_INTERVAL_MS = 50
 const GROWTH = 1.5
 
+/** How a job is watched. `signal` ends the watching and leaves the job alone. */
 export interface WatchOptions {
   readonly signal?: AbortSignal | undefined
   /** Longest time between two polls; they start at 50 ms and get slower. Default 1000. */

@@ -10,6 +10,7 @@ export class ConfigError extends StartError {
   override readonly name = 'ConfigError'
 }
 
+/** What a {@link DaemonError} carries beside code and message. */
 export interface DaemonErrorDetails {
   /** Known alternatives, shown in the envelope (spec err.1). */
   readonly candidates?: readonly string[] | undefined

@@ -1,9 +1,11 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { formatLogLine } from './log-text.ts'
 
+/** A pino logger: `log.info({ fields }, 'message')`. */
 export type Log = Logger
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+/** From which level on lines are written; `silent` writes none. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** `json` is one object a line, for programs; `text` is for people. */

@@ -12,6 +12,7 @@ import type { HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
+/** How one file is fetched. An abort rejects with the signal's reason, and what the sink has is kept. */
 export interface DownloadOptions {
   readonly signal?: AbortSignal
   /** Bytes of the file that the sink holds by now; not a delta. */

@@ -26,6 +26,7 @@ export type HubErrorReason =
   | 'wrong-bytes'
   | 'sink'
 
+/** What an error is about, for logs and messages; each field where it applies. */
 export interface HubErrorDetails {
   /** Scheme, host and path; never the query, which may hold a signature. */
   readonly url?: string

@@ -12,6 +12,7 @@ import { DEFAULT_TIMINGS } from './retry.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 
+/** Which hub, with whose access, within which bounds. Without options: the public hub, anonymously. */
 export interface HubOptions {
   /** Origin and path of the hub; the public one when absent. */
   readonly endpoint?: string

@@ -33,6 +33,7 @@ export const DEFAULT_LIMITS: HubLimits = {
   writeBytes: 2 ** 20
 }
 
+/** How long to go on when the hub is slow, busy or away. Times are in milliseconds. */
 export interface RetryTimings {
   /** Tries without progress before giving up. */
   readonly tries: number

@@ -9,6 +9,7 @@ import { Retry, type Waiting } from './retry.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
+/** All files of a repository at one commit, checked: safe names, no duplicates, sizes and hashes well-formed. */
 export interface HubListing {
   /** In the hub's own spelling; another name than the one asked for after a rename. */
   readonly repoId: string
@@ -21,6 +22,7 @@ export interface HubListing {
   readonly files: readonly HubFile[]
 }
 
+/** How a listing is asked for. `onWaiting` is called before each wait for a rate limit or a new try. */
 export interface ListingOptions {
   readonly signal?: AbortSignal
   readonly onWaiting?: (waiting: Waiting) => void

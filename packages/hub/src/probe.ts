@@ -5,6 +5,7 @@ import { Retry, type Waiting } from './retry.ts'
 import type { HubFile } from './tree.ts'
 import type { Trouble } from './trouble.ts'
 
+/** How a probe is made. `onWaiting` is called before each wait for a rate limit or a new try. */
 export interface ProbeOptions {
   readonly signal?: AbortSignal
   /** Total time spent waiting for a rate limit; default: that of the hub object. */

@@ -15,7 +15,9 @@ const RANKS: Readonly<Record<FileKind, number>> = {
 
 /** All kinds, in their order within a manifest. */
 export const FILE_KINDS = Object.keys(RANKS) as readonly FileKind[]
+/** Roles of `weights.aux` (spec doc.5). */
 export const AUX_ROLES: readonly string[] = ['imatrix', 'vision-projector', 'weights-index']
+/** Roles of `code` (spec doc.5). */
 export const CODE_ROLES: readonly string[] = ['model', 'tokenization', 'configuration', 'processor']
 /** Name of the one `config` entry. */
 export const CONFIG_NAME = 'modelconfig.json'
@@ -30,6 +32,7 @@ const MAX_SEGMENTS = 32
 const UNSAFE = /[\u0000-\u001f\u007f\\]/
 const utf8 = new TextEncoder()
 
+/** True for one of {@link FILE_KINDS}. */
 export const isFileKind = (value: unknown): value is FileKind =>
   typeof value === 'string' && Object.hasOwn(RANKS, value)
 

@@ -11,6 +11,9 @@ export type FileKind =
   | 'adapter'
   | 'code'
 
+/**
+ * A file of an artifact. `size` is in bytes; `part` counts shards from 1; which kinds have which fields: spec doc.4.
+ */
 export interface ManifestFile {
   readonly kind: FileKind
   /** Artifact-relative path, unique; the first segment is never `manifest`. */
@@ -25,6 +28,10 @@ export interface ManifestFile {
   readonly runtime?: string
 }
 
+/**
+ * An artifact: the files of one model in one quant, in the order of the kinds, with annotations. Its canonical JSON
+ * is hashed.
+ */
 export interface Manifest {
   readonly schemaVersion: 1
   readonly artifactType: 'model'
@@ -32,18 +39,24 @@ export interface Manifest {
   readonly annotations: Readonly<Record<string, string>>
 }
 
+/** One quant of a repository: the digests of its manifest and its distribution record. */
 export interface IndexMember {
   readonly quant: string
   readonly manifest: Sha256Digest
   readonly distribution: Sha256Digest
 }
 
+/** The quants of a repository at one moment, sorted by quant, each once. */
 export interface ModelIndex {
   readonly schemaVersion: 1
   readonly artifactType: 'model-index'
   readonly members: readonly IndexMember[]
 }
 
+/**
+ * How the swarm distributes an artifact: the torrent that follows from its manifest. A document of its own, as it
+ * names the manifest's digest.
+ */
 export interface DistributionRecord {
   readonly schemaVersion: 1
   readonly artifactType: 'distribution'

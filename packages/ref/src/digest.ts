@@ -9,6 +9,7 @@ const HEX = /^[0-9a-f]{64}$/
 /** True for exactly the canonical spelling: lower-case, no white space. */
 export const isDigest = (text: unknown): text is Sha256Digest => typeof text === 'string' && DIGEST.test(text)
 
+/** The digest, or undefined for anything but its canonical spelling ({@link isDigest}). */
 export const tryParseDigest = (text: string): Sha256Digest | undefined => (isDigest(text) ? text : undefined)
 
 /** @throws RefError `E_PARSE`, reason `digest-format`. */

@@ -1,6 +1,7 @@
 import { BencodeDictionary, type BencodeValue, decodeBencode, encodeBencode, RawBencode, sha1 } from '@svc/metainfo'
 import { SwarmV1Error } from './errors.ts'
 
+/** A file of a BitTorrent v1 torrent, with its place in the stream of pieces. */
 export interface V1File {
   /** Path below the torrent's own name, segments joined by `/`; the name itself in a torrent of a single file. */
   readonly path: string

@@ -21,9 +21,12 @@ const wishes = {
   private: Type.Optional(PrivateSchema)
 }
 
+/** Body of `POST /v1/ensure` (spec route.7). */
 export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'EnsureBody' })
+/** A value of {@link EnsureBodySchema}. */
 export type EnsureBody = Type.Static<typeof EnsureBodySchema>
 
+/** Body of `POST /v1/import/local` (spec route.14). */
 export const ImportLocalBodySchema = Type.Object(
   {
     paths: Type.Array(Type.String(), { minItems: 1, description: 'absolute paths of files and folders' }),
@@ -32,8 +35,10 @@ export const ImportLocalBodySchema = Type.Object(
   },
   { title: 'ImportLocalBody' }
 )
+/** A value of {@link ImportLocalBodySchema}. */
 export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
 
+/** Body of `POST /v1/import/hf`, and of its plan (spec route.17). */
 export const ImportHfBodySchema = Type.Object(
   {
     repo: Type.String({ description: '`org/name` on the hub' }),
@@ -43,8 +48,10 @@ export const ImportHfBodySchema = Type.Object(
   },
   { title: 'ImportHfBody' }
 )
+/** A value of {@link ImportHfBodySchema}. */
 export type ImportHfBody = Type.Static<typeof ImportHfBodySchema>
 
+/** Body of `POST /v1/import/bt` (spec route.18). */
 export const ImportBtBodySchema = Type.Object(
   {
     magnet: Type.Optional(Type.String({ description: 'exactly one of `magnet` and `infohash`' })),
@@ -60,8 +67,10 @@ export const ImportBtBodySchema = Type.Object(
   },
   { title: 'ImportBtBody' }
 )
+/** A value of {@link ImportBtBodySchema}. */
 export type ImportBtBody = Type.Static<typeof ImportBtBodySchema>
 
+/** Body of `POST /v1/import/catalog` (spec route.22). */
 export const ImportCatalogBodySchema = Type.Object(
   {
     repo: Type.String({ description: '`owner/name`, as listed by the provider' }),
@@ -73,8 +82,10 @@ export const ImportCatalogBodySchema = Type.Object(
   },
   { title: 'ImportCatalogBody' }
 )
+/** A value of {@link ImportCatalogBodySchema}. */
 export type ImportCatalogBody = Type.Static<typeof ImportCatalogBodySchema>
 
+/** Body of `POST /v1/gc` (spec add.13). Without fields it removes what nothing needs and is a day old. */
 export const GcBodySchema = Type.Object(
   {
     dryRun: Type.Optional(Type.Boolean({ description: 'only count' })),
@@ -84,13 +95,18 @@ export const GcBodySchema = Type.Object(
   },
   { title: 'GcBody' }
 )
+/** A value of {@link GcBodySchema}. */
 export type GcBody = Type.Static<typeof GcBodySchema>
 
+/** Body of `PUT /v1/private` (spec add.10). */
 export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateSchema }, { title: 'PrivateBody' })
+/** A value of {@link PrivateBodySchema}. */
 export type PrivateBody = Type.Static<typeof PrivateBodySchema>
 
+/** Body of `POST /v1/verify` (spec route.23). */
 export const VerifyBodySchema = Type.Object(
   { target: Type.String({ description: 'canonical reference, digest, or `all`' }) },
   { title: 'VerifyBody' }
 )
+/** A value of {@link VerifyBodySchema}. */
 export type VerifyBody = Type.Static<typeof VerifyBodySchema>

@@ -87,6 +87,7 @@ export const ERROR_CODES = {
   }
 } as const satisfies Readonly<Record<string, ErrorCodeEntry>>
 
+/** A code of {@link ERROR_CODES}. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** True for a code of {@link ERROR_CODES}. */

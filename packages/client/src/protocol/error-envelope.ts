@@ -9,6 +9,7 @@ export const ErrorBodySchema = Type.Object(
   },
   { title: 'ErrorBody' }
 )
+/** A value of {@link ErrorBodySchema}. */
 export type ErrorBody = Type.Static<typeof ErrorBodySchema>
 
 /**
@@ -16,4 +17,5 @@ export type ErrorBody = Type.Static<typeof ErrorBodySchema>
  * responses and jobs alike.
  */
 export const ErrorEnvelopeSchema = Type.Object({ error: ErrorBodySchema }, { title: 'ErrorEnvelope' })
+/** A value of {@link ErrorEnvelopeSchema}. */
 export type ErrorEnvelope = Type.Static<typeof ErrorEnvelopeSchema>

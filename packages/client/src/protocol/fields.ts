@@ -7,6 +7,10 @@ export const DigestSchema = Type.String({
   description: '`sha256:` and 64 lower-case hex characters'
 })
 
+/**
+ * The infohash of a BitTorrent v2 torrent as the contract spells it: multihash code and length (`1220`) before the
+ * SHA-256.
+ */
 export const InfohashSchema = Type.String({
   pattern: '^btmh:1220[0-9a-f]{64}$',
   description: '`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash'

@@ -17,8 +17,10 @@ export const ModelMemberSchema = Type.Object(
   },
   { title: 'ModelMember' }
 )
+/** A value of {@link ModelMemberSchema}. */
 export type ModelMember = Type.Static<typeof ModelMemberSchema>
 
+/** A repository of the inventory, and the quants of its current index. */
 export const NamespaceEntrySchema = Type.Object(
   {
     ns: Type.String(),
@@ -30,8 +32,10 @@ export const NamespaceEntrySchema = Type.Object(
   },
   { title: 'NamespaceEntry' }
 )
+/** A value of {@link NamespaceEntrySchema}. */
 export type NamespaceEntry = Type.Static<typeof NamespaceEntrySchema>
 
+/** A tag of the inventory: a name that stays with one index, whatever the repository goes on to. */
 export const TagEntrySchema = Type.Object(
   {
     repo: Type.String({ description: '`ns/name`' }),
@@ -41,6 +45,7 @@ export const TagEntrySchema = Type.Object(
   },
   { title: 'TagEntry' }
 )
+/** A value of {@link TagEntrySchema}. */
 export type TagEntry = Type.Static<typeof TagEntrySchema>
 
 /** The inventory (spec route.26). */
@@ -53,4 +58,5 @@ export const InventorySchema = Type.Object(
   },
   { title: 'Inventory' }
 )
+/** A value of {@link InventorySchema}. */
 export type Inventory = Type.Static<typeof InventorySchema>

@@ -2,12 +2,17 @@ import Type from 'typebox'
 import { ErrorBodySchema } from './error-envelope.ts'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
 
+/**
+ * `waiting` for a lane, `fetching` at work; `done` and `failed` are terminal and do not change any more (spec job.2).
+ */
 export const JobStateSchema = Type.Union(
   [Type.Literal('waiting'), Type.Literal('fetching'), Type.Literal('done'), Type.Literal('failed')],
   { title: 'JobState' }
 )
+/** A value of {@link JobStateSchema}. */
 export type JobState = Type.Static<typeof JobStateSchema>
 
+/** Which route started a job (spec job.4). */
 export const JobKindSchema = Type.Union(
   [
     Type.Literal('ensure'),
@@ -20,6 +25,7 @@ export const JobKindSchema = Type.Union(
   ],
   { title: 'JobKind' }
 )
+/** A value of {@link JobKindSchema}. */
 export type JobKind = Type.Static<typeof JobKindSchema>
 
 /** `result` of a finished import (spec job.7). */
@@ -37,6 +43,7 @@ export const ImportResultSchema = Type.Object(
   },
   { title: 'ImportResult' }
 )
+/** A value of {@link ImportResultSchema}. */
 export type ImportResult = Type.Static<typeof ImportResultSchema>
 
 /** `result` of a finished collection (spec add.13). */
@@ -47,6 +54,7 @@ export const GcResultSchema = Type.Object(
   },
   { title: 'GcResult' }
 )
+/** A value of {@link GcResultSchema}. */
 export type GcResult = Type.Static<typeof GcResultSchema>
 
 /**
@@ -64,6 +72,7 @@ export const VerifyReportSchema = Type.Object(
   },
   { title: 'VerifyReport' }
 )
+/** A value of {@link VerifyReportSchema}. */
 export type VerifyReport = Type.Static<typeof VerifyReportSchema>
 
 /** At most so many entries of a job's `files`. */
@@ -74,6 +83,7 @@ export const ActiveFileSchema = Type.Object(
   { name: Type.String(), bytesDone: BytesSchema, bytesTotal: BytesSchema },
   { title: 'ActiveFile' }
 )
+/** A value of {@link ActiveFileSchema}. */
 export type ActiveFile = Type.Static<typeof ActiveFileSchema>
 
 /** A job (spec job.4); the fields from `bytesDone` on are additive (spec job.13) and may be absent. */
@@ -106,8 +116,10 @@ export const JobSchema = Type.Object(
   },
   { title: 'Job' }
 )
+/** A value of {@link JobSchema}: a snapshot, which does not change as the job goes on. */
 export type Job = Type.Static<typeof JobSchema>
 
 /** Newest first (spec job.11). */
 export const JobListSchema = Type.Object({ jobs: Type.Array(JobSchema) }, { title: 'JobList' })
+/** A value of {@link JobListSchema}. */
 export type JobList = Type.Static<typeof JobListSchema>

@@ -31,6 +31,7 @@ export const PATHS = {
   removeView: { method: 'DELETE', path: '/v1/views' }
 } as const satisfies Readonly<Record<string, { method: Method; path: `/v1/${string}` }>>
 
+/** The name of a route in {@link PATHS} and `ROUTES`. */
 export type RouteId = keyof typeof PATHS
 
 /** The only major version (spec http.4). */

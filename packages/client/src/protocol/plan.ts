@@ -22,6 +22,7 @@ export const PlanFileSchema = Type.Object(
   },
   { title: 'PlanFile' }
 )
+/** A value of {@link PlanFileSchema}. */
 export type PlanFile = Type.Static<typeof PlanFileSchema>
 
 /** An artifact that an import would make. */
@@ -34,6 +35,7 @@ export const PlanArtifactSchema = Type.Object(
   },
   { title: 'PlanArtifact' }
 )
+/** A value of {@link PlanArtifactSchema}. */
 export type PlanArtifact = Type.Static<typeof PlanArtifactSchema>
 
 /** `POST /v1/import/hf/plan` (additive): an import that fetches no weights. */
@@ -60,8 +62,10 @@ export const ImportPlanSchema = Type.Object(
   },
   { title: 'ImportPlan' }
 )
+/** A value of {@link ImportPlanSchema}. */
 export type ImportPlan = Type.Static<typeof ImportPlanSchema>
 
+/** A model that the community catalog lists. Everything here is the provider's word, not verified. */
 export const CatalogEntrySchema = Type.Object(
   {
     repo: Type.String({ description: '`owner/name`, as listed' }),
@@ -73,8 +77,10 @@ export const CatalogEntrySchema = Type.Object(
   },
   { title: 'CatalogEntry' }
 )
+/** A value of {@link CatalogEntrySchema}. */
 export type CatalogEntry = Type.Static<typeof CatalogEntrySchema>
 
 /** `GET /v1/catalog/search` (additive). */
 export const CatalogSearchSchema = Type.Object({ entries: Type.Array(CatalogEntrySchema) }, { title: 'CatalogSearch' })
+/** A value of {@link CatalogSearchSchema}. */
 export type CatalogSearch = Type.Static<typeof CatalogSearchSchema>

@@ -17,6 +17,7 @@ export const RemovedModelSchema = Type.Object(
   },
   { title: 'RemovedModel' }
 )
+/** A value of {@link RemovedModelSchema}. */
 export type RemovedModel = Type.Static<typeof RemovedModelSchema>
 
 /** `PUT /v1/private` */
@@ -24,4 +25,5 @@ export const PrivateResultSchema = Type.Object(
   { ref: Type.String(), manifestDigest: DigestSchema, private: Type.Boolean() },
   { title: 'PrivateResult' }
 )
+/** A value of {@link PrivateResultSchema}. */
 export type PrivateResult = Type.Static<typeof PrivateResultSchema>

@@ -14,6 +14,7 @@ const resolved = {
 
 /** What a reference resolves to (spec route.2). */
 export const ResolveResultSchema = Type.Object(resolved, { title: 'ResolveResult' })
+/** A value of {@link ResolveResultSchema}. */
 export type ResolveResult = Type.Static<typeof ResolveResultSchema>
 
 /** A blob that is present (spec route.5). The manifest's metadata stand there when the manifest is present. */
@@ -31,6 +32,7 @@ export const OpenFileSchema = Type.Object(
   },
   { title: 'OpenFile' }
 )
+/** A value of {@link OpenFileSchema}. */
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
 /** What of an artifact is here (spec route.5). */
@@ -44,4 +46,5 @@ export const OpenResultSchema = Type.Object(
   },
   { title: 'OpenResult' }
 )
+/** A value of {@link OpenResultSchema}. */
 export type OpenResult = Type.Static<typeof OpenResultSchema>

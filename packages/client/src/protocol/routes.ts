@@ -23,6 +23,7 @@ import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema
 /** A status, or several where the condition decides (the catalog's `E_SOURCE_UNAVAILABLE`). */
 export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
 
+/** One route as data: what it takes, what it answers, and with which codes it fails. */
 export interface Route {
   readonly method: Method
   readonly path: string

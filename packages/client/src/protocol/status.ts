@@ -17,6 +17,7 @@ export const TorrentStatusSchema = Type.Object(
   },
   { title: 'TorrentStatus' }
 )
+/** A value of {@link TorrentStatusSchema}. */
 export type TorrentStatus = Type.Static<typeof TorrentStatusSchema>
 
 /** An artifact that is complete but not announced, with the reason. */
@@ -24,8 +25,10 @@ export const HeldBackSchema = Type.Object(
   { manifestDigest: DigestSchema, ref: Type.Optional(Type.String()), reason: Type.String() },
   { title: 'HeldBack' }
 )
+/** A value of {@link HeldBackSchema}. */
 export type HeldBack = Type.Static<typeof HeldBackSchema>
 
+/** The BitTorrent v2 client: what it gives, what it fetches, where it listens. Rates are smoothed over the last seconds. */
 export const SwarmStatusSchema = Type.Object(
   {
     enabled: Type.Boolean(),
@@ -48,6 +51,7 @@ export const SwarmStatusSchema = Type.Object(
   },
   { title: 'SwarmStatus' }
 )
+/** A value of {@link SwarmStatusSchema}. */
 export type SwarmStatus = Type.Static<typeof SwarmStatusSchema>
 
 /** The BitTorrent v1 swarms that catalog imports came from and go on seeding. */
@@ -62,6 +66,7 @@ export const CatalogStatusSchema = Type.Object(
   },
   { title: 'CatalogStatus' }
 )
+/** A value of {@link CatalogStatusSchema}. */
 export type CatalogStatus = Type.Static<typeof CatalogStatusSchema>
 
 /** `GET /v1/status` (additive). */
@@ -82,6 +87,7 @@ export const StatusSchema = Type.Object(
   },
   { title: 'Status' }
 )
+/** A value of {@link StatusSchema}. */
 export type Status = Type.Static<typeof StatusSchema>
 
 /** `GET /v1/share` (additive): all that another node needs to import this artifact. */
@@ -101,4 +107,5 @@ export const ShareResultSchema = Type.Object(
   },
   { title: 'ShareResult' }
 )
+/** A value of {@link ShareResultSchema}. */
 export type ShareResult = Type.Static<typeof ShareResultSchema>

@@ -3,21 +3,26 @@ import { BytesSchema, DigestSchema, RefSchema, TimestampSchema } from './fields.
 
 /** Views: folders with real names that runtimes load (spec add.17 to add.19). */
 
+/** How a view is laid out: for runtimes that take paths, or for those that look into a hub cache. */
 export const ViewLayoutSchema = Type.Union([Type.Literal('files'), Type.Literal('hf')], {
   title: 'ViewLayout',
   description: '`files`: every file at its own name; `hf`: a hub cache with this one model'
 })
+/** A value of {@link ViewLayoutSchema}. */
 export type ViewLayout = Type.Static<typeof ViewLayoutSchema>
 
+/** Whether a view shares the store's bytes. Links cost no room; a copy may be changed and outlives the store. */
 export const ViewModeSchema = Type.Union([Type.Literal('symlink'), Type.Literal('copy'), Type.Literal('hardlink')], {
   title: 'ViewMode',
   description: 'how the files come by their bytes'
 })
+/** A value of {@link ViewModeSchema}. */
 export type ViewMode = Type.Static<typeof ViewModeSchema>
 
 /** Seconds that a view can be held at once. */
 export const MAX_HOLD_SECONDS = 3600
 
+/** Body of `POST /v1/views` (spec add.17). */
 export const ViewBodySchema = Type.Object(
   {
     ref: RefSchema,
@@ -36,12 +41,15 @@ export const ViewBodySchema = Type.Object(
   },
   { title: 'ViewBody' }
 )
+/** A value of {@link ViewBodySchema}. */
 export type ViewBody = Type.Static<typeof ViewBodySchema>
 
+/** Body of `DELETE /v1/views` (spec route.31). */
 export const RemoveViewBodySchema = Type.Object(
   { path: Type.String({ description: 'absolute path of the view' }) },
   { title: 'RemoveViewBody' }
 )
+/** A value of {@link RemoveViewBodySchema}. */
 export type RemoveViewBody = Type.Static<typeof RemoveViewBodySchema>
 
 /** A file of a view. */
@@ -58,6 +66,7 @@ export const ViewFileSchema = Type.Object(
   },
   { title: 'ViewFile' }
 )
+/** A value of {@link ViewFileSchema}. */
 export type ViewFile = Type.Static<typeof ViewFileSchema>
 
 const place = {
@@ -86,11 +95,13 @@ export const ViewSchema = Type.Object(
   },
   { title: 'View' }
 )
+/** A value of {@link ViewSchema}. */
 export type View = Type.Static<typeof ViewSchema>
 
 /** A view that is being made. */
 export const MakingSchema = Type.Object({ bytesDone: BytesSchema, bytesTotal: BytesSchema }, { title: 'Making' })
 
+/** A view as the list of them has it. */
 export const ViewEntrySchema = Type.Object(
   {
     ...place,
@@ -101,10 +112,12 @@ export const ViewEntrySchema = Type.Object(
   },
   { title: 'ViewEntry' }
 )
+/** A value of {@link ViewEntrySchema}. */
 export type ViewEntry = Type.Static<typeof ViewEntrySchema>
 
 /** What `GET /v1/views` answers, sorted by path. */
 export const ViewListSchema = Type.Object({ views: Type.Array(ViewEntrySchema) }, { title: 'ViewList' })
+/** A value of {@link ViewListSchema}. */
 export type ViewList = Type.Static<typeof ViewListSchema>
 
 /** What `DELETE /v1/views` answers. */
@@ -112,4 +125,5 @@ export const RemovedViewSchema = Type.Object(
   { path: Type.String(), removed: Type.Boolean({ description: 'false when the folder was gone already' }) },
   { title: 'RemovedView' }
 )
+/** A value of {@link RemovedViewSchema}. */
 export type RemovedView = Type.Static<typeof RemovedViewSchema>

@@ -17,6 +17,7 @@ import { BUILTIN_PARTS, type PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { VERSION } from './version.ts'
 
+/** What a daemon is made of. `config` or `root` is required; the rest has the defaults of `svcd`. */
 export interface DaemonOptions {
   /** The whole configuration; or give `root` and, where needed, what a configuration file would say. */
   readonly config?: DaemonConfig
@@ -35,6 +36,7 @@ export interface DaemonOptions {
   readonly filePort?: FilePortModule
 }
 
+/** A daemon that answers at its socket until it is closed. */
 export interface RunningDaemon {
   readonly socketPath: string
   readonly context: DaemonContext

@@ -48,6 +48,7 @@ export interface FilePortModule {
   readonly module: string
   readonly options?: unknown
 }
+/** The default export of a {@link FilePortModule}: called once in each thread, with the module's `options`. */
 export type FilePortFactory = (options: unknown) => FilePort
 
 type Done<T> = (error: NodeJS.ErrnoException | null, value?: T) => void
