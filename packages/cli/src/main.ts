@@ -8,7 +8,12 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 // A reader that has seen enough (`svc cat … | head`) is no failure.
 for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed))
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.ok)
+    const why = error.code === 'ENOSPC' ? 'no space is left there' : (error.code ?? error.message)
+    if (stream === process.stdout) process.stderr.write(`svc: the output cannot be written: ${why}\n`)
+    process.exit(EXIT.failed)
+  })
 }
 
 const interrupt = new AbortController()

@@ -27,7 +27,9 @@ export function reportOf(error: unknown): Report {
   }
   if (error instanceof ClientError) {
     const { code, message, candidates } = error
-    return { exitCode: exitCodeOf(code), code, message, candidates, hint: HINTS[code] }
+    // what the hub or the catalog does not have is not to be found here
+    const elsewhere = code === 'E_UNKNOWN_REF' && error.status !== 404
+    return { exitCode: exitCodeOf(code), code, message, candidates, hint: elsewhere ? undefined : HINTS[code] }
   }
   if (error instanceof RefError) {
     return { exitCode: EXIT.usage, code: error.code, message: error.message, candidates: [] }

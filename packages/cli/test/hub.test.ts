@@ -64,6 +64,8 @@ it.each([
   const ran = await daemon.svc('import', 'hf', ...args, '--json')
   expect(ran).toMatchObject({ code, stdout: '' })
   expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
+  // what the hub does not have is not to be looked for here
+  expect((await daemon.svc('import', 'hf', ...args)).stderr).not.toContain('svc ls')
 })
 
 it('Ctrl-C detaches, and the import comes to its end', async () => {

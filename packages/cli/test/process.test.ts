@@ -1,5 +1,5 @@
 // What only a real process shows: signals, pipes that close, exit codes, bytes on stdout.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Job } from '@svc/client'
@@ -51,6 +51,13 @@ it('Ctrl-C while watching leaves the job and says how to look again', async () =
   expect(ran).toMatchObject({ code: 130, stdout: '' })
   expect(ran.stderr).toContain('svc jobs abcdef --follow')
   expect(ran.stderr).not.toContain('\u001b')
+})
+
+it.skipIf(!existsSync('/dev/full'))('a full disk behind stdout is said', async () => {
+  const ran = await svcProcess(['jobs', 'abcdef', '--json'], { socketPath: endless, stdoutTo: '/dev/full' })
+  expect(ran).toMatchObject({ code: 1, stdout: '' })
+  expect(ran.stderr).toMatch(/^svc: .*no space/)
+  expect(ran.stderr.split('\n')).toHaveLength(2)
 })
 
 it('a reader that goes away is no failure', async () => {

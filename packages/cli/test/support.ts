@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Writable } from 'node:stream'
@@ -88,6 +88,8 @@ export async function svc(args: readonly string[], options: InProcessOptions): P
 export interface ProcessOptions extends RunOptions {
   /** The reader of stdout goes away at once. */
   readonly closeStdout?: boolean
+  /** A file that takes stdout. */
+  readonly stdoutTo?: string
   /** Called with the process as soon as stderr holds this text. */
   readonly when?: { readonly stderr: string; readonly act: (child: ChildProcess) => void }
 }
@@ -95,16 +97,18 @@ export interface ProcessOptions extends RunOptions {
 /** Runs the real `svc` to its end: slow, for what only a process shows. */
 export async function svcProcess(args: readonly string[], options: ProcessOptions): Promise<Ran> {
   const node = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
+  const file = options.stdoutTo === undefined ? undefined : openSync(options.stdoutTo, 'w')
   const child = spawn(process.execPath, [...node, MAIN, ...args], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...process.env, SVC_SOCKET: options.socketPath, NODE_COMPILE_CACHE: COMPILE_CACHE },
-    stdio: ['ignore', 'pipe', 'pipe']
+    stdio: ['ignore', file ?? 'pipe', 'pipe']
   })
   let [stdout, stderr] = ['', '']
-  if (options.closeStdout === true) child.stdout.destroy()
-  child.stdout.setEncoding('latin1').on('data', (text: string) => (stdout += text))
+  if (file !== undefined) closeSync(file)
+  if (options.closeStdout === true) child.stdout?.destroy()
+  child.stdout?.setEncoding('latin1').on('data', (text: string) => (stdout += text))
   let { when } = options
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     stderr += text
     if (when === undefined || !stderr.includes(when.stderr)) return
     when.act(child)

@@ -76,11 +76,22 @@ export function configPath(
   return { file: join(xdg(env.XDG_CONFIG_HOME, '.config'), 'svc', 'config.toml'), required: false }
 }
 
+/** `[store] root`: absolute, or below the home folder by `~/`. A relative one would mean another folder for each who starts the daemon. */
+function fileRoot(text: string | undefined): string | undefined {
+  const root = set(text)
+  if (root === undefined || isAbsolute(root)) return root
+  if (root === '~' || root.startsWith('~/')) return join(homeFolder(), root.slice(1))
+  throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
+}
+
 /** Fills in defaults and lays environment and flags over what the file says. */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {} } = file
   const root =
-    flags.root ?? set(env.SVC_ROOT) ?? set(file.store?.root) ?? join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
+    flags.root ??
+    set(env.SVC_ROOT) ??
+    fileRoot(file.store?.root) ??
+    join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
   if (root === '') throw new ConfigError('--root must not be empty')
   const upload = swarm.upload_limit ?? 0
   return {

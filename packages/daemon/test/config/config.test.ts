@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { configPath, loadConfig, mergeConfig } from '../../src/config/config.ts'
@@ -66,6 +67,9 @@ describe('where things come from', () => {
     expect(mergeConfig(file, { root: '/flag' }, env).store.root).toBe('/flag')
     expect(mergeConfig(file, {}, env).store.root).toBe('/env')
     expect(mergeConfig(file, {}, { ...env, SVC_ROOT: '' }).store.root).toBe('/file')
+    expect(mergeConfig({ store: { root: '~/models' } }, {}, {}).store.root).toBe(join(homedir(), 'models'))
+    for (const root of ['models', './models', '~other/models'])
+      expect(() => mergeConfig({ store: { root } }, {}, {}), root).toThrow(ConfigError)
     expect(mergeConfig({}, {}, { XDG_DATA_HOME: '/data' }).store.root).toBe('/data/svc')
     expect(mergeConfig({}, {}, { XDG_DATA_HOME: 'relative' }).store.root).toMatch(/\/\.local\/share\/svc$/)
   })
