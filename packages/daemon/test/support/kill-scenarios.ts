@@ -1,0 +1,281 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { expect, onTestFinished } from 'vitest'
+import { createHubPart } from '../../src/sources/hub/part.ts'
+import { SwarmClient } from '../../src/swarm/part.ts'
+import { Node, pinned } from '../swarm/nodes.ts'
+import { type ApiClient, type TestDaemon, testDaemon } from './daemon.ts'
+import { type KillScenario, stateBytes } from './kill-sweep.ts'
+import { gguf, MODEL, writeFiles } from './models.ts'
+import { spawnDaemon } from './process.ts'
+
+const FIRST_AND_LATER = [1, 2, 4, 7, 11]
+
+/** Calls that change what is on the disk; the first one is the sample of the fast tier. */
+const CHANGES: KillScenario['points'] = {
+  rename: FIRST_AND_LATER,
+  openat: FIRST_AND_LATER,
+  pwrite64: FIRST_AND_LATER,
+  fsync: FIRST_AND_LATER,
+  fdatasync: [1, 2],
+  fchmod: FIRST_AND_LATER,
+  link: FIRST_AND_LATER,
+  unlink: FIRST_AND_LATER,
+  mkdir: FIRST_AND_LATER,
+  ftruncate: [1, 2],
+  close: FIRST_AND_LATER
+}
+
+const incoming = (root: string): string[] => readdirSync(join(root, 'incoming'))
+const opened = async (api: ApiClient, ref: string): Promise<{ manifestDigest?: string; missing?: unknown }> =>
+  (await api.open(ref)).body
+
+/** A job of this path and body, to its end as done. */
+async function done(api: ApiClient, path: string, body: unknown): Promise<string | undefined> {
+  const accepted = await api.post(path, body)
+  if (accepted.status !== 201) throw new Error(JSON.stringify(accepted.body))
+  const job = await api.finished(accepted.body)
+  expect(job.error).toBeUndefined()
+  expect(job.state).toBe('done')
+  return job.result?.manifests?.[0]
+}
+
+async function ok(answer: ReturnType<ApiClient['call']>): Promise<void> {
+  const { status, body } = await answer
+  if (status !== 200) throw new Error(JSON.stringify(body))
+}
+
+/** A root where `a/b` holds these files. */
+async function rootWith(folder: string, files: Parameters<typeof writeFiles>[1]): Promise<void> {
+  const first = await testDaemon({ folder })
+  const job = await first.import([writeFiles(join(folder, 'old'), files)], 'a/b')
+  expect(job.state).toBe('done')
+  await first.running.close({ quick: true })
+}
+
+const localImport: KillScenario = {
+  name: 'a local import',
+  points: CHANGES,
+  async prepare(folder) {
+    await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
+    const before = stateBytes(join(folder, 'root'), 'a/b')
+    const model = writeFiles(join(folder, 'new'), { ...MODEL, 'm-q4_0.gguf': gguf(3_000_000, 2) })
+    const body = { paths: [model], as: 'a/b' }
+    return {
+      act: async (daemon) => void (await done(daemon, '/v1/import/local', body)),
+      check: async (after) => {
+        const isOld = stateBytes(after.root, 'a/b')!.equals(before!)
+        expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
+        expect(incoming(after.root)).toEqual([])
+        await done(after, '/v1/import/local', body)
+        return isOld ? 'old' : 'new'
+      }
+    }
+  }
+}
+
+const hubImport: KillScenario = {
+  name: 'an import from the hub',
+  points: CHANGES,
+  async prepare(folder) {
+    const hub = await startFakeHub({
+      repos: [
+        {
+          id: 'Org/Model',
+          files: [
+            { path: 'm-q8_0.gguf', content: gguf(2_000_000, 5) },
+            { path: 'm-q4_0.gguf', content: gguf(900_000, 6) },
+            { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+          ]
+        }
+      ]
+    })
+    onTestFinished(() => hub.close())
+    await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
+    const env = { HF_ENDPOINT: hub.endpoint }
+    const body = { repo: 'Org/Model' }
+    return {
+      env,
+      after: {
+        parts: { hub: (context) => createHubPart(context) },
+        fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+      },
+      act: async (daemon) => void (await done(daemon, '/v1/import/hf', body)),
+      check: async (after) => {
+        const isOld = stateBytes(after.root, 'org/model') === undefined
+        // quants come one by one, and each is whole from the moment that it can be found
+        const found = []
+        for (const quant of ['q8_0', 'q4_0']) {
+          const { status, body: answer } = await after.open(`svc:///org/model:${quant}`)
+          if (status === 200) expect([quant, answer.missing]).toEqual([quant, undefined])
+          found.push(status === 200)
+        }
+        expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
+        await done(after, '/v1/import/hf', body)
+        expect(incoming(after.root)).toEqual([])
+        for (const quant of ['q8_0', 'q4_0'])
+          expect((await opened(after, `svc:///org/model:${quant}`)).missing).toBe(undefined)
+        return isOld ? 'old' : found.every(Boolean) ? 'new' : 'between'
+      }
+    }
+  }
+}
+
+const SWARM = { dht: false, peer_addr: '127.0.0.1:0', webseed_addr: '127.0.0.1:0', fill_timeout: 30 }
+
+const fill: KillScenario = {
+  name: 'a fill from another daemon',
+  points: CHANGES,
+  async prepare(folder) {
+    await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
+    const seeder = await Node.start()
+    const share = await seeder.publish({ 'model-q8_0.gguf': gguf(4_000_000, 9), 'tokenizer.json': '{"version":"1.0"}' })
+    const body = { ...pinned(share), name: 'far/model' }
+    const lines = Object.entries(SWARM).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+    return {
+      config: `[swarm]\n${lines.join('\n')}\n`,
+      after: { parts: { swarm: (context) => SwarmClient.open(context) }, fileConfig: { swarm: SWARM } },
+      act: async (daemon) => void (await done(daemon, '/v1/import/bt', body)),
+      check: async (after) => {
+        expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
+        const { status, body: answer } = await after.open(`svc:///far/model@${share.manifestDigest}`)
+        const whole = status === 200 && answer.missing === undefined
+        await done(after, '/v1/import/bt', body)
+        expect((await opened(after, `svc:///far/model@${share.manifestDigest}`)).missing).toBe(undefined)
+        expect(incoming(after.root)).toEqual([])
+        return whole ? 'new' : status === 200 ? 'between' : 'old'
+      }
+    }
+  }
+}
+
+const stateChange: KillScenario = {
+  name: 'a change of a tag',
+  points: { ...CHANGES, pwrite64: [1, 2], write: [1, 2], fsync: [1, 2, 3], rename: [1, 2], openat: [1, 2, 3, 4, 5, 6] },
+  async prepare(folder) {
+    await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
+    const before = stateBytes(join(folder, 'root'), 'a/b')
+    const change = (api: ApiClient, root: string): Promise<void> =>
+      ok(api.post('/svcd/tag', { root, ns: 'a', name: 'b', tag: 'kept', index: 'current' }))
+    return {
+      act: change,
+      check: async (after) => {
+        const isOld = stateBytes(after.root, 'a/b')!.equals(before!)
+        expect((await after.resolve('svc:///a/b:kept+q4_0')).status).toBe(isOld ? 404 : 200)
+        expect(readdirSync(join(after.root, 'state/tmp'))).toEqual([])
+        await change(after, after.root)
+        expect((await opened(after, 'svc:///a/b:kept+q4_0')).missing).toBe(undefined)
+        return isOld ? 'old' : 'new'
+      }
+    }
+  }
+}
+
+const removal: KillScenario = {
+  name: 'a removal and the collection behind it',
+  points: { ...CHANGES, unlink: [1, 2, 3, 4, 5, 6, 7, 9, 11], rmdir: [1, 2, 4], getdents64: [1, 2, 4, 7, 11] },
+  async prepare(folder) {
+    await rootWith(folder, { ...MODEL, 'm-q4_0.gguf': gguf(300_000, 1), 'm-q6_k.gguf': gguf(200_000, 2) })
+    const remove = async (api: ApiClient): Promise<void> => {
+      const { status, body } = await api.call('DELETE', '/v1/models/a/b/q4_0')
+      if (status !== 200 && status !== 404) throw new Error(JSON.stringify(body))
+      await done(api, '/v1/gc', { graceSeconds: 0 })
+    }
+    const blobs = (root: string): number =>
+      readdirSync(join(root, 'blobs/sha256')).flatMap((two) => readdirSync(join(root, 'blobs/sha256', two))).length
+    const all = blobs(join(folder, 'root'))
+    let left: number | undefined
+    return {
+      act: remove,
+      check: async (after) => {
+        const { status, body } = await after.open('svc:///a/b:q4_0')
+        if (status === 200) expect(body.missing).toBe(undefined)
+        // the index of what stays may have come in already
+        if (status === 200) expect(blobs(after.root)).toBeGreaterThanOrEqual(all)
+        expect((await opened(after, 'svc:///a/b:q6_k')).missing).toBe(undefined)
+        const found = blobs(after.root)
+        await remove(after)
+        left ??= blobs(after.root)
+        expect(blobs(after.root)).toBe(left)
+        expect(left).toBeLessThan(all)
+        expect((await opened(after, 'svc:///a/b:q6_k')).missing).toBe(undefined)
+        return status === 200 ? 'old' : found === left ? 'new' : 'between'
+      }
+    }
+  }
+}
+
+/** Starts write little, and much of it in the main thread: the calls that set a root up and clear what is left of a kill. */
+const START: KillScenario['points'] = {
+  mkdir: [1, 2, 3, 5, 9, 40, 200],
+  fsync: [1, 2, 3, 5, 8, 12],
+  rename: [1, 2, 3],
+  link: [1],
+  unlink: [1, 2, 3, 4, 6],
+  pwrite64: [1, 2],
+  ftruncate: [1],
+  fchmod: [1, 2],
+  chmod: [1, 2],
+  getdents64: [2, 6, 14, 40],
+  bind: [1, 2],
+  listen: [1],
+  flock: [1]
+}
+
+const wholeAfterStart = async (after: TestDaemon): Promise<void> => {
+  expect([incoming(after.root), readdirSync(join(after.root, 'state/tmp'))]).toEqual([[], []])
+  const model = writeFiles(join(after.folder, 'm'), { 'm-q4_0.gguf': gguf(20_000, 3) })
+  await done(after, '/v1/import/local', { paths: [model], as: 'c/d' })
+}
+
+const firstStart: KillScenario = {
+  name: 'a first start',
+  starting: true,
+  points: START,
+  prepare: async () => ({
+    act: async () => undefined,
+    check: async (after) => {
+      await wholeAfterStart(after)
+      return 'new'
+    }
+  })
+}
+
+const recovery: KillScenario = {
+  name: 'a start that clears up after a kill',
+  starting: true,
+  points: { unlink: [], ...START },
+  async prepare(folder) {
+    await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
+    const model = writeFiles(join(folder, 'new'), { 'm-q8_0.gguf': gguf(60 << 20, 2) })
+    const daemon = await spawnDaemon({ folder })
+    const root = join(folder, 'root')
+    await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
+    while (incoming(root).length === 0) await new Promise((resolve) => setImmediate(resolve))
+    daemon.agent.destroy()
+    daemon.child.kill('SIGKILL')
+    await daemon.ended
+    expect(incoming(root).length).toBeGreaterThan(0)
+    writeFiles(join(root, 'state/tmp'), { 'half-written': '{' })
+    return {
+      act: async () => undefined,
+      check: async (after) => {
+        expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
+        await wholeAfterStart(after)
+        return 'new'
+      }
+    }
+  }
+}
+
+/** Everything that changes a root, and what must hold wherever it is cut. */
+export const KILL_SCENARIOS: readonly KillScenario[] = [
+  localImport,
+  hubImport,
+  fill,
+  stateChange,
+  removal,
+  firstStart,
+  recovery
+]
