@@ -102,3 +102,32 @@ test('a pinned import with a name is a member of its index, under the quant of i
     pinned: false
   })
 })
+
+test('what is made private leaves at once, and comes back when it is private no more', async () => {
+  const node = await Node.start()
+  const share = await node.publish(small(6))
+  const ref = 'me/model:q8_0'
+  expect(await node.client.setPrivate({ ref, private: true })).toMatchObject({
+    manifestDigest: share.manifestDigest,
+    private: true
+  })
+  await expectNothingGiven(node, share.manifestDigest)
+  expect((await node.client.models()).namespaces[0]!.members).toMatchObject([{ quant: 'q8_0', private: true }])
+  await node.client.setPrivate({ ref, private: false })
+  await node.announced(share.manifestDigest)
+})
+
+test('what is removed leaves the swarm at once, and is not announced again by a restart', async () => {
+  const node = await Node.start()
+  const share = await node.publish(small(7))
+  const removed = await node.client.removeModel({ ns: 'me', name: 'model', quant: 'q8_0' })
+  expect(removed.quants).toMatchObject([{ manifest: share.manifestDigest, needed: false }])
+  expect(await node.share(share.manifestDigest)).toMatchObject({ announced: false })
+  await node.stop()
+  const again = await Node.start({ folder: node.folder })
+  await again.verified()
+  expect((await again.client.status()).swarm).toMatchObject({ seeding: 0, torrents: [] })
+  await again.expectWhole(share.manifestDigest)
+  expect((await again.done(await again.client.gc({ graceSeconds: 0 }))).state).toBe('done')
+  expect(again.blobs()).toEqual([])
+})
