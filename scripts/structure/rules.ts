@@ -1,6 +1,6 @@
 import type { TextFile } from './tree.ts'
 
-export type RuleName = 'pure' | 'file-size' | 'file-name' | 'index-only-exports' | 'forbidden-word'
+export type RuleName = 'pure' | 'file-size' | 'file-name' | 'index-only-exports' | 'digest-cast' | 'forbidden-word'
 
 export interface Violation {
   readonly rule: RuleName
@@ -26,6 +26,9 @@ const PURE_NAMES: Readonly<Record<string, RegExp>> = {
 }
 
 const MAX_LINES = 400
+/** A digest is minted where its spelling is checked, and nowhere else. */
+const DIGEST_CAST = /\bas (?:readonly )?Sha256Digest\b/g
+const MINT = 'packages/ref/src/digest.ts'
 const VAGUE_NAME = /(?:^|\/)(?:utils?|helpers?|common|misc)\.ts$/
 // Written in two halves, so that this file passes its own rule.
 const FORBIDDEN = new RegExp(
@@ -83,6 +86,17 @@ function checkFile({ path, text }: TextFile): Violation[] {
   if (lines > MAX_LINES && !/\b(?:because|one file|so that)\b/i.test(header)) {
     const message = `${lines} lines: split it, or say in a comment at its top why it is one file`
     violations.push({ rule: 'file-size', path, line: 1, message })
+  }
+  if (path.includes('/src/') && path !== MINT) {
+    for (const { index } of text.matchAll(DIGEST_CAST)) {
+      const line = text.slice(0, index).split('\n').length
+      violations.push({
+        rule: 'digest-cast',
+        path,
+        line,
+        message: 'parse it: parseDigest, tryParseDigest, digestFromHex'
+      })
+    }
   }
   if (VAGUE_NAME.test(path)) {
     const message = 'name the file after the one noun that it holds'

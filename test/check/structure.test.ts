@@ -42,6 +42,13 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     `/** Long. */\n${'export {}\n'.repeat(400)}`
   ],
   ['a file named after nothing', 'file-name', 'packages/cas/src/utils.ts', 1, 'export {}\n'],
+  [
+    'a digest that nobody checked',
+    'digest-cast',
+    'packages/cas/src/a.ts',
+    2,
+    `\nexport const x = (text: string) => text as Sha256Digest\n`
+  ],
   ['an index that does something', 'index-only-exports', 'packages/cas/src/index.ts', 1, `export const x = 1\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { MessageChannel } from 'node:worker_threads'
 import { Gate } from '@svc/internal-concurrency'
-import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { digestFromHex } from '@svc/ref'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import { Cloner } from './clone.ts'
 import { EarlySync } from './early-sync.ts'
@@ -101,7 +101,7 @@ export class Ingestor {
     }
     const outcome = await this.#context.threads.runSmall({ spec, fd })
     if ('error' in outcome) throw decodeError(outcome.error)
-    return { ...outcome.result, digest: outcome.result.digest as Sha256Digest }
+    return { ...outcome.result, digest: outcome.result.digest! }
   }
 
   /**
@@ -158,7 +158,7 @@ export class Ingestor {
       done = second === undefined ? one : await second.thread.call('finish', { session })
       await early.end()
       const { attachments: attached, partFd = cloneFd } = done
-      return { digest: one.digest as Sha256Digest, sizeBytes: one.sizeBytes, attachments: attached, partFd }
+      return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
     } catch (error) {
       // The caller may close the descriptor once this throws: both threads must have let go of it.
       await Promise.allSettled([early.end(), ...busy.map((thread) => thread.call('drop', { session }))])
@@ -208,13 +208,7 @@ export class Ingestor {
       const spec = { flat: true, attachments, sizeBytes, part }
       const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, spec, onProgress)
       const { digest } = result
-      return await publish(
-        this.#context,
-        { ...result, digest: digest as Sha256Digest },
-        { part, partFd },
-        options,
-        signal
-      )
+      return await publish(this.#context, { ...result, digest: digest! }, { part, partFd }, options, signal)
     } finally {
       release()
       leave()

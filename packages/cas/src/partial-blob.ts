@@ -226,7 +226,7 @@ export class DiskPartialBlob implements PartialBlob {
       digest ??= result.value.digest
       Object.assign(attachments, result.value.attachments)
     }
-    const whole: HashResult = { digest: digest as Sha256Digest, sizeBytes: this.sizeBytes, attachments }
+    const whole: HashResult = { digest: digest!, sizeBytes: this.sizeBytes, attachments }
     try {
       checkExpected(whole, { digest: this.#setup.key.digest })
     } catch (error) {

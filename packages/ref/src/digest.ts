@@ -32,7 +32,7 @@ export function digestFromBytes(bytes: Uint8Array): Sha256Digest {
   if (bytes.length !== 32) throw new RefError('digest-format', 'a SHA-256 is 32 bytes')
   let hex = ''
   for (const byte of bytes) hex += byte.toString(16).padStart(2, '0')
-  return `sha256:${hex}` as Sha256Digest
+  return digestFromHex(hex)
 }
 
 /** The 32 raw bytes of a digest. */

@@ -6,7 +6,7 @@ import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } f
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
-import { digestFromBytes, digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
+import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
 import { recoverViews, runtimePath, type View, ViewError } from '@svc/view'
 import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -88,7 +88,7 @@ export class Views {
 
   /** The artifacts that views show, or are about to. A view that was removed by other hands holds nothing. @throws CorruptStateError */
   async held(): Promise<ReadonlySet<Sha256Digest>> {
-    const held = new Set([...this.#making.values()].map(({ entry }) => entry.manifestDigest as Sha256Digest))
+    const held = new Set([...this.#making.values()].map(({ entry }) => parseDigest(entry.manifestDigest)))
     for (const name of await this.#managedNames()) held.add(digestFromHex(MANAGED_NAME.exec(name)![1]!))
     for await (const record of this.#records.list()) {
       const found = await this.#look(record)
