@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { openDiskStore } from '@svc/cas'
 import { collect, seededBytes } from '@svc/cas/contract'
+import { parseSystemCalls } from '@svc/testkit/system-calls'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
@@ -120,7 +121,7 @@ export function describeOrder(): void {
         root
       )
       expect(stdout).toContain('end')
-      const events = readEvents(readFileSync(log, 'utf8'))
+      const events = parseSystemCalls(readFileSync(log, 'utf8'))
       const blobs = acknowledged(stdout).map(
         (digest) => `${root}/blobs/sha256/${digest.slice(7, 9)}/${digest.slice(9)}`
       )
@@ -142,33 +143,4 @@ export function describeOrder(): void {
       await folder.dispose()
     })
   })
-}
-
-interface Call {
-  readonly call: string
-  readonly text: string
-  readonly begun: number
-  ended: number
-}
-
-/** The successful calls of an `strace -f` log; numbers are lines. */
-function readEvents(log: string): Call[] {
-  const calls: Call[] = []
-  const open = new Map<string, Call>()
-  log.split('\n').forEach((line, at) => {
-    const begin = /^(\d+)\s+(\w+)\((.*)/.exec(line)
-    if (begin !== null) {
-      const call: Call = { call: begin[2] as string, text: begin[3] as string, begun: at, ended: at }
-      if (line.endsWith('<unfinished ...>')) open.set(begin[1] as string, call)
-      else if (!line.includes(' = -1 ')) calls.push(call)
-      return
-    }
-    const resumed = /^(\d+)\s+<\.\.\. \w+ resumed>/.exec(line)
-    const call = open.get(resumed?.[1] ?? '')
-    if (resumed === null || call === undefined) return
-    open.delete(resumed[1] as string)
-    call.ended = at
-    if (!line.includes(' = -1 ')) calls.push(call)
-  })
-  return calls
 }

@@ -31,7 +31,8 @@ export interface KillScenario {
   readonly starting?: boolean
 }
 
-function spawnFor(folder: string, rig: KillRig, wrapper: readonly string[]): Promise<SpawnedDaemon> {
+/** A daemon on `<folder>/root` with what a scenario configures. */
+export function spawnFor(folder: string, rig: KillRig, wrapper: readonly string[]): Promise<SpawnedDaemon> {
   const config = rig.config === undefined ? 'off.toml' : 'scenario.toml'
   if (rig.config !== undefined) writeFileSync(join(folder, config), rig.config)
   return spawnDaemon({
