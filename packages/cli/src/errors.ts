@@ -26,6 +26,17 @@ export class CliError extends Error {
   }
 }
 
+/** A command that `svc` ran for somebody has ended: nothing is reported, its exit code is passed on. */
+export class ChildEnded extends Error {
+  override readonly name = 'ChildEnded'
+  readonly exitCode: number
+
+  constructor(exitCode: number) {
+    super(`the command ended with ${exitCode}`)
+    this.exitCode = exitCode
+  }
+}
+
 export const usage = (message: string, hint?: string): CliError => new CliError(EXIT.usage, message, { hint })
 
 /** The error of a failed job. */

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addKeepCommands } from './commands/keep.ts'
+import { addLoadCommands } from './commands/load.ts'
 import { EXIT_HELP } from './exit-codes.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
 import type { Terminal } from './terminal.ts'
@@ -147,11 +148,6 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
   )
-  add(program, 'path <ref>', 'absolute path of the weights: one GGUF, or each safetensors file')
-    .option('--all', 'every part of a split GGUF')
-    .action(async (ref: string, options, command: Command) =>
-      run(command, async (session) => (await import('./commands/model.ts')).path(session, ref, options))
-    )
   add(program, 'cat <target>', 'bytes of a file: REF, REF#name, REF#manifest or a digest')
     .option('--range <start-end>', 'inclusive, as in HTTP: 0-99, 100-, -16')
     .action(async (target: string, options, command: Command) =>
@@ -189,6 +185,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
   )
   const group = (name: string, description: string): Command => common(program.command(name)).description(description)
+  addLoadCommands(program, { add, run })
   addKeepCommands(program, version, { add, group, run })
   return program
 }

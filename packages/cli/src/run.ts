@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { usage } from './errors.ts'
+import { ChildEnded, usage } from './errors.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { buildProgram } from './program.ts'
 import { formatReport, reportOf } from './report.ts'
@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.ts'
 import { tellVersions, VersionAsked } from './versions.ts'
 
 /**
- * Runs one command line, the words after `svc`, and gives its exit code. Errors are told on stderr, never thrown.
+ * Runs one command line, the words after `svc`, and gives its exit code: one of `EXIT`, or that of the command that `svc exec` ran. Errors are told on stderr, never thrown.
  * `signal` is Ctrl-C.
  */
 export async function run(
@@ -15,7 +15,7 @@ export async function run(
   version: string,
   terminal: Terminal,
   signal: AbortSignal
-): Promise<ExitCode> {
+): Promise<number> {
   // Known before the command line is parsed: it may be the parser that fails.
   const end = words.indexOf('--')
   const json = words.slice(0, end < 0 ? words.length : end).includes('--json')
@@ -28,6 +28,7 @@ export async function run(
     await buildProgram(version, terminal, signal, json).parseAsync([...words], { from: 'user' })
     return EXIT.ok
   } catch (error) {
+    if (error instanceof ChildEnded) return error.exitCode
     if (error instanceof VersionAsked) {
       const socket = words[words.indexOf('--socket') + 1]
       return tellVersions(version, words.includes('--socket') ? socket : undefined, terminal, signal, json)

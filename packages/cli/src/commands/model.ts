@@ -1,6 +1,4 @@
 import type { Client, OpenFile, OpenResult } from '@svc/client'
-import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -74,27 +72,5 @@ export async function readManifest(client: Client, result: OpenResult): Promise<
   return JSON.parse(Buffer.concat(await body.toArray()).toString('utf8')) as ManifestFacts
 }
 
-export const isWeights = ({ kind }: OpenFile): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
-
-/** `svc path REF`: where the weights are, to hand to a program. */
-export async function path(session: Session, text: string, options: { readonly all?: boolean }): Promise<void> {
-  const result = await session.client.open(await canonicalRef(session, text))
-  const weights = namedFiles(result).filter(isWeights)
-  if (weights.length === 0 || result.missing !== undefined) {
-    throw new CliError(EXIT.notFound, `${shortRef(result.ref)} is not complete here`, {
-      code: 'E_NOT_FOUND',
-      candidates: result.missing,
-      hint: `fetch what is missing with: svc pull ${shortRef(result.ref)}`
-    })
-  }
-  if (session.json) {
-    return session.document(weights.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
-  }
-  const split = weights.length > 1 && weights.every((file) => file.kind === 'weights.gguf' && file.part !== undefined)
-  if (split && options.all !== true) {
-    const first = weights.reduce((a, b) => (b.part! < a.part! ? b : a))
-    session.note(`first of ${weights.length} parts; all of them: svc path --all ${shortRef(result.ref)}`)
-    return session.print(first.path)
-  }
-  for (const file of weights) session.print(file.path)
-}
+export const isWeights = ({ kind }: { readonly kind?: string }): boolean =>
+  kind === 'weights.gguf' || kind === 'weights.safetensors'

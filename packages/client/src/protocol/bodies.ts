@@ -38,6 +38,33 @@ export const ImportLocalBodySchema = Type.Object(
 /** A value of {@link ImportLocalBodySchema}. */
 export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
 
+/** Files that lie under other names, as in the caches of other tools (spec add.27). */
+export const AdoptBodySchema = Type.Object(
+  {
+    as: AsSchema,
+    files: Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'in the artifact; a path with `/`' }),
+        path: Type.String({ description: 'absolute path of the regular file; no component is a link' }),
+        sha256: Type.Optional(Type.String({ description: '`sha256:<hex>` that the bytes must have' })),
+        gitSha1: Type.Optional(Type.String({ description: "40 hex characters, git's name of the blob" }))
+      }),
+      { minItems: 1 }
+    ),
+    hub: Type.Optional(
+      Type.Object(
+        { repo: Type.String(), revision: Type.String() },
+        { description: 'where the files came from; noted when each of them has a digest that was checked' }
+      )
+    ),
+    names: wishes.names,
+    private: wishes.private
+  },
+  { title: 'AdoptBody' }
+)
+/** A value of {@link AdoptBodySchema}. */
+export type AdoptBody = Type.Static<typeof AdoptBodySchema>
+
 /** Body of `POST /v1/import/hf`, and of its plan (spec route.17). */
 export const ImportHfBodySchema = Type.Object(
   {

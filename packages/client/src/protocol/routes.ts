@@ -1,5 +1,6 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import {
+  AdoptBodySchema,
   EnsureBodySchema,
   GcBodySchema,
   ImportBtBodySchema,
@@ -291,6 +292,16 @@ export const ROUTES = {
     status: 200,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
+  },
+  adopt: {
+    ...PATHS.adopt,
+    summary: 'Import files that lie under other names',
+    additive: true,
+    body: AdoptBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400 },
+    jobErrors: ['E_NOT_IMPORTABLE', 'E_INVALID_INDEX', 'E_SOURCE_NOT_REGULAR', 'E_NO_SPACE', 'E_ABORTED', 'E_INTERNAL']
   },
   makeView: {
     ...PATHS.makeView,

@@ -9,7 +9,7 @@ import { importBtRoute } from './routes/import-bt.ts'
 import { importCatalogRoute } from './routes/import-catalog.ts'
 import { importHfRoute } from './routes/import-hf.ts'
 import { importHfPlanRoute } from './routes/import-hf-plan.ts'
-import { importLocalRoute } from './routes/import-local.ts'
+import { adoptRoute, importLocalRoute } from './routes/import-local.ts'
 import { jobRoute } from './routes/job.ts'
 import { jobsRoute } from './routes/jobs.ts'
 import { modelsRoute } from './routes/models.ts'
@@ -55,6 +55,7 @@ export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> 
   jobs: jobsRoute(parts),
   cancelJob: cancelJobRoute(parts),
   importLocal: importLocalRoute(parts),
+  adopt: adoptRoute(parts),
   importHf: importHfRoute(parts),
   importHfPlan: importHfPlanRoute(parts),
   importBt: importBtRoute(parts),

@@ -39,7 +39,7 @@ const localFile = (file: WalkedFile, parents: HeldParents): SourceFile => ({
  * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL` when it
  *   cannot be read
  */
-async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
+export async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
   let opened
   try {
     opened = await parents.with(path, (parent, last) => parent.file(last))

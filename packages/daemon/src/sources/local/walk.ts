@@ -125,7 +125,8 @@ const decodeName = (bytes: Buffer, folder: string): string => {
   }
 }
 
-function checkPath(path: string): void {
+/** @throws DaemonError `E_BAD_REQUEST` for a path that is relative, too long or not normalised */
+export function checkPath(path: string): void {
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
   if (!isAbsolute(path)) throw bad(`the path ${shown} is relative; write it from the root, as in "/home/me/model"`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw bad(`the path ${shown} is longer than ${MAX_PATH_BYTES} bytes`)
@@ -135,7 +136,8 @@ function checkPath(path: string): void {
   }
 }
 
-function explained(error: unknown, path: string): unknown {
+/** What a failure to look at a path is to the caller. */
+export function explained(error: unknown, path: string): unknown {
   if (error instanceof DaemonError) return error
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':

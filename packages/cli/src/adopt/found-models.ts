@@ -1,0 +1,115 @@
+import { readdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { sep } from 'node:path'
+import { ClientError } from '@svc/client'
+import {
+  type CacheRoot,
+  type FoundModel,
+  type FoundWarning,
+  findCaches,
+  readCache,
+  type Tool,
+  type TransferCost,
+  transferCost
+} from '@svc/view'
+import { usage } from '../errors.ts'
+import type { Session } from '../session.ts'
+
+/** A model of another tool, and what it would take to have it here. */
+export interface AdoptableModel {
+  readonly found: FoundModel
+  /** The folder of the tool's cache. */
+  readonly root: string
+  /** `ns/name` here. */
+  readonly as: string
+  /** Bytes that the store has already, by the digests that the cache knows. */
+  readonly hereBytes: number
+  /** Bytes that would be copied. */
+  readonly takesBytes: number
+  readonly by: TransferCost['by']
+}
+
+/**
+ * What the named tools and folders hold; all tools when none is named. Of a repository with several commits the one of `main`, or the
+ * first. @throws CliError for a folder within the store
+ */
+export async function foundModels(
+  session: Session,
+  named: readonly (Tool | { readonly path: string })[]
+): Promise<{ readonly models: readonly AdoptableModel[]; readonly warnings: readonly FoundWarning[] }> {
+  const { root: store } = await session.client.status()
+  const models: AdoptableModel[] = []
+  const warnings: FoundWarning[] = []
+  for (const root of await rootsOf(session, named)) {
+    if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
+      throw usage(`${root.path} is the store itself, or holds it`)
+    const cache = await readCache(root)
+    warnings.push(...cache.warnings)
+    const cost = await costOf(cache.models, store)
+    for (const found of firstOfEach(cache.models)) {
+      const hereBytes = await bytesHere(session, found)
+      const as = `${found.suggested.ns}/${found.suggested.name}`
+      const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes)
+      models.push({ found, root: cache.root.path, as, hereBytes, takesBytes, by: cost })
+    }
+  }
+  return { models, warnings }
+}
+
+async function rootsOf(session: Session, named: readonly (Tool | { readonly path: string })[]): Promise<CacheRoot[]> {
+  const { env } = session.terminal
+  const caches = await findCaches({ home: env.HOME ?? homedir(), env })
+  if (named.length === 0) return caches
+  const roots: CacheRoot[] = []
+  for (const source of named) {
+    if (typeof source === 'object') roots.push({ tool: await toolOf(source.path), path: source.path })
+    else {
+      const own = caches.filter(({ tool }) => tool === source)
+      if (own.length === 0) session.note(`${source} has no models here`)
+      roots.push(...own)
+    }
+  }
+  return roots
+}
+
+/** Whose cache a folder is, by what every one of that tool's has in it. */
+async function toolOf(path: string): Promise<Tool> {
+  const names = await readdir(path).catch((): string[] => [])
+  if (names.some((name) => name.startsWith('models--'))) return 'hf'
+  if (!names.includes('blobs')) return 'dir'
+  if (names.includes('models.json')) return 'dmr'
+  return names.includes('manifests') || names.includes('manifests-v2') ? 'ollama' : 'dir'
+}
+
+/** A hub cache has a snapshot for each commit, that of `main` first: the others would only take its place. */
+function firstOfEach(models: readonly FoundModel[]): FoundModel[] {
+  const seen = new Set<string>()
+  return models.filter(({ tool, source }) => {
+    if (tool !== 'hf' || !seen.has(source)) return seen.add(source)
+    return false
+  })
+}
+
+/** One try a cache: all of it lies on one file system but for rare cases, in which this is only an estimate. */
+async function costOf(models: readonly FoundModel[], store: string): Promise<TransferCost['by']> {
+  const largest = models.flatMap(({ files }) => files).toSorted((a, b) => b.sizeBytes - a.sizeBytes)[0]
+  if (largest === undefined) return 'copy'
+  return transferCost(largest.path, store).then(
+    ({ by }) => by,
+    () => 'copy'
+  )
+}
+
+async function bytesHere({ client }: Session, { files }: FoundModel): Promise<number> {
+  const known = new Map(files.map(({ expectedSha256, sizeBytes }) => [expectedSha256, sizeBytes]))
+  let hereBytes = 0
+  for (const [digest, sizeBytes] of known) {
+    if (digest === undefined) continue
+    try {
+      if ((await client.headBlob(digest)).sizeBytes === sizeBytes) hereBytes += sizeBytes
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND') throw error
+    }
+  }
+  return hereBytes
+}

@@ -1,0 +1,81 @@
+import type { Stats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import type { AdoptBody } from '@svc/client'
+import type { FoundFile } from '@svc/view'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { follow } from '../follow.ts'
+import type { Session } from '../session.ts'
+import type { AdoptableModel } from './found-models.ts'
+
+/** What came of a model. */
+export interface Outcome {
+  readonly model: AdoptableModel
+  /** `ns/name:quant` of what is here now. */
+  readonly refs: readonly string[]
+  /** Files whose bytes are not what the cache says; they stayed out. */
+  readonly damaged: readonly FoundFile[]
+  /** How the files looked before they were imported, by path. */
+  readonly before: ReadonlyMap<string, Stats>
+  readonly error?: CliError
+}
+
+/** A request body is at most 1 MiB; what is around the list is little. */
+const MAX_LIST_BYTES = 1_000_000
+
+/**
+ * Imports a model of another tool under its names. Damaged files are left out one by one, as long as a model remains.
+ * @throws CliError when the user interrupts, ClientError when the daemon is away
+ */
+export async function takeOver(
+  session: Session,
+  model: AdoptableModel,
+  options: { readonly keepNames?: boolean; readonly private?: boolean }
+): Promise<Outcome> {
+  const { found, as } = model
+  const before = new Map<string, Stats>()
+  for (const { path } of found.files) {
+    const stats = await lstat(path).catch(() => undefined)
+    if (stats !== undefined) before.set(path, stats)
+  }
+  const damaged: FoundFile[] = []
+  // with --json the whole result is one document
+  const quiet = session.json ? { ...session, json: false, quiet: true } : session
+  for (;;) {
+    const files = found.files.filter((file) => !damaged.includes(file))
+    try {
+      const job = await follow(quiet, await session.client.adopt(bodyOf(model, files, options)))
+      return { model, refs: (job.result?.quants ?? []).map((quant) => `${as}:${quant}`), damaged, before }
+    } catch (error) {
+      if (!(error instanceof CliError) || error.exitCode === EXIT.interrupted) throw error
+      const [name, ...others] = error.candidates
+      const file = others.length === 0 ? files.find((each) => each.name === name) : undefined
+      if (file === undefined) return { model, refs: [], damaged, before, error }
+      damaged.push(file)
+      if (files.length === 1) return { model, refs: [], damaged, before }
+    }
+  }
+}
+
+function bodyOf(
+  { found, as }: AdoptableModel,
+  files: readonly FoundFile[],
+  options: { readonly keepNames?: boolean; readonly private?: boolean }
+): AdoptBody {
+  const { repo, revision } = found.hub ?? {}
+  const body: AdoptBody = {
+    as,
+    files: files.map(({ name, path, expectedSha256, expectedGitSha1 }) => ({
+      name,
+      path,
+      ...(expectedSha256 !== undefined && { sha256: expectedSha256 }),
+      ...(expectedGitSha1 !== undefined && { gitSha1: expectedGitSha1 })
+    })),
+    ...(repo !== undefined && revision !== undefined && { hub: { repo, revision } }),
+    ...(options.keepNames !== true && { names: 'normalized' as const }),
+    ...(options.private === true && { private: true })
+  }
+  if (Buffer.byteLength(JSON.stringify(body)) > MAX_LIST_BYTES)
+    throw new CliError(EXIT.failed, `it has ${files.length} files, too many for one request; use svc import local`)
+  return body
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { createClient } from '@svc/client'
+import { ChildEnded, usage } from '../errors.ts'
+import { loadPath, splitTarget, viewOf } from '../runtime-view.ts'
+import type { Session } from '../session.ts'
+
+/** How long the daemon keeps the view when it hears nothing more of us. */
+const HOLD_SECONDS = 30
+const RENEW_MS = 10_000
+/** What a shell gives for a command that is not there, or cannot be run. */
+const NOT_FOUND = 127
+const NOT_RUNNABLE = 126
+
+/** Ctrl-C at a terminal reaches the whole foreground group, so the command has it already. */
+const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGINT']
+
+/**
+ * `svc exec REF[#FILE] -- CMD …`: runs a command with the path of the weights for `{}` and the folder for `{dir}`. The view is held
+ * until the command has ended; its exit code, or 128 and the signal's number, becomes that of `svc`.
+ * @throws ChildEnded always, when the command was run
+ */
+export async function exec(session: Session, target: string, given: readonly string[]): Promise<void> {
+  // the first dashes end the reference's side; later ones are the command's own
+  const words = given[0] === '--' ? given.slice(1) : given
+  if (words.length === 0) throw usage('a command is missing', `svc exec ${target} -- llama-server -m {}`)
+  const { ref, file } = splitTarget(target)
+  const view = await viewOf(session, ref, { holdSeconds: HOLD_SECONDS })
+  const takesPath = words.some((word) => word.includes('{}'))
+  const path = takesPath || file !== undefined ? loadPath(view, file) : ''
+  const [program, ...args] = words.map((word) => word.replaceAll('{dir}', view.folder).replaceAll('{}', path))
+
+  const client = createClient({ socketPath: session.client.socketPath })
+  const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }
+  // a daemon that is away now holds it again when it is back
+  const renewal = setInterval(() => void client.makeView(hold).catch(() => undefined), RENEW_MS)
+  const { env } = session.terminal
+  const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
+  const release = passSignalsTo(child)
+  try {
+    const exitCode = await new Promise<number>((done, failed) => {
+      child.on('error', failed)
+      child.on('exit', (code, signal) => done(code ?? 128 + (constants.signals[signal!] ?? 0)))
+    })
+    throw new ChildEnded(exitCode)
+  } catch (cause) {
+    if (cause instanceof ChildEnded) throw cause
+    const isAbsent = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    session.terminal.stderr.write(`svc: ${program} ${isAbsent ? 'is not there' : 'cannot be run'}\n`)
+    throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
+  } finally {
+    release()
+    clearInterval(renewal)
+    client.close()
+  }
+}
+
+/** The command decides what a signal means; `svc` only waits for it. @returns undoes it */
+function passSignalsTo(child: ChildProcess): () => void {
+  const before = process.listeners('SIGINT')
+  for (const listener of before) process.off('SIGINT', listener)
+  const pass = (signal: NodeJS.Signals): void => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+  }
+  for (const signal of PASSED_ON) process.on(signal, pass)
+  return () => {
+    for (const signal of PASSED_ON) process.off(signal, pass)
+    for (const listener of before) process.on('SIGINT', listener)
+  }
+}

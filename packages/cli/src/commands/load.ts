@@ -1,0 +1,52 @@
+import { type Command, Option } from 'commander'
+import type { CommandTools } from './keep.ts'
+
+/** The commands that hand models to other programs, or take them over: `view`, `path`, `exec`, `adopt`. */
+export function addLoadCommands(program: Command, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
+  add(program, 'path <ref>', 'the path that a runtime loads: the GGUF, the first shard, or the folder')
+    .option('--dir', 'the folder that all files lie in')
+    .option('--all', 'every part of a split GGUF')
+    .option('--blob', "the blob's own file in the store, which has no name")
+    .action(async (ref: string, options, command: Command) =>
+      run(command, async (session) => (await import('./path.ts')).path(session, ref, options))
+    )
+  add(
+    program,
+    'view [ref] [dir]',
+    'lay a model out in a folder, under real names; without REF: the views that there are'
+  )
+    .addOption(
+      new Option('--layout <layout>', 'files, or a hub cache for HF_HUB_CACHE')
+        .choices(['files', 'hf'])
+        .default('files')
+    )
+    .addOption(
+      new Option('--copy', 'copies instead of links; blocks are shared where that is possible').conflicts('hardlink')
+    )
+    .option('--hardlink', 'hard links: whoever writes to them writes to the store')
+    .addOption(new Option('--rm <dir>', 'remove a view').conflicts(['copy', 'hardlink']))
+    .action(async (ref: string | undefined, dir: string | undefined, options, command: Command) =>
+      run(command, async (session) => (await import('./view.ts')).view(session, ref, dir, options))
+    )
+  add(program, 'exec <ref> <command...>', 'run a command with a model, which is kept while it runs')
+    .passThroughOptions()
+    .addHelpText(
+      'after',
+      '\nIn the words of the command {} is the path of the weights, {dir} that of the folder:\n  svc exec REF -- llama-server -m {} --port 8080'
+    )
+    .action(async (ref: string, words: string[], _options, command: Command) =>
+      run(command, async (session) => (await import('./exec.ts')).exec(session, ref, words))
+    )
+  add(
+    program,
+    'adopt [path...]',
+    'take over what other tools hold: hf, ollama, lmstudio, llama, dmr, ramalama, or a folder'
+  )
+    .option('--dry-run', 'only show what would come in, and what it takes')
+    .option('--move', 'remove the weights over there once they are safe here')
+    .option('--private', 'keep what comes in to yourself')
+    .option('--keep-names', 'as the files are called there, upper case and all')
+    .action(async (sources: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./adopt.ts')).adopt(session, sources, options))
+    )
+}

@@ -1,0 +1,50 @@
+import type { OpenFile } from '@svc/client'
+import { usage } from '../errors.ts'
+import { canonicalRef, shortRef } from '../reference.ts'
+import { incomplete, loadPath, splitTarget, viewOf } from '../runtime-view.ts'
+import type { Session } from '../session.ts'
+import { isWeights, namedFiles } from './model.ts'
+
+export interface PathOptions {
+  readonly dir?: boolean
+  readonly all?: boolean
+  readonly blob?: boolean
+}
+
+/** `svc path REF[#FILE] [--dir|--all|--blob]`: what to hand to a program. */
+export async function path(session: Session, text: string, options: PathOptions): Promise<void> {
+  const { ref, file } = splitTarget(text)
+  if (options.dir === true && (options.all === true || options.blob === true || file !== undefined))
+    throw usage('--dir is the folder of the whole model', `svc path --dir ${ref}`)
+  if (options.blob === true) return blobPaths(session, ref, file, options.all === true)
+  const view = await viewOf(session, ref)
+  if (options.dir === true) {
+    if (session.json) return session.document({ path: view.folder })
+    return session.print(view.folder)
+  }
+  const parts = view.files.filter(isWeights)
+  if (session.json && file === undefined) {
+    return session.document(parts.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
+  }
+  const found = loadPath(view, file)
+  if (session.json) return session.document({ path: found })
+  if (options.all === true && file === undefined) for (const part of parts) session.print(part.path)
+  else session.print(found)
+}
+
+/** The files in the store: of a split model the first, unless all are asked for; of others each. */
+async function blobPaths(session: Session, text: string, name: string | undefined, all: boolean): Promise<void> {
+  const result = await session.client.open(await canonicalRef(session, text))
+  const files = namedFiles(result).filter((file) => (name === undefined ? isWeights(file) : file.name === name))
+  if (files.length === 0 || result.missing !== undefined) throw incomplete(result.ref, result.missing)
+  if (session.json) {
+    return session.document(files.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
+  }
+  const partOf = ({ part = 0 }: OpenFile): number => part
+  const split = files.length > 1 && files.every(({ kind, part }) => kind === 'weights.gguf' && part !== undefined)
+  if (split && !all) {
+    session.note(`first of ${files.length} parts; all of them: svc path --blob --all ${shortRef(result.ref)}`)
+    return session.print(files.reduce((a, b) => (partOf(b) < partOf(a) ? b : a)).path)
+  }
+  for (const file of files) session.print(file.path)
+}

@@ -1,0 +1,100 @@
+import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createClient, type View } from '@svc/client'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { viewOf } from '../runtime-view.ts'
+import type { Session } from '../session.ts'
+
+export interface ViewOptions {
+  readonly layout: 'files' | 'hf'
+  readonly copy?: boolean
+  readonly hardlink?: boolean
+  readonly rm?: string
+}
+
+/** `svc view REF DIR`, `svc view` for those that there are, `svc view --rm DIR`. */
+export async function view(
+  session: Session,
+  ref: string | undefined,
+  dir: string | undefined,
+  options: ViewOptions
+): Promise<void> {
+  if (options.rm !== undefined) {
+    if (ref !== undefined) throw usage('--rm takes the folder of a view, and no reference')
+    return removeView(session, resolve(session.terminal.cwd, options.rm))
+  }
+  if (ref === undefined) return listViews(session)
+  if (dir === undefined)
+    throw usage(
+      'a view needs a folder to be made in',
+      `svc view ${ref} DIR; svc path --dir ${ref} gives the managed one`
+    )
+  const path = resolve(session.terminal.cwd, dir)
+  const { layout } = options
+  const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
+  const made = await watched(session, path, () => viewOf(session, ref, { path, layout, mode }))
+  if (session.json) return session.document(made)
+  session.print(made.folder)
+  session.note(`${made.made ? '' : 'it was there already: '}${count(made.files.length, 'file')} in ${made.path}`)
+  if (layout === 'hf') session.note(`use it with: HF_HUB_CACHE=${made.path} HF_HUB_OFFLINE=1`)
+}
+
+const LOOK_MS = 1_000
+const SAY_MS = 5_000
+
+/** Tells on the way how much was copied; Ctrl-C gives the view up. */
+async function watched(session: Session, path: string, make: () => Promise<View>): Promise<View> {
+  // one that is not cut by Ctrl-C
+  const client = createClient({ socketPath: session.client.socketPath })
+  const over = new AbortController()
+  const look = async (): Promise<void> => {
+    for (let saidAt = performance.now(); ; ) {
+      await delay(LOOK_MS, undefined, { signal: over.signal, ref: false })
+      const making = (await client.views({ signal: over.signal })).find((view) => view.path === path)?.making
+      if (making === undefined || making.bytesTotal === 0 || performance.now() - saidAt < SAY_MS) continue
+      saidAt = performance.now()
+      session.note(`copying ${formatBytes(making.bytesDone)} of ${formatBytes(making.bytesTotal)}`)
+    }
+  }
+  const looking = look().catch(() => undefined)
+  try {
+    return await make()
+  } catch (error) {
+    if (!session.signal.aborted) throw error
+    await client.removeView({ path }).catch(() => undefined)
+    const message = 'interrupted; what was there before is as it was'
+    throw new CliError(EXIT.interrupted, message, { code: 'E_INTERRUPTED', cause: error })
+  } finally {
+    over.abort()
+    await looking
+    client.close()
+  }
+}
+
+async function removeView(session: Session, path: string): Promise<void> {
+  const answer = await session.client.removeView({ path })
+  if (session.json) return session.document(answer)
+  session.note(
+    answer.removed ? `removed ${answer.path}` : `${answer.path} was gone; its model is not kept for it any more`
+  )
+}
+
+async function listViews(session: Session): Promise<void> {
+  const views = await session.client.views()
+  if (session.json) return session.document({ views })
+  if (session.quiet) for (const { path } of views) session.print(path)
+  else if (views.length > 0) {
+    const rows = views.map(({ path, layout, mode, present, managed, heldUntil, manifestDigest }) => [
+      path,
+      layout,
+      mode,
+      shortDigest(manifestDigest),
+      [managed ? 'managed' : '', present ? '' : 'not there now', heldUntil === undefined ? '' : 'in use']
+        .filter((word) => word !== '')
+        .join(', ')
+    ])
+    for (const line of formatTable([['VIEW', 'LAYOUT', 'MODE', 'MANIFEST', ''], ...rows])) session.print(line)
+  }
+}

@@ -1,0 +1,51 @@
+import { ClientError, type View, type ViewBody } from '@svc/client'
+import { runtimePath, ViewError } from '@svc/view'
+import { CliError } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+import { canonicalRef, shortRef } from './reference.ts'
+import type { Session } from './session.ts'
+
+/** A reference, and the file of the model that is named behind a `#`. */
+export function splitTarget(text: string): { readonly ref: string; readonly file: string | undefined } {
+  const hash = text.indexOf('#')
+  return hash < 0 ? { ref: text, file: undefined } : { ref: text.slice(0, hash), file: text.slice(hash + 1) }
+}
+
+/** The managed view of a model, or the one that `wanted` asks for. @throws CliError, ClientError */
+export async function viewOf(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
+  const canonical = await canonicalRef(session, ref)
+  try {
+    return await session.client.makeView({ ref: canonical, ...wanted })
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND') throw error
+    throw incomplete(canonical, error.candidates, error)
+  }
+}
+
+export const incomplete = (ref: string, missing: readonly string[] | undefined, cause?: unknown): CliError =>
+  new CliError(EXIT.notFound, `${shortRef(ref)} is not complete here`, {
+    code: 'E_NOT_FOUND',
+    candidates: missing,
+    hint: `fetch what is missing with: svc pull ${shortRef(ref)}`,
+    cause
+  })
+
+/**
+ * What a runtime is given of a view: the file whose name is or begins with `file`, else the weights.
+ * @throws CliError naming the files where none or several are meant
+ */
+export function loadPath(view: View, file: string | undefined): string {
+  type Files = Parameters<typeof runtimePath>[0]['files']
+  const files = view.files.map(({ size, ...more }) => ({ ...more, sizeBytes: size })) as unknown as Files
+  try {
+    return runtimePath({ folder: view.folder, files }, file).path
+  } catch (error) {
+    if (!(error instanceof ViewError)) throw error
+    const ref = shortRef(view.ref)
+    throw new CliError(error.code === 'E_AMBIGUOUS' ? EXIT.usage : EXIT.notFound, error.message, {
+      code: error.code === 'E_AMBIGUOUS' ? 'E_USAGE' : 'E_NOT_FOUND',
+      candidates: error.details.candidates?.map((name) => `${ref}#${name}`),
+      cause: error
+    })
+  }
+}

@@ -1,0 +1,185 @@
+// Taking over what other tools hold, from trees in the layout of each.
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { makeGguf, makeSafetensors } from '@svc/testkit/models'
+import { expect, it, vi } from 'vitest'
+import { type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const gitSha1 = (bytes: string | Buffer): string =>
+  createHash('sha1')
+    .update(`blob ${Buffer.byteLength(bytes)}\0`)
+    .update(bytes)
+    .digest('hex')
+const put = (path: string, bytes: string | Buffer): void => {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, bytes)
+}
+const COMMIT = '0123456789abcdef0123456789abcdef01234567'
+
+/** A hub cache as `huggingface_hub` writes it. */
+function putHub(root: string, repo: string, files: Readonly<Record<string, string | Buffer>>, commit = COMMIT): void {
+  const folder = join(root, `models--${repo.replace('/', '--')}`)
+  put(join(folder, 'refs/main'), commit)
+  for (const [name, bytes] of Object.entries(files)) {
+    const blob = join(folder, 'blobs', /gguf|safetensors/.test(name) ? sha256(bytes) : gitSha1(bytes))
+    put(blob, bytes)
+    const link = join(folder, 'snapshots', commit, name)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(relative(dirname(link), blob), link)
+  }
+}
+
+function putOllama(root: string, model: string, tag: string, weights: Buffer): void {
+  const config = JSON.stringify({ model_format: 'gguf', file_type: 'Q8_0' })
+  for (const bytes of [weights, config]) put(join(root, `blobs/sha256-${sha256(bytes)}`), bytes)
+  const entry = (mediaType: string, bytes: string | Buffer) => ({
+    mediaType,
+    digest: `sha256:${sha256(bytes)}`,
+    size: Buffer.byteLength(bytes)
+  })
+  const manifest = {
+    schemaVersion: 2,
+    config: entry('application/vnd.docker.container.image.v1+json', config),
+    layers: [entry('application/vnd.ollama.image.model', weights)]
+  }
+  put(join(root, `manifests/registry.ollama.ai/library/${model}/${tag}`), JSON.stringify(manifest))
+}
+
+function putDocker(root: string, tag: string, bytes: Buffer): void {
+  put(join(root, 'blobs/sha256', sha256(bytes)), bytes)
+  const layer = {
+    mediaType: 'application/vnd.docker.ai.gguf.v3',
+    digest: `sha256:${sha256(bytes)}`,
+    size: bytes.length
+  }
+  const manifest = JSON.stringify({ schemaVersion: 2, layers: [layer] })
+  put(join(root, 'manifests/sha256', sha256(manifest)), manifest)
+  put(
+    join(root, 'models.json'),
+    JSON.stringify({ models: [{ id: `sha256:${sha256(manifest)}`, tags: [tag], files: [] }] })
+  )
+}
+
+const MODEL = { 'config.json': '{"model_type":"llama"}\n', 'tokenizer.json': '{"version":"1.0"}' }
+const weights = (seed: number): Buffer => makeGguf({ seed })
+
+interface Shown {
+  readonly tool: string
+  readonly source: string
+  readonly as: string
+  readonly hereBytes: number
+  readonly takesBytes: number
+  readonly refs: string[]
+  readonly damaged: { readonly name: string; readonly path: string }[]
+}
+const adopt = async (daemon: TestDaemon, ...args: string[]): Promise<{ code: number | null; models: Shown[] }> => {
+  const { code, stdout, stderr } = await daemon.svc('adopt', ...args, '--json')
+  if (stdout === '') throw new Error(stderr)
+  return { code, ...JSON.parse(stdout) }
+}
+
+it('a hub cache comes in under its names, as the repository at its commit', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const gguf = weights(1)
+  putHub(root, 'Acme/Tiny-GGUF', { 'Tiny-Q8_0.gguf': gguf, ...MODEL })
+  const dry = await adopt(daemon, root, '--dry-run')
+  expect(dry.models).toMatchObject([{ tool: 'hf', source: 'Acme/Tiny-GGUF', as: 'acme/tiny-gguf', hereBytes: 0 }])
+  expect((await daemon.svc('ls')).stdout).toBe('')
+
+  const done = await adopt(daemon, root)
+  expect(done).toMatchObject({ code: 0, models: [{ refs: ['acme/tiny-gguf:q8_0'], damaged: [] }] })
+  const shown = JSON.parse((await daemon.svc('show', 'acme/tiny-gguf:q8_0', '--json')).stdout)
+  expect(shown.annotations).toMatchObject({ 'svc.hf.repo': 'Acme/Tiny-GGUF', 'svc.hf.revision': COMMIT })
+  const path = (await daemon.svc('path', 'acme/tiny-gguf:q8_0')).stdout.trim()
+  expect(readFileSync(path).equals(gguf)).toBe(true)
+  // nothing is linked hard, and the cache is as it was
+  const blob = join(root, 'models--Acme--Tiny-GGUF/blobs', sha256(gguf))
+  expect([statSync(blob).nlink, statSync(path).ino === statSync(blob).ino]).toEqual([1, false])
+  expect((await adopt(daemon, root, '--dry-run')).models[0]).toMatchObject({ hereBytes: gguf.length })
+})
+
+it('damage that happened over there long ago is named, and stays out', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const [good, bad] = [weights(1), weights(2)]
+  putHub(root, 'Acme/Two', { 'a-q8_0.gguf': good, 'a-q4_0.gguf': bad, ...MODEL })
+  const folder = join(root, 'models--Acme--Two/blobs')
+  const flipped = Buffer.from(bad)
+  flipped[flipped.length - 1]! ^= 1
+  writeFileSync(join(folder, sha256(bad)), flipped)
+  writeFileSync(join(folder, gitSha1(MODEL['tokenizer.json'])), '{"version":"1.1"}')
+  const { code, models } = await adopt(daemon, root, '--move')
+  expect(code).toBe(5)
+  expect(models).toMatchObject([{ refs: ['acme/two:q8_0'] }])
+  expect(models[0]!.damaged.map(({ name }) => name).sort()).toEqual(['a-q4_0.gguf', 'tokenizer.json'])
+  // what did not come in whole is not taken away
+  expect(readdirSync(folder).sort()).toEqual([sha256(good), sha256(bad), ...Object.values(MODEL).map(gitSha1)].sort())
+})
+
+it('--move takes the weights out of a hub cache, and the links to them', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const [gguf, other] = [weights(1), weights(5)]
+  putHub(root, 'Acme/Tiny', { 'tiny-q8_0.gguf': gguf, ...MODEL, 'README.md': '# tiny' })
+  putHub(root, 'Acme/Other', { 'other-q8_0.gguf': other })
+  expect(await adopt(daemon, root, '--move')).toMatchObject({ code: 0 })
+  const folder = join(root, 'models--Acme--Tiny')
+  expect(readdirSync(join(folder, 'snapshots', COMMIT)).sort()).toEqual(['README.md', 'config.json', 'tokenizer.json'])
+  expect(existsSync(join(folder, 'blobs', sha256(gguf)))).toBe(false)
+  expect(existsSync(join(root, 'models--Acme--Other/blobs'))).toBe(false)
+  const path = (await daemon.svc('path', 'acme/tiny:q8_0')).stdout.trim()
+  expect(readFileSync(path).equals(gguf)).toBe(true)
+})
+
+it('Ollama, LM Studio, llama.cpp, Docker, a folder: each by its own names', async () => {
+  const daemon = await testDaemon()
+  const { folder } = daemon
+  putOllama(join(folder, '.ollama/models'), 'llama3.2', '1b', weights(11))
+  put(join(folder, '.lmstudio/models/Maker/Model-GGUF/Model-Q4_K_M.gguf'), weights(12))
+  put(join(folder, '.cache/llama.cpp/acme_flat-q8_0.gguf'), weights(13))
+  putDocker(join(folder, '.docker/models'), 'ai/smol:latest', weights(15))
+  put(join(folder, 'Plain/plain-q8_0.gguf'), weights(14))
+  put(join(folder, 'Plain/model.safetensors'), makeSafetensors())
+  const args = ['.ollama/models', '.lmstudio/models/Maker', '.cache/llama.cpp', '.docker/models', 'Plain']
+  const { code, models } = await adopt(daemon, ...args)
+  expect([code, models.flatMap(({ damaged }) => damaged)]).toEqual([0, []])
+  const refs = models.flatMap((model) => model.refs)
+  expect(refs).toEqual(expect.arrayContaining(['ollama/llama3.2:q8_0', expect.stringMatching(/:q4_k_m$/)]))
+  for (const seed of [11, 12, 13, 14, 15]) {
+    const digest = sha256(weights(seed))
+    expect([seed, (await daemon.svc('cat', digest)).code]).toEqual([seed, 0])
+  }
+  // the same again takes nothing
+  expect((await adopt(daemon, '.ollama/models', '--dry-run')).models[0]!.takesBytes).toBeLessThan(2000)
+})
+
+it('links that lead out of a cache are not followed', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const secret = join(daemon.folder, 'secret-q8_0.gguf')
+  writeFileSync(secret, weights(21))
+  putHub(root, 'Acme/Tiny', { 'tiny-q8_0.gguf': weights(22) })
+  const snapshot = join(root, 'models--Acme--Tiny/snapshots', COMMIT)
+  symlinkSync(secret, join(snapshot, 'secret-q8_0.gguf'))
+  linkSync(secret, join(daemon.folder, 'other-name'))
+  const ran = await daemon.svc('adopt', root, '--move')
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/tiny:q8_0\n') })
+  expect(ran.stderr).toContain('secret-q8_0.gguf')
+  expect((await daemon.svc('cat', sha256(weights(21)))).code).toBe(3)
+  expect([lstatSync(join(snapshot, 'secret-q8_0.gguf')).isSymbolicLink(), existsSync(secret)]).toEqual([true, true])
+})

@@ -1,0 +1,146 @@
+// Models handed to the programs that load them: path, view, exec; through the real daemon and, for what a process shows, the real svc.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gguf } from '@huggingface/gguf'
+import { downloadFileToCacheDir, scanCacheDir } from '@huggingface/hub'
+import { haveLlamaCpp, loadLlama } from '@svc/testkit/llama-cpp'
+import { makeLlamaGgufs } from '@svc/testkit/llama-gguf'
+import { makeGguf, makeModelFolder } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { laterUndo, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const undo = laterUndo()
+let daemon: TestDaemon
+const run = (...args: string[]) => daemon.svc(...args)
+const process_ = (...args: string[]) => svcProcess(args, { socketPath: daemon.socketPath, cwd: daemon.folder })
+const line = async (...args: string[]): Promise<string> => {
+  const ran = await run(...args)
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[^\n]+\n$/) })
+  return ran.stdout.trim()
+}
+
+beforeAll(async () => {
+  daemon = await testDaemon({}, undo.later)
+  makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: {} })
+  for (const shards of [1, 3]) {
+    const folder = join(daemon.folder, `Llama-${shards}`)
+    mkdirSync(folder)
+    makeLlamaGgufs({ shards }).forEach((bytes, i) => {
+      writeFileSync(join(folder, shards === 1 ? 'llama-f32.gguf' : `llama-f32-0000${i + 1}-of-00003.gguf`), bytes)
+    })
+    writeFileSync(join(folder, 'mmproj-F16.gguf'), makeGguf({ metadata: { 'general.architecture': 'clip' } }))
+    expect(await run('import', 'local', folder, '--as', `acme/llama-${shards}`)).toMatchObject({ code: 0 })
+  }
+  expect(await run('import', 'local', 'Tiny', '--as', 'acme/tiny')).toMatchObject({ code: 0 })
+}, 60_000)
+afterAll(undo.all)
+
+it.skipIf(!haveLlamaCpp)('llama.cpp loads what svc path prints, a split model too', async () => {
+  const [one, split] = [await line('path', 'acme/llama-1:f32'), await line('path', 'acme/llama-3:f32')]
+  expect(one).toMatch(/\/views\/[0-9a-f]{64}\/llama-f32\.gguf$/)
+  expect(split).toMatch(/\/llama-f32-00001-of-00003\.gguf$/)
+  const loaded = await loadLlama(one)
+  expect(loaded).toMatchObject({ vocabularySize: 288 })
+  expect(await loadLlama(split)).toEqual(loaded)
+})
+
+it('path: a projector by its name, all parts, the folder, the blob', async () => {
+  const projector = await gguf(await line('path', 'acme/llama-3:f32#mmproj'), { allowLocalFile: true })
+  expect(projector.metadata['general.architecture']).toBe('clip')
+  const all = (await run('path', 'acme/llama-3:f32', '--all')).stdout.trim().split('\n')
+  expect(all.map((path) => path.slice(-'00001-of-00003.gguf'.length))).toEqual(
+    [1, 2, 3].map((part) => `0000${part}-of-00003.gguf`)
+  )
+  const blob = await line('path', '--blob', 'acme/llama-3:f32')
+  expect(blob).toContain('/blobs/sha256/')
+  expect(readFileSync(blob).equals(readFileSync(all[0]!))).toBe(true)
+  const folder = await line('path', 'acme/tiny:bf16', '--dir')
+  expect(await line('path', 'acme/tiny:bf16')).toBe(folder)
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(['config.json', 'model.safetensors', 'tokenizer.json']))
+  expect(JSON.parse((await run('path', 'acme/llama-1:f32', '--json')).stdout)).toMatchObject([{ kind: 'weights.gguf' }])
+  expect(await run('path', 'acme/llama-3:f32#none', '--json')).toMatchObject({ code: 3, stdout: '' })
+  expect(await run('path', 'acme/llama-3:f32#mmproj', '--dir')).toMatchObject({ code: 2, stdout: '' })
+})
+
+it('view: a folder of copies, its list, its removal; what is not ours stays', async () => {
+  const target = join(daemon.folder, 'copy')
+  expect(await run('view', 'acme/tiny:bf16', 'copy', '--copy')).toMatchObject({ code: 0, stdout: `${target}\n` })
+  expect(
+    readFileSync(join(target, 'model.safetensors')).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))
+  ).toBe(true)
+  expect((await run('view', '--json')).stdout).toContain(JSON.stringify(target))
+  expect((await run('view')).stdout).toMatch(/^VIEW +LAYOUT +MODE +MANIFEST\n/)
+  writeFileSync(join(target, 'mine.txt'), 'mine')
+  expect(await run('view', '--rm', 'copy')).toMatchObject({ code: 2 })
+  rmSync(join(target, 'mine.txt'))
+  expect(await run('view', '--rm', 'copy')).toMatchObject({ code: 0 })
+  expect(existsSync(target)).toBe(false)
+  expect(await run('view', 'acme/tiny:bf16')).toMatchObject({ code: 2 })
+  expect(await run('view', 'acme/tiny:bf16', 'x', '--copy', '--hardlink')).toMatchObject({ code: 2 })
+})
+
+it('view --layout hf: what the hub’s own client finds without a network', async () => {
+  const cache = join(daemon.folder, 'hub')
+  const snapshot = await line('view', 'acme/tiny:bf16', cache, '--layout', 'hf')
+  const [repo] = (await scanCacheDir(cache)).repos
+  expect(repo).toMatchObject({ id: { name: 'acme/tiny', type: 'model' } })
+  const offline = (): never => {
+    throw new Error('no network here')
+  }
+  const path = await downloadFileToCacheDir({
+    repo: 'acme/tiny',
+    path: 'model.safetensors',
+    revision: snapshot.slice(-40),
+    cacheDir: cache,
+    fetch: offline
+  })
+  expect(readFileSync(path).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))).toBe(true)
+})
+
+it('exec hands on paths and the exit code', async () => {
+  const show = 'console.log(process.argv.slice(1).join(" ")); process.exit(7)'
+  const ran = await process_(
+    'exec',
+    'acme/llama-1:f32',
+    '--',
+    process.execPath,
+    '-e',
+    show,
+    '--',
+    '{}',
+    'in={dir}',
+    '--json'
+  )
+  const folder = await line('path', '--dir', 'acme/llama-1:f32')
+  expect(ran).toEqual({ code: 7, stdout: `${folder}/llama-f32.gguf in=${folder} --json\n`, stderr: '' })
+  expect(await process_('exec', 'acme/llama-1:f32', '--', '/nonexistent/program', '{}')).toMatchObject({ code: 127 })
+  expect(await process_('exec', 'acme/none:f32', '--', 'true')).toMatchObject({ code: 3 })
+})
+
+it('exec holds the view, passes SIGTERM on, and ends as the command does', async () => {
+  const child = 'process.on("SIGTERM", () => process.exit(42)); console.error("up"); setInterval(Date.now, 1000)'
+  let removal: Promise<{ code: number | null }> | undefined
+  const folder = await line('path', '--dir', 'acme/tiny:bf16')
+  const ran = await svcProcess(['exec', 'acme/tiny:bf16', '--', process.execPath, '-e', child], {
+    socketPath: daemon.socketPath,
+    when: {
+      stderr: 'up',
+      act: (svc) => {
+        removal = run('view', '--rm', folder)
+        void removal.then(() => svc.kill('SIGTERM'))
+      }
+    }
+  })
+  expect(ran.code).toBe(42)
+  expect((await removal!).code).toBe(2)
+  const killed = await process_(
+    'exec',
+    'acme/tiny:bf16',
+    '--',
+    process.execPath,
+    '-e',
+    'process.kill(process.pid, "SIGKILL")'
+  )
+  expect(killed.code).toBe(128 + 9)
+})

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
+import type { AdoptBody } from '@svc/client/protocol'
+import { isDigest, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
+import { localBytes } from '../../import/staged.ts'
+import { notRegular } from './folder.ts'
+import { HeldParents } from './held-parents.ts'
+import { openLocal } from './source.ts'
+import { checkPath, explained, identityOf, type WalkedFile } from './walk.ts'
+
+type AdoptedFile = AdoptBody['files'][number]
+
+const CONCURRENCY = 32
+/** Files that are kept in git itself, or go into a tar, are smaller. They are hashed before they are used; larger ones on the way in. */
+const MAX_HASHED_FIRST_BYTES = 32 << 20
+const GIT_SHA1 = /^[0-9a-f]{40}$/
+/** Of a repository and a commit, as annotations have them. */
+const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
+
+/**
+ * Files at any paths as an import source, under the names given (spec add.27). No component of a path may be a link, now or when the file
+ * is opened.
+ * @throws DaemonError `E_BAD_REQUEST` for a malformed field, a path that is absent, or a name that occurs twice; `E_SOURCE_NOT_REGULAR`
+ */
+export async function adoptedSource(
+  files: readonly AdoptedFile[],
+  hub: AdoptBody['hub'],
+  store: Pick<DiskBlobStore, 'stat'>
+): Promise<ImportSource> {
+  const names = new Set<string>()
+  for (const file of files) {
+    checkFile(file)
+    if (names.has(file.name)) throw bad(`two files would be named ${JSON.stringify(file.name)}`)
+    names.add(file.name)
+  }
+  if (hub !== undefined && !(REPO.test(hub.repo) && hub.repo.length <= 200 && GIT_SHA1.test(hub.revision)))
+    throw bad('the field "hub" is no repository of the hub at a commit')
+  // what the bytes were never compared with is not claimed of them
+  const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
+  const parents = new HeldParents()
+  try {
+    const listed: SourceFile[] = []
+    for (const file of files) listed.push(await adoptedFile(file, parents, store))
+    return {
+      kind: 'local',
+      files: listed,
+      annotations: known ? { 'svc.hf.repo': hub.repo, 'svc.hf.revision': hub.revision } : {},
+      fetchUnrecognised: false,
+      concurrency: CONCURRENCY,
+      restricted: false,
+      origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
+      hints: { trackers: [], webseeds: [], peers: [] },
+      warnings: [],
+      close: () => parents.close()
+    }
+  } catch (error) {
+    await parents.close()
+    throw error
+  }
+}
+
+function checkFile({ name, path, sha256, gitSha1 }: AdoptedFile): void {
+  checkPath(path)
+  if (sha256 !== undefined && !isDigest(sha256)) throw bad(`the digest of ${JSON.stringify(name)} is none`)
+  if (gitSha1 !== undefined && !GIT_SHA1.test(gitSha1)) throw bad(`the git name of ${JSON.stringify(name)} is none`)
+}
+
+async function adoptedFile(
+  file: AdoptedFile,
+  parents: HeldParents,
+  store: Pick<DiskBlobStore, 'stat'>
+): Promise<SourceFile> {
+  const { name, path } = file
+  const walked = await lookAt(file, parents)
+  const sizeBytes = Number(walked.identity.size)
+  const sha256 = file.sha256 as Sha256Digest | undefined
+  const isHere = sha256 !== undefined && (await store.stat(sha256))?.sizeBytes === sizeBytes
+  return {
+    name,
+    sizeBytes,
+    // only what is here is asked for by digest: the pipeline's own refusal of other bytes would not name the file
+    ...(isHere && { digest: sha256 }),
+    accept: ({ digest }) => {
+      if (sha256 !== undefined && digest !== sha256) throw damaged(name, path)
+    },
+    async open() {
+      const opened = await openLocal(walked, parents)
+      if (sizeBytes > MAX_HASHED_FIRST_BYTES || (sha256 ?? file.gitSha1) === undefined) return opened
+      try {
+        if (await isAsPromised(file, sizeBytes, opened)) return opened
+        throw damaged(name, path)
+      } catch (error) {
+        await opened.close()
+        throw error
+      }
+    }
+  }
+}
+
+async function lookAt({ name, path }: AdoptedFile, parents: HeldParents): Promise<WalkedFile> {
+  try {
+    return await parents.with(path, async (parent, last) => {
+      const stat = await parent.lstat(last)
+      if (!stat.isFile()) throw notRegular(path, stat)
+      return { name, path, identity: identityOf(stat) }
+    })
+  } catch (error) {
+    throw explained(error, path)
+  }
+}
+
+async function isAsPromised(file: AdoptedFile, sizeBytes: number, opened: OpenedLocalFile): Promise<boolean> {
+  const sha256 = createHash('sha256')
+  const gitSha1 = createHash('sha1').update(`blob ${sizeBytes}\0`)
+  const source = { name: file.name, sizeBytes, open: async () => opened }
+  // the pipeline reads the file from its start, and closes it
+  for await (const chunk of localBytes(source, { ...opened, close: async () => undefined })) {
+    sha256.update(chunk)
+    gitSha1.update(chunk)
+  }
+  if (file.sha256 !== undefined && `sha256:${sha256.digest('hex')}` !== file.sha256) return false
+  return file.gitSha1 === undefined || gitSha1.digest('hex') === file.gitSha1
+}
+
+const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
+
+const damaged = (name: string, path: string): DaemonError =>
+  new DaemonError(
+    'E_NOT_IMPORTABLE',
+    `${JSON.stringify(name)} is damaged: the bytes at ${JSON.stringify(path)} are not those that its cache names`,
+    { candidates: [name] }
+  )
