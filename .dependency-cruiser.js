@@ -20,19 +20,17 @@ delete PACKAGES.internal
 PACKAGES.daemon = Object.keys(PACKAGES).filter((room) => !['cli', 'testkit', 'daemon'].includes(room))
 
 /**
- * What each room of the daemon may import of the others, from the table in ARCHITECTURE.md. errors.ts and log.ts beside them
- * are open to all.
+ * What the folders of a package may import of each other, from the table of its section in ARCHITECTURE.md. Files beside the
+ * folders are open to all.
  */
-const DAEMON_ROOMS = Object.fromEntries(
-  [
-    ...architecture
-      .split('## The daemon')[1]
-      .split('\n## ')[0]
-      .matchAll(/^\| `(\w+)` +\|.*\| ([\w, ]+?) +\|$/gm)
-  ].map(([, room, allowed]) => [room, names(allowed)])
-)
-for (const [room, [first]] of Object.entries(DAEMON_ROOMS)) {
-  if (first === 'all') DAEMON_ROOMS[room] = Object.keys(DAEMON_ROOMS)
+function roomsOf(heading) {
+  const rows = architecture
+    .split(`\n## ${heading}\n`)[1]
+    .split('\n## ')[0]
+    .matchAll(/^\| `(\w+)` +\|.*\| ([\w, ]+?) +\|$/gm)
+  const rooms = Object.fromEntries([...rows].map(([, room, cell]) => [room, names(cell)]))
+  for (const [room, [first]] of Object.entries(rooms)) if (first === 'all') rooms[room] = Object.keys(rooms)
+  return rooms
 }
 
 /** No `node:` modules, clock or randomness, in all that they reach. The handshake of wire/mse draws keys. */
@@ -54,18 +52,20 @@ const packageRules = Object.entries(PACKAGES).map(([name, allowed]) => ({
   from: { path: `^packages/${name}/src/` },
   to: { path: '^(packages|bench)/', pathNot: `^packages/(internal|${[name, ...allowed].join('|')})/` }
 }))
-const roomRules = Object.entries(DAEMON_ROOMS).map(([name, allowed]) => ({
-  name: `daemon-${name}`,
-  comment: `daemon/src/${name} imports ${allowed.join(', ') || 'none of the other rooms'} (ARCHITECTURE.md, "The daemon")`,
-  severity: 'error',
-  from: { path: `^packages/daemon/src/${name}/` },
-  to: { path: '^packages/daemon/src/.+/', pathNot: `^packages/daemon/src/${anyOf([name, ...allowed])}/` }
-}))
+const roomRules = (room, heading) =>
+  Object.entries(roomsOf(heading)).map(([name, allowed]) => ({
+    name: `${room}-${name}`,
+    comment: `${room}/src/${name} imports ${allowed.join(', ') || 'none of the other rooms'} (ARCHITECTURE.md, "${heading}")`,
+    severity: 'error',
+    from: { path: `^packages/${room}/src/${name}/` },
+    to: { path: `^packages/${room}/src/.+/`, pathNot: `^packages/${room}/src/${anyOf([name, ...allowed])}/` }
+  }))
 
 export default {
   forbidden: [
     ...packageRules,
-    ...roomRules,
+    ...roomRules('daemon', 'The daemon'),
+    ...roomRules('swarm', 'The engine'),
     {
       name: 'daemon-and-cli-are-leaves',
       comment: 'Nobody imports the daemon or the command line: talk to them over the socket',

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
+import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { HttpPools } from '../net/http.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
+import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
-import type { Emit } from '../torrent/events.ts'
 import type { BlockSource, Downloader } from './downloader.ts'
-import type { PieceBuffer } from './piece-buffer.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
 export interface WebseedOptions {

@@ -22,7 +22,6 @@ import type { Bitfield } from '../bitfield.ts'
 import { plainAddress } from '../net/plain-address.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
-import type { PeerStatus } from '../torrent/torrent-status.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'
 import {
   type ExtendedHandshake,
@@ -51,6 +50,7 @@ import {
 import { BlockReceiver } from './block-receiver.ts'
 import type { ConnectionEvent } from './peer-event.ts'
 import { PeerPieces } from './peer-pieces.ts'
+import type { PeerStatus } from './peer-status.ts'
 import { PendingHashes } from './pending-hashes.ts'
 import { protocolError } from './protocol-error.ts'
 import { type PendingRequest, PendingRequests } from './requests.ts'

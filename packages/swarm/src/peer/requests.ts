@@ -1,5 +1,5 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
-import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
+import type { BlockRun, PieceBuffer } from '../piece/piece-buffer.ts'
 
 /** A request of ours that a peer has not answered. */
 export interface PendingRequest {

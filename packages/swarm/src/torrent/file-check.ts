@@ -1,8 +1,8 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
+import type { FileProgress } from '../download/file-progress.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import type { ByteRanges, TorrentStorage } from '../storage.ts'
-import type { FileProgress } from './file-progress.ts'
 
 /** Pieces read and hashed at once: two threads hash while one is read. */
 const LANES = 3

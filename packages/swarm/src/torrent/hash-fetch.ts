@@ -10,9 +10,9 @@ import {
   toHex
 } from '@svc/metainfo'
 import type { ExpectedHash } from '../download/piece-hashes.ts'
+import type { Emit } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { HashRange } from '../wire/messages.ts'
-import type { Emit } from './events.ts'
 
 const PER_PEER = 16
 const TIMEOUT_MS = 10_000

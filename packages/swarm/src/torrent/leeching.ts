@@ -13,17 +13,17 @@
 
 import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { Downloader, runRange } from '../download/downloader.ts'
+import type { FileProgress } from '../download/file-progress.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
-import type { PieceBuffer } from '../download/piece-buffer.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import { Webseed } from '../download/webseed.ts'
+import type { Emit, EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
+import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { TorrentEnvironment } from './environment.ts'
-import type { Emit, EventOf } from './events.ts'
-import type { FileProgress } from './file-progress.ts'
 import { HashFetch } from './hash-fetch.ts'
 
 /** A request that gets no answer for this long, and four times what its queue should take, is given to others. */

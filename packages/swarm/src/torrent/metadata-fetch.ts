@@ -1,7 +1,7 @@
 import { equalBytes, sha256 } from '@svc/metainfo'
+import type { Emit } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import { formatMetadataRequest, METADATA_PIECE_BYTES, type MetadataMessage } from '../wire/extensions.ts'
-import type { Emit } from './events.ts'
 
 interface Attempt {
   readonly peer: Peer

@@ -3,10 +3,10 @@
 
 import { parseInfo } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
+import type { Emit, PeerEvent } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { formatMetadataReject, parseMetadataMessage } from '../wire/extensions.ts'
-import type { Emit, PeerEvent } from './events.ts'
 import { MetadataFetch } from './metadata-fetch.ts'
 
 /** Invariant: nothing is requested of peers but metadata, and they are told of no pieces. */

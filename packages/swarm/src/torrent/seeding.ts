@@ -10,7 +10,9 @@
 // Owns the queues of each peer, the choker's state and the count of bytes sent. What we have belongs to `FileProgress`.
 
 import type { TorrentInfo, TorrentLayout } from '@svc/metainfo'
+import type { FileProgress } from '../download/file-progress.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
+import type { Emit } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
@@ -32,8 +34,6 @@ import {
 } from '../wire/messages.ts'
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
-import type { Emit } from './events.ts'
-import type { FileProgress } from './file-progress.ts'
 
 export interface SeedingParts {
   readonly env: TorrentEnvironment

@@ -1,4 +1,5 @@
 import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
+import type { TorrentWarning } from '../events.ts'
 
 /**
  * - `metadata`: the info dictionary is being fetched from peers.
@@ -7,16 +8,6 @@ import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
  * - `failed`: see `SwarmTorrent.error`; `closed`: removed.
  */
 export type TorrentState = 'metadata' | 'checking' | 'fetching' | 'seeding' | 'failed' | 'closed'
-
-/** Something that went wrong and does not stop the torrent. */
-export interface TorrentWarning {
-  readonly kind: 'peer' | 'webseed' | 'discovery' | 'storage' | 'layers'
-  /** Who: address, URL or path. */
-  readonly source: string
-  readonly message: string
-  /** Its bytes were proven wrong: it is no source any more. */
-  readonly lied?: true
-}
 
 /** Events of a torrent and what their listeners get. */
 export interface TorrentEvents {
@@ -48,18 +39,4 @@ export interface TorrentProgress {
   /** Webseeds that are answering at the moment. */
   readonly webseeds: number
   readonly knownAddresses: number
-}
-
-/** One connection of a torrent; a snapshot. */
-export interface PeerStatus {
-  /** `host:port`, as connected. */
-  readonly address: string
-  /** What it calls itself. */
-  readonly client: string | undefined
-  readonly incoming: boolean
-  readonly seed: boolean
-  readonly encrypted: boolean
-  /** Bytes per second. */
-  readonly downloadRate: number
-  readonly uploadRate: number
 }

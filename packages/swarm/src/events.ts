@@ -1,8 +1,7 @@
 import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
-import type { BlockRun, PieceBuffer } from '../download/piece-buffer.ts'
-import type { Peer } from '../peer/peer.ts'
-import type { ConnectionEvent } from '../peer/peer-event.ts'
-import type { TorrentWarning } from './torrent-status.ts'
+import type { Peer } from './peer/peer.ts'
+import type { ConnectionEvent } from './peer/peer-event.ts'
+import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 
 // Everything that happens in a torrent is one of these events, and they flow one way, from whoever notices something to
 // whoever decides about it:
@@ -40,6 +39,16 @@ export type PieceEvent =
   | { readonly kind: 'file-refused'; readonly file: LayoutFile }
   /** The file cannot be read any more: it is not offered to others from now on. */
   | { readonly kind: 'file-lost'; readonly fileIndex: number; readonly error: Error }
+
+/** Something that went wrong and does not stop the torrent. */
+export interface TorrentWarning {
+  readonly kind: 'peer' | 'webseed' | 'discovery' | 'storage' | 'layers'
+  /** Who: address, URL or path. */
+  readonly source: string
+  readonly message: string
+  /** Its bytes were proven wrong: it is no source any more. */
+  readonly lied?: true
+}
 
 /** What a torrent as a whole comes to. */
 export type OutcomeEvent =

@@ -1,9 +1,9 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
+import type { Emit, EventOf } from '../events.ts'
 import { reportDefect } from '../net/guarded.ts'
 import type { FileWriter, TorrentStorage } from '../storage.ts'
-import type { Emit, EventOf } from './events.ts'
 
 /** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */
 const MAX_REFUSALS = 2

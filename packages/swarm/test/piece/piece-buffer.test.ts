@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BlockRun, PieceBuffer } from '../../src/download/piece-buffer.ts'
-import { SlotPool } from '../../src/download/slot-pool.ts'
 import { BlockReceiver } from '../../src/peer/block-receiver.ts'
 import type { PendingRequest } from '../../src/peer/requests.ts'
+import { type BlockRun, PieceBuffer } from '../../src/piece/piece-buffer.ts'
+import { SlotPool } from '../../src/piece/slot-pool.ts'
 
 const BLOCK = 16_384
 const buffer = (bytes: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(bytes)!)
