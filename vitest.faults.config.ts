@@ -11,11 +11,13 @@ export default mergeConfig(
         'packages/*/test/**/*.faults.ts',
         'test/**/*.faults.ts',
         'packages/*/test/**/fuzz.test.ts',
-        'packages/*/test/**/library-model.test.ts'
+        'packages/*/test/**/library-model.test.ts',
+        'packages/*/test/**/mutated-messages.test.ts'
       ],
       env: {
         SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000',
-        SVC_MODEL_RUNS: process.env.SVC_MODEL_RUNS ?? '200'
+        SVC_MODEL_RUNS: process.env.SVC_MODEL_RUNS ?? '200',
+        SVC_MUTATED_MESSAGES: process.env.SVC_MUTATED_MESSAGES ?? '10000'
       },
       fileParallelism: false,
       testTimeout: 30 * 60_000,

@@ -7,7 +7,7 @@ import { type SpawnedDaemon, spawnDaemon } from './process.ts'
 import { HAS_STRACE, inject } from './strace.ts'
 
 /** What a scenario looks like after the kill: nothing of it happened, all of it did, or a part that can be continued. */
-export type Aftermath = 'old' | 'between' | 'new'
+type Aftermath = 'old' | 'between' | 'new'
 
 export interface KillRig {
   /** TOML; without it the swarm is off. */
