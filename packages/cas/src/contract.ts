@@ -1,3 +1,5 @@
+// One file because it is one suite: the promises of a store, in the order in which a reader wants them.
+
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -9,7 +9,7 @@ import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
 /** What was written in the last day is kept, though nothing needs it (spec add.13). */
-export const DEFAULT_GRACE_SECONDS = 24 * 3600
+const DEFAULT_GRACE_SECONDS = 24 * 3600
 /** The progress is told every so many blobs. */
 const REPORT_EVERY = 256
 
