@@ -21,7 +21,7 @@ export interface Imported {
 }
 
 /** Imports a repository with members q4_0, q4_k_m and q8_0; another number gives other bytes. */
-export async function importMembers(api: TestDaemon, as = 'me/model', number = 0): Promise<Imported> {
+async function importMembers(api: TestDaemon, as = 'me/model', number = 0): Promise<Imported> {
   const files = {
     'm-q4_0.gguf': gguf(1000, number * 3 + 1),
     'm-q4_k_m.gguf': gguf(1000, number * 3 + 2),

@@ -128,7 +128,7 @@ const spoilBack = (path: string, bytes: Buffer): void => writeFileSync(path, byt
 
 describe('open', () => {
   it('lists index, manifest and files in order, with what the manifest says', async () => {
-    const api = await workshop()
+    const api = (await ownRepository()).api
     const job = await api.import([writeFiles(join(api.folder, 'whole'), MODEL)], 'whole/model')
     const { status, body } = await api.open('svc:///whole/model:bf16')
     expect(status).toBe(200)
