@@ -81,6 +81,8 @@ export interface Client {
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
+  /** The same, and the artifact is announced now, where nothing stands in the way: then `note` says what does. */
+  joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
   /** Imports files that lie under other names, as in the caches of other tools. */
   adopt(body: AdoptBody, options?: CallOptions): Promise<Job>
   /** Takes as long as copying does (mode `copy`): there is no time-out. It goes on after an abort; {@link removeView} gives it up. */
@@ -161,6 +163,7 @@ export function createClient(options: ClientOptions = {}): Client {
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
+    joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),
     adopt: (body, call) => post('adopt', body, call, true),
     makeView: ({ ref, ...body }, call) =>
       transport.json<View>({ ...exchange('makeView', call), body: { ref: canonical(ref), ...body }, timeoutMs: 0 }),

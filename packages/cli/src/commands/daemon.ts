@@ -1,4 +1,5 @@
 import type { SwarmStatus, TorrentStatus } from '@svc/client'
+import { parseRef } from '@svc/ref'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -73,11 +74,16 @@ async function namesByManifest(session: Session): Promise<ReadonlyMap<string, st
   )
 }
 
-/** `svc share REF`: what the other side needs. */
+/** `svc share REF`: announces it, and tells what the other side needs; what stands in the way comes first. */
 export async function share(session: Session, text: string): Promise<void> {
-  const shared = await session.client.share(await canonicalRef(session, text))
+  const ref = await canonicalRef(session, text)
+  const shared = await session.client.joinShare(ref)
   if (session.json) return session.document(shared)
-  if (session.quiet) return session.print(shared.command)
+  if (shared.note !== undefined)
+    session.note(shared.announced ? `careful: ${shared.note}` : `nobody can fetch it now: ${shared.note}`)
+  const { ns, name, quant } = parseRef(ref)
+  const command = quant === undefined ? shared.command : `${shared.command} --as ${ns}/${name}`
+  if (session.quiet) return session.print(command)
   const rows = [
     ['infohash', shared.infohash],
     ['pin', shared.manifestDigest],
@@ -89,9 +95,7 @@ export async function share(session: Session, text: string): Promise<void> {
   for (const line of formatTable(rows)) session.print(line)
   session.print()
   session.print('On the other side:')
-  session.print(`  ${shared.command}`)
-  if (!shared.announced) session.note('this artifact is not served now')
-  if (shared.note !== undefined) session.note(shared.note)
+  session.print(`  ${command}`)
 }
 
 /** `svc catalog search TERMS` */

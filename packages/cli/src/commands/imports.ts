@@ -145,6 +145,7 @@ export async function importBt(session: Session, source: string, options: BtOpti
   const job = await session.client.importBt({
     ...(hex.startsWith('magnet:') ? { magnet: hex } : { infohash: hex }),
     manifestDigest: /^[0-9a-f]{64}$/.test(options.pin) ? `sha256:${options.pin}` : options.pin,
+    manifestFromPeers: true,
     ...(options.webseed !== undefined && { webseeds: [...options.webseed] }),
     ...(options.tracker !== undefined && { trackers: [...options.tracker] }),
     ...(options.peer !== undefined && { peers: [...options.peer] }),

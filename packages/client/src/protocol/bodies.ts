@@ -89,6 +89,9 @@ export const ImportBtBodySchema = Type.Object(
       Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })
     ),
     peers: Type.Optional(PeerListSchema),
+    manifestFromPeers: Type.Optional(
+      Type.Boolean({ description: 'no webseed is needed: peers may give the manifest, which must hash to the pin' })
+    ),
     as: Type.Optional(AsSchema),
     private: Type.Optional(PrivateSchema)
   },
@@ -129,6 +132,11 @@ export type GcBody = Type.Static<typeof GcBodySchema>
 export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateSchema }, { title: 'PrivateBody' })
 /** A value of {@link PrivateBodySchema}. */
 export type PrivateBody = Type.Static<typeof PrivateBodySchema>
+
+/** Body of `POST /v1/share` (spec route.30). */
+export const ShareBodySchema = Type.Object({ ref: RefSchema }, { title: 'ShareBody' })
+/** A value of {@link ShareBodySchema}. */
+export type ShareBody = Type.Static<typeof ShareBodySchema>
 
 /** Body of `POST /v1/verify` (spec route.23). */
 export const VerifyBodySchema = Type.Object(

@@ -26,6 +26,7 @@ export const PATHS = {
   setPrivate: { method: 'PUT', path: '/v1/private' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },
+  joinShare: { method: 'POST', path: '/v1/share' },
   adopt: { method: 'POST', path: '/v1/adopt' },
   makeView: { method: 'POST', path: '/v1/views' },
   views: { method: 'GET', path: '/v1/views' },

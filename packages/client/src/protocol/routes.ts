@@ -8,6 +8,7 @@ import {
   ImportHfBodySchema,
   ImportLocalBodySchema,
   PrivateBodySchema,
+  ShareBodySchema,
   VerifyBodySchema
 } from './bodies.ts'
 import type { ErrorCode } from './error-codes.ts'
@@ -289,6 +290,15 @@ export const ROUTES = {
     summary: 'All that another node needs to import this artifact over the swarm',
     additive: true,
     query: RefQuery,
+    status: 200,
+    response: ShareResultSchema,
+    errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
+  },
+  joinShare: {
+    ...PATHS.joinShare,
+    summary: 'The same, and announce the artifact now where nothing stands in the way',
+    additive: true,
+    body: ShareBodySchema,
     status: 200,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }

@@ -17,7 +17,7 @@ import { openRoute } from './routes/open.ts'
 import { privateRoute } from './routes/private.ts'
 import { removeModelRoute, removeQuantRoute } from './routes/remove-model.ts'
 import { resolveRoute } from './routes/resolve.ts'
-import { shareRoute } from './routes/share.ts'
+import { shareRoutes } from './routes/share.ts'
 import { statusRoute } from './routes/status.ts'
 import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
@@ -36,7 +36,7 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
   Parameters<typeof privateRoute>[0] &
-  Parameters<typeof shareRoute>[0] &
+  Parameters<typeof shareRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof verifyRoute>[0] &
   Parameters<typeof viewRoutes>[0]
@@ -48,6 +48,7 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
 export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> => ({
   ...blobRoutes(parts),
   ...viewRoutes(parts),
+  ...shareRoutes(parts),
   resolve: resolveRoute(parts),
   open: openRoute(parts),
   ensure: ensureRoute(parts),
@@ -68,6 +69,5 @@ export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> 
   unpin: unpinRoute(parts),
   gc: gcRoute(parts),
   setPrivate: privateRoute(parts),
-  status: statusRoute(parts),
-  share: shareRoute(parts)
+  status: statusRoute(parts)
 })

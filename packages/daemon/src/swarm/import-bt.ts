@@ -25,6 +25,7 @@ import type { SwarmHints } from '../library/origin.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
+import type { PeerManifestContext } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
@@ -34,6 +35,8 @@ export interface PinnedImport {
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
   readonly hints: SwarmHints
+  /** Peers may give the manifest where no web seed does. */
+  readonly manifestFromPeers: boolean
   /** Made an index member there; without it the artifact is known by its digest alone. */
   readonly repo: RepoId | undefined
   readonly private: boolean
@@ -41,7 +44,7 @@ export interface PinnedImport {
 
 /**
  * Reads a body of POST /v1/import/bt (spec route.18): one of magnet and infohash, a canonical pin, at least one web seed here or in
- * the magnet. @throws DaemonError `E_BAD_REQUEST`
+ * the magnet unless peers may give the manifest (spec add.9). @throws DaemonError `E_BAD_REQUEST`
  */
 export function parseImportBt(body: ImportBtBody): PinnedImport {
   const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
@@ -91,15 +94,17 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     '"host:port"',
     isPeerAddress
   )
-  if (webseeds.length === 0) {
+  const manifestFromPeers = body.manifestFromPeers ?? false
+  if (webseeds.length === 0 && !manifestFromPeers) {
     throw bad(
-      'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there'
+      'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there, or from peers with "manifestFromPeers": true'
     )
   }
   return {
     pin,
     infohashText,
     hints: { trackers, webseeds, peers },
+    manifestFromPeers,
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false
   }
@@ -114,6 +119,10 @@ export interface ImportBtContext extends CommitContext {
 export interface ImportBtParts {
   readonly context: ImportBtContext
   readonly dispatcher: Dispatcher
+  readonly manifestFromPeers: (
+    request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
+    context: Pick<PeerManifestContext, 'signal' | 'onProgress'>
+  ) => Promise<Uint8Array>
   /** Resolves when the engine has started. */
   readonly fetch: (
     request: FetchRequest,
@@ -152,12 +161,14 @@ class BtImport {
   }
 
   async run(): Promise<JobOutcome> {
-    const { pin, hints, infohashText, repo } = this.#request
+    const { pin, infohashText, repo } = this.#request
     const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#parts
     const { store, artifacts } = context
-    const torrent = await this.#torrent()
+    const { torrent, hints } = await this.#torrent()
     await requireSpaceFor(store, torrent)
-    const layers = await this.#documents.pieceLayers(torrent, this.#job.signal)
+    // peers have the layers that no web seed has: the engine asks them
+    const layers =
+      hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can go on with it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record(this.#state())
@@ -187,11 +198,25 @@ class BtImport {
   }
 
   /** The torrent that the pinned manifest implies, which must be the requested one: no byte is asked for before that is clear. */
-  async #torrent(): Promise<ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }> {
+  async #torrent(): Promise<{
+    readonly torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
+    /** Without web seeds where none gave the manifest: they are of no use for the rest either. */
+    readonly hints: SwarmHints
+  }> {
     const { pin, infohashText } = this.#request
+    let { hints } = this.#request
     const { store } = this.#parts.context
-    const present = await readSmallBlob(store, pin)
-    const bytes = present ?? (await this.#documents.manifest(pin, this.#job.signal))
+    let bytes = await readSmallBlob(store, pin)
+    if (bytes === undefined && hints.webseeds.length > 0) {
+      this.#job.update({ message: 'asking the web seeds for the manifest' })
+      bytes = await this.#documents.manifest(pin, this.#job.signal)
+    }
+    if (bytes === undefined && this.#request.manifestFromPeers) {
+      bytes = await this.#manifestFromPeers()
+      hints = { ...hints, webseeds: [] }
+      this.#warnings.length = 0
+    }
+    this.#job.update({ message: undefined })
     if (bytes === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -219,7 +244,23 @@ class BtImport {
       bytesTotal: sizeOf(manifest.document.files),
       manifest: pin
     })
-    return { ...torrent, manifest }
+    return { torrent: { ...torrent, manifest }, hints }
+  }
+
+  async #manifestFromPeers(): Promise<Uint8Array> {
+    const { pin, infohashText, hints } = this.#request
+    const { context, manifestFromPeers, isWithheld } = this.#parts
+    const quiet = this.#request.private || isWithheld(await context.artifacts.read(pin))
+    try {
+      return await manifestFromPeers(
+        { pin, infohashText, hints, quiet },
+        { signal: this.#job.signal, onProgress: (progress) => this.#job.update(progress) }
+      )
+    } catch (cause) {
+      if (!(cause instanceof DaemonError) || cause.code !== 'E_SOURCE_UNAVAILABLE' || this.#warnings.length === 0)
+        throw cause
+      throw new DaemonError(cause.code, `${cause.message}; ${this.#warnings.join('; ')}`, { cause })
+    }
   }
 
   /** What is known of the artifact; one that gets a name is needed for as long as it has one. */

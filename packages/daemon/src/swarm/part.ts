@@ -9,6 +9,7 @@ import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Needed } from '../library/needed.ts'
+import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
@@ -16,6 +17,7 @@ import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
+import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { Seeding } from './seeding.ts'
 import { isWhole } from './space.ts'
@@ -134,24 +136,43 @@ export class SwarmClient {
       dispatcher: this.#agent,
       mayUpload: (artifact) => this.#mayUpload(artifact),
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
+      manifestFromPeers: (request, { signal, onProgress }) =>
+        // one at a time: the engine joins a swarm once
+        this.#turns.run(request.pin, signal, async () => {
+          const { store, config } = this.#context
+          const present = await readSmallBlob(store, request.pin)
+          if (present !== undefined) return present
+          const { trackers, fillTimeoutMs } = config.swarm
+          return manifestFromPeers(
+            this.#engine,
+            { ...request, trackers },
+            { signal, onProgress, fillTimeoutMs, lonelyTimeoutMs: this.#lonelyTimeoutMs(request) }
+          )
+        }),
       fetch: (request, fetching) => this.#fetch(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
   }
 
+  /** What another node needs. With `join` the artifact is announced first, where nothing stands in the way. */
   async share({
     ref,
-    manifestDigest
+    manifestDigest,
+    join = false
   }: {
     readonly ref: string
     readonly manifestDigest: Sha256Digest
+    readonly join?: boolean
   }): Promise<ShareResult> {
-    const { artifacts, config } = this.#context
+    const { store, artifacts, config } = this.#context
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined)
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
     const state = await artifacts.read(manifestDigest)
-    const announced = this.#artifacts.joined.get(manifestDigest)?.seeding === true
+    const heldBack = state && heldBackReason(state, config.swarm)
+    const isAnnounced = (): boolean => this.#artifacts.joined.get(manifestDigest)?.seeding === true
+    if (join && heldBack === undefined && !isAnnounced()) await this.#seeding.join(manifestDigest)
+    const announced = isAnnounced()
     const address = this.#webseed?.address
     const webseeds =
       address === undefined
@@ -161,9 +182,11 @@ export class SwarmClient {
     const peers = port === undefined ? [] : reachableHosts(this.#peerHost).map((host) => formatHostPort({ host, port }))
     const trackers = [...new Set([...(state?.hints.trackers ?? []), ...config.swarm.trackers])]
     const note = announced
-      ? reachNote(address)
-      : ((state && heldBackReason(state, config.swarm)) ??
-        'it is not joined yet: imports join at the next start of the daemon, or at once with [swarm] seed_on_import = true')
+      ? reachNote(this.#peerHost, address)
+      : (heldBack ??
+        ((await isWhole(store, torrent))
+          ? 'it is not announced yet: svc share does that now, else the next start of the daemon, or [swarm] seed_on_import = true for every import'
+          : 'it is not complete here; svc pull fetches the rest'))
     const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers })
     return {
       ref,
@@ -288,7 +311,6 @@ export class SwarmClient {
     { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>
   ): Promise<readonly string[]> {
     const { swarm } = this.#context.config
-    const canBeTold = !request.quiet && (swarm.dht || request.hints.trackers.length > 0 || swarm.trackers.length > 0)
     const { store, artifacts } = this.#context
     const { torrent } = request
     return this.#turns.run(torrent.manifestDigest, signal, async () => {
@@ -300,11 +322,18 @@ export class SwarmClient {
         signal,
         onProgress,
         fillTimeoutMs: swarm.fillTimeoutMs,
-        lonelyTimeoutMs: canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, swarm.fillTimeoutMs)
+        lonelyTimeoutMs: this.#lonelyTimeoutMs(request)
       })
       await artifacts.complete(torrent.manifestDigest)
       return warnings
     })
+  }
+
+  /** How long a fetch waits without any source; undefined where a tracker or the DHT may still name one. */
+  #lonelyTimeoutMs({ quiet = false, hints }: Pick<FetchRequest, 'quiet' | 'hints'>): number | undefined {
+    const { dht, trackers, fillTimeoutMs } = this.#context.config.swarm
+    const canBeTold = !quiet && (dht || hints.trackers.length > 0 || trackers.length > 0)
+    return canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, fillTimeoutMs)
   }
 
   /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */
@@ -315,7 +344,9 @@ export class SwarmClient {
   }
 }
 
-const reachNote = (address: HostPort | undefined): string | undefined =>
-  address !== undefined && /^(127\.|::1$|localhost$)/.test(address.host)
-    ? 'the webseed listens on this machine only; set [swarm] webseed_addr to an address that the other side reaches'
+const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/.test(host)
+
+const reachNote = (peerHost: string, webseed: HostPort | undefined): string | undefined =>
+  isLoopback(peerHost) && (webseed === undefined || isLoopback(webseed.host))
+    ? 'this daemon listens on this machine only; set [swarm] peer_addr (or webseed_addr) to an address that the other side reaches'
     : undefined

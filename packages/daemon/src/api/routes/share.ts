@@ -9,7 +9,12 @@ import { defineRoute } from '../route.ts'
 
 /** What the swarm client knows of one artifact. */
 interface Sharing {
-  share(request: { readonly ref: string; readonly manifestDigest: Sha256Digest }): Promise<ShareResult>
+  share(request: {
+    readonly ref: string
+    readonly manifestDigest: Sha256Digest
+    /** Announce it first, where nothing stands in the way. */
+    readonly join?: boolean
+  }): Promise<ShareResult>
 }
 
 export interface ShareParts {
@@ -18,12 +23,17 @@ export interface ShareParts {
   readonly swarm: Sharing | undefined
 }
 
-export const shareRoute = ({ resolver, documents, swarm }: ShareParts) =>
-  defineRoute(ROUTES.share, async ({ query }) => {
-    const resolved = await resolver.resolve(query.ref)
+export const shareRoutes = ({ resolver, documents, swarm }: ShareParts) => {
+  const share = async (ref: string, join: boolean): Promise<ShareResult> => {
+    const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)
     if ((await documents.manifest(manifestDigest)) === undefined) {
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
     }
-    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest })
-  })
+    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest, join })
+  }
+  return {
+    share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),
+    joinShare: defineRoute(ROUTES.joinShare, ({ body }) => share(body.ref, true))
+  }
+}
