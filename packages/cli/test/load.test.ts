@@ -144,3 +144,20 @@ it('exec holds the view, passes SIGTERM on, and ends as the command does', async
   )
   expect(killed.code).toBe(128 + 9)
 })
+
+it('a model that was loaded leaves with its managed view, and its space comes back', async () => {
+  makeModelFolder(join(daemon.folder, 'Brief'), { ggufs: { q8_0: 'Q8_0' }, seed: 77 })
+  expect(await run('import', 'local', 'Brief', '--as', 'acme/brief')).toMatchObject({ code: 0 })
+  const [path, blob] = [await line('path', 'acme/brief:q8_0'), await line('path', '--blob', 'acme/brief:q8_0')]
+  expect(await run('view', 'acme/brief:bf16', 'brief-view')).toMatchObject({ code: 0 })
+  const weights = (await run('path', '--blob', 'acme/brief:bf16')).stdout.trim()
+  const removed = await run('rm', 'acme/brief')
+  expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining('svc view --rm') })
+  expect(await run('gc')).toMatchObject({ code: 0 })
+  expect([existsSync(path), existsSync(blob)]).toEqual([false, false])
+  // somebody asked for this one, at a place of their own
+  expect(existsSync(weights)).toBe(true)
+  expect(await run('view', '--rm', 'brief-view')).toMatchObject({ code: 0 })
+  expect(await run('gc')).toMatchObject({ code: 0 })
+  expect(existsSync(weights)).toBe(false)
+})

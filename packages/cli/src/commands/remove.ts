@@ -5,6 +5,7 @@ import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
+import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
 /** `svc rm REF… [--tags]`: takes names away; with `ns/name` all quants of it. */
@@ -32,15 +33,22 @@ async function removeOne(session: Session, text: string, allTags: boolean): Prom
   const repo = asRepo(text)
   if (repo !== undefined) {
     const [ns, name] = repo.split('/') as [string, string]
+    const { namespaces } = await session.client.models()
+    const members = namespaces.find((each) => each.ns === ns && each.name === name)?.members ?? []
+    await letGoOfViews(session, new Set(members.map(({ manifest }) => manifest)))
     return session.client.removeModel({ ns, name, allTags })
   }
   const canonical = await canonicalRef(session, text)
   const ref = parseRef(canonical)
-  if (ref.quant === undefined) return session.client.unpin(ref.digest)
+  if (ref.quant === undefined) {
+    await letGoOfViews(session, new Set([ref.digest]))
+    return session.client.unpin(ref.digest)
+  }
   if (ref.tag !== undefined)
     throw usage('a tag is removed with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
   // the member that is meant, so that a prefix works as everywhere
-  const { quant } = await session.client.resolve(canonical)
+  const { quant, manifestDigest } = await session.client.resolve(canonical)
+  await letGoOfViews(session, new Set([manifestDigest]))
   return session.client.removeModel({ ns: ref.ns, name: ref.name, quant, allTags })
 }
 
