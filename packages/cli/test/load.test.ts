@@ -161,3 +161,26 @@ it('a model that was loaded leaves with its managed view, and its space comes ba
   expect(await run('gc')).toMatchObject({ code: 0 })
   expect(existsSync(weights)).toBe(false)
 })
+
+it('a view of copies crosses to a machine without a network, and becomes the same weights there', async () => {
+  const disk = join(daemon.folder, 'disk')
+  mkdirSync(disk)
+  expect(await run('view', 'acme/llama-3:f32', join(disk, 'llama'), '--copy')).toMatchObject({ code: 0 })
+  const there = await testDaemon()
+  const imported = await there.svc('import', 'local', join(disk, 'llama'), '--as', 'acme/llama')
+  expect(imported).toMatchObject({ code: 0, stdout: 'acme/llama:f32\n' })
+  expect(await there.svc('verify', 'acme/llama:f32')).toMatchObject({ code: 0 })
+  const digests = async (svc: typeof run, ref: string): Promise<string[]> => {
+    const { files } = JSON.parse((await svc('show', ref, '--json')).stdout) as {
+      files: { kind?: string; digest: string }[]
+    }
+    return files.filter(({ kind }) => kind?.startsWith('weights')).map(({ digest }) => digest)
+  }
+  expect(await digests(there.svc, 'acme/llama:f32')).toEqual(await digests(run, 'acme/llama-3:f32'))
+})
+
+it('exec can be told which file, and {} stands anywhere in a word', async () => {
+  const show = 'console.log(process.argv[1])'
+  const ran = await process_('exec', 'acme/llama-3:f32#mmproj', '--', process.execPath, '-e', show, 'mmproj={}')
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mmproj=\/.*\/mmproj-[fF]16\.gguf\n$/) })
+})

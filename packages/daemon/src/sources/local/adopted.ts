@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody } from '@svc/client/protocol'
-import { isDigest, type Sha256Digest } from '@svc/ref'
+import { isDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { localBytes } from '../../import/staged.ts'
@@ -75,7 +75,8 @@ async function adoptedFile(
   const { name, path } = file
   const walked = await lookAt(file, parents)
   const sizeBytes = Number(walked.identity.size)
-  const sha256 = file.sha256 as Sha256Digest | undefined
+  // checked before: what is no digest was refused
+  const sha256 = isDigest(file.sha256) ? file.sha256 : undefined
   const isHere = sha256 !== undefined && (await store.stat(sha256))?.sizeBytes === sizeBytes
   return {
     name,
