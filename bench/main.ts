@@ -56,7 +56,7 @@ const fail = (message: string): never => {
 function parseWords(words: readonly string[]) {
   try {
     return parseArgs({
-      // `pnpm bench -- --quick` hands the dashes on: what follows them are our flags, not rows.
+      // `pnpm bench -- --quick` passes the dashes on: what follows them are our flags, not rows.
       args: words[0] === '--' ? words.slice(1) : [...words],
       allowPositionals: true,
       options: {

@@ -125,7 +125,10 @@ export class BlobAudit {
     }
   }
 
-  /** All threads at once. What cannot be read is reported at the end, as a failure: the rest is checked all the same. */
+  /**
+   * All threads at once. Blobs that cannot be read are reported at the end, as a failure, after all others were
+   * checked.
+   */
   async scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
     return this.#context.run(options.signal, async (signal) => {
       let [blobs, bytes, blobsTotal, bytesTotal] = [0, 0, 0, 0]

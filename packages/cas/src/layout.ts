@@ -152,7 +152,7 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
 /** Errors of folders in which this process can have made nothing. */
 const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL'])
 
-/** A new store's own name has to survive as well, and so have those of the folders that were made on the way to it. */
+/** The name of a new store must be durable as well, and so must those of the parent folders that were made for it. */
 function syncAncestors(port: FilePort, root: string): void {
   for (let at = dirname(root); ; at = dirname(at)) {
     try {

@@ -31,7 +31,6 @@ export function looksLike(head: Uint8Array, sizeBytes: number): string | undefin
   if (/^[\x80-\xff]*\s*<(?:\?xml|error)\b/i.test(text)) return 'an XML document, as stores answer errors with'
   if (/^.{8}\{\s*"/s.test(text)) return 'a safetensors file'
   if (/^[\x80-\xff]*\s*(?:\{\s*["}]|\[)/.test(text)) return 'a JSON text'
-  // oxlint-disable-next-line no-control-regex
   if (/^[\t\n\r\x20-\x7e]+$/.test(text)) return `a text: ${JSON.stringify(text.slice(0, 40))}`
   return undefined
 }

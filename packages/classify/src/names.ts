@@ -39,7 +39,6 @@ const WORDS: Record<NameProblem, string> = {
   'too-deep': `has more than ${MAX_SEGMENTS} path segments`
 }
 
-// oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const encoder = new TextEncoder()
 

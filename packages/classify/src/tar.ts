@@ -15,7 +15,7 @@ export interface TarFile {
   readonly sizeBytes: number
 }
 
-/** A member with its place in the tar; offsets are in bytes from the tar's begin, the data padded to 512. */
+/** A member with its place in the tar; offsets are in bytes from the start of the tar, the data is padded to 512. */
 export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly file: T
   /** The member's 512-byte header. */
@@ -24,7 +24,7 @@ export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly dataOffset: number
 }
 
-/** The layout of a tar, known before one of its bytes is. */
+/** The layout of a tar, computed before any of its bytes is read. */
 export interface TarPlan<T extends TarFile = TarFile> {
   /** In tar order: sorted by name bytes. */
   readonly members: readonly PlannedTarFile<T>[]

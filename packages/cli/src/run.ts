@@ -7,8 +7,8 @@ import type { Terminal } from './terminal.ts'
 import { tellVersions, VersionAsked } from './versions.ts'
 
 /**
- * Runs one command line, the words after `svc`, and gives its exit code: one of `EXIT`, or that of the command that `svc exec` ran. Errors are told on stderr, never thrown.
- * `signal` is Ctrl-C.
+ * Runs one command line, the words after `svc`, and gives its exit code: one of `EXIT`, or that of the command that
+ * `svc exec` ran. Errors are printed on stderr, never thrown. `signal` is Ctrl-C.
  */
 export async function run(
   words: readonly string[],

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** Where output goes; a terminal tells so and how wide it is. */
+/** Where output goes: whether it is a terminal, and how wide. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 /** The surroundings of one run of `svc`: those of the process, or those of a test. */

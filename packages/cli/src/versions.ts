@@ -35,7 +35,7 @@ export async function runningVersion(socketPath: string, signal: AbortSignal): P
 export const DIFFER =
   'svc and the running daemon are of different versions: restart the daemon (svc service install does so)'
 
-/** `svc --version`: this program's version, the running daemon's, and a clear word when they differ. */
+/** `svc --version`: this program's version, the running daemon's, and a warning when they differ. */
 export async function tellVersions(
   version: string,
   socket: string | undefined,

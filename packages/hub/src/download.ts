@@ -179,7 +179,7 @@ class Download {
     if (failure instanceof SinkFailure) throw failure
     const trouble = networkTrouble(failure, asked ?? new URL(this.#net.endpoint.origin), this.#context())
     if (!(trouble instanceof Trouble) || !['stale-url', 'wrong', 'changed'].includes(trouble.kind)) throw trouble
-    // Ranges that were answered from the same address tell of one and the same defect.
+    // Ranges that were answered from the same address report one and the same defect.
     const isNews = asked === undefined || this.#address.forget(asked)
     if (trouble.kind === 'wrong' && isNews && ++this.#wrongAnswers > 1) throw new Trouble('final', trouble.error)
     throw trouble
@@ -191,7 +191,7 @@ class Download {
     return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
   }
 
-  /** Judges the head, and says where the body's bytes belong. */
+  /** Checks the head, and returns where in the file the body's bytes belong. */
   #body(head: ResponseHead, url: URL, piece: Piece, whole: boolean, oneStream: boolean, flow: Flow): Body {
     const { path, sizeBytes } = this.#file
     if (head.status !== 200 && head.status !== 206) throw statusTrouble(head, url, this.#context())

@@ -17,7 +17,7 @@ export const DEFAULT_TIMINGS: RetryTimings = {
   }
 }
 
-/** Told to the caller before every pause, so that a wait is never silent. */
+/** Given to the caller before every pause, so that it can show why nothing is transferred. */
 export interface Waiting {
   readonly reason: 'rate-limited' | 'retry'
   readonly waitMs: number

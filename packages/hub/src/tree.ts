@@ -130,7 +130,6 @@ function pathFlaw(path: unknown): string | undefined {
   if (typeof path !== 'string') return 'is no text'
   if (!path.isWellFormed()) return 'is no well-formed text'
   if (path.length > 1024 || Buffer.byteLength(path) > 1024) return 'is longer than 1,024 bytes'
-  // eslint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f\\]/.test(path)) return 'holds a control character or a backslash'
   for (const segment of path.split('/')) {
     if (segment === '') return 'is absolute or has an empty segment'

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
 import type { Session } from '../session.ts'
 
-/** In the order in which they are told. */
+/** In the order in which they are reported. */
 const CHECKS: Readonly<Record<string, Check>> = {
   node,
   daemon,
@@ -25,8 +25,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn: 'warn', bad: 'BAD ' }
 
 /**
- * `svc doctor`: looks at all that the store depends on and says what to do. @throws CliError with exit code 1 when something is
- * `bad`; the findings are told before
+ * `svc doctor`: looks at all that the store depends on and says what to do. @throws CliError with exit code 1 when
+ * something is `bad`; the findings are printed before
  */
 export async function doctor(session: Session, version: string): Promise<void> {
   const subject = await subjectOf(session, version)

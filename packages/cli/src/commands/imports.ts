@@ -176,7 +176,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
   await finish(session, job, options)
 }
 
-/** Watches an import and tells what came of it. */
+/** Watches an import and prints its result. */
 async function finish(session: Session, job: Job, options: ImportOptions): Promise<void> {
   if (options.detach === true) {
     if (session.json) session.document(job)

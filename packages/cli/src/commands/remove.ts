@@ -57,7 +57,10 @@ export interface GcOptions {
   readonly grace?: string
 }
 
-/** `svc gc [--dry-run] [--grace TIME]`: gives back the space of what nothing needs. Who types it means now, so the grace is none. */
+/**
+ * `svc gc [--dry-run] [--grace TIME]`: gives back the space of what nothing needs. Typed by hand it means now, so
+ * there is no grace period.
+ */
 export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOptions): Promise<void> {
   const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace) })
   const { result } = await follow(session, started)
@@ -106,7 +109,7 @@ async function refsOf(session: Session, text: string): Promise<string[]> {
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
 
-/** `svc fsck`: hashes the whole store again, checks what the state names, and tells which models are hurt. */
+/** `svc fsck`: hashes the whole store again, checks what the state names, and lists the models that are damaged. */
 export async function fsck(session: Session): Promise<void> {
   const started = await session.client.verify({ target: 'all' })
   let job: Job

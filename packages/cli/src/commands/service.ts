@@ -15,7 +15,7 @@ export interface ServiceOptions {
   readonly manager?: ManagerName
 }
 
-/** `svc service install`: idempotent; says each thing that it did. */
+/** `svc service install`: idempotent; prints each step. */
 export async function install(session: Session, options: ServiceOptions): Promise<void> {
   const manager = managerOf(session, options, daemonCommand(options.svcd, session.terminal.env))
   if (options.dryRun !== true && !manager.state().active) await refuseBesideAnother(session)

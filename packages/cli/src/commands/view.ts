@@ -44,7 +44,7 @@ export async function view(
 const LOOK_MS = 1_000
 const SAY_MS = 5_000
 
-/** Tells on the way how much was copied; Ctrl-C gives the view up. */
+/** Shows how much was copied so far; Ctrl-C gives the view up. */
 async function watched(session: Session, path: string, make: () => Promise<View>): Promise<View> {
   // one that is not cut by Ctrl-C
   const client = createClient({ socketPath: session.client.socketPath })

@@ -31,7 +31,7 @@ export async function createApp(
     clientErrorHandler: () => undefined,
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
-    // queries are read from the raw target by those routes that have one
+    // routes with a query parse the raw request target themselves
     routerOptions: {
       querystringParser: () => ({}),
       ignoreTrailingSlash: false,

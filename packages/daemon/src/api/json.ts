@@ -1,6 +1,6 @@
 import { DaemonError } from '../errors.ts'
 
-/** API bodies are flat; anything deeper is somebody trying (spec http.6: 1 MiB, depth 32). */
+/** API bodies are flat; deeper nesting can only be an attack (spec http.6: 1 MiB, depth 32). */
 const MAX_JSON_DEPTH = 32
 
 export type JsonObject = Readonly<Record<string, unknown>>

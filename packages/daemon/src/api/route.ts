@@ -78,8 +78,8 @@ export function defineByteRoute<const R extends Route>(
 }
 
 /**
- * For a route that may take minutes: its connection is not closed for silence until the answer is over. Who has left meanwhile
- * cannot be told from who only sends no more, so work goes on until somebody ends it by a request.
+ * For a route that may take minutes: switches the idle timeout off until the response has ended. A client that left
+ * looks like one that only closed its sending half, so the work goes on until another request ends it.
  */
 export function takeTime({ request }: Exchange): void {
   request.socket.setTimeout(0)

@@ -9,7 +9,7 @@ import type { Uses } from '../library/uses.ts'
 import { parseJsonBody } from './json.ts'
 import { sendJson } from './route.ts'
 
-/** Between `svcd tag` and the daemon that holds the root; not part of the API, and of one version only. */
+/** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
 export const TAG_PATH = '/svcd/tag'
 
 export interface TagRequest extends Omit<TagChange, 'index'> {
@@ -39,7 +39,7 @@ export function addTagRoute(app: FastifyInstance, root: string, { repos, documen
     if (index !== null && index !== 'current' && !isDigest(index)) {
       throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
     }
-    // what a snapshot names is kept from here on, until the state names it as well
+    // protect what the snapshot names from a collection until the state names it
     const digest = await uses.during(async () => {
       if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) uses.note(blob)
       return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)

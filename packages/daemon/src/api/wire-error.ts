@@ -16,13 +16,13 @@ import { CorruptStateError } from '../library/strict.ts'
 export interface WireError {
   readonly status: number
   readonly envelope: ErrorEnvelope
-  /** True where the client is told less than is known: the error itself belongs into the log. */
+  /** True where the client gets less than is known: the error itself has to be logged. */
   readonly hidden: boolean
 }
 
 /**
- * What the error of a library becomes: a code, told in the library's own words, or told with `message` where these may name a
- * path or say nothing to a caller. `E_INTERNAL` is logged whole.
+ * What the error of a library becomes: a code, with the library's own message, or with `message` where that could name
+ * a path or would mean nothing to a caller. `E_INTERNAL` is logged whole.
  */
 type Rule<E> =
   | ErrorCode
@@ -161,7 +161,7 @@ const candidatesOf = (
 
 const ERRNO = /^E[A-Z0-9]{2,20}$/
 
-/** System errors are told by their number, which says what to do about the disk, and never by their path. */
+/** Of a system error the client gets the errno, which says what to do about the disk, and never the path. */
 function unforeseen(error: unknown): WireError {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') {

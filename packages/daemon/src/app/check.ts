@@ -6,8 +6,8 @@ import { configuredAddress } from '../swarm/addresses.ts'
 import type { Flags } from './flags.ts'
 
 /**
- * What `svcd --check` prints: where the configuration was read from, where store and socket are and who said so, each key of
- * the file, and which variables win over it. The hub token is only said to be there.
+ * What `svcd --check` prints: where the configuration was read from, where store and socket are and who said so, each
+ * key of the file, and which variables win over it. Of the hub token it says only whether it is set.
  * @throws ConfigError, StartError for all that would stop a start because of the configuration
  */
 export async function checkConfig(flags: Flags, env: Environment): Promise<string[]> {
@@ -36,7 +36,7 @@ const set = (value: string | undefined): boolean => value !== undefined && value
 const none = (written: FileConfig): string =>
   Object.keys(written).length > 0 ? 'nothing is set: defaults' : 'absent or empty: defaults'
 
-/** What is read late by the part that listens, so that a check finds it too. */
+/** Settings that are otherwise parsed only when a listener starts, so that a check covers them. */
 function checkAddresses({ swarm }: DaemonConfig): void {
   if (!swarm.enabled) return
   configuredAddress(swarm.peerAddr, '[swarm] peer_addr')

@@ -29,8 +29,8 @@ import { LocalPart } from '../sources/local/part.ts'
 import type { CatalogPart, PartFactories, SwarmPart } from './parts.ts'
 
 /**
- * Everything that works on the store of this machine. Only `app` knows the whole: each part names what it needs in an
- * interface of its own room, and is given this object as that.
+ * Everything that works on the store of this machine. Only `app` knows the whole: each part declares what it needs in
+ * an interface in its own folder, and this object satisfies all of them.
  */
 export interface DaemonContext {
   readonly config: DaemonConfig
@@ -52,14 +52,14 @@ export interface DaemonContext {
   readonly views: Views
 }
 
-/** The parts that bring something in, or give it away. An absent one is off. */
+/** The import sources and the swarm client. An absent one is off. */
 export interface LiveParts {
   readonly local: LocalPart
   readonly swarm: SwarmPart | undefined
   readonly hub: HubPart | undefined
   readonly catalog: CatalogPart | undefined
   readonly removals: Removals
-  /** Told when an artifact becomes private, or is private no more. */
+  /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
@@ -144,7 +144,7 @@ export async function closeAll(context: DaemonContext, parts: LiveParts | undefi
   await store.close()
 }
 
-/** A line for each finished import: what came, under which name, and how long it took. */
+/** Logs one line for each finished import: what was imported, under which name, and how long it took. */
 function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, startedAt, finishedAt }: Job): void {
   if (kind?.startsWith('import-') !== true) return
   const tookMs =
@@ -152,7 +152,7 @@ function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, 
   log.info({ job: id, kind, ref, as, quants: result?.quants, manifest, bytes: bytesTotal, tookMs }, 'imported')
 }
 
-/** What a job threw becomes its `error`; what that does not tell goes to the log. */
+/** Turns what a job threw into its `error`, and logs what that leaves out. */
 const jobErrors =
   (log: Log): JobErrors =>
   (error, { id, kind }) => {

@@ -7,7 +7,7 @@ import { VERSION } from './version.ts'
 // Young generations of 3 MiB: by default each of a dozen threads may grow its own to 48 MiB, and keep it.
 setFlagsFromString('--max-semi-space-size=1')
 
-/** What a word needs is loaded when it is said: the daemon's own modules take a while. */
+/** Load each subcommand lazily: the daemon's modules are slow to import. */
 async function main(): Promise<void> {
   process.umask(0o077)
   const flags = parseFlags(process.argv.slice(2))

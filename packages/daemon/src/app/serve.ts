@@ -18,7 +18,7 @@ export async function serve(flags: Flags): Promise<void> {
     asked++
     log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
     if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
-    // during the start, the stop follows it: nothing is left half-made
+    // a signal during the start takes effect once it is complete, so that nothing is left half-made
     started
       ?.then((daemon) => daemon.close({ quick: asked > 1 }))
       .then(
@@ -41,8 +41,9 @@ export async function serve(flags: Flags): Promise<void> {
 }
 
 /**
- * A rejection that nobody handles belongs to one request or one job: it is logged, and everything else goes on. After an uncaught
- * exception nobody knows what holds any more: it is logged, and the daemon stops in order, for its service manager to start again.
+ * A rejection that nobody handles belongs to one request or one job: it is logged, and everything else goes on. After
+ * an uncaught exception no invariant can be relied on: it is logged, and the daemon stops in order, for its service
+ * manager to start again.
  */
 function watchDefects(log: Log, stop: () => void): void {
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'a defect: unhandled rejection'))

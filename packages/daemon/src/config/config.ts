@@ -76,7 +76,10 @@ export function configPath(
   return { file: join(xdg(env.XDG_CONFIG_HOME, '.config'), 'svc', 'config.toml'), required: false }
 }
 
-/** `[store] root`: absolute, or below the home folder by `~/`. A relative one would mean another folder for each who starts the daemon. */
+/**
+ * `[store] root`: absolute, or below the home folder by `~/`. A relative one would depend on the folder that the
+ * daemon is started from.
+ */
 function fileRoot(text: string | undefined): string | undefined {
   const root = set(text)
   if (root === undefined || isAbsolute(root)) return root

@@ -98,7 +98,7 @@ export class BlobPump {
     this.#budgetTimer = setTimeout(
       () => {
         this.#budgetTimer = undefined
-        // the reader is not to blame for this wait
+        // the upload limit causes this wait, not the reader
         this.#slowTimer?.refresh()
         this.#advance()
       },

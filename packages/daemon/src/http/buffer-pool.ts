@@ -1,4 +1,7 @@
-/** Bytes per read and write. Measured: 1 MiB is the flat top over a Unix socket (the row blob of bench/). */
+/**
+ * Bytes per read and write. Measured: over a Unix socket larger reads than 1 MiB are no faster (the row blob of
+ * bench/).
+ */
 const CHUNK_BYTES = 1 << 20
 const POOLED_BUFFERS = 16
 

@@ -4,7 +4,7 @@ import { type Refusal, refuseRaw } from './raw-refusal.ts'
 
 /** Requests that wait for their turn on all connections of a listener together: a few KB each. */
 const MAX_WAITING_REQUESTS = 8_192
-/** So many may wait on a connection also when the listener has its fill. */
+/** This many may wait on one connection even when the listener's total is used up. */
 const FAIR_WAITING_REQUESTS = 8
 
 interface Exchange {
@@ -94,7 +94,7 @@ export class Connection {
   #onClose(exchange: Exchange): void {
     if (this.#active !== exchange) return
     this.#active = undefined
-    // a response that nothing will ever carry away would wait for ever
+    // without a socket this response would never finish
     if (this.#socket.destroyed) return this.#drop()
     const next = this.#take(0)
     if (next !== undefined) this.#begin(next)

@@ -63,7 +63,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     })
   )
   server.on('connect', (_request, socket: Duplex & Partial<IncomingMessage['socket']>) => {
-    // Node has let go of this socket: its errors and its silence are ours
+    // Node no longer watches this socket: handle its errors and its silence here
     socket.on('error', () => socket.destroy())
     socket.setTimeout?.(limits.idleTimeoutMs, () => socket.destroy())
     connections.of(socket).refuse({
@@ -90,7 +90,7 @@ function refuse(response: ServerResponse, { status, code, message }: Refusal): v
   response.end(body)
 }
 
-/** What a parsed request lacks or has too much of. */
+/** What a parsed request lacks, or has and must not have. */
 function refusalOf(request: IncomingMessage): Refusal | undefined {
   const bad = (message: string): Refusal => ({ status: 400, code: 'E_BAD_REQUEST', message })
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {

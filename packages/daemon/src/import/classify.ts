@@ -5,12 +5,12 @@ import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 
-/** Stage 2, before a byte is read: the gate fails closed. @throws ClassifyError `E_NOT_IMPORTABLE` */
+/** Refuses a listing that no artifact can come of, before a byte is read. @throws ClassifyError `E_NOT_IMPORTABLE` */
 export const requireWeights = (plan: PlannedImport): void => requireImportable(plan.recognition)
 
 /**
- * Stage 2, completed once the bytes are here: quants and artifacts from headers, `config.json` and licences. Headers are read from
- * the blobs, off the event loop. @throws ClassifyError
+ * Stage 3, once the bytes are in the store: quants and artifacts from headers, `config.json` and licences. Headers are
+ * read from the blobs, off the event loop. @throws ClassifyError
  */
 export function classifyFiles(
   plan: PlannedImport,

@@ -45,7 +45,7 @@ export interface ImportRequest {
 /** A listing is planned within the limits of its source; there is no job yet that could be stopped. */
 const UNSTOPPED = new AbortController().signal
 
-/** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → classify → ingest → seal → commit. */
+/** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → ingest → classify → seal → commit. */
 export class Importer {
   readonly #parts: ImporterParts
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []

@@ -17,7 +17,7 @@ import type { ImportProgress } from './progress.ts'
 import type { OpenedFile, SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
-/** Stage 3: what came into the store, and what was read on the side. */
+/** Stage 2: what came into the store, and what was read on the side. */
 export interface Ingested {
   /** By entry name. */
   readonly blobs: ReadonlyMap<string, BlobTree>

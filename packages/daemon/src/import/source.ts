@@ -31,7 +31,9 @@ export interface FetchContext {
   readonly signal: AbortSignal
   /** Bytes of this file that are there by now (not a delta), whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
-  /** Why nothing moves (a rate limit, a pause before the next try), for people; `undefined` when it goes on. */
+  /**
+   * Why nothing is transferred (a rate limit, a pause before the next try), for people; `undefined` when it goes on.
+   */
   readonly onWaiting?: (message: string | undefined) => void
 }
 
@@ -54,7 +56,7 @@ export interface SourceFile {
 }
 
 /**
- * What one import takes in: a flat listing and a way to open each file. Everything after that (plan, classify, ingest,
+ * What one import takes in: a flat listing and a way to open each file. Everything after that (plan, ingest, classify,
  * seal, commit) is the same for every source (spec rec.1 to rec.4).
  */
 export interface ImportSource {

@@ -10,7 +10,7 @@ import type { JobRegistry } from './registry.ts'
 
 /** What was written in the last day is kept, though nothing needs it (spec add.13). */
 const DEFAULT_GRACE_SECONDS = 24 * 3600
-/** The progress is told every so many blobs. */
+/** Progress is reported every this many blobs. */
 const REPORT_EVERY = 256
 
 export interface CollectParts {
@@ -31,9 +31,9 @@ export function collect(body: GcBody, parts: CollectParts): Job {
 }
 
 /**
- * One walk over the blobs. Each is looked at alone: it goes when the state, as it is at that very moment, does not need it, it is older
- * than the grace, and nobody uses it (see `Uses`). A change of the state is read before the next blob is judged; so nothing stands still
- * for a collection, and a crash at any point leaves what is needed.
+ * One walk over the blobs. Each is looked at alone: it goes when the state, as it is at that very moment, does not
+ * need it, it is older than the grace, and nobody uses it (see `Uses`). A change of the state is read before the next
+ * blob is judged; so nothing has to wait for a collection, and a crash at any point leaves what is needed.
  */
 class Collection {
   readonly #parts: CollectParts

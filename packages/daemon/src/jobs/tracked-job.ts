@@ -79,7 +79,7 @@ export class TrackedJob {
     })
   }
 
-  /** What a cut makes of a job is the cut, whatever the layer that noticed it called it. */
+  /** A cut job fails with the reason of the cut, whatever error the interrupted layer threw. */
   reasonOf(error: unknown): unknown {
     return this.signal.aborted && isAbort(error) ? this.signal.reason : error
   }

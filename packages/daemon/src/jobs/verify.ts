@@ -109,7 +109,7 @@ async function manifestFiles(
   }
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
-    // a blob that is no manifest is verified by itself, and one whose bytes went bad is about to be found out
+    // a blob that is no manifest is verified alone; corrupt bytes are found when it is hashed
     return parseManifest(await readWhole(reader)).files
   } catch (error) {
     if (error instanceof CasError) throw error
@@ -134,7 +134,7 @@ async function verifyAll(
     update({ filesDone: report.checked, filesTotal: report.checked })
     mismatchedBlobs = report.mismatched
   } catch (error) {
-    // the disk refused some: what was found besides is not to be lost
+    // some blobs could not be read: still report what was found in the others
     if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
     mismatchedBlobs = error.details.mismatched ?? []
     for (const digest of error.details.unreadable)
@@ -177,7 +177,7 @@ async function verifyAll(
   }
   for await (const artifact of artifacts.list(note)) {
     signal.throwIfAborted()
-    // what was removed is on its way out: a collection that was cut may have taken some of it
+    // a collection may have taken a part of what was removed, so what it lacks is no damage
     if (!(await needed.has(artifact.manifestDigest))) continue
     // a pinned import that runs or was cut: what it lacks was never there
     if (artifact.incomplete === true) continue

@@ -16,7 +16,7 @@ export interface ArtifactState {
   readonly source: ArtifactSource
   /** Not announced or served to the swarm unless the owner opts in. */
   readonly restricted: boolean
-  /** The owner keeps it for himself (spec add.10). */
+  /** Marked private by the owner: given to nobody (spec add.10). */
   readonly private: boolean
   /** Imported by its pin and under no name: needed although no index names it (spec add.13). */
   readonly pinned: boolean
@@ -27,7 +27,7 @@ export interface ArtifactState {
   readonly incomplete?: true
 }
 
-/** What an import says of an artifact; whether it is complete is not its to say. */
+/** What an import records of an artifact. Whether the artifact is complete is decided elsewhere. */
 export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
@@ -94,7 +94,7 @@ export class Artifacts {
     })
   }
 
-  /** Forgets an artifact, durably, if `may` says so in its turn; one that is unknown is none the worse. */
+  /** Forgets an artifact, durably, if `may` agrees when its turn comes; an unknown one is no error. */
   forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
     return this.#inTurn(async () => {
       if (!may()) return
@@ -200,7 +200,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   const fields = parseStateText(bytes, file)
   onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt', 'incomplete'], file)
   const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
-  // `foreign` is its name in stores of the first weeks.
+  // Earlier versions called this field `foreign`.
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
   onlyKeys(source, ['kind', 'repo', 'revision', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')

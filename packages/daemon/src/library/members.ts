@@ -81,7 +81,7 @@ export class Members {
     try {
       manifest = await documents.manifest(digest)
     } catch (error) {
-      // what is wrong with it is told when it is asked for; the list goes on
+      // the error is reported where the document itself is asked for; the list goes on
       if (!(error instanceof DaemonError)) throw error
       return undefined
     }

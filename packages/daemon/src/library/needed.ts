@@ -25,8 +25,8 @@ export interface NeededParts {
 type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 
 /**
- * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and every blob behind them. Told from the
- * state alone, so that it holds after any crash.
+ * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and every blob behind them.
+ * Computed from the state alone, so that it is right after any crash.
  */
 export class Needed {
   readonly #parts: NeededParts
@@ -42,13 +42,16 @@ export class Needed {
     this.#known = undefined
   }
 
-  /** Grows with every change of the state; what was told at one revision holds while it is the same. */
+  /** Grows with every change of the state; an answer stays valid while the revision is the same. */
   get revision(): number {
     const { repos, artifacts } = this.#parts
     return this.#holders.reduce((sum, { changes }) => sum + changes, repos.changes + artifacts.changes)
   }
 
-  /** True while the artifact is needed. What cannot be read needs nothing here: this decides what is announced, not what is deleted. */
+  /**
+   * True while the artifact is needed. State that cannot be read counts as no need: this decides only what is
+   * announced, not what is deleted.
+   */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
     const { revision } = this
     if (this.#known?.revision !== revision)

@@ -18,7 +18,7 @@ interface RemovalParts {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly needed: Needed
-  /** Told of artifacts that nothing needs any more, before the answer: they leave the swarm at once. */
+  /** Called before the response with artifacts that nothing needs any more, so that they leave the swarm at once. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
@@ -137,7 +137,7 @@ async function bytesOnlyOf(manifests: readonly Sha256Digest[], needed: Needed, s
     for (const manifest of manifests) for (const digest of await needed.blobsOf(manifest)) own.add(digest)
     for (const digest of own) if (!kept.has(digest)) bytes += (await store.stat(digest))?.sizeBytes ?? 0
   } catch (error) {
-    // a courtesy: what stands in the way of a collection is the collection's to tell
+    // only an estimate: what stands in the way of a collection is reported by the collection
     if (!(error instanceof DaemonError)) throw error
   }
   return bytes

@@ -31,7 +31,7 @@ export interface CreateRequest {
  * makes it, and any other would take it for the remains of one that was killed.
  */
 export interface ViewCalls {
-  /** Tells how many more bytes were copied. */
+  /** Reports how many more bytes were copied. */
   create: { request: CreateRequest; response: MadeView; progress: number }
   read: { request: string; response: View | undefined }
   remove: { request: string; response: boolean }

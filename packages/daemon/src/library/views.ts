@@ -43,11 +43,10 @@ interface Making {
 }
 
 /**
- * The views of a store: managed ones below `<root>/views`, and those at places that somebody named (spec add.17, add.18). What a view
- * shows is needed as long as the view stands: `held` and `changes` tell so to whoever collects.
- *
- * Invariants: the record of a view at a named place is durable before anything is there; one change at a time at each place; views are
- * made, read and removed by one thread (see `ViewCalls`).
+ * The views of a store: managed ones below `<root>/views`, and those at places that somebody named (spec add.17,
+ * add.18). What a view shows is needed as long as the view stands: `held` and `changes` report that to the collection.
+ * Invariants: the record of a view at a named place is durable before anything is there; one change at a time at each
+ * place; views are made, read and removed by one thread (see `ViewCalls`).
  */
 export class Views {
   readonly #parts: ViewsParts

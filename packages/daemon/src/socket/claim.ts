@@ -166,7 +166,7 @@ async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
   try {
     const stat = await handle.stat()
     const user = process.geteuid?.() ?? stat.uid
-    // its own folder it closes itself; then it is judged as its clients judge it
+    // the daemon corrects the mode of its own folder; then it is checked as clients check it
     if (stat.uid === user && (stat.mode & 0o077) !== 0) await handle.chmod(0o700)
     const { uid, mode } = await handle.stat()
     const problem = socketFolderProblem({ isFolder: true, uid, mode }, user)

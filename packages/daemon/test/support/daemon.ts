@@ -14,7 +14,6 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
   // what the API says is checked field by field in the tests
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
   readonly body: any
 }

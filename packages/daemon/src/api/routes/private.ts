@@ -11,7 +11,7 @@ export interface PrivateParts {
   readonly resolver: Resolver
   readonly documents: Documents
   readonly artifacts: Artifacts
-  /** Told after each change, before the answer: who gives the artifact away stops, or may begin. */
+  /** Called after each change and before the response, so that whatever serves the artifact stops, or may start. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 

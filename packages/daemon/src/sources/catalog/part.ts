@@ -106,8 +106,8 @@ export class Catalog {
   }
 
   /**
-   * After a change of what is private, or needed: the foreign swarm that an artifact came from is left, or joined again. A torrent
-   * that several artifacts came from goes with the first of them.
+   * After a change of what is private, or needed: the BitTorrent v1 swarm that an artifact came from is left, or
+   * joined again. A torrent that several artifacts came from goes with the first of them.
    */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, needed, config } = this.#context
@@ -231,7 +231,7 @@ export class Catalog {
     try {
       return [createHub({ endpoint, publicOnly }), ...sources]
     } catch (error) {
-      // with credentials, say: what a listing names is a source more or none, never a reason to fail
+      // a URL with credentials, for example: what a listing names may add a source, and never makes the pull fail
       if (error instanceof HubError) return sources
       throw error
     }

@@ -40,8 +40,9 @@ export interface PlanParts {
 }
 
 /**
- * What an import would do, told from the listing, `config.json`, licence texts and, only where nothing else tells the quant, the
- * headers of the safetensors. No weights are fetched. Small texts are not checked against their hashes: nothing is kept.
+ * What an import would do, derived from the listing, `config.json`, licence texts and, only where nothing else tells
+ * the quant, the headers of the safetensors. No weights are fetched. Small texts are not checked against their hashes:
+ * nothing is kept.
  * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planWished`
  */
 export async function planHub(

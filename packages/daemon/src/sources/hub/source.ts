@@ -14,7 +14,7 @@ const CONCURRENCY = 8
 export interface HubSourceOptions {
   readonly fetchUnrecognised: boolean
   readonly warnings: readonly string[]
-  /** Told of every pause, for the log. */
+  /** Called at every pause, for the log. */
   readonly onWaiting: (waiting: Waiting, path: string) => void
 }
 
