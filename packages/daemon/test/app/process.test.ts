@@ -152,9 +152,9 @@ describe('starting', () => {
     }
   })
 
-  it('two at once on one root: one starts and one is refused, each of ten times', async () => {
+  it('two at once on one root: one starts and one is refused, each of 20 times', async () => {
     const folder = temporaryFolder()
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 20; round++) {
       const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} }
       const both = await Promise.allSettled(
         [1, 2].map((i) => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) }))

@@ -9,6 +9,16 @@ import { HAS_STRACE, inject } from './strace.ts'
 /** What a scenario looks like after the kill: nothing of it happened, all of it did, or a part that can be continued. */
 type Aftermath = 'old' | 'between' | 'new'
 
+/** What a living daemon answers when it cannot do something. */
+export class Refused extends Error {
+  readonly code: string
+
+  constructor({ code, message }: { readonly code: string; readonly message: string }) {
+    super(`${code}: ${message}`)
+    this.code = code
+  }
+}
+
 export interface KillRig {
   /** TOML; without it the swarm is off. */
   readonly config?: string
@@ -118,6 +128,73 @@ export function describeDaemonKills(scenarios: readonly KillScenario[], stride: 
         expect(kills).toBeGreaterThan(rounds * 0.3)
       })
     }
+  })
+}
+
+/** What an error of the disk may become, by its name. */
+const CODES: Readonly<Record<string, readonly string[]>> = {
+  ENOSPC: ['E_NO_SPACE'],
+  EIO: ['E_INTERNAL', 'E_CORRUPTION'],
+  EMFILE: ['E_INTERNAL', 'E_SOURCE_UNAVAILABLE']
+}
+
+/** Calls that fail that way. */
+const CALLS: Readonly<Record<string, readonly string[]>> = {
+  ENOSPC: ['pwrite64', 'openat', 'mkdir', 'rename', 'link', 'fsync'],
+  EIO: ['fsync', 'pwrite64', 'pread64', 'rename', 'link', 'unlink', 'close'],
+  EMFILE: ['openat']
+}
+
+/**
+ * Declares one test for each scenario and error: a system call fails, at its first occurrence in a thread and at later ones, every
+ * `stride`-th of them; 0 in `when` stands for each call until the daemon gives up.
+ */
+export function describeDaemonErrors(
+  scenarios: readonly KillScenario[],
+  whens: readonly number[],
+  stride: number
+): void {
+  describe.skipIf(!HAS_STRACE).each(Object.keys(CODES))('%s from a system call', (errno) => {
+    test.each(scenarios.filter(({ starting }) => !starting))(
+      '$name: done, or refused by name; the daemon goes on, and does it afterwards',
+      async (scenario) => {
+        const template = temporaryFolder()
+        const rig = await scenario.prepare(template)
+        const outcomes: Record<string, number> = {}
+        const points = CALLS[errno]!.flatMap((call) => whens.map((when) => ({ call, when })))
+        for (const { call, when } of points.filter((_, i) => i % stride === 0)) {
+          const folder = temporaryFolder()
+          const root = join(folder, 'root')
+          cpSync(join(template, 'root'), root, { recursive: true, preserveTimestamps: true })
+          const daemon = await spawnFor(folder, rig, [])
+          const at = `${call} ${when || 'always'}`
+          const injection = await inject(
+            daemon.child.pid!,
+            `${call}:error=${errno}${when === 0 ? '' : `:when=${when}`}`
+          )
+          const code = await rig.act(daemon, root).then(
+            () => 'done',
+            (error: unknown) => {
+              if (error instanceof Refused) return error.code
+              throw error
+            }
+          )
+          await injection.stop()
+          expect([at, code]).toEqual([at, expect.toBeOneOf(['done', ...CODES[errno]!])])
+          expect([at, (await daemon.verify('all')).verify]).toEqual([at, {}])
+          await rig.act(daemon, root)
+          expect([at, (await daemon.verify('all')).verify]).toEqual([at, {}])
+          daemon.agent.destroy()
+          daemon.child.kill('SIGTERM')
+          expect([at, (await daemon.ended).code]).toEqual([at, 0])
+          const after = await testDaemon({ folder, ...rig.after })
+          expect([at, await rig.check(after)]).toEqual([at, 'new'])
+          await after.running.close({ quick: true })
+          outcomes[code] = (outcomes[code] ?? 0) + 1
+        }
+        console.log(`${errno}, ${scenario.name}: ${JSON.stringify(outcomes)}`)
+      }
+    )
   })
 }
 
