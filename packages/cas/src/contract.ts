@@ -15,6 +15,7 @@ import {
   seededBytes
 } from './contract-material.ts'
 import { describePartials } from './contract-partials.ts'
+import { type ContractSubject, describeBlobReads } from './contract-reads.ts'
 import type { BlobStore, HashAttachment } from './store.ts'
 
 export {
@@ -29,112 +30,10 @@ export {
   seededBytes
 } from './contract-material.ts'
 
-/** A fresh, empty store for one test. */
-export interface ContractSubject<Store> {
-  readonly store: Store
-  /** Closes the store and deletes what it left; called at the end of every test. */
-  dispose(): Promise<void>
-}
+export { type ContractSubject, describeBlobReads } from './contract-reads.ts'
 
 /** Either side of every border between the ways in: empty, one block, in place, by thread. */
 const SIZES = [0, 1, 1000, 65_536, 262_143, 262_144, 262_145, 524_288, 1_048_577, 3_000_000]
-
-/**
- * The promises that every reading side keeps, for any implementation of it: a store, or a client of a daemon.
- * `makeReads` gets the blobs that must be there.
- */
-export function describeBlobReads(
-  name: string,
-  makeReads: (blobs: readonly Uint8Array[]) => Promise<ContractSubject<Pick<BlobStore, 'stat' | 'open'>>>,
-  { describe, test, expect }: ContractApi
-): void {
-  const withBlob = async (
-    bytes: Uint8Array,
-    body: (reads: Pick<BlobStore, 'stat' | 'open'>, digest: Sha256Digest) => Promise<void>
-  ) => {
-    const subject = await makeReads([bytes])
-    try {
-      await body(subject.store, digestOf(bytes))
-    } finally {
-      await subject.dispose()
-    }
-  }
-  const small = seededBytes(1000)
-
-  describe(`${name}: reading`, () => {
-    test('stat gives digest and size, undefined for what is not there', () =>
-      withBlob(small, async (reads, digest) => {
-        expect(await reads.stat(digest)).toEqual({ digest, sizeBytes: 1000 })
-        expect(await reads.stat(digestOf(seededBytes(3)))).toBe(undefined)
-      }))
-
-    test('open of what is not there is E_NOT_FOUND', () =>
-      withBlob(small, async (reads) => {
-        expect(await codeOf(reads.open(digestOf(seededBytes(3))))).toBe('E_NOT_FOUND')
-      }))
-
-    test('reads stay within the blob', () =>
-      withBlob(small, async (reads, digest) => {
-        const reader = await reads.open(digest)
-        expect([reader.digest, reader.sizeBytes]).toEqual([digest, 1000])
-        const target = new Uint8Array(600)
-        expect(await reader.read(target, 0)).toBe(600)
-        expect(Buffer.compare(target, small.subarray(0, 600))).toBe(0)
-        expect(await reader.read(target, 600)).toBe(400)
-        expect(Buffer.compare(target.subarray(0, 400), small.subarray(600))).toBe(0)
-        expect(await reader.read(target, 1000)).toBe(0)
-        for (const offset of [-1, 1001, 0.5, Number.NaN, Number.MAX_SAFE_INTEGER]) {
-          expect(await codeOf(reader.read(target, offset))).toBe('E_RANGE')
-        }
-        await reader.close()
-        await reader.close()
-        expect(await codeOf(reader.read(target, 0))).toBe('E_CLOSED')
-      }))
-
-    test('streams the whole and any range; chunks stay valid', () => {
-      const bytes = seededBytes(700_001)
-      return withBlob(bytes, async (reads, digest) => {
-        const ranges = [
-          undefined,
-          { start: 0, end: 0 },
-          { start: 0, end: 1 },
-          { start: 262_143, end: 262_145 },
-          { start: 700_000, end: 700_001 }
-        ]
-        for (const range of ranges) {
-          const got = Buffer.concat(await collect((await reads.open(digest)).stream(range)))
-          expect(Buffer.compare(got, bytes.subarray(range?.start ?? 0, range?.end ?? bytes.length))).toBe(0)
-        }
-        for (const range of [
-          { start: 1, end: 0 },
-          { start: -1, end: 2 },
-          { start: 0, end: 700_002 },
-          { start: 0.5, end: 1 }
-        ]) {
-          const reader = await reads.open(digest)
-          expect(await codeOf(collect(reader.stream(range)))).toBe('E_RANGE')
-        }
-      })
-    })
-
-    test('a stream that is broken off closes its reader', () =>
-      withBlob(seededBytes(700_001), async (reads, digest) => {
-        const reader = await reads.open(digest)
-        for await (const chunk of reader.stream()) {
-          expect(chunk.length > 0).toBe(true)
-          break
-        }
-        expect(await codeOf(reader.read(new Uint8Array(1), 0))).toBe('E_CLOSED')
-      }))
-
-    test('an empty blob can be read', () =>
-      withBlob(new Uint8Array(0), async (reads, digest) => {
-        const reader = await reads.open(digest)
-        expect(reader.sizeBytes).toBe(0)
-        expect(await collect(reader.stream())).toEqual([])
-      }))
-  })
-}
 
 /** The promises of {@link BlobStore}, for any implementation. Run it from a test file of that implementation. */
 export function describeBlobStore(

@@ -57,7 +57,7 @@ describe('layout', () => {
     for (const name of left) expect(modeOf(join(root, 'incoming', name)) & 0o177).toBe(0)
   })
 
-  test('refuses a root that others may write, or with foreign things in it, or of another version', async () => {
+  test('refuses a root that others may write, or one that holds other files, or of another version', async () => {
     fs.mkdirSync(root)
     for (const mode of [0o777, 0o770, 0o702]) {
       fs.chmodSync(root, mode)
@@ -86,7 +86,7 @@ describe('layout', () => {
 })
 
 describe('lock', () => {
-  test('a second opener is refused, told by whom; after close the root is free', async () => {
+  test('a second opener is refused, with the pid of the owner; after close the root is free', async () => {
     const store = await open()
     expect(store.lockKind).toBe('flock')
     const error = await openDiskStore({ root }).catch((thrown: unknown) => thrown)
@@ -208,7 +208,7 @@ describe('what is wrong on disk', () => {
     }
   })
 
-  test('foreign files are left alone', async () => {
+  test('files that are not the store’s are left alone', async () => {
     const store = await open()
     const digest = await put(store, seededBytes(10))
     const shard = join(root, 'blobs', 'sha256', digest.slice(7, 9))

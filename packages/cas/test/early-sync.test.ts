@@ -30,7 +30,7 @@ afterEach(async () => {
   await folder.dispose()
 })
 
-test('syncs once per step, however often it is told', async () => {
+test('syncs once per step, however often it is called', async () => {
   const { plan, early } = await setUp('^fdatasync')
   early.advance(STEP - 1)
   expect(plan.seen).toBe(0)

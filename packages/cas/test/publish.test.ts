@@ -107,7 +107,7 @@ describe('a blob is there once its folder is durable, and not before', () => {
     return done
   }
 
-  test('who asks while that sync runs waits, and is told of no blob that is then taken back', async () => {
+  test('a stat during that sync waits, and never reports a blob whose name is removed again', async () => {
     const plan = new Faults({ only: '^fsyncSync$' })
     await open(plan)
     // The first sync is that of the file, the second that of its folder.
@@ -127,7 +127,7 @@ describe('a blob is there once its folder is durable, and not before', () => {
     expect((await store.verify(digest)).status).toBe('ok')
   })
 
-  test('a name that cannot be taken back counts as absent, and is made anew', async () => {
+  test('a name that cannot be removed again counts as absent, and is replaced by the next ingest', async () => {
     const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
     await open(plan)
     plan.arm(2, { failures: 2 })

@@ -138,7 +138,7 @@ describe('annotations', () => {
     })
   })
 
-  test('large and foreign texts are named and not kept', () => {
+  test('large texts and those that are not UTF-8 are named and not kept', () => {
     const large = fact('LICENSE', 300_000)
     const foreign = fact('LICENSE.pdf', Uint8Array.of(0x25, 0x50, 0xff))
     expect(annotate(large, foreign)).toEqual({

@@ -92,7 +92,7 @@ describe('svc, against the real daemon', () => {
     expect(JSON.parse(followed.stdout)).toEqual(jobs[0])
   })
 
-  it('tells about the daemon', async () => {
+  it('status shows the daemon', async () => {
     const [status, swarm] = await Promise.all([run('status', '--json'), run('swarm', '--json')])
     expect(JSON.parse(status.stdout)).toMatchObject({ root: join(daemon.folder, 'root'), jobs: { failed: 0 } })
     expect(JSON.parse(swarm.stdout)).toHaveProperty('enabled')

@@ -207,7 +207,7 @@ test('progress gives new tries: a source that cuts twenty times is outlasted', a
   expect(isRight(file, sink)).toBe(true)
 })
 
-test('a signed address that serves three requests is asked for anew, and no byte is fetched twice', async () => {
+test('a signed address that serves three requests is requested again, and no byte is fetched twice', async () => {
   const fake = await fakeHub({ repos: [repo], signedUses: 3 })
   const hub = hubOf(fake, { limits: { ...limits, rangesPerFile: 1 } })
   const file = await fileOf(hub, 'Org/Model', 'model.gguf')

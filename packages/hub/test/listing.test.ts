@@ -241,7 +241,7 @@ test('a host that does not answer', async () => {
   })
 })
 
-test('rate limits are waited for, told, and bounded', async () => {
+test('rate limits are waited for, reported, and bounded', async () => {
   const { waits, retry } = quick()
   const fake = await fakeHub({ repos: [repo] }, [
     { ...status(429, { 'retry-after': '7' }), times: 1 },

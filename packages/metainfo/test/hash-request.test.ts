@@ -153,7 +153,7 @@ describe('requests that are rejected', () => {
     expect(defectOfHashRequest({ baseLayer: 10, index: 0, length: 8_192, proofLayers: 3 }, large)).toBeUndefined()
   })
 
-  test('a reply of another length, foreign layers, foreign leaves', () => {
+  test('a reply of another length, layers and leaves of another file', () => {
     const request = { baseLayer: 0, index: 0, length: 2, proofLayers: 9 }
     expect(errorOf(() => nodeOfReply(request, shape, new Uint8Array(32)))).toBe('E_MERKLE reply-length')
     expect(errorOf(() => tree.answer(request))).toBe('E_MERKLE layer-length')

@@ -68,7 +68,7 @@ test('without proofs a lie is a conflict: what was proven before stays, what was
   expect(assembler.layer()).toEqual(file.layer)
 })
 
-test('foreign replies and files without a layer', () => {
+test('replies to other requests, and files without a layer', () => {
   const file = fileOf(600)
   const assembler = new PieceLayerAssembler(file.root, file.shape)
   const foreign = { baseLayer: 0, index: 0, length: 2, proofLayers: 0 }

@@ -247,7 +247,7 @@ test('blocks that nobody asked for are dropped', async () => {
   expect(other.faults).toEqual([])
 })
 
-test('a crash of the thread is told once; it listens on the same port again, and goes on seeding and fetching', async () => {
+test('a crash of the thread is reported once; it listens on the same port again, and goes on seeding and fetching', async () => {
   const workers: Worker[] = []
   const noted = (worker: Worker): void => void workers.push(worker)
   process.on('worker', noted)

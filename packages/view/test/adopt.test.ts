@@ -112,7 +112,7 @@ describe('Ollama', () => {
     )
   })
 
-  test('shards in their order; models for the tool alone are told', async () => {
+  test('shards in their order; models for the tool alone are reported', async () => {
     const root = temporaryFolder()
     putOllama(root, 'manifests/registry.ollama.ai/library/big/70b', [
       ['model', 'one'],

@@ -108,7 +108,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout files, mode %s',
     expect(await readView(path)).toEqual(same)
   })
 
-  test('is left as it is when it is there, made anew when something of it is missing', async () => {
+  test('is left alone when it is whole, and made again when something of it is missing', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const options: ViewOptions = { path: join(folder, 'view'), mode }

@@ -97,7 +97,7 @@ describe('what the hub’s other clients write', () => {
     ])
   })
 
-  test('without links the files lie in the snapshot, and the listing tells of damage by size', async () => {
+  test('without links the files lie in the snapshot, and the listing reports damage by size', async () => {
     const cache = temporaryFolder()
     put(cache, `${REPO}/snapshots/${COMMIT}/config.json`, '{}')
     put(cache, `${REPO}/snapshots/${COMMIT}/model.safetensors`, 'cut')
@@ -129,7 +129,7 @@ describe('what the hub’s other clients write', () => {
     ])
   })
 
-  test('a snapshot whose blobs are gone is told, and no model', async () => {
+  test('a snapshot whose blobs are gone is reported, and gives no model', async () => {
     const cache = temporaryFolder()
     link(cache, `${REPO}/snapshots/${COMMIT}/a.gguf`, `../../blobs/${'1'.repeat(64)}`)
     const { models, warnings } = await readCache({ tool: 'hf', path: cache })

@@ -140,7 +140,7 @@ describe('systemd', () => {
     expect(existsSync(join(folder, '.config'))).toBe(false)
   })
 
-  it('a daemon that somebody started is not fought with', async () => {
+  it('a daemon that was started by hand is left alone, and the install refused', async () => {
     const running = await testDaemon()
     const { folder, daemon, svc, answer } = home('systemctl', running.socketPath)
     answer('*is-active*) echo inactive; exit 3 ;;')
@@ -150,7 +150,7 @@ describe('systemd', () => {
     expect(existsSync(join(folder, '.config'))).toBe(false)
   })
 
-  it('finds the daemon beside svc when it is not told, and refuses what cannot be run', async () => {
+  it('finds the daemon beside svc when no command is given, and refuses what cannot be run', async () => {
     const { folder, svc } = home('systemctl')
     const { stdout } = await svc('service', 'install', '--dry-run', '--manager', 'systemd')
     const beside = resolve(import.meta.dirname, '../../../daemon/bin/svcd.cjs')

@@ -191,7 +191,7 @@ describe('models, jobs, status', () => {
     expect(unknown.body.error.message).toContain('abc')
   })
 
-  it('tells its status', async () => {
+  it('reports its status', async () => {
     const { api } = await shared()
     const { jobs } = (await api.get('/v1/jobs')).body as { jobs: { state: string }[] }
     const { body } = await api.get('/v1/status')

@@ -77,7 +77,7 @@ describe('resolve', () => {
     expect((await api.get('/v1/resolve?ref=svc:///me/model:stable%2Bq8_0')).body.error.code).toBe('E_UNKNOWN_REF')
   })
 
-  it('tells an absent index from an invalid one, also right after it was in use', async () => {
+  it('distinguishes an absent index from an invalid one, also right after it was in use', async () => {
     const { api, indexDigest, ref } = await ownRepository()
     expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
     const path = blobFile(api, indexDigest)

@@ -131,7 +131,7 @@ test('what stands there, or cannot be, is refused and left as it is', async () =
   expect([await viewsOf(daemon), await held(daemon)]).toEqual([[], []])
 })
 
-test('absent blobs are told by their digests, and nothing is made', async () => {
+test('absent blobs are named by their digests, and nothing is made', async () => {
   const daemon = await withModel()
   const { files } = (await daemon.open(REF)).body as { files: { digest: string; path: string; kind?: string }[] }
   const gone = files.filter(({ kind }) => kind === 'weights.safetensors' || kind === 'chat-template')

@@ -52,7 +52,7 @@ test('with seed_local off, imports from disk are private unless they say otherwi
   await node.announced(job.result!.manifests[0]!)
 })
 
-test('fetching what is held back is told to no tracker, and to nobody but the sources of the request', async () => {
+test('fetching what is held back announces to no tracker, and asks only the sources of the request', async () => {
   const announces: string[] = []
   const tracker = createServer((request, response) => {
     announces.push(request.url!)

@@ -49,7 +49,7 @@ test('of what is not here, and without a swarm client', async () => {
   expect((await off.get('/v1/status')).body.swarm).toMatchObject({ enabled: false, seeding: 0, torrents: [] })
 })
 
-test('the status tells torrents, peers and rates; runtime.json (0600) the addresses', async () => {
+test('the status lists torrents, peers and rates, runtime.json (0600) the addresses', async () => {
   const { node, share } = await served()
   const other = await Node.start()
   expect(await other.importBt(pinned(share))).toMatchObject({ state: 'done' })

@@ -1,6 +1,7 @@
 import { isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { parseInfo, parseMagnet, type TorrentInfo, toHex, truncateInfohash } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
+import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
 /** Which torrent is meant, and where to look for it: options, read and checked. */
@@ -56,3 +57,13 @@ export function parsePeer(peer: string | PeerAddress): PeerAddress {
 
 /** The key that torrents are known by on the wire: the truncated infohash in hex. */
 export const wireKey = (infohash: Uint8Array): string => toHex(truncateInfohash(infohash))
+
+/** What we say in every handshake of this torrent; `peerId` is the engine's. */
+export const handshakeOf = ({ infohash }: TorrentIdentity, peerId: Uint8Array): Handshake => ({
+  infohash: truncateInfohash(infohash),
+  peerId,
+  extended: true,
+  fast: true,
+  dht: false,
+  v2: true
+})

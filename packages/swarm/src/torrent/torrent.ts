@@ -12,7 +12,7 @@
 
 import { EventEmitter } from 'node:events'
 import type { PeerAddress } from '@svc/internal-net'
-import { MetainfoError, type TorrentInfo, type TorrentLayout, truncateInfohash } from '@svc/metainfo'
+import { MetainfoError, type TorrentInfo, type TorrentLayout } from '@svc/metainfo'
 import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
@@ -31,7 +31,7 @@ import type { TorrentEnvironment } from './environment.ts'
 import { MetadataPhase } from './metadata-phase.ts'
 import { PeerSet, peerLabel } from './peer-set.ts'
 import { settled } from './settled.ts'
-import { parsePeer, type TorrentIdentity } from './torrent-identity.ts'
+import { handshakeOf, parsePeer, type TorrentIdentity } from './torrent-identity.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 import type { TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
 
@@ -69,14 +69,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#identity = identity
     this.infohash = identity.infohash
     this.trackers = identity.trackers
-    this.handshake = {
-      infohash: truncateInfohash(identity.infohash),
-      peerId: env.peerId,
-      extended: true,
-      fast: true,
-      dht: false,
-      v2: true
-    }
+    this.handshake = handshakeOf(identity, env.peerId)
     this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
     this.#phase =
       identity.info === undefined

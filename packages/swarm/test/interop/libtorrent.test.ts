@@ -182,7 +182,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     await expectFiles(fixture, ours)
   })
 
-  test('tells us of a third peer by peer exchange', async () => {
+  test('sends us a third peer by peer exchange', async () => {
     fixture = await makeTorrent({ a: 2_000_000, b: 1 }, 65_536)
     // libtorrent tells both ends of each other at the same moment. Only one end may dial, or the connection that stays could
     // be the seed's, which shows another port: the seed hears nothing.
@@ -206,7 +206,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       await new Promise((resolve) => setTimeout(resolve, 50))
   })
 
-  test('is told of a third peer by us', async () => {
+  test('learns of a third peer from us', async () => {
     fixture = await makeTorrent({ a: 500_000, b: 1 }, 65_536)
     const seed = await libtorrent()
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })

@@ -97,7 +97,7 @@ test('a sealed piece is not touched by late answers', () => {
   expect(piece.slot.bytes.every((byte) => byte === 0)).toBe(true)
 })
 
-test('slots stay within the budget, come back, and whoever waited first is told first', () => {
+test('slots stay within the budget, come back, and waiters are served in order', () => {
   const pool = new SlotPool(4 * BLOCK)
   const slots = [1, 2, 3, 4].map(() => pool.take(BLOCK)!)
   expect(pool.take(1)).toBeUndefined()

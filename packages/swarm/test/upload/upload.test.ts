@@ -145,7 +145,7 @@ describe('the read cache', () => {
     expect(cache.pinned).toBe(0)
   })
 
-  test('a failed read is told to everybody who waits, and not remembered', async () => {
+  test('a failed read rejects for everybody who waits, and is not cached', async () => {
     const cache = new ReadCache(CHUNK_BYTES * 4)
     let fail = true
     const flaky = {

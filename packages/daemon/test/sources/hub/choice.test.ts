@@ -127,7 +127,7 @@ describe('chosen quants', () => {
     }
   )
 
-  test('the quant of safetensors is told by their headers, or by config.json', async () => {
+  test('the quant of safetensors comes from their headers, or by config.json', async () => {
     const id = 'some-org/both'
     const files = [
       { path: 'model-00001-of-00002.safetensors', content: Buffer.from(safetensors('BF16', 300)) },

@@ -173,7 +173,7 @@ test('a wrong file is named in the error', async () => {
   expect((await importRepo(rig, repo.id)).error?.message).toContain(GGUF)
 })
 
-test('a redirect to a foreign host takes no token along, and its bytes are checked like all others', async () => {
+test('a redirect to another host takes no token along, and its bytes are checked like all others', async () => {
   const stranger = await startFakeHub({ repos: [SMALL] })
   try {
     // The same path at another origin, which has other bytes for it: an answer, but not the file.
