@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { PeerBook } from '../../src/torrent/peer-book.ts'
+
+const stranger = (n: number) => ({ host: `8.8.${n >> 8}.${n & 255}`, port: 6881 })
+
+test('twice as many addresses as are remembered: who failed most goes, whom the user named stays', () => {
+  const book = new PeerBook()
+  const named = { host: '127.0.0.1', port: 9 }
+  expect(book.add(named, 'user', false)).toBe(true)
+  for (let n = 0; n < 1_999; n++) expect(book.add(stranger(n), 'pex', false)).toBe(true)
+  // Two that were tried and did not answer, one of them twice.
+  const failed: string[] = []
+  let nowMs = 0
+  for (let tries = 0; tries < 2; tries++) {
+    const { address } = book.next(nowMs, new Set(['127.0.0.1:9']))!
+    book.over(address, 'failed', nowMs)
+    failed.push(address.host)
+  }
+  nowMs += 1
+  expect(book.size).toBe(2_000)
+  for (const n of [2_000, 2_001]) expect(book.add(stranger(n), 'pex', false)).toBe(true)
+  // what is known is refused, what was forgotten is new again
+  for (const n of [500, 1_000, 1_998]) expect(book.add(stranger(n), 'pex', false)).toBe(false)
+  for (const host of failed) expect(book.add({ host, port: 6881 }, 'pex', false)).toBe(true)
+  for (let n = 2_002; n < 4_000; n++) book.add(stranger(n), 'pex', false)
+  expect(book.size).toBe(2_000)
+  expect(book.next(nowMs, new Set())?.address).toEqual(named)
+})
