@@ -116,7 +116,7 @@ export function prepareRoot(port: FilePort, root: string): void {
 }
 
 /** What may lie in a root that has no `format` yet: a start that was cut short, or folders that the daemon made first. */
-const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found'])
+const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found', 'moving.json'])
 
 /**
  * Checks `format`, writes it where the folder is new, and makes all folders, durably.

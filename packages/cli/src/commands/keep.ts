@@ -10,7 +10,7 @@ export interface CommandTools {
   run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
 }
 
-/** The commands that install `svc` and keep it well: `service`, `doctor`, `completion`. */
+/** The commands that install `svc` and keep it well: `service`, `move`, `doctor`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
@@ -32,6 +32,11 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     run(command, async (session) => (await import('./service.ts')).serviceStatus(session, options))
   )
 
+  add(program, 'move <dir>', 'take the store to another disk; the old one stays until you delete it')
+    .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+    .action(async (dir: string, options, command: Command) =>
+      run(command, async (session) => (await import('./move.ts')).move(session, dir, options))
+    )
   add(program, 'doctor', 'look at all that the store depends on, and say what to do').action(
     async (_options, command: Command) =>
       run(command, async (session) => (await import('./doctor.ts')).doctor(session, version))

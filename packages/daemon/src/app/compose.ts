@@ -26,6 +26,7 @@ import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubPart } from '../sources/hub/part.ts'
 import { LocalPart } from '../sources/local/part.ts'
+import { endMove } from './move-marker.ts'
 import type { CatalogPart, PartFactories, SwarmPart } from './parts.ts'
 
 /**
@@ -82,6 +83,7 @@ export async function composeContext(
   }
   const offload = new Offload()
   try {
+    await endMove(store.root)
     const port = await loadFilePort(filePort)
     const files = await ReplacedFiles.open(join(store.root, 'state'), port)
     const repos = new Repos(store.root, files)

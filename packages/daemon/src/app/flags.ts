@@ -13,6 +13,10 @@ export interface Flags {
   readonly logFormat: LogFormat | undefined
   /** Read the configuration, say what it comes to, and end. */
   readonly check: boolean
+  /** `svcd move`: the result as one line of JSON, and no progress. */
+  readonly json: boolean
+  /** `svcd move`: no progress. */
+  readonly quiet: boolean
   readonly help: boolean
   readonly version: boolean
   /** What follows the flags, such as `tag set …`. */
@@ -25,7 +29,8 @@ export const USAGE = [
   ['svcd --check [flags]', 'say what the configuration comes to, and end'],
   ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
   ['svcd tag rm NS/NAME:TAG', 'take a tag away'],
-  ['svcd tag ls [NS/NAME]', 'the tags']
+  ['svcd tag ls [NS/NAME]', 'the tags'],
+  ['svcd move DIR [--json] [--quiet]', 'take the store to another folder, while no daemon runs; the old one stays']
 ] as const
 
 /** The flags, for the help and the man page. */
@@ -43,9 +48,10 @@ export const FLAG_HELP = [
 
 /** Exit codes of `svcd`, for the help and the man page. */
 export const EXIT_HELP = [
-  [0, 'stopped as asked, or the configuration is fine'],
+  [0, 'done, stopped as asked, or the configuration is fine'],
   [1, 'failed'],
-  [2, 'wrong usage or configuration']
+  [2, 'wrong usage or configuration'],
+  [130, 'a move was stopped; it goes on when it is asked for again']
 ] as const
 
 const columns = (rows: readonly (readonly [string, string])[]): string => {
@@ -77,6 +83,8 @@ export function parseFlags(args: readonly string[]): Flags {
         'log-level': { type: 'string' },
         'log-format': { type: 'string' },
         check: { type: 'boolean' },
+        json: { type: 'boolean' },
+        quiet: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'V' }
       }
@@ -90,6 +98,10 @@ export function parseFlags(args: readonly string[]): Flags {
   }
   const check = values.check ?? false
   if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
+  for (const name of ['json', 'quiet'] as const) {
+    if (values[name] && positionals[0] !== 'move')
+      throw new StartError(`--${name} belongs to "svcd move"\ntry: svcd --help`)
+  }
   return {
     root: values.root,
     config: values.config,
@@ -98,6 +110,8 @@ export function parseFlags(args: readonly string[]): Flags {
     logLevel: oneOf('--log-level', values['log-level'], LOG_LEVELS) ?? 'info',
     logFormat: oneOf('--log-format', values['log-format'], LOG_FORMATS),
     check,
+    json: values.json ?? false,
+    quiet: values.quiet ?? false,
     help: values.help ?? false,
     version: values.version ?? false,
     words: positionals

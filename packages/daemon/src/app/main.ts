@@ -19,6 +19,7 @@ async function main(): Promise<void> {
   }
   const [command, ...words] = flags.words
   if (command === undefined) return (await import('./serve.ts')).serve(flags)
+  if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
   if (command !== 'tag') throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
   const { loadConfig } = await import('../config/config.ts')
   const { defaultSocketPath } = await import('@svc/client/protocol')
@@ -34,7 +35,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   const { name, message, stack } = error as Error
-  const known = error instanceof StartError || name === 'DaemonError'
+  const known = error instanceof StartError || name === 'DaemonError' || name === 'MoveError'
   process.stderr.write(`svcd: ${known ? message : (stack ?? message)}\n`)
   process.exit(error instanceof StartError ? 2 : 1)
 })

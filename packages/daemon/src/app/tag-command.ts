@@ -9,6 +9,7 @@ import { Documents } from '../library/documents.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { changeTag } from '../library/tags.ts'
+import { endMove } from './move-marker.ts'
 
 export interface TagCommandContext {
   readonly root: string
@@ -77,6 +78,7 @@ async function changed(wanted: TagRequest, { root, socketPath }: TagCommandConte
     throw error instanceof CasError ? new StartError(error.message, { cause: error }) : error
   }
   try {
+    await endMove(store.root)
     const repos = new Repos(store.root, await ReplacedFiles.open(join(store.root, 'state')))
     const { ns, name, tag, index } = wanted
     return await changeTag(

@@ -1,0 +1,107 @@
+import { CasError } from '@svc/cas'
+import { configPath, type Environment, loadConfig } from '../config/config.ts'
+import { checkStoreRootWritable, writeStoreRoot } from '../config/store-root.ts'
+import { StartError } from '../errors.ts'
+import type { Flags } from './flags.ts'
+import { checkPlaces } from './move-places.ts'
+import { MoveError, type MoveProgress, type MoveResult, moveStore } from './store-move.ts'
+
+/** Somebody who watches a terminal sees it move; a log gets a line now and then. */
+const TERMINAL_EVERY_MS = 100
+const LOG_EVERY_MS = 5_000
+
+/**
+ * `svcd move DIR`: takes the store of this configuration to another folder, and writes that into the configuration file. Where a flag or
+ * `SVC_ROOT` names the root, the file would not be heard: then it is said what to change.
+ * @throws StartError, MoveError; the exit code is 130 after SIGINT or SIGTERM
+ */
+export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
+  const [to, ...rest] = words
+  if (to === undefined || to === '' || rest.length > 0) throw new StartError('usage: svcd move DIR')
+  const from = (await loadConfig(flags, env)).store.root
+  const places = await checkPlaces(from, to)
+  const { file } = configPath(flags, env)
+  const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
+  if (named === undefined) await checkStoreRootWritable(file, places.to)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
+  const progress = progressOn(process.stderr, flags)
+  try {
+    const result = await moveStore({
+      from,
+      to: places.to,
+      signal: stop.signal,
+      onProgress: progress.tell,
+      takeCharge: async ({ to: root }) => {
+        if (named === undefined) await writeStoreRoot(file, root)
+      }
+    })
+    progress.end()
+    const lines = flags.json
+      ? [JSON.stringify({ ...result, configuration: named === undefined ? file : null })]
+      : report(result, named, file)
+    process.stdout.write(`${lines.join('\n')}\n`)
+  } catch (error) {
+    progress.end()
+    if (stop.signal.aborted) {
+      process.stderr.write(`svcd: stopped; the old store is in charge. To go on: svc move ${places.to}\n`)
+      process.exitCode = 130
+      return
+    }
+    throw error instanceof CasError
+      ? new MoveError(`${error.message}; the old store is in charge. To go on: svc move ${places.to}`, { cause: error })
+      : error
+  }
+}
+
+function report(result: MoveResult, named: string | undefined, file: string): string[] {
+  const { from, to, blobs, bytes, resumedBlobs, shared, occupiedBytes, views, unfinished } = result
+  const before = resumedBlobs === 0 ? '' : `, ${resumedBlobs} of them by an earlier try`
+  return [
+    `the store is at ${to}: ${blobs} blobs, ${sizeText(bytes)}, each hashed there${before}`,
+    named === undefined
+      ? `${file} names it; start the daemon again`
+      : `${named} named the old one and wins over the configuration: start the daemon with ${named === '--root' ? `--root ${to}` : `SVC_ROOT=${to}`}`,
+    shared
+      ? `the old one at ${from} is as it was; both share their blocks on the disk, so deleting it frees next to nothing`
+      : `the old one at ${from} is as it was; deleting it frees ${sizeText(occupiedBytes)}`,
+    ...(unfinished === 0 ? [] : [`${unfinished} unfinished downloads were not taken along; they start anew`]),
+    ...(views.length === 0
+      ? []
+      : [
+          'these views lead to the old place; make them again with "svc view" before you delete it:',
+          ...views.map((path) => `  ${path}`)
+        ])
+  ]
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
+
+function sizeText(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1]
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
+}
+
+function progressOn(
+  output: NodeJS.WriteStream,
+  { quiet, json }: Flags
+): { readonly tell: (progress: MoveProgress) => void; readonly end: () => void } {
+  const silent = quiet || json
+  const terminal = output.isTTY === true
+  let last = Number.NEGATIVE_INFINITY
+  let phase: string | undefined
+  let open = false
+  return {
+    tell(progress) {
+      const now = performance.now()
+      if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
+      ;[last, phase] = [now, progress.phase]
+      const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
+      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${sizeText(bytesDone)} of ${sizeText(bytesTotal)}`
+      output.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
+      open = terminal
+    },
+    end: () => void (open && output.write('\n'))
+  }
+}

@@ -1,0 +1,100 @@
+import { constants, copyFileSync, rmSync } from 'node:fs'
+import { lstat, mkdir, readdir, realpath, stat, statfs } from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
+import { StartError } from '../errors.ts'
+import { readMoveMarker } from './move-marker.ts'
+
+/** The two roots of a move, absolute and without links. */
+export interface MovePlaces {
+  readonly from: string
+  readonly to: string
+}
+
+/**
+ * Looks at both places before anything is written. The new one is absent, empty, or what an earlier try from the same store left.
+ * @throws StartError saying which of this does not hold
+ */
+export async function checkPlaces(fromPath: string, toPath: string): Promise<MovePlaces> {
+  const from = await realpath(fromPath).catch(() => resolve(fromPath))
+  if ((await kind(join(from, 'format'))) !== 'file')
+    throw new StartError(`there is no store at ${from}: nothing to move`)
+  const to = await realOf(resolve(toPath))
+  if (to === from) throw new StartError(`the store is at ${to} already`)
+  if (to.startsWith(from + sep)) throw new StartError(`${to} lies inside the store ${from}; choose a folder outside`)
+  const found = await kind(to)
+  if (found === 'absent') return { from, to }
+  if (found !== 'folder') throw new StartError(`${to} is no folder`)
+  const marker = await readMoveMarker(to)
+  if (marker?.from === from) return { from, to }
+  if (marker !== undefined) throw new StartError(`a move of ${marker.from} to ${to} was begun; choose another folder`)
+  const [first] = await readdir(to)
+  if (first === undefined) return { from, to }
+  throw new StartError(
+    (await kind(join(to, 'format'))) === 'file'
+      ? `${to} is a store of its own; choose an empty folder`
+      : `${to} is not empty: it holds "${first}"; choose an empty folder, or a new one in it: ${join(to, 'models')}`
+  )
+}
+
+/** Makes the new root, 0700. @throws StartError */
+export async function makeRoot(to: string): Promise<void> {
+  try {
+    await mkdir(to, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new StartError(`cannot make ${to} (${(cause as NodeJS.ErrnoException).code})`, { cause })
+  }
+}
+
+async function kind(path: string): Promise<'absent' | 'file' | 'folder' | 'other'> {
+  try {
+    const found = await stat(path)
+    return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other'
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') return 'absent'
+    throw new StartError(`cannot look at ${path} (${code})`, { cause })
+  }
+}
+
+/** A path whose end may be absent, without links. */
+async function realOf(path: string): Promise<string> {
+  let rest = ''
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return join(await realpath(at), rest)
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      if (code !== 'ENOENT' || at === dirname(at)) throw new StartError(`cannot look at ${at} (${code})`, { cause })
+      rest = join(at.slice(dirname(at).length), rest)
+    }
+  }
+}
+
+/** Whether both places can share blocks: then a copy takes no room. Tried with a small file. */
+export function sharesBlocks({ from, to }: MovePlaces): boolean {
+  const probe = join(to, 'incoming', 'probe.part')
+  try {
+    copyFileSync(join(from, 'format'), probe, constants.COPYFILE_FICLONE_FORCE)
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
+/** Free bytes for this user on the file system of a folder. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
+
+/** What deleting a folder gives back, in bytes on the disk; links are not followed. */
+export async function occupiedBytes(folder: string): Promise<number> {
+  let sum = 0
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    sum += entry.isDirectory() ? await occupiedBytes(path) : (await lstat(path)).blocks * 512
+  }
+  return sum
+}

@@ -1,0 +1,255 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type BlobInfo, CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { forEachLimited } from '@svc/internal-concurrency'
+import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
+import { StartError } from '../errors.ts'
+import { ReplacedFiles } from '../library/replace.ts'
+import { ViewRecords } from '../library/view-records.ts'
+import { writeMoveMarker } from './move-marker.ts'
+import { checkPlaces, freeBytes, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
+
+/** The move came to an end that is no success; the old store is as it was, and in charge. The message is for a person. */
+export class MoveError extends Error {
+  override readonly name = 'MoveError'
+}
+
+export interface MoveProgress {
+  readonly phase: 'copying' | 'checking'
+  readonly blobsDone: number
+  readonly blobsTotal: number
+  readonly bytesDone: number
+  readonly bytesTotal: number
+}
+
+export interface MoveOptions {
+  readonly from: string
+  readonly to: string
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: MoveProgress) => void
+  /** Called with both roots locked and the new one whole: from when it resolves, the new one is in charge. */
+  readonly takeCharge: (places: MovePlaces) => Promise<void>
+}
+
+/** What a move came to. */
+export interface MoveResult extends MovePlaces {
+  readonly blobs: number
+  readonly bytes: number
+  /** Of these were there from an earlier try. */
+  readonly resumedBlobs: number
+  /** The two roots share their blocks on the disk. */
+  readonly shared: boolean
+  /** What deleting the old root gives back; next to nothing where blocks are shared. */
+  readonly occupiedBytes: number
+  /** Views at named places, made of links into the old root. */
+  readonly views: readonly string[]
+  /** Unfinished downloads, which are not taken along. */
+  readonly unfinished: number
+}
+
+/** Two copies at once keep both disks busy; more only make them seek. */
+const PARALLEL_COPIES = 2
+/** Beside the blobs: folders, state, names. */
+const MARGIN_BYTES = 16 << 20
+const BLOCK_BYTES = 4096
+
+/**
+ * Takes a store to another folder, under the locks of both. Blobs are copied by the new store's own ingest, which hashes what it
+ * writes and refuses other bytes; then every blob is read back and hashed at the new place; then the state follows. A marker in the new
+ * root says until then that it must not be used. The old root is only read. Asked again after whatever happened, it goes on: blobs that are
+ * there are not copied again.
+ * @throws StartError where the move cannot begin; MoveError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ */
+export async function moveStore(options: MoveOptions): Promise<MoveResult> {
+  const places = await checkPlaces(options.from, options.to)
+  const source = await openRoot(places.from)
+  try {
+    await makeRoot(places.to)
+    await writeMoveMarker(places.to, { from: places.from, state: 'copying' })
+    const target = await openRoot(places.to)
+    try {
+      return await move(source, target, places, options)
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+async function openRoot(root: string): Promise<DiskBlobStore> {
+  try {
+    return await openDiskStore({ root })
+  } catch (cause) {
+    if (!(cause instanceof CasError)) throw cause
+    const { pid } = cause.details
+    throw new StartError(
+      cause.code === 'E_LOCKED'
+        ? `a daemon uses the store ${root}${pid === undefined ? '' : ` (pid ${pid})`}: stop it first, and start it again afterwards`
+        : `the store ${root} cannot be opened: ${cause.message}`,
+      { cause }
+    )
+  }
+}
+
+async function move(
+  source: DiskBlobStore,
+  target: DiskBlobStore,
+  places: MovePlaces,
+  { signal, onProgress, takeCharge }: MoveOptions
+): Promise<MoveResult> {
+  const blobs: BlobInfo[] = []
+  for await (const blob of source.list()) blobs.push(blob)
+  const wanted = new Map(blobs.map(({ digest, sizeBytes }) => [digest, sizeBytes]))
+  const there = new Set<string>()
+  for await (const { digest, sizeBytes } of target.list()) {
+    if (wanted.get(digest) === sizeBytes) there.add(digest)
+    // it was removed from the old store since
+    else await target.remove(digest)
+  }
+  const missing = blobs.filter(({ digest }) => !there.has(digest))
+  const shared = sharesBlocks(places)
+  if (!shared) await requireRoom(places.to, missing)
+  await copyBlobs(source, target, missing, signal, onProgress)
+  await checkBlobs(target, blobs.length, signal, onProgress)
+  await copyState(places)
+  signal.throwIfAborted()
+  const views = await linkedViews(places.from)
+  const unfinished = (await readdir(join(places.from, 'incoming'))).filter((name) => name.endsWith('.json')).length
+  const occupied = await occupiedBytes(places.from)
+  await writeMoveMarker(places.to, { from: places.from, state: 'complete' })
+  await takeCharge(places)
+  return {
+    ...places,
+    blobs: blobs.length,
+    bytes: sum(blobs),
+    resumedBlobs: there.size,
+    shared,
+    occupiedBytes: occupied,
+    views,
+    unfinished
+  }
+}
+
+const sum = (blobs: readonly BlobInfo[]): number => blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
+
+async function requireRoom(to: string, missing: readonly BlobInfo[]): Promise<void> {
+  const needed =
+    missing.reduce((bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES, 0) + MARGIN_BYTES
+  const free = await freeBytes(to)
+  if (free < needed)
+    throw new MoveError(`${needed} bytes are needed at ${to}, and ${free} are free; nothing was copied`)
+}
+
+async function copyBlobs(
+  source: DiskBlobStore,
+  target: DiskBlobStore,
+  missing: readonly BlobInfo[],
+  signal: AbortSignal,
+  onProgress: MoveOptions['onProgress']
+): Promise<void> {
+  const bytesTotal = sum(missing)
+  const corrupt: string[] = []
+  const underWay = new Map<string, number>()
+  let [blobsDone, bytesDone] = [0, 0]
+  const tell = (): void => {
+    const open = [...underWay.values()].reduce((bytes, each) => bytes + each, 0)
+    onProgress({ phase: 'copying', blobsDone, blobsTotal: missing.length, bytesDone: bytesDone + open, bytesTotal })
+  }
+  await forEachLimited(missing, PARALLEL_COPIES, signal, async ({ digest, sizeBytes }) => {
+    try {
+      const reader = await source.open(digest)
+      try {
+        await target.ingest(
+          { fd: reader.fd! },
+          {
+            digest,
+            sizeBytes,
+            signal,
+            onProgress: (bytes) => {
+              underWay.set(digest, bytes)
+              tell()
+            }
+          }
+        )
+      } finally {
+        await reader.close()
+      }
+    } catch (error) {
+      if (!isSourceDamage(error)) throw error
+      corrupt.push(digest)
+    }
+    underWay.delete(digest)
+    blobsDone++
+    bytesDone += sizeBytes
+    tell()
+  })
+  if (corrupt.length === 0) return
+  throw new MoveError(
+    `${corrupt.length === 1 ? 'a blob' : `${corrupt.length} blobs`} of the old store cannot be read as what they are, so it stays in charge:\n` +
+      `${corrupt.map((digest) => `  ${digest}\n`).join('')}` +
+      'start the daemon, find the models that are hurt with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
+  )
+}
+
+/** The old store's bytes are other ones, or its disk does not give them. */
+const isSourceDamage = (error: unknown): boolean =>
+  error instanceof CasError &&
+  (['E_DIGEST_MISMATCH', 'E_SIZE_MISMATCH', 'E_CORRUPT'].includes(error.code) ||
+    (error.code === 'E_IO' && error.details.operation === 'read source'))
+
+/** Reads everything back from the new place. What turns out wrong is in quarantine there, and is copied again by the next try. */
+async function checkBlobs(
+  target: DiskBlobStore,
+  count: number,
+  signal: AbortSignal,
+  onProgress: MoveOptions['onProgress']
+): Promise<void> {
+  const { checked, mismatched } = await target.scrub({
+    signal,
+    onProgress: ({ blobs, bytes, blobsTotal, bytesTotal }) =>
+      onProgress({ phase: 'checking', blobsDone: blobs, blobsTotal, bytesDone: bytes, bytesTotal })
+  })
+  if (mismatched.length > 0)
+    throw new MoveError(
+      `${mismatched.length} blobs read back from ${target.root} as other bytes: that disk cannot be trusted; the old store stays in charge`
+    )
+  if (checked !== count)
+    throw new MoveError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in charge`)
+}
+
+/** The state as it is now, and when each model was last used; what an earlier try left of it goes first. */
+async function copyState({ from, to }: MovePlaces): Promise<void> {
+  await rm(join(to, 'state'), { recursive: true, force: true })
+  await copyFolder(join(from, 'state'), join(to, 'state'), new Set(['tmp']))
+  await copyFolder(join(from, 'cache'), join(to, 'cache'), undefined, new Set(['last-used.json']))
+  await syncFolder(nodeFilePort, to)
+}
+
+/** Small files, durably. Without the names of `skip`; only those of `only`, where it is given. */
+async function copyFolder(
+  from: string,
+  to: string,
+  skip?: ReadonlySet<string>,
+  only?: ReadonlySet<string>
+): Promise<void> {
+  const entries = await readdir(from, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  for (const entry of entries) {
+    const { name } = entry
+    if (skip?.has(name) || only?.has(name) === false) continue
+    if (entry.isDirectory()) await copyFolder(join(from, name), join(to, name))
+    else if (entry.isFile()) await replaceFile(nodeFilePort, join(to, name), await readFile(join(from, name)))
+  }
+  await syncFolder(nodeFilePort, to)
+}
+
+async function linkedViews(root: string): Promise<string[]> {
+  const paths: string[] = []
+  const records = new ViewRecords(root, ReplacedFiles.forReading(join(root, 'state')))
+  for await (const { path, mode } of records.list()) if (mode === 'symlink') paths.push(path)
+  return paths
+}

@@ -1,0 +1,75 @@
+import { access, chmod, constants, mkdir, readFile, realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { nodeFilePort, replaceFile } from '@svc/internal-files'
+import { ConfigError } from '../errors.ts'
+import { parseConfigText } from './file.ts'
+
+/**
+ * The text of a configuration with another `[store] root`; all else stays as it is written, comments included.
+ * @throws ConfigError where it is written in a way that this cannot change (an inline table, for one), or is no valid configuration
+ */
+export function withStoreRoot(text: string, root: string, file: string): string {
+  const before = parseConfigText(text, file)
+  const wanted = { ...before, store: { ...before.store, root } }
+  const line = `root = ${JSON.stringify(root)}`
+  for (const edited of edits(text, line)) {
+    try {
+      // Whatever the lines look like: the parser says whether this is the one change.
+      if (isDeepStrictEqual(parseConfigText(edited, file), wanted)) return edited
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+    }
+  }
+  throw new ConfigError(`${file}: [store] root is written in a way that cannot be changed here; write: ${line}`)
+}
+
+function* edits(text: string, line: string): Generator<string> {
+  const lines = text.split('\n')
+  const header = lines.findIndex((each) => /^\s*\[\s*store\s*\]\s*(#.*)?\r?$/.test(each))
+  if (header >= 0) {
+    const end = lines.findIndex((each, at) => at > header && /^\s*\[/.test(each))
+    const inside = lines.slice(0, end < 0 ? lines.length : end)
+    const key = inside.findIndex((each, at) => at > header && /^\s*root\s*=/.test(each))
+    yield (key < 0 ? lines.toSpliced(header + 1, 0, line) : lines.toSpliced(key, 1, line)).join('\n')
+  }
+  const dotted = lines.findIndex((each) => /^\s*store\s*\.\s*root\s*=/.test(each))
+  if (dotted >= 0) yield lines.toSpliced(dotted, 1, `store.${line}`).join('\n')
+  const gap = text === '' || text.endsWith('\n\n') ? '' : text.endsWith('\n') ? '\n' : '\n\n'
+  yield `${text}${gap}[store]\n${line}\n`
+}
+
+const absent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+async function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    if (absent(error)) return ''
+    throw new ConfigError(`${file}: cannot read the configuration (${(error as NodeJS.ErrnoException).code})`)
+  })
+}
+
+/** Says beforehand what would keep {@link writeStoreRoot} from writing. @throws ConfigError */
+export async function checkStoreRootWritable(file: string, root: string): Promise<void> {
+  withStoreRoot(await readText(file), root, file)
+  for (let folder = dirname(await realpath(file).catch(() => file)); ; folder = dirname(folder)) {
+    try {
+      return await access(folder, constants.W_OK)
+    } catch (cause) {
+      if (!absent(cause) || folder === dirname(folder))
+        throw new ConfigError(`${file}: the configuration cannot be written (${(cause as NodeJS.ErrnoException).code})`)
+    }
+  }
+}
+
+/** Writes `[store] root` into a configuration file, atomically and durably; the file keeps its mode, and stays where a link to it leads. */
+export async function writeStoreRoot(file: string, root: string): Promise<void> {
+  const text = withStoreRoot(await readText(file), root, file)
+  const real = await realpath(file).catch(() => file)
+  await mkdir(dirname(real), { recursive: true, mode: 0o700 })
+  const mode = await stat(real).then(
+    (found) => found.mode & 0o777,
+    () => undefined
+  )
+  await replaceFile(nodeFilePort, real, Buffer.from(text))
+  if (mode !== undefined) await chmod(real, mode)
+}
