@@ -23,8 +23,8 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
 
 /** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */
 export function describe(job: Job, perSecond: number | undefined): string {
-  const verb = job.state === 'waiting' ? 'waiting:' : VERBS[job.kind]
-  const parts = [`${verb} ${job.as ?? job.target ?? job.ref}`]
+  const verb = job.state === 'waiting' ? `waiting, then ${VERBS[job.kind]}` : VERBS[job.kind]
+  const parts = [`${verb} ${nameOf(job)}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
   if (bytesDone !== undefined && bytesTotal !== undefined && bytesTotal > 0) {
     parts.push(`${Math.floor((100 * bytesDone) / bytesTotal)}%`)
@@ -33,6 +33,12 @@ export function describe(job: Job, perSecond: number | undefined): string {
   if (filesDone !== undefined && filesTotal !== undefined) parts.push(`${filesDone}/${count(filesTotal, unitOf(job))}`)
   parts.push(...liveParts(job, perSecond))
   return parts.join(' ')
+}
+
+/** What the job is about: a model, or the whole store. */
+function nameOf({ as, target, ref }: Job): string {
+  const name = as ?? target ?? ref
+  return name === 'all' ? 'the whole store' : name.replace(/^svc:\/\/\//, '')
 }
 
 const unitOf = (job: Job): string => (job.kind === 'verify' ? 'blob' : 'file')

@@ -69,7 +69,7 @@ it('choose, see, remove, and the space comes back', async () => {
   expect(await daemon.svc('resolve', AS)).toMatchObject({ code: 2 })
   const listed = (await daemon.svc('ls')).stdout
   expect(listed).toMatch(new RegExp(`^${AS}:bf16 .* complete +private `, 'm'))
-  expect(listed).toMatch(new RegExp(`^${AS}:q4_k_m .* complete +yes `, 'm'))
+  expect(listed).toMatch(new RegExp(`^${AS}:q4_k_m .* complete +no `, 'm'))
   expect((await daemon.svc('ls', '--filter', 'size>1MB', '--sort', 'size', '--format', 'ids')).stdout).toBe(
     `${AS}:bf16\n${AS}:q4_k_m\n`
   )
@@ -97,7 +97,7 @@ it('choose, see, remove, and the space comes back', async () => {
 it('what was lost comes back from the hub when no peer has it', async () => {
   const { stdout } = await daemon.svc('import', 'hf', `${REPO}:Q6_K`, '--as', 'me/lost')
   expect(stdout).toBe('me/lost:q6_k\n')
-  const [weights] = JSON.parse((await daemon.svc('path', 'me/lost', '--json')).stdout)
+  const [weights] = JSON.parse((await daemon.svc('path', '--blob', 'me/lost', '--json')).stdout)
   rmSync(weights.path)
   const broken = await daemon.svc('fsck')
   expect(broken.code).toBe(5)

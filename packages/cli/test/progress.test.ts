@@ -19,7 +19,7 @@ it('describes a snapshot in one line', () => {
     'importing acme/tiny 25% 1.0 MiB of 4.0 MiB 1/2 files 1.0 MiB/s 3s left'
   )
   expect(describeJob(job({ kind: 'verify', target: 'all', as: undefined as never, state: 'waiting' }), undefined)).toBe(
-    'waiting: all'
+    'waiting, then verifying the whole store'
   )
   expect(describeJob(job({ kind: 'ensure', peers: 1, sources: 2, message: 'm' }), undefined)).toContain(
     '1 peer 2 sources (m)'

@@ -31,7 +31,7 @@ describe('svc, against the real daemon', () => {
     expect(refs.map((line) => line.split(' ', 1)[0])).toEqual(
       ['bf16', 'q4_0', 'q4_k_m', 'q8_0'].map((quant) => `acme/tiny:${quant}`)
     )
-    for (const line of refs) expect(line).toMatch(/ (KiB|MiB) +complete +yes +just now/)
+    for (const line of refs) expect(line).toMatch(/ (KiB|MiB) +complete +no +just now/)
     expect(JSON.parse(json.stdout).namespaces[0]).toMatchObject({ ns: 'acme', name: 'tiny', indexPresent: true })
     expect(quiet.stdout.split('\n')[0]).toBe('acme/tiny:bf16')
     expect(none).toMatchObject({ code: 0, stdout: '' })

@@ -9,6 +9,7 @@ import type {
   ImportHfBody,
   ImportLocalBody,
   PrivateBody,
+  SeedLocalBody,
   VerifyBody
 } from './protocol/bodies.ts'
 import type { Inventory } from './protocol/inventory.ts'
@@ -18,7 +19,7 @@ import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
-import type { ShareResult, Status } from './protocol/status.ts'
+import type { SeedLocalResult, ShareResult, Status } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import { Transport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
@@ -80,6 +81,8 @@ export interface Client {
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
+  /** Whether imports from disk are given to others from now on; written into the configuration of the daemon. */
+  decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
   /** The same, and the artifact is announced now, where nothing stands in the way: then `note` says what does. */
   joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
@@ -162,6 +165,7 @@ export function createClient(options: ClientOptions = {}): Client {
     gc: (body = {}, call) => post('gc', body, call),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
+    decideSeedLocal: (body, call) => post('seedLocal', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),
     adopt: (body, call) => post('adopt', body, call, true),

@@ -4,6 +4,7 @@ import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
+import { settleOwnModels } from '../own-models.ts'
 import { printable } from '../printable.ts'
 import { importName } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -33,6 +34,7 @@ const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOptions) => (
 export async function importLocal(session: Session, paths: readonly string[], options: ChoiceOptions): Promise<void> {
   const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
   const as = importName(options.as, absolute[0]!)
+  if (options.private !== true) await settleOwnModels(session)
   await finish(session, await session.client.importLocal({ paths: absolute, as, ...choiceOf(options) }), options)
 }
 

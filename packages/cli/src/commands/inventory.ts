@@ -21,7 +21,10 @@ interface Line extends ModelMember {
 export async function ls(session: Session, text: string | undefined, options: LsOptions): Promise<void> {
   const format = formatOf(session, options.format)
   const tests = (options.filter ?? []).map(filterOf)
-  const inventory = await session.client.models()
+  const [inventory, { swarm }] = await Promise.all([session.client.models(), session.client.status()])
+  const seeded = new Set(
+    swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
+  )
   const fits = (repo: string): boolean => text === undefined || repo.includes(text.toLowerCase())
   const namespaces = inventory.namespaces.filter(({ ns, name }) => fits(`${ns}/${name}`))
   if (session.json) {
@@ -29,7 +32,9 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     return session.document({ ...inventory, namespaces, tags })
   }
   const lines = sorted(
-    namespaces.flatMap(({ ns, name, members }) => members.map((member) => lineOf(`${ns}/${name}`, member))),
+    namespaces.flatMap(({ ns, name, members }) =>
+      members.map((member) => lineOf(`${ns}/${name}`, member, seeded, swarm.enabled && swarm.seed))
+    ),
     options.sort ?? 'name'
   ).filter((line) => tests.every((test) => test(line)))
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
@@ -63,14 +68,22 @@ function formatOf(session: Session, format: string | undefined): string {
   throw usage(`"${format}" is no format`, '--format table, json, csv or ids')
 }
 
-const lineOf = (repo: string, member: ModelMember): Line => ({
+const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
   ...member,
   ref: `${repo}:${member.quant}`,
   state: member.complete
     ? 'complete'
     : `${member.damaged === true ? 'DAMAGED, ' : ''}${formatBytes(member.missingBytes ?? 0)} missing`,
-  shared: member.private ? 'private' : member.restricted === true ? 'held back' : 'yes'
+  shared: sharedOf(member, seeded, seeds)
 })
+
+/** `yes` only of what others get now: an import is announced from the next start on, or when it is shared. */
+function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {
+  if (member.private) return 'private'
+  if (member.restricted === true && !seeded.has(member.manifest)) return 'held back'
+  if (seeded.has(member.manifest)) return 'yes'
+  return seeds ? 'not yet' : 'no'
+}
 
 const SORTS: Readonly<Record<string, (a: Line, b: Line) => number>> = {
   name: (a, b) => (a.ref < b.ref ? -1 : 1),

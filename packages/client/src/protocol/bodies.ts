@@ -133,6 +133,14 @@ export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateS
 /** A value of {@link PrivateBodySchema}. */
 export type PrivateBody = Type.Static<typeof PrivateBodySchema>
 
+/** Body of `PUT /v1/seed-local` (spec add.10). */
+export const SeedLocalBodySchema = Type.Object(
+  { seedLocal: Type.Boolean({ description: 'false keeps imports from disk private unless they say otherwise' }) },
+  { title: 'SeedLocalBody' }
+)
+/** A value of {@link SeedLocalBodySchema}. */
+export type SeedLocalBody = Type.Static<typeof SeedLocalBodySchema>
+
 /** Body of `POST /v1/share` (spec route.30). */
 export const ShareBodySchema = Type.Object({ ref: RefSchema }, { title: 'ShareBody' })
 /** A value of {@link ShareBodySchema}. */

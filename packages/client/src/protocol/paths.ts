@@ -24,6 +24,7 @@ export const PATHS = {
   unpin: { method: 'DELETE', path: '/v1/pins/{digest}' },
   gc: { method: 'POST', path: '/v1/gc' },
   setPrivate: { method: 'PUT', path: '/v1/private' },
+  seedLocal: { method: 'PUT', path: '/v1/seed-local' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },
   joinShare: { method: 'POST', path: '/v1/share' },

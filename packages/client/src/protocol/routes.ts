@@ -8,6 +8,7 @@ import {
   ImportHfBodySchema,
   ImportLocalBodySchema,
   PrivateBodySchema,
+  SeedLocalBodySchema,
   ShareBodySchema,
   VerifyBodySchema
 } from './bodies.ts'
@@ -19,7 +20,7 @@ import { type Method, PATHS, type RouteId } from './paths.ts'
 import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
-import { ShareResultSchema, StatusSchema } from './status.ts'
+import { SeedLocalResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 
 /** A status, or several where the condition decides (the catalog's `E_SOURCE_UNAVAILABLE`). */
@@ -276,6 +277,15 @@ export const ROUTES = {
     status: 200,
     response: PrivateResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
+  },
+  seedLocal: {
+    ...PATHS.seedLocal,
+    summary: 'Decide, once and for all, whether own models are given to others',
+    additive: true,
+    body: SeedLocalBodySchema,
+    status: 200,
+    response: SeedLocalResultSchema,
+    errors: { E_BAD_REQUEST: 400 }
   },
   status: {
     ...PATHS.status,

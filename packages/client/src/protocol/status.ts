@@ -83,12 +83,26 @@ export const StatusSchema = Type.Object(
       freeBytes: Type.Optional(BytesSchema)
     }),
     swarm: SwarmStatusSchema,
-    catalog: Type.Optional(CatalogStatusSchema)
+    catalog: Type.Optional(CatalogStatusSchema),
+    seedLocal: Type.Optional(
+      Type.Boolean({ description: '`[swarm] seed_local`; absent while nobody has decided, which means true' })
+    )
   },
   { title: 'Status' }
 )
 /** A value of {@link StatusSchema}. */
 export type Status = Type.Static<typeof StatusSchema>
+
+/** `PUT /v1/seed-local` (additive). */
+export const SeedLocalResultSchema = Type.Object(
+  {
+    seedLocal: Type.Boolean(),
+    file: Type.Optional(Type.String({ description: 'the configuration file that remembers it' }))
+  },
+  { title: 'SeedLocalResult' }
+)
+/** A value of {@link SeedLocalResultSchema}. */
+export type SeedLocalResult = Type.Static<typeof SeedLocalResultSchema>
 
 /** `GET /v1/share` (additive): all that another node needs to import this artifact. */
 export const ShareResultSchema = Type.Object(

@@ -17,6 +17,7 @@ import { openRoute } from './routes/open.ts'
 import { privateRoute } from './routes/private.ts'
 import { removeModelRoute, removeQuantRoute } from './routes/remove-model.ts'
 import { resolveRoute } from './routes/resolve.ts'
+import { seedLocalRoute } from './routes/seed-local.ts'
 import { shareRoutes } from './routes/share.ts'
 import { statusRoute } from './routes/status.ts'
 import { unpinRoute } from './routes/unpin.ts'
@@ -36,6 +37,7 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
   Parameters<typeof privateRoute>[0] &
+  Parameters<typeof seedLocalRoute>[0] &
   Parameters<typeof shareRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof verifyRoute>[0] &
@@ -69,5 +71,6 @@ export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> 
   unpin: unpinRoute(parts),
   gc: gcRoute(parts),
   setPrivate: privateRoute(parts),
+  seedLocal: seedLocalRoute(parts),
   status: statusRoute(parts)
 })

@@ -38,6 +38,8 @@ export interface CatalogConfig {
 
 /** What the daemon runs with: file, environment and flags merged, defaults filled in (spec conf.1, disk.3, disk.13). */
 export interface DaemonConfig {
+  /** The configuration file, which may be absent; undefined when there is none to speak of. */
+  readonly file?: string
   readonly store: { readonly root: string }
   readonly hub: HubConfig
   readonly swarm: SwarmConfig
@@ -132,5 +134,5 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
  */
 export async function loadConfig(flags: ConfigFlags = {}, env: Environment = process.env): Promise<DaemonConfig> {
   const { file, required } = configPath(flags, env)
-  return mergeConfig(await readConfigFile(file, required), flags, env)
+  return { file, ...mergeConfig(await readConfigFile(file, required), flags, env) }
 }

@@ -3,7 +3,7 @@ import { type CatalogStatus, type Job, ROUTES, type SwarmStatus } from '@svc/cli
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { defineRoute } from '../route.ts'
 
-/** Counting a large store is a walk over its folders; the figure may be this old. */
+/** Counting a large store is a walk over its folders; while nothing ended since, the figure may be this old. */
 const COUNT_AGE_MS = 10_000
 
 export interface StatusParts {
@@ -15,9 +15,10 @@ export interface StatusParts {
   readonly jobs: JobRegistry
   readonly swarm: { status(): SwarmStatus } | undefined
   readonly catalog: { status(): CatalogStatus } | undefined
+  readonly local: { readonly seedLocal: boolean | undefined }
 }
 
-export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog }: StatusParts) {
+export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog, local }: StatusParts) {
   const count = recentCount(store)
   return defineRoute(ROUTES.status, async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
@@ -29,9 +30,10 @@ export function statusRoute({ version, startedAt, seed, store, jobs, swarm, cata
       root: store.root,
       startedAt,
       jobs: states,
-      store: { ...(await count()), ...(freeBytes !== undefined && { freeBytes }) },
+      store: { ...(await count(states.done + states.failed)), ...(freeBytes !== undefined && { freeBytes }) },
       swarm: swarm?.status() ?? swarmOff(seed),
-      ...(catalog && { catalog: catalog.status() })
+      ...(catalog && { catalog: catalog.status() }),
+      ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })
     }
   })
 }
@@ -41,13 +43,13 @@ interface Count {
   readonly bytes: number
 }
 
-/** Blobs and bytes of the store, counted again when the last count is old. */
-function recentCount(store: DiskBlobStore): () => Promise<Count> {
-  let known: { readonly at: number; readonly count: Promise<Count> } | undefined
-  return () => {
-    if (known !== undefined && performance.now() - known.at < COUNT_AGE_MS) return known.count
+/** Blobs and bytes of the store, counted again when the last count is old, or a job has ended since. */
+function recentCount(store: DiskBlobStore): (jobsEnded: number) => Promise<Count> {
+  let known: { readonly at: number; readonly jobsEnded: number; readonly count: Promise<Count> } | undefined
+  return (jobsEnded) => {
+    if (known?.jobsEnded === jobsEnded && performance.now() - known.at < COUNT_AGE_MS) return known.count
     const count = countOf(store)
-    known = { at: performance.now(), count }
+    known = { at: performance.now(), jobsEnded, count }
     count.catch(() => (known = undefined))
     return count
   }

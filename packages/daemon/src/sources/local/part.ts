@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody, ImportLocalBody, Job } from '@svc/client/protocol'
 import type { SwarmConfig } from '../../config/config.ts'
+import { rememberSeedLocal } from '../../config/remember.ts'
 import type { Importer } from '../../import/importer.ts'
 import { importTarget } from '../../import/target.ts'
 import { wishesOf } from '../../import/wishes.ts'
@@ -11,15 +12,30 @@ import { localSource } from './source.ts'
 export interface LocalParts {
   readonly importer: Importer
   readonly store: Pick<DiskBlobStore, 'stat'>
-  readonly config: { readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
+  readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
 
 /** Imports from the disks of this machine. */
 export class LocalPart {
   readonly #parts: LocalParts
+  #seedLocal: boolean | undefined
 
   constructor(parts: LocalParts) {
     this.#parts = parts
+    this.#seedLocal = parts.config.swarm.seedLocal
+  }
+
+  /** Whether models of one's own are given to others; undefined while nobody has decided, which means yes. */
+  get seedLocal(): boolean | undefined {
+    return this.#seedLocal
+  }
+
+  /** Holds from now on, and is written into the configuration file, where there is one. @throws ConfigError */
+  async decideSeedLocal(seedLocal: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }> {
+    const { file } = this.#parts.config
+    if (file !== undefined) await rememberSeedLocal(file, seedLocal)
+    this.#seedLocal = seedLocal
+    return { seedLocal, ...(file !== undefined && { file }) }
   }
 
   /**
@@ -27,9 +43,9 @@ export class LocalPart {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
   async importLocal({ paths, as, ...more }: ImportLocalBody): Promise<Job> {
-    const { importer, config } = this.#parts
+    const { importer } = this.#parts
     const repo = importTarget(as, 'as')
-    const wishes = wishesOf(more, config.swarm.seedLocal === false)
+    const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths), wishes })
   }
 
@@ -39,9 +55,9 @@ export class LocalPart {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
-    const { importer, store, config } = this.#parts
+    const { importer, store } = this.#parts
     const repo = importTarget(as, 'as')
-    const wishes = wishesOf(more, config.swarm.seedLocal === false)
+    const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({
       kind: 'import-local',
       ref: as,

@@ -1,0 +1,21 @@
+import { ROUTES } from '@svc/client/protocol'
+import { ConfigError, DaemonError } from '../../errors.ts'
+import { defineRoute } from '../route.ts'
+
+/** The owner's answer on models of their own. */
+export interface SeedLocalParts {
+  readonly local: {
+    /** @throws ConfigError */
+    decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
+  }
+}
+
+export const seedLocalRoute = ({ local }: SeedLocalParts) =>
+  defineRoute(ROUTES.seedLocal, async ({ body }) => {
+    try {
+      return await local.decideSeedLocal(body.seedLocal)
+    } catch (cause) {
+      if (!(cause instanceof ConfigError)) throw cause
+      throw new DaemonError('E_BAD_REQUEST', cause.message, { cause })
+    }
+  })
