@@ -28,7 +28,7 @@ test.each(['docs/budgets.md', 'SECURITY.md'])('each test that %s names exists', 
 })
 
 test('each path that ARCHITECTURE.md sends a reader to exists', () => {
-  const [, section = ''] = /^## Where is …$([\s\S]*?)^## /m.exec(read('ARCHITECTURE.md')) ?? []
+  const [, section = ''] = /^## Where things are$([\s\S]*?)^## /m.exec(read('ARCHITECTURE.md')) ?? []
   const paths = [...section.matchAll(/`(packages\/[^`]+)`/g)].map(([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   expect(paths.filter((path) => !existsSync(`${root}${path}`))).toEqual([])
