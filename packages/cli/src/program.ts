@@ -3,6 +3,7 @@ import { addKeepCommands } from './commands/keep.ts'
 import { addLoadCommands } from './commands/load.ts'
 import { EXIT_HELP } from './exit-codes.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
+import { awaitStart } from './starting.ts'
 import type { Terminal } from './terminal.ts'
 import { VersionAsked } from './versions.ts'
 
@@ -52,7 +53,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       ].join('\n')
     )
 
-  const run = async (command: Command, work: (session: Session) => Promise<void>): Promise<void> => {
+  const runAtOnce = async (command: Command, work: (session: Session) => Promise<void>): Promise<void> => {
     const session = openSession(command.optsWithGlobals<CommonOptions>(), terminal, signal)
     try {
       await work(session)
@@ -60,6 +61,12 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       session.client.close()
     }
   }
+  /** For what needs the daemon. */
+  const run: typeof runAtOnce = (command, work) =>
+    runAtOnce(command, async (session) => {
+      await awaitStart(session)
+      await work(session)
+    })
   const add = (parent: Command, nameAndArgs: string, description: string): Command =>
     common(parent.command(nameAndArgs).description(description))
 
@@ -186,6 +193,6 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   )
   const group = (name: string, description: string): Command => common(program.command(name)).description(description)
   addLoadCommands(program, { add, run })
-  addKeepCommands(program, version, { add, group, run })
+  addKeepCommands(program, version, { add, group, run: runAtOnce })
   return program
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
@@ -15,6 +16,7 @@ import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeParts, type DaemonContext, type LiveParts } from './compose.ts'
 import { BUILTIN_PARTS, type PartFactories } from './parts.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
+import { StartNotice } from './start-notice.ts'
 import { VERSION } from './version.ts'
 
 /** What a daemon is made of. `config` or `root` is required; the rest has the defaults of `svcd`. */
@@ -63,8 +65,14 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   if (options.socketDescriptor === undefined) await checkSocket(choice)
   const context = await composeContext(config, log, VERSION, options.filePort)
   let parts: LiveParts | undefined
+  let notice: StartNotice | undefined
   try {
     const startedAt = new Date().toISOString()
+    if (options.socketDescriptor === undefined) {
+      const path = resolve(choice.path)
+      const early = { pid: process.pid, version: VERSION, root: context.store.root, socket: path, startedAt }
+      notice = new StartNotice(runtimePathFor(path), early, log, () => parts?.swarm?.status().verifying)
+    }
     parts = await composeParts(context, options.parts ?? BUILTIN_PARTS)
     const stopping = { begun: false }
     const routes = apiRoutes({ ...context, ...parts, seed: config.swarm.seed, startedAt })
@@ -99,16 +107,19 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       root: context.store.root,
       socket: claimed.path,
       startedAt,
+      state: 'running' as const,
       ...parts.swarm?.addresses()
     }
     const writeFacts = (): Promise<void> =>
       writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
         log.warn({ err: error, path: runtimePath }, 'runtime.json cannot be written')
       )
+    await notice?.end()
     await writeFacts()
     log.info(facts, 'listening')
     return running(context, parts, server, kept, runtimePath, stopping)
   } catch (error) {
+    await notice?.withdraw()
     await closeAll(context, parts)
     throw error
   }

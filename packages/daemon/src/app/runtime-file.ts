@@ -1,4 +1,5 @@
 import { readFile, unlink } from 'node:fs/promises'
+import type { SwarmStatus } from '@svc/client/protocol'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
 import type { SwarmAddresses } from '../swarm/part.ts'
 
@@ -9,6 +10,10 @@ export interface RuntimeFacts extends SwarmAddresses {
   readonly root: string
   readonly socket: string
   readonly startedAt: string
+  /** `starting` before the socket answers. */
+  readonly state: 'starting' | 'running'
+  /** While starting: how far the stored bytes are hashed again. */
+  readonly verifying?: SwarmStatus['verifying']
 }
 
 export const writeRuntimeFile = (path: string, facts: RuntimeFacts): Promise<void> =>

@@ -1,0 +1,61 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { makeModelFolder } from '@svc/testkit/models'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { run } from '../src/run.ts'
+import { Captured, QUIET_SWARM, svc, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const MAIN = resolve(import.meta.dirname, '../../daemon/src/app/main.ts')
+
+it('waits for a daemon that is starting, and says so', async () => {
+  const { folder, root, socketPath, svc, pause } = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+  makeModelFolder(join(folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
+  expect(await svc('import', 'local', 'Tiny', '--as', 'acme/tiny')).toMatchObject({ code: 0 })
+  await pause()
+  writeFileSync(join(folder, 'c.toml'), '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\n')
+  const args = ['--root', root, '--socket', socketPath, '--config', join(folder, 'c.toml')]
+  const child = spawn(process.execPath, ['--conditions=svc-source', MAIN, ...args], {
+    env: { PATH: process.env.PATH, HOME: folder },
+    stdio: 'ignore'
+  })
+  const ended = once(child, 'close')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  // Its start takes as long as this test wants.
+  const state = () => JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8')).state
+  await vi.waitFor(() => expect(state()).toBe('starting'), { timeout: 60_000, interval: 1 })
+  child.kill('SIGSTOP')
+  expect(state()).toBe('starting')
+
+  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
+  stderr.when('the daemon is starting', () => void child.kill('SIGCONT'))
+  const terminal = { stdout, stderr, cwd: folder, env: { SVC_SOCKET: socketPath } }
+  expect(await run(['ls', '--format', 'ids'], '1.2.3', terminal, new AbortController().signal)).toBe(0)
+  expect(stdout.text).toContain('acme/tiny:q8_0')
+  expect(stderr.text).toMatch(/^the daemon is starting .*…\n/)
+  expect(state()).toBe('running')
+})
+
+it('does not wait for what a dead daemon left, nor for a process that has its number now', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-early-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const [socketPath, runtime] = [join(folder, 's.sock'), join(folder, 'runtime.json')]
+  const left = async (pid: number, ageSeconds: number) => {
+    writeFileSync(runtime, JSON.stringify({ pid, socket: socketPath, state: 'starting' }))
+    const then = Date.now() / 1000 - ageSeconds
+    utimesSync(runtime, then, then)
+    return svc(['ls'], { socketPath })
+  }
+  const dead = spawnSync(process.execPath, ['--version']).pid
+  for (const ran of [await left(dead, 0), await left(process.pid, 60)]) {
+    expect(ran).toMatchObject({ code: 4, stdout: '' })
+    expect(ran.stderr).not.toContain('is starting')
+  }
+})
