@@ -47,7 +47,8 @@ export function formatReport(report: Report, json: boolean): string {
     return `${jsonText({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
   }
   const lines = [`svc: ${report.message}`]
-  const { candidates } = report
+  // what the message lists is not listed again
+  const candidates = report.candidates.every((text) => report.message.includes(text)) ? [] : report.candidates
   if (candidates.length > 0) lines.push('  known:', ...candidates.slice(0, MAX_SHOWN).map((text) => `    ${text}`))
   if (candidates.length > MAX_SHOWN) lines.push(`    … and ${candidates.length - MAX_SHOWN} more`)
   if (report.hint !== undefined) lines.push(`  hint: ${report.hint}`)

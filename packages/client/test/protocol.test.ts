@@ -70,7 +70,7 @@ describe('routes', () => {
   it('have distinct method and path, under v1', () => {
     const all = routes.map(([, { method, path }]) => `${method} ${path}`)
     expect(new Set(all).size).toBe(all.length)
-    for (const line of all) expect(line).toMatch(/^(GET|HEAD|POST|PUT|DELETE) \/v1\/[a-z/{}]+$/)
+    for (const line of all) expect(line).toMatch(/^(GET|HEAD|POST|PUT|DELETE) \/v1\/[-a-z/{}]+$/)
     expect(Object.keys(ROUTES).sort()).toEqual(Object.keys(PATHS).sort())
   })
 

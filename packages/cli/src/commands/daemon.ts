@@ -11,7 +11,7 @@ export async function status(session: Session): Promise<void> {
   const { jobs, store, swarm } = all
   const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
   const rows = [
-    ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${all.startedAt}`],
+    ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${new Date(all.startedAt).toLocaleString('sv')}`],
     ['socket', session.client.socketPath],
     ['root', all.root],
     ['store', `${count(store.blobs, 'blob')}, ${formatBytes(store.bytes)}${free}`],
@@ -42,7 +42,10 @@ export async function swarm(session: Session): Promise<void> {
   if (!state.enabled) return
   const names = await namesByManifest(session)
   session.print(`down ${rate(state.downBytesPerSecond)}, up ${rate(state.upBytesPerSecond)}`)
-  if (state.peerAddress !== undefined) session.print(`peers connect to ${state.peerAddress}`)
+  if (state.peerAddress !== undefined)
+    session.print(
+      `peers connect to ${state.peerAddress.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')}`
+    )
   if (state.webseedAddress !== undefined) session.print(`webseed at http://${state.webseedAddress}`)
   if (state.torrents.length > 0) {
     const rows = state.torrents.map((torrent: TorrentStatus) => [
