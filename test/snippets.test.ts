@@ -1,5 +1,5 @@
-// The TypeScript of README.md, docs/ and the packages' READMEs passes a strict type check, and every `svc` and `svcd` line of
-// their shell blocks names a command that there is. Blocks that cannot pass say why in an HTML comment before them:
+// The TypeScript of README.md, docs/ and the packages' READMEs passes a strict type check, and every `svc` and `svcd` in them names
+// commands and options that there are (test/commands.test.ts runs them). Blocks that cannot pass say why in an HTML comment before them:
 // `<!-- not checked: reason -->`; `<!-- given: declare const x: string -->` names what a block takes for granted. What the packages' examples print is compared by readme.test.ts in each package.
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { buildProgram } from '../packages/cli/src/program.ts'
+import { HELP } from '../packages/daemon/src/app/flags.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)
@@ -91,35 +93,60 @@ test('the TypeScript of the pages passes a strict type check', async () => {
   }
 })
 
-/** The words after `svc` in each line of the shell blocks; comments and what follows a pipe are none. */
-const commands = blocks
-  .filter(({ language, isChecked }) => language === 'sh' && isChecked)
-  .flatMap(({ page, code }) =>
-    code.split('\n').flatMap((line) => {
-      const match = /^(?:\$ )?(?:sudo )?(?:bin\/)?(svc|svcd)\s+([a-z-]+)(?:\s+([a-z]+))?/.exec(line)
-      return match === null ? [] : [{ page, program: match[1] ?? '', words: [match[2] ?? '', match[3]] }]
-    })
-  )
+/** `svc …` and `svcd …` as the shell blocks have them, and as code within sentences and tables. */
+const commands = [
+  ...blocks
+    .filter(({ language, isChecked }) => language === 'sh' && isChecked)
+    .map(({ page, code }) => ({ page, text: code.replace(/(^|\s)#.*$/gm, '') })),
+  // The contract says itself which of its clauses are not built yet.
+  ...pages
+    .filter((page) => page !== 'docs/spec/additions.md')
+    .flatMap((page) =>
+      [...readFileSync(join(root, page), 'utf8').matchAll(/`(svcd? [^`]+)`/g)].map(([, text]) => ({
+        page,
+        text: text ?? ''
+      }))
+    )
+].flatMap(({ page, text }) =>
+  [...text.matchAll(/(?<![\w/.-])(svcd?) +([a-z-][^|)`\n]*)/g)].map(([, program = '', rest = '']) => ({
+    page,
+    program,
+    // What follows ` -- ` is a command of somebody else.
+    words: (rest.split(' -- ')[0] ?? '').replace(/[[\]\\]/g, ' ').split(/\s+/)
+  }))
+)
 
-const programs: Readonly<Record<string, string>> = {
-  svc: 'packages/cli/src/main.ts',
-  svcd: 'packages/daemon/src/app/main.ts'
-}
-const help = async (program: string, words: readonly string[]): Promise<string> => {
-  const main = join(root, programs[program] ?? '')
-  const { stdout } = await run(process.execPath, ['--conditions=svc-source', main, ...words, '--help'])
-  return stdout
+/** Why a command line cannot be typed; undefined when it can. */
+function complaint(words: readonly string[], program: ReturnType<typeof buildProgram>): string | undefined {
+  let command: Pick<typeof program, 'commands' | 'options'> = program
+  let rest = words
+  for (;;) {
+    const inner = command.commands.find((each) => each.name() === rest[0])
+    if (inner === undefined) break
+    command = inner
+    rest = rest.slice(1)
+  }
+  const [word = ''] = rest
+  if (command.commands.length > 0 && /^[a-z]+$/.test(word) && word !== 'help') return `no command ${word}`
+  const options = new Set([...command.options, ...program.options].map(({ long }) => long).concat('--help'))
+  const unknown = rest.find((each) => /^--[a-z]/.test(each) && !options.has(each.replace(/[=,;:.].*$/, '')))
+  return unknown === undefined ? undefined : `no option ${unknown}`
 }
 
-test('every svc command in the pages is one', async () => {
-  expect(commands.length).toBeGreaterThan(5)
-  const top = await help('svc', [])
-  const names = new Set([...top.matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name))
-  // The guides are written ahead of the commands that they lead through: they join when those are here.
-  const unknown = commands.filter(
-    ({ page, program, words: [word = ''] }) => !page.startsWith('docs/guide/') && program === 'svc' && !names.has(word)
-  )
-  expect(unknown).toEqual([])
+test('every command and option of svc and svcd in the pages is one', () => {
+  expect(commands.length).toBeGreaterThan(100)
+  const { stdout, stderr } = process
+  const svc = buildProgram('0.0.0', { stdout, stderr, env: {}, cwd: root }, new AbortController().signal, false)
+  const wrong = commands.flatMap(({ page, program, words }) => {
+    const [word = ''] = words
+    const why =
+      program === 'svc'
+        ? complaint(words, svc)
+        : (words.find((each) => /^--[a-z]/.test(each) && !HELP.includes(each)) ??
+          (/^[a-z]+$/.test(word) && word !== 'tag' ? word : undefined))
+    return why === undefined ? [] : [`${page}: ${program} ${words.join(' ')}: ${why}`]
+  })
+  expect(wrong).toEqual([])
 })
 
 test('the files that the shell blocks of the checkout start are there', () => {

@@ -18,9 +18,15 @@ machine() {
   daemon=
 }
 
+# Ctrl-C in the daemon's terminal.
+end_daemon() {
+  kill "$daemon" && wait "$daemon"
+  daemon=
+}
+
 # `svcd` as somebody types it into a terminal of its own. Restarted when the page starts it with other flags.
 foreground() {
-  if [ -n "$daemon" ]; then kill "$daemon" && wait "$daemon"; fi
+  if [ -n "$daemon" ]; then end_daemon; fi
   "$@" &
   daemon=$!
   until [ -S "$XDG_RUNTIME_DIR/svc-$(id -u)/svc.sock" ]; do

@@ -19,7 +19,8 @@ export interface PageRun {
 const isShell = ({ language }: Block): boolean => ['sh', 'bash', 'console', 'shell'].includes(language)
 /** A daemon without `&` takes the terminal; `--check` and `tag` end by themselves. */
 const FOREGROUND = /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?= *(?:#.*)?$)/gm
-const STARTS_DAEMON = /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?: &)?(?= *(?:#.*)?$)|service install\b|enable --now svcd\.socket/m
+const STARTS_DAEMON =
+  /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?: &)?(?= *(?:#.*)?$)|service install\b|enable --now svcd\.socket/m
 
 /**
  * Runs the shell blocks of a page in their order, in one bash with a home folder and a daemon of its own (started for the page where no
@@ -37,11 +38,11 @@ export async function runPage(page: string, root: string, scratch: string, world
   if (run.length === 0) return { ...result, failed: [] }
   for (const path of OUTSIDE) mkdirSync(join(folder, path), { recursive: true })
   writeFileSync(join(folder, 'etc/svc/config.toml'), '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\n')
-  const machines = run.reduce<Block[][]>((all, block, i) => {
-    if (i === 0 || block.isElsewhere) return [...all, [block]]
-    all.at(-1)?.push(block)
-    return all
-  }, [])
+  const machines: Block[][] = []
+  for (const block of run) {
+    if (machines.length === 0 || block.isElsewhere) machines.push([])
+    machines.at(-1)?.push(block)
+  }
   const script = machines.flatMap((blocks, i) => {
     const home = `home${i}`
     makeHome(join(folder, home), root, world)
