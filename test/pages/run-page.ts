@@ -68,6 +68,8 @@ export async function runPage(page: string, root: string, scratch: string, world
     STAND_INS: join(root, 'test/pages/stand-ins'),
     PRINTED: printed,
     HF_ENDPOINT: world.hub.endpoint,
+    // Each command is a process of its own: compiled code is kept between them.
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/svc-compile'),
     USER: process.env.USER ?? 'somebody',
     LANG: 'C.UTF-8'
   }
