@@ -143,7 +143,7 @@ test('every command and option of svc and svcd in the pages is one', () => {
       program === 'svc'
         ? complaint(words, svc)
         : (words.find((each) => /^--[a-z]/.test(each) && !HELP.includes(each)) ??
-          (/^[a-z]+$/.test(word) && word !== 'tag' ? word : undefined))
+          (/^[a-z]+$/.test(word) && !HELP.includes(`svcd ${word} `) ? word : undefined))
     return why === undefined ? [] : [`${page}: ${program} ${words.join(' ')}: ${why}`]
   })
   expect(wrong).toEqual([])

@@ -20,7 +20,7 @@ const isShell = ({ language }: Block): boolean => ['sh', 'bash', 'console', 'she
 /** A daemon without `&` takes the terminal; `--check` and `tag` end by themselves. */
 const FOREGROUND = /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?= *(?:#.*)?$)/gm
 const STARTS_DAEMON =
-  /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?: &)?(?= *(?:#.*)?$)|service install\b|enable --now svcd\.socket/m
+  /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?: &)?(?= *(?:#.*)?$)|service install\b|(?:enable --now|start) svcd\.socket/m
 
 /**
  * Runs the shell blocks of a page in their order, in one bash with a home folder and a daemon of its own (started for the page where no
