@@ -121,7 +121,7 @@ export interface ImportBtParts {
   readonly dispatcher: Dispatcher
   readonly manifestFromPeers: (
     request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
-    context: Pick<PeerManifestContext, 'signal' | 'onProgress'>
+    context: Pick<PeerManifestContext, 'signal' | 'onProgress' | 'onLie'>
   ) => Promise<Uint8Array>
   /** Resolves when the engine has started. */
   readonly fetch: (
@@ -212,9 +212,11 @@ class BtImport {
       bytes = await this.#documents.manifest(pin, this.#job.signal)
     }
     if (bytes === undefined && this.#request.manifestFromPeers) {
-      bytes = await this.#manifestFromPeers()
+      const lies: string[] = []
+      bytes = await this.#manifestFromPeers((lie) => lies.push(lie))
       hints = { ...hints, webseeds: [] }
-      this.#warnings.length = 0
+      // the web seeds were of no use, which is no news now; liars are
+      this.#warnings.splice(0, this.#warnings.length, ...lies)
     }
     this.#job.update({ message: undefined })
     if (bytes === undefined) {
@@ -247,14 +249,14 @@ class BtImport {
     return { torrent: { ...torrent, manifest }, hints }
   }
 
-  async #manifestFromPeers(): Promise<Uint8Array> {
+  async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
     const { context, manifestFromPeers, isWithheld } = this.#parts
     const quiet = this.#request.private || isWithheld(await context.artifacts.read(pin))
     try {
       return await manifestFromPeers(
         { pin, infohashText, hints, quiet },
-        { signal: this.#job.signal, onProgress: (progress) => this.#job.update(progress) }
+        { signal: this.#job.signal, onProgress: (progress) => this.#job.update(progress), onLie }
       )
     } catch (cause) {
       if (!(cause instanceof DaemonError) || cause.code !== 'E_SOURCE_UNAVAILABLE' || this.#warnings.length === 0)

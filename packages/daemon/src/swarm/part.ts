@@ -136,7 +136,7 @@ export class SwarmClient {
       dispatcher: this.#agent,
       mayUpload: (artifact) => this.#mayUpload(artifact),
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
-      manifestFromPeers: (request, { signal, onProgress }) =>
+      manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine joins a swarm once
         this.#turns.run(request.pin, signal, async () => {
           const { store, config } = this.#context
@@ -146,7 +146,7 @@ export class SwarmClient {
           return manifestFromPeers(
             this.#engine,
             { ...request, trackers },
-            { signal, onProgress, fillTimeoutMs, lonelyTimeoutMs: this.#lonelyTimeoutMs(request) }
+            { signal, onProgress, onLie, fillTimeoutMs, lonelyTimeoutMs: this.#lonelyTimeoutMs(request) }
           )
         }),
       fetch: (request, fetching) => this.#fetch(request, fetching),

@@ -24,6 +24,8 @@ export interface PeerManifestContext {
   readonly fillTimeoutMs: number
   /** Without a peer for so long it fails, where nobody can name another. */
   readonly lonelyTimeoutMs: number | undefined
+  /** A peer that was proven wrong, and dropped. */
+  readonly onLie: (peer: string) => void
   readonly onProgress: (progress: { readonly peers?: number; readonly message: string | undefined }) => void
 }
 
@@ -37,7 +39,7 @@ const TICK_MS = 250
 export async function manifestFromPeers(
   engine: Swarm,
   { pin, infohashText, hints, trackers, quiet }: PeerManifestRequest,
-  { signal, fillTimeoutMs, lonelyTimeoutMs, onProgress }: PeerManifestContext
+  { signal, fillTimeoutMs, lonelyTimeoutMs, onProgress, onLie }: PeerManifestContext
 ): Promise<Uint8Array> {
   const infohash = parseInfohash(infohashText)
   // what is joined here has its manifest here, and the pin was looked for before
@@ -62,7 +64,8 @@ export async function manifestFromPeers(
     )
   )
   const warnings = new Set<string>()
-  torrent.on('warning', ({ source, message }) => {
+  torrent.on('warning', ({ kind, source, message, lied }) => {
+    if (lied === true) onLie(`${kind} ${source}: ${message}`)
     if (warnings.size < 5) warnings.add(`${source}: ${message}`)
   })
   const gaveUp = (what: string): DaemonError =>

@@ -63,6 +63,10 @@ export class ActivePhase {
   readonly #told = new Map<number, Peer>()
   /** Candidates for checking, by file; what is left of it after stock-taking waits for piece hashes. */
   readonly #partial = new Map<number, ByteRanges>()
+  /** Files that nobody wants (priority 0): their piece hashes are not asked for. */
+  readonly #unwanted = new Set<number>()
+  /** Those of them that stock-taking passed over. */
+  readonly #passedOver = new Set<number>()
   /** What we have is known: hash requests wait for it. */
   readonly #opened = Promise.withResolvers<void>()
   #isOpen = false
@@ -147,6 +151,11 @@ export class ActivePhase {
 
   setPriority(file: LayoutFile, priority: Priority): void {
     this.#leeching?.setPriority(file, priority)
+    if (priority === 0) this.#unwanted.add(file.index)
+    else {
+      this.#unwanted.delete(file.index)
+      if (this.#passedOver.delete(file.index)) this.#leeching?.wantHashes(file)
+    }
   }
 
   // Beginning
@@ -182,6 +191,7 @@ export class ActivePhase {
     for (const file of this.layout.files) {
       if (this.#progress.isDone(file)) continue
       if (this.#hashes.known(file)) await this.#admitFile(file)
+      else if (this.#unwanted.has(file.index)) this.#passedOver.add(file.index)
       else this.#leeching?.wantHashes(file)
       if (this.#closed) return
     }
