@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
-import { encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
+import { buildInfo, encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { formatHandshake } from '../src/wire/handshake.ts'
@@ -170,6 +170,39 @@ describe('peers that lie to a download', () => {
     while (!namesLiar(torrent, bad.address)) await new Promise((resolve) => torrent.once('warning', resolve))
     await bad.peers[0]!.closed
     expect(torrent.progress().verifiedBytes).toBe(0)
+  })
+
+  test('metadata with pieces that no receive slot holds fails the torrent at once', async () => {
+    const info = buildInfo({
+      name: 'huge',
+      pieceLength: 2 ** 27,
+      files: [{ path: 'a', length: 10, piecesRoot: new Uint8Array(32).fill(1) }]
+    })
+    const listener = await listenRaw(
+      { ...fixture, info },
+      {
+        greet: (peer) => {
+          peer.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 }, metadata_size: info.infoBytes.length })))
+          void peer.next(MESSAGE.extended).then(
+            async () => {
+              const head = encodeBencode({ msg_type: 1, piece: 0, total_size: info.infoBytes.length })
+              await peer.next(MESSAGE.extended)
+              peer.send(formatExtended(1, Buffer.concat([head, info.infoBytes])))
+            },
+            () => undefined
+          )
+        }
+      }
+    )
+    listeners.push(listener)
+    const torrent = engines.watch(
+      (await engines.open()).add({
+        infohash: info.infohash,
+        storage: createFileStorage(await fixture.target('leech')),
+        peers: [listener.address]
+      })
+    )
+    await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_METAINFO', reason: 'piece-length' })
   })
 
   test('wrong metadata for a magnet is refused and the peer named; an honest one completes', async () => {

@@ -1,7 +1,7 @@
 // The first phase of a torrent that was added by its infohash: peers are asked for the info dictionary (BEP 9), and nothing
 // else is said or done. It ends with `metadata`, once; the torrent then goes on with an ActivePhase, or fails.
 
-import { parseInfo } from '@svc/metainfo'
+import { parseInfo, TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { Emit, PeerEvent } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -31,6 +31,8 @@ export class MetadataPhase {
     let info: ReturnType<typeof parseInfo>
     try {
       info = parseInfo(infoBytes)
+      // What no layout holds (pieces beyond a receive slot) is refused here: later there is nobody to tell.
+      new TorrentLayout(info)
     } catch (error) {
       // The bytes are what the infohash names: no other peer has better ones.
       return this.#emit({ kind: 'failed', error: error as Error })
