@@ -1,3 +1,5 @@
+// One file because its peers share one raw listener, one fixture and one way of being found out; each test is one lie.
+
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import { buildInfo, encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
