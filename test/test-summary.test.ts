@@ -38,21 +38,3 @@ test('a file that fails without a failed test is a failure', () => {
 test('a run that fails without a failed file is a failure', () => {
   expect(summary(false, ['passed', 'passed'])).toBe('1 passed, 1 failed, 0 skipped')
 })
-
-test('files that were run again count as they came out then', () => {
-  const write = (name: string, success: boolean, files: readonly (readonly [string, string])[]): string => {
-    const path = join(scratch, name)
-    const testResults = files.map(([file, status]) => ({ name: file, status, assertionResults: [{ status }] }))
-    writeFileSync(path, JSON.stringify({ success, testResults }))
-    return path
-  }
-  const script = fileURLToPath(new URL('../scripts/test-summary.ts', import.meta.url))
-  const run = (...words: string[]): string => execFileSync(process.execPath, [script, ...words], { encoding: 'utf8' })
-  const first = write('first.json', false, [
-    ['/a.test.ts', 'passed'],
-    ['/b.test.ts', 'failed']
-  ])
-  expect(run('--failed', first)).toBe('/b.test.ts\n')
-  expect(run(first, write('good.json', true, [['/b.test.ts', 'passed']]))).toBe('2 passed, 0 failed, 0 skipped\n')
-  expect(run(first, write('bad.json', false, [['/b.test.ts', 'failed']]))).toBe('1 passed, 1 failed, 0 skipped\n')
-})
