@@ -1,6 +1,6 @@
 export type { DaemonContext } from './app/compose.ts'
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
-export type { PartFactories } from './app/parts.ts'
+export type { NetworkFactories } from './app/networks.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'
 export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'

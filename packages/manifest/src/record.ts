@@ -31,21 +31,24 @@ function checkRecord(value: unknown, code: ManifestErrorCode): DistributionRecor
  * Seals the distribution record of a manifest (spec doc.15, doc.16); infohash, name and piece length follow from the manifest.
  * @throws ManifestError `E_INVALID` as `torrentOf`, or `field` for a malformed digest.
  */
-export function sealRecord(parts: {
+export function sealRecord({
+  manifest,
+  pieceLayersDigest
+}: {
   readonly manifest: Sealed<Manifest>
   /** Digest of the blob that `pieceLayersOf` gives. */
   readonly pieceLayersDigest: Sha256Digest
 }): Sealed<DistributionRecord> {
-  const torrent = torrentOf(parts.manifest)
+  const torrent = torrentOf(manifest)
   const document = {
     schemaVersion: 1,
     artifactType: 'distribution',
-    manifestDigest: parts.manifest.digest,
+    manifestDigest: manifest.digest,
     torrent: {
       infohash: torrent.infohashText,
       name: torrent.name,
       pieceLength: torrent.pieceLength,
-      pieceLayersDigest: parts.pieceLayersDigest
+      pieceLayersDigest
     }
   }
   return sealDocument(checkRecord(document, 'E_INVALID'))

@@ -7,7 +7,7 @@ import WebTorrent from 'webtorrent'
 import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
 import type { WebTorrentConstructor } from './thread/client.ts'
 import { OwnerCalls } from './thread/owner-calls.ts'
-import { ThreadTorrent, type TorrentParts } from './thread/torrent.ts'
+import { ThreadTorrent, type TorrentDeps } from './thread/torrent.ts'
 import { boundWires } from './thread/wire-bounds.ts'
 
 const TICK_MS = 250
@@ -61,19 +61,19 @@ client.once('listening', () => void start())
 async function start(): Promise<void> {
   const dht = dhtBootstrap && (await DhtNode.start({ bootstrap: dhtBootstrap, host }))
   const address = client.address()!
-  const parts = { client, dht, allowPrivateAddresses, port: address.port, tell }
-  port.on('message', (message: ToThread) => receive(message, parts))
+  const deps = { client, dht, allowPrivateAddresses, port: address.port, tell }
+  port.on('message', (message: ToThread) => receive(message, deps))
   setInterval(() => {
     for (const torrent of torrents.values()) torrent.tick()
   }, TICK_MS)
   tell({ kind: 'listening', host: address.address, port: address.port })
 }
 
-function receive(message: ToThread, parts: Omit<TorrentParts, 'pieces'>): void {
+function receive(message: ToThread, deps: Omit<TorrentDeps, 'pieces'>): void {
   switch (message.kind) {
     case 'join':
       for (const peer of message.peers) named.add(peer.slice(0, peer.lastIndexOf(':')))
-      torrents.set(message.id, new ThreadTorrent(message, { ...parts, pieces: calls.of(message.id) }))
+      torrents.set(message.id, new ThreadTorrent(message, { ...deps, pieces: calls.of(message.id) }))
       return
     case 'opened':
       return torrents.get(message.id)?.opened()
@@ -86,7 +86,7 @@ function receive(message: ToThread, parts: Omit<TorrentParts, 'pieces'>): void {
     case 'leave':
       return void leave(message.id)
     case 'close':
-      return void close(parts.dht)
+      return void close(deps.dht)
   }
 }
 

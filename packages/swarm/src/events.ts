@@ -11,7 +11,7 @@ import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 //   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ─┘
 //
 // Each level acts on the kinds that it decides about and passes the rest on. What is decided comes back as plain method
-// calls on the parts below; a part never calls what is above it, nor asks it for anything. All bytes in an event are views
+// calls on the objects below; an object never calls what is above it, nor asks it for anything. All bytes in an event are views
 // that are valid during the call.
 
 /** A connection noticed something. */

@@ -8,7 +8,7 @@ import { readBody } from './body.ts'
 import { readQuery } from './query.ts'
 
 /** The static type of one part of a route's contract; nothing where the route has no such part. */
-type Part<R extends Route, K extends 'params' | 'query' | 'body'> = R extends {
+type Declared<R extends Route, K extends 'params' | 'query' | 'body'> = R extends {
   readonly [P in K]: infer S extends TSchema
 }
   ? Static<S>
@@ -16,9 +16,9 @@ type Part<R extends Route, K extends 'params' | 'query' | 'body'> = R extends {
 
 /** A request of this route, read by the route's own schemas. */
 export interface Call<R extends Route> {
-  readonly params: Part<R, 'params'>
-  readonly query: Part<R, 'query'>
-  readonly body: Part<R, 'body'>
+  readonly params: Declared<R, 'params'>
+  readonly query: Declared<R, 'query'>
+  readonly body: Declared<R, 'body'>
 }
 
 /** What the contract says the route answers with. */

@@ -25,7 +25,7 @@ import { verifyRoute } from './routes/verify.ts'
 import { viewRoutes } from './routes/views.ts'
 
 /** Everything that some route asks. Each route's file says what it needs itself. */
-export type ApiParts = Parameters<typeof blobRoutes>[0] &
+export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof catalogSearchRoute>[0] &
   Parameters<typeof ensureRoute>[0] &
   Parameters<typeof importBtRoute>[0] &
@@ -47,30 +47,30 @@ export type ApiParts = Parameters<typeof blobRoutes>[0] &
  * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a line here. A
  * route of the contract that has no line does not compile.
  */
-export const apiRoutes = (parts: ApiParts): Readonly<Record<RouteId, ApiRoute>> => ({
-  ...blobRoutes(parts),
-  ...viewRoutes(parts),
-  ...shareRoutes(parts),
-  resolve: resolveRoute(parts),
-  open: openRoute(parts),
-  ensure: ensureRoute(parts),
-  job: jobRoute(parts),
-  jobs: jobsRoute(parts),
-  cancelJob: cancelJobRoute(parts),
-  importLocal: importLocalRoute(parts),
-  adopt: adoptRoute(parts),
-  importHf: importHfRoute(parts),
-  importHfPlan: importHfPlanRoute(parts),
-  importBt: importBtRoute(parts),
-  importCatalog: importCatalogRoute(parts),
-  catalogSearch: catalogSearchRoute(parts),
-  verify: verifyRoute(parts),
-  models: modelsRoute(parts),
-  removeModel: removeModelRoute(parts),
-  removeQuant: removeQuantRoute(parts),
-  unpin: unpinRoute(parts),
-  gc: gcRoute(parts),
-  setPrivate: privateRoute(parts),
-  seedLocal: seedLocalRoute(parts),
-  status: statusRoute(parts)
+export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> => ({
+  ...blobRoutes(deps),
+  ...viewRoutes(deps),
+  ...shareRoutes(deps),
+  resolve: resolveRoute(deps),
+  open: openRoute(deps),
+  ensure: ensureRoute(deps),
+  job: jobRoute(deps),
+  jobs: jobsRoute(deps),
+  cancelJob: cancelJobRoute(deps),
+  importLocal: importLocalRoute(deps),
+  adopt: adoptRoute(deps),
+  importHf: importHfRoute(deps),
+  importHfPlan: importHfPlanRoute(deps),
+  importBt: importBtRoute(deps),
+  importCatalog: importCatalogRoute(deps),
+  catalogSearch: catalogSearchRoute(deps),
+  verify: verifyRoute(deps),
+  models: modelsRoute(deps),
+  removeModel: removeModelRoute(deps),
+  removeQuant: removeQuantRoute(deps),
+  unpin: unpinRoute(deps),
+  gc: gcRoute(deps),
+  setPrivate: privateRoute(deps),
+  seedLocal: seedLocalRoute(deps),
+  status: statusRoute(deps)
 })

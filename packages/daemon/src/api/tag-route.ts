@@ -18,7 +18,7 @@ export interface TagRequest extends Omit<TagChange, 'index'> {
   readonly index: string | null
 }
 
-export interface TagParts {
+export interface TagDeps {
   readonly repos: Repos
   readonly documents: Documents
   readonly needed: Needed
@@ -26,7 +26,7 @@ export interface TagParts {
 }
 
 /** Lets the running daemon make the change: it alone writes the state of its root. */
-export function addTagRoute(app: FastifyInstance, root: string, { repos, documents, needed, uses }: TagParts): void {
+export function addTagRoute(app: FastifyInstance, root: string, { repos, documents, needed, uses }: TagDeps): void {
   app.post(TAG_PATH, async (request, reply) => {
     const body = parseJsonBody((request.body as Uint8Array | undefined) ?? new Uint8Array())
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>

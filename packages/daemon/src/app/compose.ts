@@ -24,10 +24,10 @@ import { Uses } from '../library/uses.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
-import type { HubPart } from '../sources/hub/part.ts'
-import { LocalPart } from '../sources/local/part.ts'
+import type { HubImports } from '../sources/hub/hub-imports.ts'
+import { LocalImports } from '../sources/local/local-imports.ts'
 import { endMove } from './move-marker.ts'
-import type { CatalogPart, PartFactories, SwarmPart } from './parts.ts'
+import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
 
 /**
  * Everything that works on the store of this machine. Only `app` knows the whole: each part declares what it needs in
@@ -54,17 +54,17 @@ export interface DaemonContext {
 }
 
 /** The import sources and the swarm client. An absent one is off. */
-export interface LiveParts {
-  readonly local: LocalPart
-  readonly swarm: SwarmPart | undefined
-  readonly hub: HubPart | undefined
-  readonly catalog: CatalogPart | undefined
+export interface Services {
+  readonly local: LocalImports
+  readonly swarm: SwarmNetwork | undefined
+  readonly hub: HubImports | undefined
+  readonly catalog: CatalogNetwork | undefined
   readonly removals: Removals
   /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-/** Opens store and state under the root's lock and wires the daemon's inner parts. @throws StartError */
+/** Opens store and state under the root's lock and wires what works on them. @throws StartError */
 export async function composeContext(
   config: DaemonConfig,
   log: Log,
@@ -111,8 +111,8 @@ export async function composeContext(
   }
 }
 
-/** Makes the parts that reach beyond this machine. */
-export async function composeParts(context: DaemonContext, factories: PartFactories): Promise<LiveParts> {
+/** Makes what imports and shares: the sources, the swarm client, and what follows when a model is removed or made private. */
+export async function composeServices(context: DaemonContext, factories: NetworkFactories): Promise<Services> {
   const { enabled } = context.config.swarm
   const swarm = enabled ? await factories.swarm?.(context) : undefined
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
@@ -129,15 +129,15 @@ export async function composeParts(context: DaemonContext, factories: PartFactor
     await swarm?.withhold(digest)
     await catalog?.withhold(digest)
   }
-  return { local: new LocalPart(context), swarm, hub, catalog, removals, onWithheld }
+  return { local: new LocalImports(context), swarm, hub, catalog, removals, onWithheld }
 }
 
 /** Lets go of everything, the root's lock last. */
-export async function closeAll(context: DaemonContext, parts: LiveParts | undefined): Promise<void> {
+export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
   const { log, offload, store, usage, views } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
-    await parts?.[name]?.close().catch((error: unknown) => {
-      log.error({ err: error, part: name }, 'a part did not close cleanly')
+    await services?.[name]?.close().catch((error: unknown) => {
+      log.error({ err: error, network: name }, 'connections did not close cleanly')
     })
   }
   await views.close()

@@ -13,8 +13,8 @@ import type { ServerOptions } from '../http/server.ts'
 import { createLog, type Log } from '../log.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
 import { KeptSocket } from '../socket/keep.ts'
-import { closeAll, composeContext, composeParts, type DaemonContext, type LiveParts } from './compose.ts'
-import { BUILTIN_PARTS, type PartFactories } from './parts.ts'
+import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
+import { BUILTIN_NETWORKS, type NetworkFactories } from './networks.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { StartNotice } from './start-notice.ts'
 import { VERSION } from './version.ts'
@@ -31,8 +31,8 @@ export interface DaemonOptions {
   /** How often the socket's file is looked at; it is bound again when it is gone. Default 30 s. */
   readonly socketCheckMs?: number
   readonly log?: Log
-  /** Parts that reach beyond this machine; default: those of this build. */
-  readonly parts?: PartFactories
+  /** How the networks beyond this machine are reached; default: as this build does. */
+  readonly networks?: NetworkFactories
   readonly http?: ServerOptions
   /** Replaces the operating system's files for store, state and leaf layers: tests make operations fail. */
   readonly filePort?: FilePortModule
@@ -64,18 +64,18 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const choice = socketChoice(options)
   if (options.socketDescriptor === undefined) await checkSocket(choice)
   const context = await composeContext(config, log, VERSION, options.filePort)
-  let parts: LiveParts | undefined
+  let services: Services | undefined
   let notice: StartNotice | undefined
   try {
     const startedAt = new Date().toISOString()
     if (options.socketDescriptor === undefined) {
       const path = resolve(choice.path)
       const early = { pid: process.pid, version: VERSION, root: context.store.root, socket: path, startedAt }
-      notice = new StartNotice(runtimePathFor(path), early, log, () => parts?.swarm?.status().verifying)
+      notice = new StartNotice(runtimePathFor(path), early, log, () => services?.swarm?.status().verifying)
     }
-    parts = await composeParts(context, options.parts ?? BUILTIN_PARTS)
+    services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
-    const routes = apiRoutes({ ...context, ...parts, seed: config.swarm.seed, startedAt })
+    const routes = apiRoutes({ ...context, ...services, seed: config.swarm.seed, startedAt })
     const { server } = await createApp(routes, log, {
       ...options.http,
       extend: (app) => {
@@ -88,8 +88,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         addTagRoute(app, context.store.root, context)
       }
     })
-    await parts.swarm?.start()
-    await parts.catalog?.start()
+    await services.swarm?.start()
+    await services.catalog?.start()
 
     const claimed =
       options.socketDescriptor === undefined
@@ -108,7 +108,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       socket: claimed.path,
       startedAt,
       state: 'running' as const,
-      ...parts.swarm?.addresses()
+      ...services.swarm?.addresses()
     }
     const writeFacts = (): Promise<void> =>
       writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
@@ -117,17 +117,17 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await notice?.end()
     await writeFacts()
     log.info(facts, 'listening')
-    return running(context, parts, server, kept, runtimePath, stopping)
+    return running(context, services, server, kept, runtimePath, stopping)
   } catch (error) {
     await notice?.withdraw()
-    await closeAll(context, parts)
+    await closeAll(context, services)
     throw error
   }
 }
 
 function running(
   context: DaemonContext,
-  parts: LiveParts,
+  services: Services,
   server: Server,
   kept: KeptSocket,
   runtimePath: string,
@@ -145,7 +145,7 @@ function running(
     await removeRuntimeFile(runtimePath)
     await kept.release()
     await drain(server, kept, hurry.signal)
-    await closeAll(context, parts)
+    await closeAll(context, services)
     log.info('stopped')
   }
   return {

@@ -1,7 +1,7 @@
 import { readFile, unlink } from 'node:fs/promises'
 import type { SwarmStatus } from '@svc/client/protocol'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
-import type { SwarmAddresses } from '../swarm/part.ts'
+import type { SwarmAddresses } from '../swarm/swarm-client.ts'
 
 /** `runtime.json` (0600) beside the socket (spec swarm.11): who listens, and on which ports. */
 export interface RuntimeFacts extends SwarmAddresses {

@@ -20,7 +20,7 @@ import { sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
 import { EVERYTHING, type ImportWishes } from './wishes.ts'
 
-export interface ImporterParts {
+export interface ImporterDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly repos: Repos
@@ -47,11 +47,11 @@ const UNSTOPPED = new AbortController().signal
 
 /** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → ingest → classify → seal → commit. */
 export class Importer {
-  readonly #parts: ImporterParts
+  readonly #deps: ImporterDeps
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
 
-  constructor(parts: ImporterParts) {
-    this.#parts = parts
+  constructor(deps: ImporterDeps) {
+    this.#deps = deps
   }
 
   /** Called with each artifact of a finished import. */
@@ -65,7 +65,7 @@ export class Importer {
    */
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source, wishes = EVERYTHING } = request
-    const { jobs, offload } = this.#parts
+    const { jobs, offload } = this.#deps
     const start = { kind, ref, as: formatRepoId(repo) }
     try {
       const plan = await planWished(source, wishes, offload, UNSTOPPED)
@@ -92,7 +92,7 @@ export class Importer {
   ): Promise<JobOutcome> {
     try {
       return await this.#run(
-        await planWished(source, wishes, this.#parts.offload, context.signal),
+        await planWished(source, wishes, this.#deps.offload, context.signal),
         wishes,
         repo,
         context
@@ -108,14 +108,14 @@ export class Importer {
     repo: RepoId,
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
-    const { store, leafLayers, offload } = this.#parts
+    const { store, leafLayers, offload } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update) })
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
-    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: wishes.private }, this.#parts)
+    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: wishes.private }, this.#deps)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
@@ -137,7 +137,7 @@ export class Importer {
       try {
         listener(digest)
       } catch (error) {
-        this.#parts.log.error({ err: error, manifest: digest }, 'an import is done, but what follows it failed')
+        this.#deps.log.error({ err: error, manifest: digest }, 'an import is done, but what follows it failed')
       }
     }
   }

@@ -13,7 +13,7 @@ const DEFAULT_GRACE_SECONDS = 24 * 3600
 /** Progress is reported every this many blobs. */
 const REPORT_EVERY = 256
 
-export interface CollectParts {
+export interface CollectDeps {
   readonly store: DiskBlobStore
   readonly needed: Needed
   readonly uses: Uses
@@ -23,10 +23,10 @@ export interface CollectParts {
 }
 
 /** POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them. Partial blobs are left alone. */
-export function collect(body: GcBody, parts: CollectParts): Job {
+export function collect(body: GcBody, deps: CollectDeps): Job {
   const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS } = body
-  return parts.jobs.start({ kind: 'gc', ref: 'all' }, (job) =>
-    new Collection(parts, job, { dryRun, graceMs: graceSeconds * 1000 }).run()
+  return deps.jobs.start({ kind: 'gc', ref: 'all' }, (job) =>
+    new Collection(deps, job, { dryRun, graceMs: graceSeconds * 1000 }).run()
   )
 }
 
@@ -36,7 +36,7 @@ export function collect(body: GcBody, parts: CollectParts): Job {
  * blob is judged; so nothing has to wait for a collection, and a crash at any point leaves what is needed.
  */
 class Collection {
-  readonly #parts: CollectParts
+  readonly #deps: CollectDeps
   readonly #job: JobContext
   readonly #options: { readonly dryRun: boolean; readonly graceMs: number }
   #needed: ReadonlySet<Sha256Digest> = new Set()
@@ -44,15 +44,15 @@ class Collection {
   #blobs = 0
   #bytes = 0
 
-  constructor(parts: CollectParts, job: JobContext, options: { readonly dryRun: boolean; readonly graceMs: number }) {
-    this.#parts = parts
+  constructor(deps: CollectDeps, job: JobContext, options: { readonly dryRun: boolean; readonly graceMs: number }) {
+    this.#deps = deps
     this.#job = job
     this.#options = options
   }
 
   /** @throws as `Needed.blobs`: nothing is removed then */
   async run(): Promise<JobOutcome> {
-    const { store, leafLayers } = this.#parts
+    const { store, leafLayers } = this.#deps
     await this.#mark()
     let seen = 0
     for await (const { digest } of store.list()) {
@@ -69,7 +69,7 @@ class Collection {
   }
 
   async #mark(): Promise<void> {
-    const { needed } = this.#parts
+    const { needed } = this.#deps
     // a change during the walk over the state makes it begin anew
     while (this.#revision !== needed.revision) {
       const { revision } = needed
@@ -80,7 +80,7 @@ class Collection {
 
   /** @returns true when the blob was removed. Asked again where the state changed in between. */
   async #take(digest: Sha256Digest): Promise<boolean> {
-    const { store, uses, needed } = this.#parts
+    const { store, uses, needed } = this.#deps
     const { dryRun, graceMs } = this.#options
     for (;;) {
       let stale = false
@@ -101,7 +101,7 @@ class Collection {
 
   /** What is known of artifacts that are gone: their manifest is, nothing needs them, and nobody is bringing them in. */
   async #forgetArtifacts(): Promise<void> {
-    const { artifacts, store, needed, uses } = this.#parts
+    const { artifacts, store, needed, uses } = this.#deps
     for await (const { manifestDigest } of artifacts.list(() => undefined)) {
       this.#job.signal.throwIfAborted()
       if ((await needed.has(manifestDigest)) || (await store.stat(manifestDigest)) !== undefined) continue

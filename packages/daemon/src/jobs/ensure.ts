@@ -9,7 +9,7 @@ import type { Resolver } from '../library/resolve.ts'
 import type { Filler } from './fill.ts'
 import type { JobRegistry } from './registry.ts'
 
-export interface EnsureParts {
+export interface EnsureDeps {
   readonly resolver: Resolver
   readonly store: DiskBlobStore
   readonly documents: Documents
@@ -23,8 +23,8 @@ export interface EnsureParts {
 const MAX_SHOWN_REF = 512
 
 /** POST /v1/ensure: the state table of spec job.3. Whatever is wrong with the reference is a failed job, not a response. */
-export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
-  const { resolver, store, documents, jobs } = parts
+export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
+  const { resolver, store, documents, jobs } = deps
   const parsed = tryParseRef(text)
   const start = { kind: 'ensure', ref: parsed === undefined ? shownRef(text) : formatRef(parsed) } as const
   let manifestDigest: Sha256Digest | undefined
@@ -47,7 +47,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     if (present.length === manifest.files.length) {
       return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
     }
-    const { filler } = parts
+    const { filler } = deps
     if (filler === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -57,7 +57,7 @@ export async function ensure(text: string, parts: EnsureParts): Promise<Job> {
     const digest = manifestDigest
     return jobs.start(described, async ({ signal, update }) => {
       update({ filesDone: present.length, bytesDone: bytesPresent })
-      const artifact = await parts.artifacts.read(digest)
+      const artifact = await deps.artifacts.read(digest)
       const request = {
         manifestDigest: digest,
         manifest,

@@ -14,7 +14,7 @@ import type { CorruptStateError } from '../library/strict.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
-export interface VerifyParts {
+export interface VerifyDeps {
   readonly resolver: Resolver
   readonly store: DiskBlobStore
   readonly documents: Documents
@@ -35,12 +35,12 @@ interface Findings {
  * quarantine. `all` also reads the whole state and reports what it names but the store lacks.
  * @throws as `Resolver.resolve` for a reference; DaemonError `E_BAD_REQUEST` for a malformed digest
  */
-export async function verify(target: string, parts: VerifyParts): Promise<Job> {
-  const { jobs } = parts
+export async function verify(target: string, deps: VerifyDeps): Promise<Job> {
+  const { jobs } = deps
   if (target === 'all')
-    return jobs.start({ kind: 'verify', ref: target, target }, (context) => verifyAll(parts, context))
-  const digest = await targetDigest(target, parts.resolver)
-  return jobs.start({ kind: 'verify', ref: target, target: digest }, (context) => verifyTree(digest, parts, context))
+    return jobs.start({ kind: 'verify', ref: target, target }, (context) => verifyAll(deps, context))
+  const digest = await targetDigest(target, deps.resolver)
+  return jobs.start({ kind: 'verify', ref: target, target: digest }, (context) => verifyTree(digest, deps, context))
 }
 
 async function targetDigest(target: string, resolver: Resolver): Promise<Sha256Digest> {
@@ -55,7 +55,7 @@ async function targetDigest(target: string, resolver: Resolver): Promise<Sha256D
 /** A blob, and the blobs that it lists when it is a manifest. */
 async function verifyTree(
   digest: Sha256Digest,
-  { store }: VerifyParts,
+  { store }: VerifyDeps,
   { signal, update }: JobContext
 ): Promise<JobOutcome> {
   const sizes = new Map<Sha256Digest, number>()
@@ -120,7 +120,7 @@ async function manifestFiles(
 }
 
 async function verifyAll(
-  { store, documents, repos, artifacts, needed }: VerifyParts,
+  { store, documents, repos, artifacts, needed }: VerifyDeps,
   { signal, update }: JobContext
 ): Promise<JobOutcome> {
   const stateErrors: string[] = []

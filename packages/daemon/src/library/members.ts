@@ -10,7 +10,7 @@ import type { Documents } from './documents.ts'
 import { stampOf } from './stamp.ts'
 import type { Usage } from './usage.ts'
 
-export interface MembersParts {
+export interface MembersDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly artifacts: Artifacts
@@ -24,16 +24,16 @@ const MAX_KNOWN = 100_000
  * The members of an index for people: size, what is here, and what is known of each. What a manifest lists never changes, so it is read once.
  */
 export class Members {
-  readonly #parts: MembersParts
+  readonly #deps: MembersDeps
   readonly #files = new Map<Sha256Digest, Files>()
 
-  constructor(parts: MembersParts) {
-    this.#parts = parts
+  constructor(deps: MembersDeps) {
+    this.#deps = deps
   }
 
   /** Blobs that were found corrupt and lie in quarantine, at this moment. */
   async quarantined(): Promise<ReadonlySet<Sha256Digest>> {
-    const names = await readdir(join(this.#parts.store.root, 'quarantine')).catch(() => [])
+    const names = await readdir(join(this.#deps.store.root, 'quarantine')).catch(() => [])
     return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))
   }
 
@@ -45,7 +45,7 @@ export class Members {
   }
 
   async #member(quant: string, manifest: Sha256Digest, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember> {
-    const { store, artifacts, usage } = this.#parts
+    const { store, artifacts, usage } = this.#deps
     const [files, state] = [await this.#filesOf(manifest), await artifacts.known(manifest)]
     const seen = new Set<Sha256Digest>()
     let missingBytes = 0
@@ -74,7 +74,7 @@ export class Members {
   }
 
   async #filesOf(digest: Sha256Digest): Promise<Files | undefined> {
-    const { store, documents } = this.#parts
+    const { store, documents } = this.#deps
     const known = this.#files.get(digest)
     if (known !== undefined) return stampOf(store.blobPath(digest)) === undefined ? undefined : known
     let manifest: Manifest | undefined

@@ -14,7 +14,7 @@ const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/op
 /** The walk yields to other requests after so much time on the loop. */
 const SLICE_MS = 2
 
-export interface InventoryParts {
+export interface InventoryDeps {
   readonly repos: Repos
   readonly documents: Documents
   readonly store: DiskBlobStore
@@ -22,7 +22,7 @@ export interface InventoryParts {
 }
 
 /** GET /v1/models (spec route.26), sorted by name. @throws CorruptStateError when a state file is unreadable. */
-export async function inventory({ repos, documents, store, members }: InventoryParts): Promise<Inventory> {
+export async function inventory({ repos, documents, store, members }: InventoryDeps): Promise<Inventory> {
   const quarantined = await members.quarantined()
   const namespaces: Inventory['namespaces'] = []
   const tags: Inventory['tags'] = []

@@ -14,7 +14,7 @@ export interface Holder {
   held(): Promise<Iterable<Sha256Digest>>
 }
 
-export interface NeededParts {
+export interface NeededDeps {
   readonly store: DiskBlobStore
   readonly repos: Repos
   readonly documents: Documents
@@ -29,12 +29,12 @@ type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
  * Computed from the state alone, so that it is right after any crash.
  */
 export class Needed {
-  readonly #parts: NeededParts
+  readonly #deps: NeededDeps
   readonly #holders: Holder[] = []
   #known: { readonly revision: number; readonly manifests: ReadonlySet<Sha256Digest> } | undefined
 
-  constructor(parts: NeededParts) {
-    this.#parts = parts
+  constructor(deps: NeededDeps) {
+    this.#deps = deps
   }
 
   addHolder(holder: Holder): void {
@@ -44,7 +44,7 @@ export class Needed {
 
   /** Grows with every change of the state; an answer stays valid while the revision is the same. */
   get revision(): number {
-    const { repos, artifacts } = this.#parts
+    const { repos, artifacts } = this.#deps
     return this.#holders.reduce((sum, { changes }) => sum + changes, repos.changes + artifacts.changes)
   }
 
@@ -81,13 +81,13 @@ export class Needed {
   /** The blobs of an index and of its members, as far as they are known here. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
   async blobsOfIndex(digest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set([digest])
-    for (const { manifest, distribution } of (await this.#parts.documents.index(digest)).members)
+    for (const { manifest, distribution } of (await this.#deps.documents.index(digest)).members)
       await this.#addArtifact(manifest, new Set([distribution]), blobs, false)
     return blobs
   }
 
   async #wanted(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
-    const { repos, documents, artifacts } = this.#parts
+    const { repos, documents, artifacts } = this.#deps
     const wanted: Wanted = new Map()
     const want = (manifestDigest: Sha256Digest, record?: Sha256Digest): void => {
       const records = wanted.get(manifestDigest) ?? new Set()
@@ -117,7 +117,7 @@ export class Needed {
     blobs: Set<Sha256Digest>,
     strict: boolean
   ): Promise<void> {
-    const { documents, artifacts } = this.#parts
+    const { documents, artifacts } = this.#deps
     blobs.add(manifestDigest)
     const manifest = await documents.manifest(manifestDigest)
     if (manifest === undefined && strict) {
@@ -136,7 +136,7 @@ export class Needed {
   async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>): Promise<void> {
     if (blobs.has(record)) return
     blobs.add(record)
-    const bytes = await readSmallBlob(this.#parts.store, record)
+    const bytes = await readSmallBlob(this.#deps.store, record)
     if (bytes === undefined) return
     try {
       blobs.add(parseRecord(bytes).torrent.pieceLayersDigest)

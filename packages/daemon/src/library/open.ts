@@ -5,7 +5,7 @@ import type { Sha256Digest } from '@svc/ref'
 import type { Documents } from './documents.ts'
 import type { Resolver } from './resolve.ts'
 
-export interface OpenParts {
+export interface OpenDeps {
   readonly resolver: Resolver
   readonly store: DiskBlobStore
   readonly documents: Documents
@@ -50,7 +50,7 @@ export async function presenceOf(
 }
 
 /** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
-export async function openRef(ref: string, { resolver, store, documents }: OpenParts): Promise<OpenResult> {
+export async function openRef(ref: string, { resolver, store, documents }: OpenDeps): Promise<OpenResult> {
   const resolved = await resolver.resolve(ref)
   const { present, missing } = await presenceOf(store, documents, ...digestsOf(resolved))
   return { ...resolved, files: [...present], ...(missing.length > 0 && { missing: [...missing] }) }

@@ -11,7 +11,7 @@ import type { RepoState, Repos } from './repos.ts'
 import { oneChunk } from './small-blob.ts'
 import type { Uses } from './uses.ts'
 
-interface RemovalParts {
+interface RemovalDeps {
   readonly store: DiskBlobStore
   readonly uses: Uses
   readonly repos: Repos
@@ -31,10 +31,10 @@ interface RemovalRequest extends RepoId {
 
 /** Takes names away: what no name, tag, pin or view needs any more leaves the swarm at once, and is what a collection removes. */
 export class Removals {
-  readonly #parts: RemovalParts
+  readonly #deps: RemovalDeps
 
-  constructor(parts: RemovalParts) {
-    this.#parts = parts
+  constructor(deps: RemovalDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -43,14 +43,14 @@ export class Removals {
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
-    const { repos, uses } = this.#parts
+    const { repos, uses } = this.#deps
     const { ns, name, quant } = request
     const removed = new Map<Sha256Digest, string>()
     const tags: string[] = []
     await uses.during(() =>
       repos.change({ ns, name }, async (current) => {
         if (current === undefined) throw await unknownRepo(request, repos)
-        return changed(current, request, this.#parts, { removed, tags })
+        return changed(current, request, this.#deps, { removed, tags })
       })
     )
     const ref = quant === undefined ? formatRepoId(request) : `${formatRepoId(request)}:${quant}`
@@ -59,7 +59,7 @@ export class Removals {
 
   /** A pinned import that has no name. @throws DaemonError `E_UNKNOWN_REF` where it is none */
   async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
-    if (!(await this.#parts.artifacts.unpin(manifestDigest)))
+    if (!(await this.#deps.artifacts.unpin(manifestDigest)))
       throw new DaemonError(
         'E_UNKNOWN_REF',
         `${manifestDigest} is no pinned import; a model with a name is removed by its name`
@@ -68,7 +68,7 @@ export class Removals {
   }
 
   async #after(removed: ReadonlyMap<Sha256Digest, string>): Promise<Pick<RemovedModel, 'quants' | 'freeableBytes'>> {
-    const { needed, store, onUnneeded } = this.#parts
+    const { needed, store, onUnneeded } = this.#deps
     const unneeded: Sha256Digest[] = []
     for (const manifest of removed.keys()) if (!(await needed.has(manifest))) unneeded.push(manifest)
     for (const manifest of unneeded) await onUnneeded(manifest)
@@ -82,7 +82,7 @@ export class Removals {
 async function changed(
   current: RepoState,
   { ns, name, quant, allTags }: RemovalRequest,
-  { store, documents }: RemovalParts,
+  { store, documents }: RemovalDeps,
   gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[] }
 ): Promise<RepoState | undefined> {
   const members = current.index === undefined ? [] : await membersOf(current.index, documents, quant === undefined)

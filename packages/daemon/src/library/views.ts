@@ -20,7 +20,7 @@ import type { Uses } from './uses.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
 import { type ViewRecord, ViewRecords } from './view-records.ts'
 
-export interface ViewsParts {
+export interface ViewsDeps {
   readonly store: DiskBlobStore
   readonly files: ReplacedFiles
   readonly documents: Documents
@@ -49,7 +49,7 @@ interface Making {
  * place; views are made, read and removed by one thread (see `ViewCalls`).
  */
 export class Views {
-  readonly #parts: ViewsParts
+  readonly #deps: ViewsDeps
   readonly #folder: string
   readonly #records: ViewRecords
   readonly #thread = new WorkerThread<ViewCalls>({
@@ -66,17 +66,17 @@ export class Views {
   readonly #holds = new Map<string, number>()
   #changes = 0
 
-  private constructor(parts: ViewsParts) {
-    this.#parts = parts
-    this.#folder = join(parts.store.root, 'views')
-    this.#records = new ViewRecords(parts.store.root, parts.files)
+  private constructor(deps: ViewsDeps) {
+    this.#deps = deps
+    this.#folder = join(deps.store.root, 'views')
+    this.#records = new ViewRecords(deps.store.root, deps.files)
   }
 
   /** Clears up what makers of managed views left that were killed. */
-  static async open(parts: ViewsParts): Promise<Views> {
-    const views = new Views(parts)
+  static async open(deps: ViewsDeps): Promise<Views> {
+    const views = new Views(deps)
     const count = await recoverViews(views.#folder)
-    if (count > 0) parts.log.info({ count }, 'cleared up after views that were being made')
+    if (count > 0) deps.log.info({ count }, 'cleared up after views that were being made')
     return views
   }
 
@@ -105,11 +105,11 @@ export class Views {
    */
   make(body: ViewBody): Promise<ViewAnswer> {
     // until the view holds what it shows
-    return this.#parts.uses.during(() => this.#make(body))
+    return this.#deps.uses.during(() => this.#make(body))
   }
 
   async #make({ ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody): Promise<ViewAnswer> {
-    const { resolver, store, uses, usage } = this.#parts
+    const { resolver, store, uses, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)
     if (path === undefined && mode !== 'symlink')
@@ -288,7 +288,7 @@ export class Views {
   async #named(path: string): Promise<{ place: string; device: string }> {
     if (!isAbsolute(path)) throw bad(`the field "path": ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
-    const root = await realpath(this.#parts.store.root)
+    const root = await realpath(this.#deps.store.root)
     if (place === root || place.startsWith(root + sep))
       throw bad('the field "path" lies within the store; leave it out for the managed view')
     const device = await deviceOf(dirname(place))
@@ -298,7 +298,7 @@ export class Views {
   }
 
   async #manifest(digest: Sha256Digest): Promise<Manifest> {
-    const manifest = await this.#parts.documents.manifest(digest)
+    const manifest = await this.#deps.documents.manifest(digest)
     if (manifest === undefined) throw missing([digest])
     return manifest
   }
@@ -307,7 +307,7 @@ export class Views {
   async #upstreamConfig({ files }: Manifest): Promise<string | undefined> {
     const config = files.find(({ kind }) => kind === 'config')
     if (config === undefined) return undefined
-    const bytes = await readSmallBlob(this.#parts.store, config.digest, MAX_MODEL_CONFIG_BYTES)
+    const bytes = await readSmallBlob(this.#deps.store, config.digest, MAX_MODEL_CONFIG_BYTES)
     if (bytes === undefined) throw missing([config.digest])
     if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
       throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)

@@ -11,7 +11,7 @@ import type { Log } from '../log.ts'
 import { ArtifactStorage } from './artifact-storage.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
-export interface ArtifactSwarmParts {
+export interface ArtifactSwarmDeps {
   readonly store: DiskBlobStore
   readonly leafLayers: LeafLayers
   readonly swarm: Swarm
@@ -51,13 +51,13 @@ interface Entry extends JoinedArtifact {
  * was there. Invariant: the webseed listener serves exactly the entries that are `seeding`.
  */
 export class ArtifactSwarm {
-  readonly #parts: ArtifactSwarmParts
+  readonly #deps: ArtifactSwarmDeps
   readonly #blobs: OpenBlobs
   readonly #entries = new Map<Sha256Digest, Entry>()
 
-  constructor(parts: ArtifactSwarmParts) {
-    this.#parts = parts
-    this.#blobs = new OpenBlobs(parts.store)
+  constructor(deps: ArtifactSwarmDeps) {
+    this.#deps = deps
+    this.#blobs = new OpenBlobs(deps.store)
   }
 
   get joined(): ReadonlyMap<Sha256Digest, JoinedArtifact> {
@@ -67,7 +67,7 @@ export class ArtifactSwarm {
   /** @throws what the engine throws for options that it refuses. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
     await this.leave(torrent.manifestDigest)
-    const { store, leafLayers, swarm, webseed, trackers, log } = this.#parts
+    const { store, leafLayers, swarm, webseed, trackers, log } = this.#deps
     const over = new AbortController()
     const storage = new ArtifactStorage({
       store,
@@ -108,7 +108,7 @@ export class ArtifactSwarm {
     const entry = this.#entries.get(manifestDigest)
     if (entry === undefined) return
     this.#entries.delete(manifestDigest)
-    this.#parts.webseed?.withdraw(entry.torrent)
+    this.#deps.webseed?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
     await entry.handle.remove()
     for (const { digest } of entry.torrent.files) this.#blobs.drop(digest)

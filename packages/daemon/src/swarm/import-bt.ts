@@ -116,7 +116,7 @@ export interface ImportBtContext extends CommitContext {
   readonly jobs: JobRegistry
 }
 
-export interface ImportBtParts {
+export interface ImportBtDeps {
   readonly context: ImportBtContext
   readonly dispatcher: Dispatcher
   readonly manifestFromPeers: (
@@ -135,34 +135,34 @@ export interface ImportBtParts {
 }
 
 /** Accepts a checked request: identity first, then bytes (spec swarm.14, swarm.15). */
-export function startImportBt(request: PinnedImport, parts: ImportBtParts): Job {
-  const { jobs } = parts.context
+export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
+  const { jobs } = deps.context
   const { infohashText: ref, repo } = request
   return jobs.start(
     { kind: 'import-bt', ref, filesTotal: 1, ...(repo !== undefined && { as: formatRepoId(repo) }) },
-    (job) => new BtImport(request, parts, job).run()
+    (job) => new BtImport(request, deps, job).run()
   )
 }
 
 class BtImport {
   readonly #request: PinnedImport
-  readonly #parts: ImportBtParts
+  readonly #deps: ImportBtDeps
   readonly #job: JobContext
   readonly #warnings: string[] = []
   readonly #documents: WebseedDocuments
 
-  constructor(request: PinnedImport, parts: ImportBtParts, job: JobContext) {
+  constructor(request: PinnedImport, deps: ImportBtDeps, job: JobContext) {
     this.#request = request
-    this.#parts = parts
+    this.#deps = deps
     this.#job = job
-    this.#documents = new WebseedDocuments(parts.dispatcher, request.hints.webseeds, (message) =>
+    this.#documents = new WebseedDocuments(deps.dispatcher, request.hints.webseeds, (message) =>
       this.#warnings.push(message)
     )
   }
 
   async run(): Promise<JobOutcome> {
     const { pin, infohashText, repo } = this.#request
-    const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#parts
+    const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#deps
     const { store, artifacts } = context
     const { torrent, hints } = await this.#torrent()
     await requireSpaceFor(store, torrent)
@@ -205,7 +205,7 @@ class BtImport {
   }> {
     const { pin, infohashText } = this.#request
     let { hints } = this.#request
-    const { store } = this.#parts.context
+    const { store } = this.#deps.context
     let bytes = await readSmallBlob(store, pin)
     if (bytes === undefined && hints.webseeds.length > 0) {
       this.#job.update({ message: 'asking the web seeds for the manifest' })
@@ -251,7 +251,7 @@ class BtImport {
 
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
-    const { context, manifestFromPeers, isWithheld } = this.#parts
+    const { context, manifestFromPeers, isWithheld } = this.#deps
     const quiet = this.#request.private || isWithheld(await context.artifacts.read(pin))
     try {
       return await manifestFromPeers(
@@ -284,7 +284,7 @@ class BtImport {
     { manifest }: { readonly manifest: ReturnType<typeof sealedManifest> },
     distribution: Sha256Digest
   ): Promise<{ readonly indexDigest: Sha256Digest; readonly quants: string[] }> {
-    const { context } = this.#parts
+    const { context } = this.#deps
     const quant = await this.#quantOf(manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
     const source = { origin: { kind: 'bt' }, restricted: false, hints: this.#request.hints } as const
@@ -294,7 +294,7 @@ class BtImport {
 
   async #quantOf({ files }: Manifest): Promise<string> {
     const config = files.find(({ kind }) => kind === 'config')
-    const bytes = config && (await readSmallBlob(this.#parts.context.store, config.digest))
+    const bytes = config && (await readSmallBlob(this.#deps.context.store, config.digest))
     try {
       const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
       return quantization !== undefined && isQuant(quantization) ? quantization : RAW
@@ -310,7 +310,7 @@ class BtImport {
     torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> },
     layers: PieceLayers | undefined
   ): Promise<Sha256Digest> {
-    const { store, artifacts, leafLayers } = this.#parts.context
+    const { store, artifacts, leafLayers } = this.#deps.context
     const { signal } = this.#job
     const bytes = pieceLayersOf(torrent, await leafLayers.pieceLayers(torrent, { known: layers, signal }))
     const { digest: pieceLayersDigest } = await store.ingest(oneChunk(bytes), {

@@ -19,7 +19,7 @@ const PARALLEL_BLOBS = 4
 /** Joining waits for many small reads. */
 const PARALLEL_JOINS = 16
 
-export interface SeedingParts {
+export interface SeedingDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
   readonly needed: Pick<Needed, 'has'>
@@ -41,15 +41,15 @@ interface Candidate {
  * back (spec swarm.4 to swarm.6).
  */
 export class Seeding {
-  readonly #parts: SeedingParts
+  readonly #deps: SeedingDeps
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
   #progress: NonNullable<SwarmStatus['verifying']> | undefined
   #background: Promise<void> = Promise.resolve()
 
-  constructor(parts: SeedingParts) {
-    this.#parts = parts
+  constructor(deps: SeedingDeps) {
+    this.#deps = deps
   }
 
   get heldBack(): readonly HeldBack[] {
@@ -62,7 +62,7 @@ export class Seeding {
 
   /** Resolves when everything is joined, or after ten seconds; the rest goes on behind. Failures are logged, never thrown. */
   async start(): Promise<void> {
-    const { config, log } = this.#parts
+    const { config, log } = this.#deps
     if (!config.seed) {
       log.info('seeding is off: nothing is announced ([swarm] seed)')
       return
@@ -78,7 +78,7 @@ export class Seeding {
       })
     let timer: NodeJS.Timeout | undefined
     const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#parts.startLimitMs ?? START_LIMIT_MS)
+      timer = setTimeout(resolve, this.#deps.startLimitMs ?? START_LIMIT_MS)
     })
     await Promise.race([this.#background, limit])
     clearTimeout(timer)
@@ -92,7 +92,7 @@ export class Seeding {
 
   /** Joins one artifact that was verified on its way in; one that may not be seeded is held back. */
   async join(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, log } = this.#parts
+    const { artifacts, log } = this.#deps
     try {
       const state = await artifacts.read(manifestDigest)
       const candidate = state && (await this.#candidate(state))
@@ -104,7 +104,7 @@ export class Seeding {
 
   /** After an import: what may not be given away any more leaves at once, whatever it was before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, config, swarm, log } = this.#parts
+    const { artifacts, config, swarm, log } = this.#deps
     try {
       const state = await artifacts.read(manifestDigest)
       const reason = state && heldBackReason(state, config)
@@ -119,7 +119,7 @@ export class Seeding {
   /** Nothing needs the artifact any more: it leaves. One that is being fetched leaves when that is over. */
   async unneeded(manifestDigest: Sha256Digest): Promise<void> {
     this.#heldBack.delete(manifestDigest)
-    const { swarm } = this.#parts
+    const { swarm } = this.#deps
     if (swarm.joined.get(manifestDigest)?.seeding === true) await swarm.leave(manifestDigest)
   }
 
@@ -129,7 +129,7 @@ export class Seeding {
   }
 
   async #joinAll(): Promise<void> {
-    const { artifacts, config, log } = this.#parts
+    const { artifacts, config, log } = this.#deps
     const states: ArtifactState[] = []
     for await (const state of artifacts.list((error) =>
       log.error({ err: error }, 'a corrupt artifact state is left alone')
@@ -147,7 +147,7 @@ export class Seeding {
     if (config.noSeedVerify)
       await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, (candidate) => this.#join(candidate))
     else await this.#verifyAndJoin(candidates)
-    const seeding = [...this.#parts.swarm.joined.values()].filter((each) => each.seeding).length
+    const seeding = [...this.#deps.swarm.joined.values()].filter((each) => each.seeding).length
     log.info(
       { seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' },
       'seeding'
@@ -158,7 +158,7 @@ export class Seeding {
 
   /** undefined for an artifact that is held back or not whole. */
   async #candidate(state: ArtifactState): Promise<Candidate | undefined> {
-    const { store, torrents, needed, config, log } = this.#parts
+    const { store, torrents, needed, config, log } = this.#deps
     const { manifestDigest } = state
     const reason = heldBackReason(state, config)
     if (reason !== undefined) {
@@ -179,7 +179,7 @@ export class Seeding {
   }
 
   async #verifyAndJoin(candidates: readonly Candidate[]): Promise<void> {
-    const { log } = this.#parts
+    const { log } = this.#deps
     const distinct = new Map(
       candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const))
     )
@@ -215,7 +215,7 @@ export class Seeding {
 
   /** Re-hashes the blobs of an artifact, each blob once however many artifacts share it. */
   async #isSound({ state, torrent }: Candidate, advance: (bytes: number) => void): Promise<boolean> {
-    const { store, log } = this.#parts
+    const { store, log } = this.#deps
     let sound = true
     for (const { digest, length } of torrent.files) {
       this.#stop.signal.throwIfAborted()
@@ -248,7 +248,7 @@ export class Seeding {
   }
 
   async #join({ state, torrent }: Candidate): Promise<void> {
-    const { swarm, torrents, log } = this.#parts
+    const { swarm, torrents, log } = this.#deps
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     try {
       const layers = await torrents.layersOf(torrent, state, this.#stop.signal)

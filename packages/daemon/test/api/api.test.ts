@@ -59,7 +59,7 @@ describe('ensure', () => {
   it('waits for the swarm when files are missing and it is on', async () => {
     const api = await testDaemon({
       fileConfig: { swarm: { enabled: true } },
-      parts: {
+      networks: {
         swarm: (context) => ({
           filler: {
             async fill({ missing }, { onProgress }) {

@@ -1,7 +1,7 @@
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { expect, onTestFinished, test } from 'vitest'
-import { BUILTIN_PARTS } from '../../src/app/parts.ts'
+import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { testDaemon } from '../support/daemon.ts'
 
 test('DELETE of a job cuts what it does, keeps what others do, and the next try succeeds', async () => {
@@ -9,7 +9,7 @@ test('DELETE of a job cuts what it does, keeps what others do, and the next try 
   onTestFinished(() => hub.close())
   hub.commit({ id: 'org/plain', files: [{ path: 'm-q8_0.gguf', content: { seed: 1, sizeBytes: 3_000_000 } }] })
   const fileConfig = { hub: { endpoint: hub.endpoint }, swarm: { enabled: false } }
-  const api = await testDaemon({ fileConfig, parts: BUILTIN_PARTS })
+  const api = await testDaemon({ fileConfig, networks: BUILTIN_NETWORKS })
   hub.setFaults(scriptedFaults([{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 1_000_000 } }]))
   const { body: job } = await api.post('/v1/import/hf', { repo: 'org/plain' })
   while ((await api.get(`/v1/jobs/${job.id}`)).body.state === 'waiting')

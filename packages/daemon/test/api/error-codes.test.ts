@@ -7,7 +7,7 @@ import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { type FakeHubFault, type FakeTreeEntry, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { expect, test, vi } from 'vitest'
-import { BUILTIN_PARTS } from '../../src/app/parts.ts'
+import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { type Answer, sharedByFile, type TestDaemon, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 import { envelopeOf, rawExchange } from '../support/raw.ts'
@@ -34,7 +34,7 @@ const outward = sharedByFile(async (cleanUp) => {
     catalog: { endpoint: catalog.endpoint },
     swarm: { dht: false, peer_addr: '127.0.0.1:0' }
   }
-  return { hub, catalog, api: await testDaemon({ fileConfig, parts: BUILTIN_PARTS }, cleanUp) }
+  return { hub, catalog, api: await testDaemon({ fileConfig, networks: BUILTIN_NETWORKS }, cleanUp) }
 })
 
 /** A model of its own, so that damage to it is no one else's. */
@@ -78,7 +78,7 @@ async function hubFault(stage: 'tree' | 'resolve' | 'cdn', fault: FakeHubFault):
 async function stopping<T>(look: (api: TestDaemon, job: { id: string }) => Promise<T>): Promise<T> {
   const { hub } = await outward()
   const fileConfig = { hub: { endpoint: hub.endpoint }, swarm: { enabled: false } }
-  const api = await testDaemon({ fileConfig, parts: BUILTIN_PARTS })
+  const api = await testDaemon({ fileConfig, networks: BUILTIN_NETWORKS })
   hub.setFaults(scriptedFaults([{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 10 } }]))
   try {
     const { status, body } = await api.post('/v1/import/hf', { repo: 'org/plain' })

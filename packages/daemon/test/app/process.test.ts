@@ -29,7 +29,7 @@ vi.setConfig({ testTimeout: 120_000 })
 afterEach(() => void vi.unstubAllEnvs())
 
 const refusal = (options: DaemonOptions): Promise<unknown> =>
-  startDaemon({ fileConfig: { swarm: { enabled: false } }, parts: {}, ...options }).then(
+  startDaemon({ fileConfig: { swarm: { enabled: false } }, networks: {}, ...options }).then(
     (daemon) => daemon.close({ quick: true }),
     (error: unknown) => error
   )
@@ -125,7 +125,7 @@ describe('starting', () => {
     const daemon = await startDaemon({
       root: join(folder, 'root'),
       fileConfig: { swarm: { enabled: false } },
-      parts: {}
+      networks: {}
     })
     onTestFinished(() => daemon.close({ quick: true }))
     expect(daemon.socketPath).toBe(join(own, 'svc.sock'))
@@ -140,7 +140,7 @@ describe('starting', () => {
       const daemon = await startDaemon({
         root: join(folder, 'root'),
         fileConfig: { swarm: { enabled: false } },
-        parts: {}
+        networks: {}
       })
       onTestFinished(() => daemon.close({ quick: true }))
       expect(daemon.socketPath).toBe(join(folder, 'new/my.sock'))
@@ -155,7 +155,7 @@ describe('starting', () => {
   it('two at once on one root: one starts and one is refused, each of 20 times', async () => {
     const folder = temporaryFolder()
     for (let round = 0; round < 20; round++) {
-      const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, parts: {} }
+      const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, networks: {} }
       const both = await Promise.allSettled(
         [1, 2].map((i) => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) }))
       )

@@ -121,7 +121,7 @@ export async function testDaemon(
     root,
     socketPath: join(folder, 's.sock'),
     fileConfig: { swarm: { enabled: false } },
-    parts: {},
+    networks: {},
     ...more
   })
   const client = new ApiClient(running.socketPath)

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished } from 'vitest'
-import { createHubPart } from '../../src/sources/hub/part.ts'
-import { SwarmClient } from '../../src/swarm/part.ts'
+import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
+import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { Node, pinned } from '../swarm/nodes.ts'
 import { type ApiClient, type TestDaemon, testDaemon } from './daemon.ts'
 import { type KillScenario, Refused, stateBytes } from './kill-sweep.ts'
@@ -97,7 +97,7 @@ const hubImport: KillScenario = {
     return {
       env,
       after: {
-        parts: { hub: (context) => createHubPart(context) },
+        networks: { hub: (context) => createHubImports(context) },
         fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
       },
       act: async (daemon) => void (await done(daemon, '/v1/import/hf', body)),
@@ -134,7 +134,7 @@ const fill: KillScenario = {
     const lines = Object.entries(SWARM).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
     return {
       config: `[swarm]\n${lines.join('\n')}\n`,
-      after: { parts: { swarm: (context) => SwarmClient.open(context) }, fileConfig: { swarm: SWARM } },
+      after: { networks: { swarm: (context) => SwarmClient.open(context) }, fileConfig: { swarm: SWARM } },
       act: async (daemon) => void (await done(daemon, '/v1/import/bt', body)),
       check: async (after) => {
         expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)

@@ -273,7 +273,7 @@ export class LibraryModel {
     const { folder, root, socketPath, running, agent } = this.#daemon
     agent.destroy()
     await running.close({ quick: true })
-    const next = await startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, parts: {} })
+    const next = await startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, networks: {} })
     this.#daemon = Object.assign(new ApiClient(next.socketPath), { folder, root, running: next })
   }
 }

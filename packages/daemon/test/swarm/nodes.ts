@@ -7,7 +7,7 @@ import { seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { FileConfig } from '../../src/config/keys.ts'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '../../src/index.ts'
-import { SwarmClient } from '../../src/swarm/part.ts'
+import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
 
@@ -55,7 +55,7 @@ export class Node {
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
       fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm } },
-      parts: { swarm: (context) => SwarmClient.open(context) },
+      networks: { swarm: (context) => SwarmClient.open(context) },
       ...more
     })
     const node = new Node(own, running)

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
-import { SwarmClient } from '../../src/swarm/part.ts'
+import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
@@ -125,7 +125,7 @@ test('what needed a token is held back, from peers and from the webseed, unless 
 test('what is seeded leaves at once when another import of it needed a token', async () => {
   let client: SwarmClient
   const node = await Node.start({
-    more: { parts: { swarm: async (context) => (client = await SwarmClient.open(context)) } }
+    more: { networks: { swarm: async (context) => (client = await SwarmClient.open(context)) } }
   })
   const { manifestDigest } = await node.publish(small(11))
   const { artifacts } = node.running.context
@@ -168,7 +168,7 @@ test('the start answers at its limit, and the verification goes on behind, with 
   await node.stop()
   const again = await Node.start({
     folder: node.folder,
-    more: { parts: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
+    more: { networks: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
   })
   const seen = []
   for (

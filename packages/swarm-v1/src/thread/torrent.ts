@@ -7,7 +7,7 @@ import { Blame } from './blame.ts'
 import { Chunks, type PieceCalls } from './chunks.ts'
 import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
 
-export interface TorrentParts {
+export interface TorrentDeps {
   readonly client: WebTorrentClient
   readonly dht: DhtNode | undefined
   readonly allowPrivateAddresses: boolean
@@ -30,7 +30,7 @@ const UNKNOWN_LEFT = 1
  * checked → pieces are fetched → `done` → served until {@link leave}.
  */
 export class ThreadTorrent {
-  readonly #parts: TorrentParts
+  readonly #deps: TorrentDeps
   readonly #join: JoinMessage
   readonly #torrent: WebTorrentTorrent
   readonly #trackers: Trackers
@@ -39,10 +39,10 @@ export class ThreadTorrent {
   #info: Uint8Array | undefined
   #told = ''
 
-  constructor(join: JoinMessage, parts: TorrentParts) {
+  constructor(join: JoinMessage, deps: TorrentDeps) {
     this.#join = join
-    this.#parts = parts
-    const { client, pieces } = parts
+    this.#deps = deps
+    const { client, pieces } = deps
     const lengthBytes = (): number => this.#torrent.length
     const judged: PieceCalls = {
       read: (piece, offset, length) => pieces.read(piece, offset, length),
@@ -64,9 +64,9 @@ export class ThreadTorrent {
     this.#checkMetadataFirst()
     this.#askOneAtATime()
     const { id } = join
-    this.#torrent.on('error', (error: unknown) => parts.tell({ kind: 'failed', id, message: messageOf(error) }))
+    this.#torrent.on('error', (error: unknown) => deps.tell({ kind: 'failed', id, message: messageOf(error) }))
     this.#torrent.once('done', () => {
-      parts.tell({ kind: 'done', id })
+      deps.tell({ kind: 'done', id })
       this.#trackers.completed()
     })
     this.#torrent.on('wire', (wire: WebTorrentWire, address?: string) => this.#watch(wire, address))
@@ -79,7 +79,7 @@ export class ThreadTorrent {
     })
     this.#trackers = this.#startTrackers()
     const isPrivate = join.info !== undefined && parseV1Torrent(join.info, join.infohash).isPrivate
-    if (!isPrivate) parts.dht?.join(join.infohash, parts.port, (peer, allowed) => this.#found(peer, allowed))
+    if (!isPrivate) deps.dht?.join(join.infohash, deps.port, (peer, allowed) => this.#found(peer, allowed))
   }
 
   addPeer(address: string): void {
@@ -102,14 +102,14 @@ export class ThreadTorrent {
       uploadedBytes: torrent.uploaded
     }
     const text = JSON.stringify(progress)
-    if (text !== this.#told) this.#parts.tell({ kind: 'progress', id: this.#join.id, progress })
+    if (text !== this.#told) this.#deps.tell({ kind: 'progress', id: this.#join.id, progress })
     this.#told = text
     // Who was not asked because another peer had the turn is asked again.
     if (this.#blame.suspects > 0) torrent._update()
   }
 
   async leave(): Promise<void> {
-    this.#parts.dht?.leave(this.#join.infohash)
+    this.#deps.dht?.leave(this.#join.infohash)
     const goodbye = this.#trackers.close()
     if (!this.#torrent.destroyed) await new Promise<void>((resolve) => this.#torrent.destroy(() => resolve()))
     await goodbye
@@ -129,12 +129,12 @@ export class ThreadTorrent {
       try {
         const layout = parseV1Torrent(info ?? asBytes(metadata), infohash)
         this.#info = layout.info
-        if (layout.isPrivate) this.#parts.dht?.leave(infohash)
-        this.#parts.tell({ kind: 'metadata', id, info: layout.info })
+        if (layout.isPrivate) this.#deps.dht?.leave(infohash)
+        this.#deps.tell({ kind: 'metadata', id, info: layout.info })
         await this.#opened.promise
         if (!torrent.destroyed) await inner.call(torrent, metadata)
       } catch (error) {
-        this.#parts.tell({ kind: 'failed', id, message: messageOf(error) })
+        this.#deps.tell({ kind: 'failed', id, message: messageOf(error) })
       }
     }
   }
@@ -155,7 +155,7 @@ export class ThreadTorrent {
   }
 
   #startTrackers(): Trackers {
-    const { tell, client, port, allowPrivateAddresses } = this.#parts
+    const { tell, client, port, allowPrivateAddresses } = this.#deps
     const { id, infohash, trackers } = this.#join
     return new Trackers({
       urls: trackers,
@@ -173,7 +173,7 @@ export class ThreadTorrent {
   }
 
   #found(peer: PeerAddress, allowPrivate: boolean): void {
-    if (isPublicAddress(peer.host) || (allowPrivate && this.#parts.allowPrivateAddresses)) {
+    if (isPublicAddress(peer.host) || (allowPrivate && this.#deps.allowPrivateAddresses)) {
       this.addPeer(formatAddress(peer))
     }
   }
@@ -189,7 +189,7 @@ export class ThreadTorrent {
 
   #drop(liars: readonly string[]): void {
     for (const address of liars) {
-      this.#parts.tell({
+      this.#deps.tell({
         kind: 'warning',
         id: this.#join.id,
         message: `peer ${address} sent a wrong piece and was dropped`

@@ -68,7 +68,7 @@ export class Downloader {
   #closed = false
   readonly #notify = (): void => this.#emit({ kind: 'work' })
 
-  constructor(parts: {
+  constructor(deps: {
     readonly layout: TorrentLayout
     readonly picker: PiecePicker
     readonly pool: SlotPool
@@ -77,13 +77,13 @@ export class Downloader {
     readonly files: Pick<FileProgress, 'writer'>
     readonly emit: Emit<DownloaderEvents>
   }) {
-    this.#layout = parts.layout
-    this.#picker = parts.picker
-    this.#pool = parts.pool
-    this.#verifier = parts.verifier
-    this.#hashes = parts.hashes
-    this.#files = parts.files
-    this.#emit = parts.emit
+    this.#layout = deps.layout
+    this.#picker = deps.picker
+    this.#pool = deps.pool
+    this.#verifier = deps.verifier
+    this.#hashes = deps.hashes
+    this.#files = deps.files
+    this.#emit = deps.emit
   }
 
   /** Blocks for a source to be asked for, at most `maxBlocks` consecutive ones; undefined: nothing for it now. */

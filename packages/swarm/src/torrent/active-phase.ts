@@ -37,7 +37,7 @@ import type { TorrentOptions } from './torrent-options.ts'
 /** The events that an ActivePhase emits. */
 type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
 
-export interface ActivePhaseParts {
+export interface ActivePhaseDeps {
   readonly env: TorrentEnvironment
   readonly options: TorrentOptions
   readonly info: TorrentInfo
@@ -54,7 +54,7 @@ export interface ActivePhaseParts {
 export class ActivePhase {
   readonly info: TorrentInfo
   readonly layout: TorrentLayout
-  readonly #parts: ActivePhaseParts
+  readonly #deps: ActivePhaseDeps
   readonly #hashes: PieceHashes
   readonly #progress: FileProgress
   readonly #seeding: Seeding
@@ -79,9 +79,9 @@ export class ActivePhase {
   /** Threads may still write after Leeching is gone. */
   #written: Promise<void> = Promise.resolve()
 
-  constructor(parts: ActivePhaseParts) {
-    const { env, options, info, bucket } = parts
-    this.#parts = parts
+  constructor(deps: ActivePhaseDeps) {
+    const { env, options, info, bucket } = deps
+    this.#deps = deps
     this.info = info
     this.layout = new TorrentLayout(info)
     this.#hashes = new PieceHashes(this.layout)
@@ -114,7 +114,7 @@ export class ActivePhase {
   // What the torrent shows
 
   get state(): 'checking' | 'fetching' | 'seeding' {
-    if (this.#finished || (this.#stockTaken && this.#parts.options.seedOnly === true)) return 'seeding'
+    if (this.#finished || (this.#stockTaken && this.#deps.options.seedOnly === true)) return 'seeding'
     return this.#stockTaken ? 'fetching' : 'checking'
   }
 
@@ -162,7 +162,7 @@ export class ActivePhase {
 
   /** Asks the storage what it has; afterwards peers can be greeted. @throws what the storage throws. */
   async open(): Promise<void> {
-    const { storage } = this.#parts.options
+    const { storage } = this.#deps.options
     await storage.open(this.layout)
     for (const file of this.layout.files) {
       const state = await storage.state(file)
@@ -176,7 +176,7 @@ export class ActivePhase {
   }
 
   #useGivenLayers(): void {
-    const given = this.#parts.options.pieceLayers
+    const given = this.#deps.options.pieceLayers
     if (given === undefined) return
     for (const [root, file] of filesWithLayers(this.info)) {
       const layer = given.get(root)
@@ -197,7 +197,7 @@ export class ActivePhase {
     }
     this.#stockTaken = true
     if (this.complete) return this.#finish()
-    this.#leeching?.startWebseeds(this.#parts.webseeds)
+    this.#leeching?.startWebseeds(this.#deps.webseeds)
     this.#leeching?.moreWork()
   }
 
@@ -212,8 +212,8 @@ export class ActivePhase {
         layout: this.layout,
         ranges,
         hashes: this.#hashes,
-        storage: this.#parts.options.storage,
-        verifier: this.#parts.env.verifier,
+        storage: this.#deps.options.storage,
+        verifier: this.#deps.env.verifier,
         progress: this.#progress,
         right: (piece) => this.#pieceVerified(piece),
         closed: () => this.#closed
@@ -223,7 +223,7 @@ export class ActivePhase {
   }
 
   #warn(kind: 'layers' | 'storage', source: string, message: string): void {
-    this.#parts.emit({ kind: 'warning', warning: { kind, source, message } })
+    this.#deps.emit({ kind: 'warning', warning: { kind, source, message } })
   }
 
   // Peers
@@ -294,7 +294,7 @@ export class ActivePhase {
       case 'layer':
         return this.#layerKnown(event.rootHex, event.layer)
       case 'file-done':
-        this.#parts.emit(event)
+        this.#deps.emit(event)
         // During stock-taking the end of it decides.
         if (this.complete && this.#stockTaken) this.#finish()
         return
@@ -309,7 +309,7 @@ export class ActivePhase {
       case 'bad-data':
       case 'warning':
       case 'failed':
-        if (!this.#closed) this.#parts.emit(event)
+        if (!this.#closed) this.#deps.emit(event)
         return
       default: // decided by Leeching
     }
@@ -318,7 +318,7 @@ export class ActivePhase {
   #pieceVerified(piece: number): void {
     if (!this.#progress.piece(piece)) return
     for (const peer of this.#told.values()) if (!peer.has(piece)) peer.sendHave(piece)
-    this.#parts.emit({ kind: 'piece-verified', piece })
+    this.#deps.emit({ kind: 'piece-verified', piece })
   }
 
   #layerKnown(rootHex: string, layer: Uint8Array): void {
@@ -326,7 +326,7 @@ export class ActivePhase {
     for (const file of this.#hashes.set(rootHex, layer)) {
       if (this.#progress.isDone(file)) continue
       this.#admitFile(file).catch((error: unknown) => {
-        if (!this.#closed) this.#parts.emit({ kind: 'failed', error: storageError(error) })
+        if (!this.#closed) this.#deps.emit({ kind: 'failed', error: storageError(error) })
       })
     }
   }
@@ -349,7 +349,7 @@ export class ActivePhase {
       this.#leeching = undefined
     }
     for (const peer of this.#peers) this.#closeIfPointless(peer)
-    this.#parts.emit({ kind: 'complete' })
+    this.#deps.emit({ kind: 'complete' })
   }
 
   // Time

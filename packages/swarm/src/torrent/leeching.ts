@@ -44,7 +44,7 @@ type PartEvents =
   | 'warning'
   | 'failed'
 
-export interface LeechingParts {
+export interface LeechingDeps {
   readonly env: TorrentEnvironment
   readonly layout: TorrentLayout
   readonly hashes: PieceHashes
@@ -57,7 +57,7 @@ export interface LeechingParts {
 /** What we take from peers and webseeds, until nothing is missing. Invariant: nothing is asked for after `close`. */
 export class Leeching {
   downloadedBytes = 0
-  readonly #parts: LeechingParts
+  readonly #deps: LeechingDeps
   readonly #picker: PiecePicker
   readonly #downloader: Downloader
   readonly #hashFetch: HashFetch
@@ -67,9 +67,9 @@ export class Leeching {
   #asking = false
   #closed = false
 
-  constructor(parts: LeechingParts) {
-    const { env, layout, hashes, progress } = parts
-    this.#parts = parts
+  constructor(deps: LeechingDeps) {
+    const { env, layout, hashes, progress } = deps
+    this.#deps = deps
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#downloader = new Downloader({
@@ -98,12 +98,12 @@ export class Leeching {
         return void this.#findBadBlocks(event.buffer, event.leaves).catch(reportDefect)
       case 'bad-data':
         if (this.#webseeds.has(event.sender)) return this.#badWebseed(event)
-        return this.#parts.emit(event)
+        return this.#deps.emit(event)
       case 'piece-verified':
       case 'layer':
       case 'warning':
       case 'failed':
-        return this.#parts.emit(event)
+        return this.#deps.emit(event)
     }
   }
 
@@ -111,7 +111,7 @@ export class Leeching {
 
   /** The hashes of the file's pieces are known, and what the storage has of it is checked: the rest may be fetched. */
   open(file: LayoutFile): void {
-    const { have } = this.#parts.progress
+    const { have } = this.#deps.progress
     for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1)
       if (!have.has(piece)) this.#picker.reopen(piece)
     this.moreWork()
@@ -140,18 +140,18 @@ export class Leeching {
     for (const url of urls) {
       try {
         const webseed = new Webseed({
-          id: this.#parts.env.nextId(),
+          id: this.#deps.env.nextId(),
           url,
-          layout: this.#parts.layout,
+          layout: this.#deps.layout,
           downloader: this.#downloader,
-          pools: this.#parts.env.pools,
+          pools: this.#deps.env.pools,
           userOrigins,
           maxRangeBytes: MAX_WEBSEED_RANGE_BYTES,
           emit: (event) => this.#take(event)
         })
         this.#webseeds.set(webseed.id, webseed)
       } catch (error) {
-        this.#parts.emit({
+        this.#deps.emit({
           kind: 'warning',
           warning: { kind: 'webseed', source: url, message: (error as Error).message }
         })
@@ -161,9 +161,9 @@ export class Leeching {
 
   #badWebseed({ sender, reason, piece }: EventOf<'bad-data'>): void {
     const webseed = this.#webseeds.get(sender)!
-    const file = this.#parts.layout.fileOf(piece!)
+    const file = this.#deps.layout.fileOf(piece!)
     webseed.banFile(file)
-    this.#parts.emit({
+    this.#deps.emit({
       kind: 'warning',
       warning: { kind: 'webseed', source: webseed.url, message: `${file.path}: ${reason}`, lied: true }
     })
@@ -188,7 +188,7 @@ export class Leeching {
     else if (peer.bits !== undefined) this.#picker.addPeer(peer.bits)
     peer.setInterested(this.#interesting(peer))
     this.fill(peer)
-    this.#hashFetch.pump(this.#parts.peers.values())
+    this.#hashFetch.pump(this.#deps.peers.values())
   }
 
   #countSeed(peer: Peer): void {
@@ -204,14 +204,14 @@ export class Leeching {
       peer.setInterested(this.#interesting(peer))
     } else {
       if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1)
-      if (!this.#parts.progress.have.has(piece)) peer.setInterested(true)
+      if (!this.#deps.progress.have.has(piece)) peer.setInterested(true)
     }
     this.fill(peer)
   }
 
   /** Whether the peer has something that we lack. */
   #interesting(peer: Peer): boolean {
-    const { have } = this.#parts.progress
+    const { have } = this.#deps.progress
     if (peer.isSeed) return !have.complete
     const theirs = peer.bits?.bytes
     if (theirs === undefined) return false
@@ -239,7 +239,7 @@ export class Leeching {
 
   hashesAnswered(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
     this.#hashFetch.answer(peer, range, hashes)
-    this.#hashFetch.pump(this.#parts.peers.values())
+    this.#hashFetch.pump(this.#deps.peers.values())
   }
 
   gone(peer: Peer): void {
@@ -287,7 +287,7 @@ export class Leeching {
       guarded(() => {
         this.#asking = false
         if (this.#closed) return
-        for (const peer of this.#parts.peers.values()) this.fill(peer)
+        for (const peer of this.#deps.peers.values()) this.fill(peer)
         for (const webseed of this.#webseeds.values()) webseed.pump()
       })
     )
@@ -296,7 +296,7 @@ export class Leeching {
   #cancelElsewhere({ buffer, run, sender }: EventOf<'answered'>): void {
     const begin = run.first * BLOCK_BYTES
     const end = begin + buffer.runBytes(run)
-    for (const peer of this.#parts.peers.values()) {
+    for (const peer of this.#deps.peers.values()) {
       if (peer.id === sender || peer.requests.live === 0) continue
       for (const request of [...peer.requests.all()]) {
         if (request.buffer !== buffer || request.begin < begin || request.begin + request.length > end) continue
@@ -309,9 +309,9 @@ export class Leeching {
     let proven: Uint8Array | undefined
     // With one sender it is known who did it.
     if (buffer.senders().size > 1) {
-      const expected = this.#parts.hashes.expected(buffer.piece)!
+      const expected = this.#deps.hashes.expected(buffer.piece)!
       const asked = this.#hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
-      this.#hashFetch.pump(this.#parts.peers.values())
+      this.#hashFetch.pump(this.#deps.peers.values())
       proven = await asked
     }
     this.#downloader.judge(buffer, leaves, proven)
@@ -321,7 +321,7 @@ export class Leeching {
 
   /** About once a second. */
   tick(nowMs: number): void {
-    const peers = [...this.#parts.peers.values()]
+    const peers = [...this.#deps.peers.values()]
     this.#hashFetch.tick(peers, nowMs)
     for (const peer of peers) {
       this.#timeOut(peer, nowMs)
@@ -356,7 +356,7 @@ export class Leeching {
     this.#closed = true
     for (const webseed of this.#webseeds.values()) webseed.close()
     this.#webseeds.clear()
-    for (const peer of this.#parts.peers.values()) {
+    for (const peer of this.#deps.peers.values()) {
       if (peer.closed) continue
       for (const request of [...peer.requests.all()]) peer.cancel(request)
       peer.setInterested(false)

@@ -13,7 +13,7 @@ import type { TorrentEnvironment } from './environment.ts'
 import { type AddressSource, PeerBook } from './peer-book.ts'
 import { uselessForMs } from './peer-usefulness.ts'
 
-export interface PeerSetParts {
+export interface PeerSetDeps {
   readonly env: TorrentEnvironment
   /** Our side of it. */
   readonly handshake: Handshake
@@ -35,7 +35,7 @@ const MIN_TIMER_MS = 200
  */
 export class PeerSet {
   readonly book = new PeerBook()
-  readonly #parts: PeerSetParts
+  readonly #deps: PeerSetDeps
   readonly #peers = new Map<number, Peer>()
   readonly #places = new Map<number, ConnectionPlace>()
   readonly #joinedAt = new Map<number, number>()
@@ -44,9 +44,9 @@ export class PeerSet {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(parts: PeerSetParts) {
-    this.#parts = parts
-    this.#pieceCount = parts.pieceCount
+  constructor(deps: PeerSetDeps) {
+    this.#deps = deps
+    this.#pieceCount = deps.pieceCount
   }
 
   get size(): number {
@@ -97,11 +97,11 @@ export class PeerSet {
     while (
       misses < MAX_HALF_OPEN &&
       this.#dialling.size < MAX_HALF_OPEN &&
-      this.#peers.size + this.#dialling.size < this.#parts.env.maxPeersPerTorrent
+      this.#peers.size + this.#dialling.size < this.#deps.env.maxPeersPerTorrent
     ) {
       const next = this.book.next(now, connected)
       if (next === undefined) break
-      const place = this.#parts.env.connections.take('outgoing', next.address.host)
+      const place = this.#deps.env.connections.take('outgoing', next.address.host)
       if (typeof place === 'string') {
         this.book.over(next.address, 'no-place', now)
         if (place === 'full') break
@@ -151,7 +151,7 @@ export class PeerSet {
     }
     handshaking = new OutgoingHandshake(
       transport,
-      this.#parts.handshake,
+      this.#deps.handshake,
       encrypted,
       {
         done: (handshake, open, rest) => {
@@ -182,7 +182,7 @@ export class PeerSet {
 
   /** Room for one more; the most useless peer makes it where there is none. */
   #hasRoom(): boolean {
-    if (this.#peers.size < this.#parts.env.maxPeersPerTorrent) return true
+    if (this.#peers.size < this.#deps.env.maxPeersPerTorrent) return true
     const useless = this.mostUseless(performance.now())
     useless?.peer.close(new SwarmError('E_CLOSED', 'useless', 'another peer takes its place'))
     return useless !== undefined
@@ -204,20 +204,20 @@ export class PeerSet {
       return
     }
     const peer = new Peer({
-      id: this.#parts.env.nextId(),
+      id: this.#deps.env.nextId(),
       address,
       incoming,
       handshake,
       transport,
       pieceCount: this.#pieceCount,
-      emit: this.#parts.emit,
+      emit: this.#deps.emit,
       nowMs: now
     })
     this.#peers.set(peer.id, peer)
     this.#places.set(peer.id, place)
     this.#joinedAt.set(peer.id, now)
     transport.setSink(peer.sink)
-    this.#parts.emit({ kind: 'joined', peer })
+    this.#deps.emit({ kind: 'joined', peer })
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest)
   }
 
@@ -232,7 +232,7 @@ export class PeerSet {
    */
   #gaveWay(older: Peer, handshake: Handshake, incoming: boolean, nowMs: number): boolean {
     if (older.incoming === incoming || nowMs - this.#joinedAt.get(older.id)! > SIMULTANEOUS_MS) return false
-    const theirsIsGreater = Buffer.compare(handshake.peerId, this.#parts.handshake.peerId) > 0
+    const theirsIsGreater = Buffer.compare(handshake.peerId, this.#deps.handshake.peerId) > 0
     if (theirsIsGreater !== incoming) return false
     older.close()
     return true

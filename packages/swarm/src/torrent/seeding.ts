@@ -35,7 +35,7 @@ import {
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
 
-export interface SeedingParts {
+export interface SeedingDeps {
   readonly env: TorrentEnvironment
   /** Unique in the engine. */
   readonly id: number
@@ -55,7 +55,7 @@ export interface SeedingParts {
 
 /** What we give to the peers of one torrent. Invariant: a queue exists for connected peers only. */
 export class Seeding {
-  readonly #parts: SeedingParts
+  readonly #deps: SeedingDeps
   readonly #buckets: readonly TokenBucket[]
   readonly #server: HashServer
   readonly #source: ChunkSource
@@ -63,10 +63,10 @@ export class Seeding {
   readonly #uploads = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
 
-  constructor(parts: SeedingParts) {
-    const { env, id, layout, storage, hashes, progress } = parts
-    this.#parts = parts
-    this.#buckets = [env.globalBucket, parts.bucket]
+  constructor(deps: SeedingDeps) {
+    const { env, id, layout, storage, hashes, progress } = deps
+    this.#deps = deps
+    this.#buckets = [env.globalBucket, deps.bucket]
     this.#source = { id, read: (file, offset, target) => storage.read(file, offset, target) }
     this.#server = new HashServer({
       id,
@@ -84,7 +84,7 @@ export class Seeding {
 
   /** The peer became interested, or lost interest. `peers`: all that may be served. */
   interest(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
-    if (this.#parts.upload) this.#choking.interest(peer, peers, fetching, performance.now())
+    if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, performance.now())
   }
 
   #choke(peer: Peer, choke: boolean, nowMs: number): void {
@@ -96,7 +96,7 @@ export class Seeding {
 
   /** @throws SwarmError `E_PROTOCOL`. */
   request(peer: Peer, block: BlockRef): void {
-    const { layout, progress } = this.#parts
+    const { layout, progress } = this.#deps
     const { piece, begin, length } = block
     if (
       piece >= layout.pieceCount ||
@@ -113,7 +113,7 @@ export class Seeding {
   #upload(peer: Peer): UploadQueue {
     let queue = this.#uploads.get(peer.id)
     if (queue === undefined) {
-      const { env, layout, progress, emit } = this.#parts
+      const { env, layout, progress, emit } = this.#deps
       queue = new UploadQueue(
         peer,
         { layout, source: this.#source, cache: env.cache, limiter: env.limiter, files: progress, emit },
@@ -135,7 +135,7 @@ export class Seeding {
 
   /** Bytes of the torrent changed under the cache: the storage threw a file away. */
   forgetCached(): void {
-    this.#parts.env.cache.forget(this.#source)
+    this.#deps.env.cache.forget(this.#source)
   }
 
   /** True when the socket of a peer that asked for blocks has taken nothing since then. */
@@ -147,7 +147,7 @@ export class Seeding {
   // Metadata and hashes
 
   metadataRequest(peer: Peer, piece: number): void {
-    const { info, disclose } = this.#parts
+    const { info, disclose } = this.#deps
     const id = peer.extended?.ids.get('ut_metadata')
     if (id === undefined || id === 0) return
     const { infoBytes } = info
@@ -170,13 +170,13 @@ export class Seeding {
       }
     }
     const replies = this.#reply(peer)
-    if (!this.#parts.disclose || !replies.add(answer)) replies.sendNow(reject)
+    if (!this.#deps.disclose || !replies.add(answer)) replies.sendNow(reject)
   }
 
   #reply(peer: Peer): ReplyQueue {
     let queue = this.#replies.get(peer.id)
     if (queue === undefined) {
-      queue = new ReplyQueue(peer, this.#parts.env.limiter, this.#buckets)
+      queue = new ReplyQueue(peer, this.#deps.env.limiter, this.#buckets)
       this.#replies.set(peer.id, queue)
     }
     return queue
@@ -190,12 +190,12 @@ export class Seeding {
     this.#uploads.delete(peer.id)
     this.#replies.get(peer.id)?.close()
     this.#replies.delete(peer.id)
-    if (this.#parts.upload && this.#choking.slotsFree(peers)) this.#choking.run(peers, fetching, performance.now())
+    if (this.#deps.upload && this.#choking.slotsFree(peers)) this.#choking.run(peers, fetching, performance.now())
   }
 
   /** About once a second. */
   tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
-    if (this.#parts.upload) this.#choking.tick(peers, fetching, nowMs)
+    if (this.#deps.upload) this.#choking.tick(peers, fetching, nowMs)
   }
 
   close(): void {

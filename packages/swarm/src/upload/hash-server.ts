@@ -41,7 +41,7 @@ export class HashServer {
   readonly #verifier: Verifier
   readonly #work: HashWork
 
-  constructor(parts: {
+  constructor(deps: {
     /** Unique in the engine. */
     readonly id: number
     readonly layout: TorrentLayout
@@ -51,14 +51,14 @@ export class HashServer {
     readonly verifier: Verifier
     readonly work: HashWork
   }) {
-    this.#keyPrefix = `${parts.id}/`
-    this.#layout = parts.layout
-    this.#files = parts.layout.byRoot()
-    this.#hashes = parts.hashes
-    this.#storage = parts.storage
-    this.#have = parts.have
-    this.#verifier = parts.verifier
-    this.#work = parts.work
+    this.#keyPrefix = `${deps.id}/`
+    this.#layout = deps.layout
+    this.#files = deps.layout.byRoot()
+    this.#hashes = deps.hashes
+    this.#storage = deps.storage
+    this.#have = deps.have
+    this.#verifier = deps.verifier
+    this.#work = deps.work
   }
 
   #shape(file: LayoutFile): TreeShape {

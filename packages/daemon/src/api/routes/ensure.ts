@@ -1,20 +1,20 @@
 import { ROUTES } from '@svc/client/protocol'
 import { tryParseDigest } from '@svc/ref'
-import { type EnsureParts, ensure } from '../../jobs/ensure.ts'
+import { type EnsureDeps, ensure } from '../../jobs/ensure.ts'
 import type { Filler } from '../../jobs/fill.ts'
 import type { Usage } from '../../library/usage.ts'
 import { defineRoute } from '../route.ts'
 
-export interface EnsureRouteParts extends Omit<EnsureParts, 'filler'> {
+export interface EnsureRouteDeps extends Omit<EnsureDeps, 'filler'> {
   /** Absent while the swarm client is off. */
   readonly swarm: { readonly filler: Filler } | undefined
   readonly usage: Usage
 }
 
 /** Whatever is wrong with the reference is a failed job, not a refusal (spec job.3). */
-export const ensureRoute = ({ swarm, usage, ...parts }: EnsureRouteParts) =>
+export const ensureRoute = ({ swarm, usage, ...deps }: EnsureRouteDeps) =>
   defineRoute(ROUTES.ensure, async ({ body }) => {
-    const job = await ensure(body.ref, { ...parts, filler: swarm?.filler })
+    const job = await ensure(body.ref, { ...deps, filler: swarm?.filler })
     const manifestDigest = job.manifest === undefined ? undefined : tryParseDigest(job.manifest)
     if (manifestDigest !== undefined) usage.note(manifestDigest)
     return job

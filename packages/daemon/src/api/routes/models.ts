@@ -1,5 +1,5 @@
 import { ROUTES } from '@svc/client/protocol'
-import { type InventoryParts, inventory } from '../../library/models.ts'
+import { type InventoryDeps, inventory } from '../../library/models.ts'
 import { defineRoute } from '../route.ts'
 
-export const modelsRoute = (parts: InventoryParts) => defineRoute(ROUTES.models, () => inventory(parts))
+export const modelsRoute = (deps: InventoryDeps) => defineRoute(ROUTES.models, () => inventory(deps))

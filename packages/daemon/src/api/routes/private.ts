@@ -7,7 +7,7 @@ import { digestsOf } from '../../library/open.ts'
 import type { Resolver } from '../../library/resolve.ts'
 import { defineRoute } from '../route.ts'
 
-export interface PrivateParts {
+export interface PrivateDeps {
   readonly resolver: Resolver
   readonly documents: Documents
   readonly artifacts: Artifacts
@@ -15,7 +15,7 @@ export interface PrivateParts {
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-export const privateRoute = ({ resolver, documents, artifacts, onWithheld }: PrivateParts) =>
+export const privateRoute = ({ resolver, documents, artifacts, onWithheld }: PrivateDeps) =>
   defineRoute(ROUTES.setPrivate, async ({ body }) => {
     const resolved = await resolver.resolve(body.ref)
     const [manifestDigest] = digestsOf(resolved)

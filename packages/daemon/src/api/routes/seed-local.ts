@@ -3,14 +3,14 @@ import { ConfigError, DaemonError } from '../../errors.ts'
 import { defineRoute } from '../route.ts'
 
 /** The owner's answer on models of their own. */
-export interface SeedLocalParts {
+export interface SeedLocalDeps {
   readonly local: {
     /** @throws ConfigError */
     decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
   }
 }
 
-export const seedLocalRoute = ({ local }: SeedLocalParts) =>
+export const seedLocalRoute = ({ local }: SeedLocalDeps) =>
   defineRoute(ROUTES.seedLocal, async ({ body }) => {
     try {
       return await local.decideSeedLocal(body.seedLocal)

@@ -17,13 +17,13 @@ interface Sharing {
   }): Promise<ShareResult>
 }
 
-export interface ShareParts {
+export interface ShareDeps {
   readonly resolver: Resolver
   readonly documents: Documents
   readonly swarm: Sharing | undefined
 }
 
-export const shareRoutes = ({ resolver, documents, swarm }: ShareParts) => {
+export const shareRoutes = ({ resolver, documents, swarm }: ShareDeps) => {
   const share = async (ref: string, join: boolean): Promise<ShareResult> => {
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)

@@ -6,7 +6,7 @@ import { defineRoute } from '../route.ts'
 /** Counting a large store is a walk over its folders; while nothing ended since, the figure may be this old. */
 const COUNT_AGE_MS = 10_000
 
-export interface StatusParts {
+export interface StatusDeps {
   readonly version: string
   readonly startedAt: string
   /** `[swarm] seed`, which is shown also while the swarm client is off. */
@@ -18,7 +18,7 @@ export interface StatusParts {
   readonly local: { readonly seedLocal: boolean | undefined }
 }
 
-export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog, local }: StatusParts) {
+export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog, local }: StatusDeps) {
   const count = recentCount(store)
   return defineRoute(ROUTES.status, async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }

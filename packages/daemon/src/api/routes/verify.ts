@@ -1,5 +1,5 @@
 import { ROUTES } from '@svc/client/protocol'
-import { type VerifyParts, verify } from '../../jobs/verify.ts'
+import { type VerifyDeps, verify } from '../../jobs/verify.ts'
 import { defineRoute } from '../route.ts'
 
-export const verifyRoute = (parts: VerifyParts) => defineRoute(ROUTES.verify, ({ body }) => verify(body.target, parts))
+export const verifyRoute = (deps: VerifyDeps) => defineRoute(ROUTES.verify, ({ body }) => verify(body.target, deps))

@@ -34,7 +34,7 @@ const MAX_HEADERS = 64
 const MAX_TEXT_BYTES = 16 * 2 ** 20
 
 /** What a plan needs of the daemon. */
-export interface PlanParts {
+export interface PlanDeps {
   readonly store: DiskBlobStore
   readonly offload: Offload
 }
@@ -51,7 +51,7 @@ export async function planHub(
   source: ImportSource,
   wishes: ImportWishes,
   as: string,
-  { store, offload }: PlanParts
+  { store, offload }: PlanDeps
 ): Promise<ImportPlan> {
   const planned = await planWished(source, wishes, offload, NEVER)
   requireImportable(planned.recognition)

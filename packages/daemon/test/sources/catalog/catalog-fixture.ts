@@ -11,9 +11,9 @@ import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
 import { startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 import { afterEach, beforeEach, expect } from 'vitest'
-import { Catalog } from '../../../src/sources/catalog/part.ts'
+import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
-import { createHubPart } from '../../../src/sources/hub/part.ts'
+import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 export const REPO = 'Org/Model-GGUF'
 export const GGUF = 'model-q8_0.gguf'
@@ -64,8 +64,8 @@ export async function start(
       catalog: { endpoint: catalog.endpoint, ...more.file?.catalog },
       swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20, ...more.file?.swarm }
     },
-    parts: {
-      hub: (context) => createHubPart(context),
+    networks: {
+      hub: (context) => createHubImports(context),
       catalog: (context) =>
         new Catalog(context, {
           retry: { tries: 2, firstDelayMs: 10 },

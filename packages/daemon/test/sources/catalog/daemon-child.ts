@@ -1,6 +1,6 @@
 // A daemon in a process of its own, to be killed: argv holds root, socket, hub and catalog.
 import { startDaemon } from '@svc/daemon'
-import { Catalog } from '../../../src/sources/catalog/part.ts'
+import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 
 const [root, socketPath, hub, catalog] = process.argv.slice(2) as [string, string, string, string]
 await startDaemon({
@@ -11,7 +11,7 @@ await startDaemon({
     catalog: { endpoint: catalog },
     swarm: { dht: false, peer_addr: '127.0.0.1:0' }
   },
-  parts: {
+  networks: {
     catalog: (context) => new Catalog(context, { timings: { checkpointMs: 50, tickMs: 20, webAfterMs: 60_000 } })
   }
 })

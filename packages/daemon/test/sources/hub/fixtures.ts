@@ -18,7 +18,7 @@ import { contentChunks } from '@svc/testkit/fake-hub-content'
 import { afterAll, afterEach } from 'vitest'
 import { type RunningDaemon, startDaemon } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
-import { createHubPart } from '../../../src/sources/hub/part.ts'
+import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 const undo: (() => Promise<unknown>)[] = []
 const undoAtEnd: (() => Promise<unknown>)[] = []
@@ -74,9 +74,9 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   const daemon = await startDaemon({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
-    parts: {
+    networks: {
       hub: (context) =>
-        createHubPart(context, {
+        createHubImports(context, {
           limits: { ...QUICK.limits, ...options.hub?.limits },
           retry: { ...QUICK.retry, ...options.hub?.retry }
         })

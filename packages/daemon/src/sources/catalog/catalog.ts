@@ -34,7 +34,7 @@ import { linesOf, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 /** What the catalog source needs of the daemon. */
-export interface CatalogParts {
+export interface CatalogDeps {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
@@ -56,7 +56,7 @@ const LISTING_TIMEOUT_MS = 60_000
 
 /** Anchored pulls of community torrents, and the seeding of what they brought in (docs/spec/catalog.md). */
 export class Catalog {
-  readonly #context: CatalogParts
+  readonly #context: CatalogDeps
   readonly #timings: PullTimings
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   readonly #provider: CatalogProvider | undefined
@@ -66,7 +66,7 @@ export class Catalog {
   #seeds: V1Seeds | undefined
   #closed = false
 
-  constructor(context: CatalogParts, options: CatalogOptions = {}) {
+  constructor(context: CatalogDeps, options: CatalogOptions = {}) {
     const { config } = context
     this.#context = context
     this.#timings = {

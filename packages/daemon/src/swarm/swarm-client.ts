@@ -30,7 +30,7 @@ const LONELY_TIMEOUT_MS = 15_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** What the swarm client needs of the daemon. */
-export interface SwarmClientParts extends ImportBtContext {
+export interface SwarmClientDeps extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig }
   readonly log: Log
   readonly needed: Pick<Needed, 'has'>
@@ -50,7 +50,7 @@ export interface SwarmClientOptions {
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/spec/swarm.md). */
 export class SwarmClient {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
-  readonly #context: SwarmClientParts
+  readonly #context: SwarmClientDeps
   readonly #engine: Swarm
   readonly #webseed: WebseedListener | undefined
   readonly #peerHost: string
@@ -62,7 +62,7 @@ export class SwarmClient {
   #closing: Promise<void> | undefined
 
   private constructor(
-    context: SwarmClientParts,
+    context: SwarmClientDeps,
     engine: Swarm,
     webseed: WebseedListener | undefined,
     peerHost: string,
@@ -95,7 +95,7 @@ export class SwarmClient {
   }
 
   /** @throws StartError, ConfigError when an address cannot be listened on. */
-  static async open(context: SwarmClientParts, options: SwarmClientOptions = {}): Promise<SwarmClient> {
+  static async open(context: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
     const { config, store, log } = context
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')

@@ -20,7 +20,7 @@ import { hubTarget } from './target.ts'
 const MAX_LISTING_WAIT_MS = 60_000
 
 /** What the hub source needs of the daemon. */
-export interface HubParts {
+export interface HubDeps {
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly store: DiskBlobStore
@@ -30,7 +30,7 @@ export interface HubParts {
 }
 
 /** Imports from the model hub. Bodies have passed their schemas. */
-export interface HubPart {
+export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfBody): Promise<ImportPlan>
   close(): Promise<void>
@@ -41,7 +41,7 @@ export interface HubPart {
  * @param more limits and timings of the hub client, where they are not the defaults
  * @throws StartError when the endpoint or the token cannot be used
  */
-export function createHubPart(context: HubParts, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubPart {
+export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
   const { config, importer, log, version } = context
   const { endpoint, token, skipUnrecognized } = config.hub
   const hub = openHub({

@@ -9,20 +9,20 @@ import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
 
 /** What imports from disk need of the daemon. */
-export interface LocalParts {
+export interface LocalDeps {
   readonly importer: Importer
   readonly store: Pick<DiskBlobStore, 'stat'>
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
 
 /** Imports from the disks of this machine. */
-export class LocalPart {
-  readonly #parts: LocalParts
+export class LocalImports {
+  readonly #deps: LocalDeps
   #seedLocal: boolean | undefined
 
-  constructor(parts: LocalParts) {
-    this.#parts = parts
-    this.#seedLocal = parts.config.swarm.seedLocal
+  constructor(deps: LocalDeps) {
+    this.#deps = deps
+    this.#seedLocal = deps.config.swarm.seedLocal
   }
 
   /** Whether models of one's own are given to others; undefined while nobody has decided, which means yes. */
@@ -32,7 +32,7 @@ export class LocalPart {
 
   /** Holds from now on, and is written into the configuration file, where there is one. @throws ConfigError */
   async decideSeedLocal(seedLocal: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }> {
-    const { file } = this.#parts.config
+    const { file } = this.#deps.config
     if (file !== undefined) await rememberSeedLocal(file, seedLocal)
     this.#seedLocal = seedLocal
     return { seedLocal, ...(file !== undefined && { file }) }
@@ -43,7 +43,7 @@ export class LocalPart {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
   async importLocal({ paths, as, ...more }: ImportLocalBody): Promise<Job> {
-    const { importer } = this.#parts
+    const { importer } = this.#deps
     const repo = importTarget(as, 'as')
     const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths), wishes })
@@ -55,7 +55,7 @@ export class LocalPart {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
-    const { importer, store } = this.#parts
+    const { importer, store } = this.#deps
     const repo = importTarget(as, 'as')
     const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({
