@@ -53,8 +53,9 @@ describe('the benchmarks run', { timeout: 250_000 }, () => {
       expect(ratio).toBeGreaterThan(0)
   })
 
-  test('an import from the hub', async () => {
-    expect(ratiosOf(await smoke('hub'))).toEqual([expect.any(Number)])
+  test.skipIf(!hasNginx() && !strict)('an import from the hub', async () => {
+    const [speed, cpu] = ratiosOf(await smoke('hub'))
+    expect([speed, cpu]).toEqual([expect.any(Number), undefined])
   })
 
   test.skipIf(!hasNginx() && !strict)('blob and resolve beside nginx', async () => {

@@ -52,6 +52,8 @@ export interface DaemonOptions {
   readonly probe?: string
   /** More flags of node, e.g. `--cpu-prof`. */
   readonly nodeFlags?: readonly string[]
+  /** Added to its environment. */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /** Starts daemons, built or from their sources; ends what is left over. */
@@ -69,7 +71,8 @@ export class DaemonLauncher {
     root,
     config = '[swarm]\nenabled = false\n',
     probe = '/v1/jobs',
-    nodeFlags = []
+    nodeFlags = [],
+    env = {}
   }: DaemonOptions): Promise<BenchDaemon> {
     const configPath = `${root}.toml`
     const socketPath = `${root}.sock`
@@ -81,7 +84,7 @@ export class DaemonLauncher {
     const begun = performance.now()
     const child = spawn(process.execPath, [...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, SVC_SOCKET: socketPath }
+      env: { ...process.env, ...env, SVC_SOCKET: socketPath }
     })
     this.#running.add(child)
     child.once('exit', () => this.#running.delete(child))

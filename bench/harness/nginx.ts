@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Certificate } from './certificate.ts'
 import { versionOf } from './command.ts'
 import { end } from './daemon.ts'
 import { childrenOf, cpuSecondsOf } from './process-facts.ts'
@@ -12,50 +13,36 @@ const START_TIMEOUT_MS = 5_000
 
 export const hasNginx = (): boolean => versionOf('nginx', '-v') !== undefined
 
-/** nginx with one worker on a Unix socket, serving one file at any address, and nothing else of its configuration tuned. */
+/** nginx with one worker, serving a file or a folder, and nothing else of its configuration tuned. */
 export class Nginx {
-  readonly socketPath: string
   readonly #process: ChildProcess
+  /** Where it listens: a Unix socket, or `https://127.0.0.2:<port>`. */
+  readonly address: string
 
-  private constructor(socketPath: string, child: ChildProcess) {
-    this.socketPath = socketPath
+  private constructor(address: string, child: ChildProcess) {
+    this.address = address
     this.#process = child
   }
 
+  /** On a Unix socket in `folder`, one file at any address. */
   static async start(folder: string, file: string, { sendfile }: { readonly sendfile: boolean }): Promise<Nginx> {
-    const temporary = join(folder, 'tmp')
-    mkdirSync(temporary, { recursive: true })
     const socketPath = join(folder, 'nginx.sock')
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${temporary};`)
-    const configPath = join(folder, 'nginx.conf')
-    writeFileSync(
-      configPath,
-      [
-        // the worker must read what belongs to whoever runs this
-        ...(process.geteuid?.() === 0 ? ['user root;'] : []),
-        `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr error;`,
-        'events { worker_connections 1024; }',
-        `http { access_log off; ${paths.join(' ')} sendfile ${sendfile ? 'on' : 'off'}; keepalive_requests 1000000000;`,
-        'default_type application/octet-stream;',
-        `server { listen unix:${socketPath}; location / { root /; rewrite ^ ${file} break; } } }`
-      ].join('\n')
-    )
-    const child = spawn('nginx', ['-p', folder, '-c', configPath], { stdio: ['ignore', 'ignore', 'inherit'] })
-    const begun = performance.now()
-    for (;;) {
-      const socket = connect(socketPath)
-      const answer = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
-        ([error]) => error as Error | undefined,
-        (error: Error) => error
-      )
-      socket.destroy()
-      if (answer === undefined) return new Nginx(socketPath, child)
-      if (child.exitCode !== null || performance.now() - begun > START_TIMEOUT_MS) {
-        child.kill('SIGKILL')
-        throw new Error('nginx did not start', { cause: answer })
-      }
-      await delay(10)
-    }
+    const server = `listen unix:${socketPath}; location / { root /; rewrite ^ ${file} break; }`
+    return new Nginx(socketPath, await run(folder, server, sendfile, () => connect(socketPath)))
+  }
+
+  /** TLS on a loopback address of its own, the files of `root`: what a CDN is. */
+  static async startTls(folder: string, root: string, { key, certificate }: Certificate): Promise<Nginx> {
+    const port = await freePort(CDN_HOST)
+    const server =
+      `listen ${CDN_HOST}:${port} ssl; ssl_certificate ${certificate}; ssl_certificate_key ${key}; ` +
+      `ssl_protocols TLSv1.2 TLSv1.3; location / { root ${root}; }`
+    const child = await run(folder, server, true, () => connect(port, CDN_HOST))
+    return new Nginx(`https://${CDN_HOST}:${port}`, child)
+  }
+
+  get socketPath(): string {
+    return this.address
   }
 
   /** Of its worker. */
@@ -66,4 +53,49 @@ export class Nginx {
   stop(): Promise<void> {
     return end(this.#process)
   }
+}
+
+const CDN_HOST = '127.0.0.2'
+
+async function run(folder: string, server: string, sendfile: boolean, dial: () => Socket): Promise<ChildProcess> {
+  const temporary = join(folder, 'tmp')
+  mkdirSync(temporary, { recursive: true })
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${temporary};`)
+  const configPath = join(folder, 'nginx.conf')
+  writeFileSync(
+    configPath,
+    [
+      // the worker must read what belongs to whoever runs this
+      ...(process.geteuid?.() === 0 ? ['user root;'] : []),
+      `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr error;`,
+      'events { worker_connections 1024; }',
+      `http { access_log off; ${paths.join(' ')} sendfile ${sendfile ? 'on' : 'off'}; keepalive_requests 1000000000;`,
+      `default_type application/octet-stream; server { ${server} } }`
+    ].join('\n')
+  )
+  const child = spawn('nginx', ['-p', folder, '-c', configPath], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const begun = performance.now()
+  for (;;) {
+    const socket = dial()
+    const answer = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
+      ([error]) => error as Error | undefined,
+      (error: Error) => error
+    )
+    socket.destroy()
+    if (answer === undefined) return child
+    if (child.exitCode !== null || performance.now() - begun > START_TIMEOUT_MS) {
+      child.kill('SIGKILL')
+      throw new Error('nginx did not start', { cause: answer })
+    }
+    await delay(10)
+  }
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }

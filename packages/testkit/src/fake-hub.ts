@@ -20,6 +20,8 @@ export interface FakeHubOptions {
   readonly pageSize?: number
   /** How many requests one signed address serves. */
   readonly signedUses?: number
+  /** Where a large file lies, instead of at the fake's own CDN. */
+  readonly cdnAddress?: (path: string) => string
 }
 
 export interface FakeHub {
@@ -196,7 +198,9 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       const signature = createHmac('sha256', secret).update(`${entry.sha256}/${expires}/${nonce}`).digest('hex')
       signedUses.set(signature, 0)
       response.writeHead(302, {
-        location: `${cdnOrigin}/${repo.id}/${entry.sha256}?path=${encodeURIComponent(entry.path)}&Expires=${expires}&n=${nonce}&Signature=${signature}`,
+        location:
+          options.cdnAddress?.(entry.path) ??
+          `${cdnOrigin}/${repo.id}/${entry.sha256}?path=${encodeURIComponent(entry.path)}&Expires=${expires}&n=${nonce}&Signature=${signature}`,
         'x-repo-commit': sha,
         'x-linked-etag': `"${entry.sha256}"`,
         'x-linked-size': String(entry.sizeBytes),

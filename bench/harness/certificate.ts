@@ -1,0 +1,23 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+
+/** A self-made certificate that is its own authority: both are paths of PEM files. */
+export interface Certificate {
+  readonly key: string
+  readonly certificate: string
+}
+
+/** For `host`, an IP address; valid for a day. Clients get `certificate` as the authority that they trust. */
+export function makeCertificate(folder: string, host: string): Certificate {
+  const made = { key: join(folder, 'key.pem'), certificate: join(folder, 'certificate.pem') }
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
+      ...['-subj', '/CN=svc bench', '-addext', `subjectAltName=IP:${host}`],
+      ...['-keyout', made.key, '-out', made.certificate]
+    ],
+    { stdio: 'ignore' }
+  )
+  return made
+}
