@@ -48,7 +48,7 @@ flags
   --cpu-prof DIR  the daemons leave CPU profiles there
 `
 
-const fail = (message: string): never => {
+function fail(message: string): never {
   process.stderr.write(`${message}\ntry: pnpm bench -- --help\n`)
   process.exit(2)
 }

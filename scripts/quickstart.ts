@@ -16,7 +16,7 @@ const START_TIMEOUT_MS = 20_000
 const repoRoot = resolve(import.meta.dirname, '..')
 const say = (line = ''): void => console.log(line)
 const step = (line: string): void => say(`\n▸ ${line}`)
-const sized = (bytes: number): string => {
+function sized(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   return bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }

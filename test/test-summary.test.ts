@@ -9,7 +9,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'svc-summary-'))
 afterAll(() => rmSync(scratch, { recursive: true }))
 
 type File = [status: 'passed' | 'failed', ...tests: ('passed' | 'failed' | 'skipped' | 'pending')[]]
-const summary = (success: boolean, ...files: File[]): string => {
+function summary(success: boolean, ...files: File[]): string {
   const report = join(scratch, 'report.json')
   writeFileSync(
     report,

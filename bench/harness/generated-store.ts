@@ -24,7 +24,7 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 const put = async (store: DiskBlobStore, bytes: Uint8Array): Promise<Sha256Digest> =>
   (await store.ingest(one(bytes), { sizeBytes: bytes.length })).digest
-const seal = async <T>(store: DiskBlobStore, sealed: Sealed<T>): Promise<Sealed<T>> => {
+async function seal<T>(store: DiskBlobStore, sealed: Sealed<T>): Promise<Sealed<T>> {
   // the store takes the buffer over
   await put(store, sealed.bytes.slice())
   return sealed

@@ -1,6 +1,14 @@
 import type { TextFile } from './tree.ts'
 
-export type RuleName = 'pure' | 'file-size' | 'file-name' | 'index-only-exports' | 'digest-cast' | 'forbidden-word'
+export type RuleName =
+  | 'pure'
+  | 'file-size'
+  | 'file-name'
+  | 'index-only-exports'
+  | 'digest-cast'
+  | 'private-style'
+  | 'arrow-style'
+  | 'forbidden-word'
 
 export interface Violation {
   readonly rule: RuleName
@@ -29,6 +37,11 @@ const MAX_LINES = 400
 /** A digest is minted where its spelling is checked, and nowhere else. */
 const DIGEST_CAST = /\bas (?:readonly )?Sha256Digest\b/g
 const MINT = 'packages/ref/src/digest.ts'
+/** `#name` is private at run time too; only a constructor has no such spelling. */
+const PRIVATE_KEYWORD = /^\s*private (?!constructor\b).*$/gm
+/** An arrow is an expression. What needs statements, and a name of its own in a file, is a function. */
+const ARROW_WITH_BODY =
+  /^(?:export )?const \w+ = (?:async )?(?:<[^\n]*>)?(?:\((?:[^()\n]|\([^()\n]*\))*\)|\(\n(?: .*\n)+\))(?:: [^\n]+)? => \{$/gm
 const VAGUE_NAME = /(?:^|\/)(?:utils?|helpers?|common|misc)\.ts$/
 // Written in two halves, so that this file passes its own rule.
 const FORBIDDEN = new RegExp(
@@ -51,7 +64,7 @@ const withoutComments = (source: string): string =>
 /** What no tool of others checks: all violations, in a stable order. */
 export const checkTree = (tree: readonly TextFile[]): Violation[] => [
   ...tree
-    .filter(({ path }) => /^(?:packages|bench)\/.*\.ts$/.test(path))
+    .filter(({ path }) => /^(?:packages|bench|scripts|test)\/.*\.ts$/.test(path))
     .flatMap((file) => [...checkPurity(file), ...checkFile(file)]),
   ...tree.flatMap(checkWords)
 ]
@@ -87,17 +100,14 @@ function checkFile({ path, text }: TextFile): Violation[] {
     const message = `${lines} lines: split it, or say in a comment at its top why it is one file`
     violations.push({ rule: 'file-size', path, line: 1, message })
   }
-  if (path.includes('/src/') && path !== MINT) {
-    for (const { index } of text.matchAll(DIGEST_CAST)) {
-      const line = text.slice(0, index).split('\n').length
-      violations.push({
-        rule: 'digest-cast',
-        path,
-        line,
-        message: 'parse it: parseDigest, tryParseDigest, digestFromHex'
-      })
-    }
+  const refuseEach = (rule: RuleName, pattern: RegExp, message: string): void => {
+    for (const { index } of text.matchAll(pattern))
+      violations.push({ rule, path, line: text.slice(0, index).split('\n').length, message })
   }
+  refuseEach('private-style', PRIVATE_KEYWORD, 'write #name instead of private name')
+  refuseEach('arrow-style', ARROW_WITH_BODY, 'write function name() { … }: an arrow is for an expression')
+  if (path.includes('/src/') && path !== MINT)
+    refuseEach('digest-cast', DIGEST_CAST, 'parse it: parseDigest, tryParseDigest, digestFromHex')
   if (VAGUE_NAME.test(path)) {
     const message = 'name the file after the one noun that it holds'
     violations.push({ rule: 'file-name', path, line: 1, message })

@@ -49,6 +49,20 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     2,
     `\nexport const x = (text: string) => text as Sha256Digest\n`
   ],
+  [
+    'a private member by a keyword',
+    'private-style',
+    'packages/cas/src/a.ts',
+    2,
+    `export class A {\n  private readonly x = 1\n  private constructor() {}\n}\n`
+  ],
+  [
+    'an arrow with statements',
+    'arrow-style',
+    'packages/cas/test/a.test.ts',
+    2,
+    `const f = (x: number): number => x\nconst g = async (\n  x: number\n): Promise<number> => {\n  return f(x)\n}\n`
+  ],
   ['an index that does something', 'index-only-exports', 'packages/cas/src/index.ts', 1, `export const x = 1\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
@@ -57,5 +71,20 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
 describe('each rule fails where it is broken, and no other rule does', () => {
   test.each(broken)('%s', (_name, rule, path, line, content) => {
     expect(violations({ [path]: content })).toEqual([{ rule, path, line }])
+  })
+
+  test('and none was left out', () => {
+    const rules: Record<RuleName, true> = {
+      pure: true,
+      'file-size': true,
+      'file-name': true,
+      'index-only-exports': true,
+      'digest-cast': true,
+      'private-style': true,
+      'arrow-style': true,
+      'forbidden-word': true
+    }
+    const seen = new Set(broken.map(([, rule]) => rule))
+    expect(Object.keys(rules).filter((rule) => !seen.has(rule as RuleName))).toEqual([])
   })
 })

@@ -56,7 +56,7 @@ function each(commits: readonly Commit[], operation: string, step: (commit: Comm
   }
 }
 
-const fail = (commit: Commit, error: unknown, nameStays = false): void => {
+function fail(commit: Commit, error: unknown, nameStays = false): void {
   commit.outcome = { state: 'failed', error: encodeError(error), nameStays }
 }
 

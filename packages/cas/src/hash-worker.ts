@@ -31,7 +31,7 @@ if (process.platform === 'linux') {
 const loading = loadFilePort((workerData as ThreadData).filePort)
 const sessions = new Map<number, HashSession>()
 
-const sessionOf = (session: number): HashSession => {
+function sessionOf(session: number): HashSession {
   const found = sessions.get(session)
   if (found === undefined) throw new CasError('E_THREAD', `no session ${session} in this thread`)
   return found

@@ -7,7 +7,7 @@ import { CasError } from '../src/errors.ts'
 import { byteAt, type PipeJob, sendAll } from './pipe-thread.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-const turns = async (count: number): Promise<void> => {
+async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await turn()
 }
 

@@ -15,7 +15,7 @@ const NO_SPACE: CasErrorCode = 'E_NO_SPACE'
 const mountsWork =
   spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' }).status === 0
 
-const lines = (child: ChildProcess): { text: string } => {
+function lines(child: ChildProcess): { text: string } {
   const seen = { text: '' }
   child.stdout?.on('data', (chunk: Buffer) => (seen.text += chunk.toString()))
   return seen

@@ -10,7 +10,7 @@ import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let root: string
 const opened: BlobStore[] = []
-const open = async (options: Partial<DiskStoreOptions> = {}): Promise<DiskBlobStore> => {
+async function open(options: Partial<DiskStoreOptions> = {}): Promise<DiskBlobStore> {
   const store = await openDiskStore({ root, ...options })
   opened.push(store)
   return store

@@ -65,11 +65,11 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Own properties only: a key `__proto__` or `constructor` is a key like any other. */
 const get = (object: Json, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined)
-const getText = (object: Json, key: string): string | undefined => {
+function getText(object: Json, key: string): string | undefined {
   const value = get(object, key)
   return typeof value === 'string' ? value : undefined
 }
-const getObject = (object: Json, key: string): Json | undefined => {
+function getObject(object: Json, key: string): Json | undefined {
   const value = get(object, key)
   return isObject(value) ? value : undefined
 }

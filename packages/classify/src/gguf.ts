@@ -23,35 +23,35 @@ class Malformed extends Error {}
  */
 class Walker {
   offset = 4
-  private readonly view: DataView
-  private readonly bytes: Uint8Array
-  private readonly sizeBytes: number
+  readonly #view: DataView
+  readonly #bytes: Uint8Array
+  readonly #sizeBytes: number
   version = 0
   littleEndian = true
 
   constructor(bytes: Uint8Array, sizeBytes: number) {
-    this.bytes = bytes
-    this.sizeBytes = sizeBytes
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#bytes = bytes
+    this.#sizeBytes = sizeBytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
   /** Moves on and gives the place that was left. */
   take(lengthBytes: number): number {
-    if (lengthBytes > this.sizeBytes - this.offset)
+    if (lengthBytes > this.#sizeBytes - this.offset)
       throw new Malformed(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
-    if (lengthBytes > this.bytes.length - this.offset) throw BEYOND
+    if (lengthBytes > this.#bytes.length - this.offset) throw BEYOND
     const at = this.offset
     this.offset += lengthBytes
     return at
   }
 
   u32(): number {
-    return this.view.getUint32(this.take(4), this.littleEndian)
+    return this.#view.getUint32(this.take(4), this.littleEndian)
   }
 
   /** A count or length: 32 bits in version 1, 64 since. Above 2^53 it is inexact, and too large for any file. */
   count(): number {
-    return this.version === 1 ? this.u32() : Number(this.view.getBigUint64(this.take(8), this.littleEndian))
+    return this.version === 1 ? this.u32() : Number(this.#view.getBigUint64(this.take(8), this.littleEndian))
   }
 
   /** A string, or undefined when it is longer than `max` or not UTF-8. */
@@ -60,7 +60,7 @@ class Walker {
     const at = this.take(lengthBytes)
     if (lengthBytes > max) return undefined
     try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes.subarray(at, at + lengthBytes))
+      return new TextDecoder('utf-8', { fatal: true }).decode(this.#bytes.subarray(at, at + lengthBytes))
     } catch {
       return undefined
     }
@@ -77,26 +77,26 @@ class Walker {
   /** A text or a whole number; undefined for everything else, which is skipped. */
   value(type: number): string | number | undefined {
     if (type === STRING) return this.text(MAX_TEXT_BYTES)
-    if (type === ARRAY) return this.skipArray(1)
+    if (type === ARRAY) return this.#skipArray(1)
     const at = this.take(fixedBytes(type, this.offset))
-    if (type === 0) return this.view.getUint8(at)
-    if (type === 1) return this.view.getInt8(at)
-    if (type === 2) return this.view.getUint16(at, this.littleEndian)
-    if (type === 3) return this.view.getInt16(at, this.littleEndian)
-    if (type === 4) return this.view.getUint32(at, this.littleEndian)
-    if (type === 5) return this.view.getInt32(at, this.littleEndian)
-    if (type === 10) return Number(this.view.getBigUint64(at, this.littleEndian))
-    if (type === 11) return Number(this.view.getBigInt64(at, this.littleEndian))
+    if (type === 0) return this.#view.getUint8(at)
+    if (type === 1) return this.#view.getInt8(at)
+    if (type === 2) return this.#view.getUint16(at, this.littleEndian)
+    if (type === 3) return this.#view.getInt16(at, this.littleEndian)
+    if (type === 4) return this.#view.getUint32(at, this.littleEndian)
+    if (type === 5) return this.#view.getInt32(at, this.littleEndian)
+    if (type === 10) return Number(this.#view.getBigUint64(at, this.littleEndian))
+    if (type === 11) return Number(this.#view.getBigInt64(at, this.littleEndian))
     return undefined
   }
 
-  private skipArray(depth: number): undefined {
+  #skipArray(depth: number): undefined {
     if (depth > MAX_ARRAY_DEPTH)
       throw new Malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
     const type = this.u32()
     const count = this.count()
     if (type === STRING) for (let i = 0; i < count; i++) this.take(this.count())
-    else if (type === ARRAY) for (let i = 0; i < count; i++) this.skipArray(depth + 1)
+    else if (type === ARRAY) for (let i = 0; i < count; i++) this.#skipArray(depth + 1)
     else this.take(count * fixedBytes(type, this.offset))
   }
 }

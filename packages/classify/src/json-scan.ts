@@ -53,26 +53,26 @@ const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byt
  * in any chunking, and builds nothing. For texts of which only a sum is wanted: a safetensors header may have 100 MB.
  */
 export class JsonScanner {
-  private state = VALUE
+  #state = VALUE
   /** One bit per open container: 1 for an object. */
-  private readonly stack: boolean[] = []
-  private offset = 0
-  private readonly events: JsonEvents
-  private readonly options: JsonScanOptions
-  private readonly utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  readonly #stack: boolean[] = []
+  #offset = 0
+  readonly #events: JsonEvents
+  readonly #options: JsonScanOptions
+  readonly #utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   /** Raw bytes of the token under way, without quotes; `kept` > its length means too long. */
-  private readonly token: Uint8Array
-  private kept = 0
-  private escaped = false
-  private isKey = false
-  private hexLeft = 0
-  private word = ''
-  private wordAt = 0
+  readonly #token: Uint8Array
+  #kept = 0
+  #escaped = false
+  #isKey = false
+  #hexLeft = 0
+  #word = ''
+  #wordAt = 0
 
   constructor(events: JsonEvents, options: JsonScanOptions) {
-    this.events = events
-    this.options = options
-    this.token = new Uint8Array(options.maxTextBytes)
+    this.#events = events
+    this.#options = options
+    this.#token = new Uint8Array(options.maxTextBytes)
   }
 
   /**
@@ -80,82 +80,82 @@ export class JsonScanner {
    * afterwards.
    */
   push(chunk: Uint8Array): void {
-    this.checkUtf8(chunk, true)
+    this.#checkUtf8(chunk, true)
     let i = 0
-    while (i < chunk.length) i = this.state === STRING ? this.inString(chunk, i) : this.step(chunk[i]!, i)
-    this.offset += chunk.length
+    while (i < chunk.length) i = this.#state === STRING ? this.#inString(chunk, i) : this.#step(chunk[i]!, i)
+    this.#offset += chunk.length
   }
 
   /** @throws ClassifyError `E_BAD_JSON` when the text is incomplete. */
   end(): void {
-    this.checkUtf8(new Uint8Array(0), false)
-    if (this.stack.length === 0) this.endNumber()
-    if (this.state !== DONE) this.fail(0, 'ends too early')
+    this.#checkUtf8(new Uint8Array(0), false)
+    if (this.#stack.length === 0) this.#endNumber()
+    if (this.#state !== DONE) this.#fail(0, 'ends too early')
   }
 
-  private checkUtf8(chunk: Uint8Array, stream: boolean): void {
+  #checkUtf8(chunk: Uint8Array, stream: boolean): void {
     try {
-      this.utf8.decode(chunk, { stream })
+      this.#utf8.decode(chunk, { stream })
     } catch (cause) {
       throw new ClassifyError('E_BAD_JSON', 'the JSON text is not UTF-8', { reason: 'utf-8' }, { cause })
     }
   }
 
-  private fail(i: number, what: string): never {
-    throw new ClassifyError('E_BAD_JSON', `the JSON text ${what} at byte ${this.offset + i}`, { reason: 'syntax' })
+  #fail(i: number, what: string): never {
+    throw new ClassifyError('E_BAD_JSON', `the JSON text ${what} at byte ${this.#offset + i}`, { reason: 'syntax' })
   }
 
-  private keep(byte: number): void {
-    if (this.kept < this.token.length) this.token[this.kept] = byte
-    this.kept++
+  #keep(byte: number): void {
+    if (this.#kept < this.#token.length) this.#token[this.#kept] = byte
+    this.#kept++
   }
 
   /** The fast path: most bytes of a header are in strings. */
-  private inString(chunk: Uint8Array, i: number): number {
-    const { token } = this
+  #inString(chunk: Uint8Array, i: number): number {
+    const token = this.#token
     const length = chunk.length
-    let { kept } = this
+    let kept = this.#kept
     for (; i < length; i++) {
       const byte = chunk[i]!
       if (byte === 0x22) {
-        this.kept = kept
-        this.endString()
+        this.#kept = kept
+        this.#endString()
         return i + 1
       }
-      if (byte < 0x20) this.fail(i, 'has a control character in a string')
+      if (byte < 0x20) this.#fail(i, 'has a control character in a string')
       if (kept < token.length) token[kept] = byte
       kept++
       if (byte === 0x5c) {
-        this.kept = kept
-        this.state = ESCAPE
-        this.escaped = true
+        this.#kept = kept
+        this.#state = ESCAPE
+        this.#escaped = true
         return i + 1
       }
     }
-    this.kept = kept
+    this.#kept = kept
     return i
   }
 
   /** One byte outside of the fast path; returns where to go on. */
-  private step(byte: number, i: number): number {
-    switch (this.state) {
+  #step(byte: number, i: number): number {
+    switch (this.#state) {
       case ESCAPE:
-        this.keep(byte)
-        if (byte === 0x75) [this.state, this.hexLeft] = [HEX, 4]
-        else if (!'"\\/bfnrt'.includes(String.fromCharCode(byte))) this.fail(i, 'has an unknown escape')
-        else this.state = STRING
+        this.#keep(byte)
+        if (byte === 0x75) [this.#state, this.#hexLeft] = [HEX, 4]
+        else if (!'"\\/bfnrt'.includes(String.fromCharCode(byte))) this.#fail(i, 'has an unknown escape')
+        else this.#state = STRING
         return i + 1
       case HEX:
-        this.keep(byte)
+        this.#keep(byte)
         if (!isDigit(byte) && !((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66))
-          this.fail(i, 'has a malformed \\u escape')
-        if (--this.hexLeft === 0) this.state = STRING
+          this.#fail(i, 'has a malformed \\u escape')
+        if (--this.#hexLeft === 0) this.#state = STRING
         return i + 1
       case WORD:
-        if (byte !== this.word.charCodeAt(this.wordAt++)) this.fail(i, 'has an unknown word')
-        if (this.wordAt === this.word.length) {
-          this.events.literal(this.word === 'null' ? null : this.word === 'true')
-          this.afterValue()
+        if (byte !== this.#word.charCodeAt(this.#wordAt++)) this.#fail(i, 'has an unknown word')
+        if (this.#wordAt === this.#word.length) {
+          this.#events.literal(this.#word === 'null' ? null : this.#word === 'true')
+          this.#afterValue()
         }
         return i + 1
       case MINUS:
@@ -166,132 +166,132 @@ export class JsonScanner {
       case EXPONENT:
       case EXPONENT_SIGN:
       case EXPONENT_DIGITS:
-        if (this.inNumber(byte)) {
-          this.keep(byte)
+        if (this.#inNumber(byte)) {
+          this.#keep(byte)
           return i + 1
         }
-        if (!this.endNumber()) this.fail(i, 'has a malformed number')
+        if (!this.#endNumber()) this.#fail(i, 'has a malformed number')
         return i // The byte belongs to what comes next.
       default:
-        if (!isSpace(byte)) this.between(byte, i)
+        if (!isSpace(byte)) this.#between(byte, i)
         return i + 1
     }
   }
 
-  private between(byte: number, i: number): void {
-    switch (this.state) {
+  #between(byte: number, i: number): void {
+    switch (this.#state) {
       case VALUE_OR_END:
-        if (byte === 0x5d) return this.close(false, i)
-        return this.startValue(byte, i)
+        if (byte === 0x5d) return this.#close(false, i)
+        return this.#startValue(byte, i)
       case VALUE:
-        return this.startValue(byte, i)
+        return this.#startValue(byte, i)
       case KEY_OR_END:
       case KEY:
-        if (byte === 0x7d && this.state === KEY_OR_END) return this.close(true, i)
-        if (byte !== 0x22) this.fail(i, 'lacks a key')
-        return this.startString(true)
+        if (byte === 0x7d && this.#state === KEY_OR_END) return this.#close(true, i)
+        if (byte !== 0x22) this.#fail(i, 'lacks a key')
+        return this.#startString(true)
       case COLON:
-        if (byte !== 0x3a) this.fail(i, 'lacks a colon')
-        this.state = VALUE
+        if (byte !== 0x3a) this.#fail(i, 'lacks a colon')
+        this.#state = VALUE
         return
       case COMMA_OR_END:
-        if (byte === 0x7d || byte === 0x5d) return this.close(byte === 0x7d, i)
-        if (byte !== 0x2c) this.fail(i, 'lacks a comma')
-        this.state = this.stack.at(-1) ? KEY : VALUE
+        if (byte === 0x7d || byte === 0x5d) return this.#close(byte === 0x7d, i)
+        if (byte !== 0x2c) this.#fail(i, 'lacks a comma')
+        this.#state = this.#stack.at(-1) ? KEY : VALUE
         return
       default:
-        this.fail(i, 'goes on after its end')
+        this.#fail(i, 'goes on after its end')
     }
   }
 
-  private startValue(byte: number, i: number): void {
-    if (byte === 0x22) return this.startString(false)
-    if (byte === 0x7b || byte === 0x5b) return this.open(byte === 0x7b)
+  #startValue(byte: number, i: number): void {
+    if (byte === 0x22) return this.#startString(false)
+    if (byte === 0x7b || byte === 0x5b) return this.#open(byte === 0x7b)
     if (byte === 0x2d || isDigit(byte)) {
-      this.kept = 0
-      this.keep(byte)
-      this.state = byte === 0x2d ? MINUS : byte === 0x30 ? ZERO : INTEGER
+      this.#kept = 0
+      this.#keep(byte)
+      this.#state = byte === 0x2d ? MINUS : byte === 0x30 ? ZERO : INTEGER
       return
     }
     const word = WORDS[byte]
-    if (word === undefined) this.fail(i, 'lacks a value')
-    this.word = word
-    this.wordAt = 1
-    this.state = WORD
+    if (word === undefined) this.#fail(i, 'lacks a value')
+    this.#word = word
+    this.#wordAt = 1
+    this.#state = WORD
   }
 
-  private open(object: boolean): void {
-    if (this.stack.length >= this.options.maxDepth)
-      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${this.options.maxDepth}`, {
+  #open(object: boolean): void {
+    if (this.#stack.length >= this.#options.maxDepth)
+      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${this.#options.maxDepth}`, {
         reason: 'depth'
       })
-    this.stack.push(object)
-    this.state = object ? KEY_OR_END : VALUE_OR_END
-    if (object) this.events.startObject()
-    else this.events.startArray()
+    this.#stack.push(object)
+    this.#state = object ? KEY_OR_END : VALUE_OR_END
+    if (object) this.#events.startObject()
+    else this.#events.startArray()
   }
 
-  private close(object: boolean, i: number): void {
-    if (this.stack.pop() !== object) this.fail(i, 'closes the wrong bracket')
-    if (object) this.events.endObject()
-    else this.events.endArray()
-    this.afterValue()
+  #close(object: boolean, i: number): void {
+    if (this.#stack.pop() !== object) this.#fail(i, 'closes the wrong bracket')
+    if (object) this.#events.endObject()
+    else this.#events.endArray()
+    this.#afterValue()
   }
 
-  private afterValue(): void {
-    this.state = this.stack.length === 0 ? DONE : COMMA_OR_END
+  #afterValue(): void {
+    this.#state = this.#stack.length === 0 ? DONE : COMMA_OR_END
   }
 
-  private startString(isKey: boolean): void {
-    this.kept = 0
-    this.escaped = false
-    this.isKey = isKey
-    this.state = STRING
+  #startString(isKey: boolean): void {
+    this.#kept = 0
+    this.#escaped = false
+    this.#isKey = isKey
+    this.#state = STRING
   }
 
-  private endString(): void {
-    const text = this.tokenText()
-    if (this.isKey) {
-      this.state = COLON
-      this.events.key(text)
+  #endString(): void {
+    const text = this.#tokenText()
+    if (this.#isKey) {
+      this.#state = COLON
+      this.#events.key(text)
     } else {
-      this.afterValue()
-      this.events.string(text)
+      this.#afterValue()
+      this.#events.string(text)
     }
   }
 
-  private tokenText(): string | undefined {
-    if (this.kept > this.token.length) return undefined
+  #tokenText(): string | undefined {
+    if (this.#kept > this.#token.length) return undefined
     let raw = ''
-    for (let i = 0; i < this.kept; i++) {
-      const byte = this.token[i]!
+    for (let i = 0; i < this.#kept; i++) {
+      const byte = this.#token[i]!
       if (byte > 0x7f) {
-        raw = plainUtf8.decode(this.token.subarray(0, this.kept))
+        raw = plainUtf8.decode(this.#token.subarray(0, this.#kept))
         break
       }
       raw += String.fromCharCode(byte)
     }
-    return this.escaped ? (JSON.parse(`"${raw}"`) as string) : raw
+    return this.#escaped ? (JSON.parse(`"${raw}"`) as string) : raw
   }
 
   /** True when the byte continues the number. */
-  private inNumber(byte: number): boolean {
+  #inNumber(byte: number): boolean {
     const digit = isDigit(byte)
     const exponent = byte === 0x65 || byte === 0x45
     const next =
-      this.state === MINUS
+      this.#state === MINUS
         ? byte === 0x30
           ? ZERO
           : digit
             ? INTEGER
             : undefined
-        : this.state === ZERO
+        : this.#state === ZERO
           ? byte === 0x2e
             ? POINT
             : exponent
               ? EXPONENT
               : undefined
-          : this.state === INTEGER
+          : this.#state === INTEGER
             ? digit
               ? INTEGER
               : byte === 0x2e
@@ -299,17 +299,17 @@ export class JsonScanner {
                 : exponent
                   ? EXPONENT
                   : undefined
-            : this.state === POINT
+            : this.#state === POINT
               ? digit
                 ? FRACTION
                 : undefined
-              : this.state === FRACTION
+              : this.#state === FRACTION
                 ? digit
                   ? FRACTION
                   : exponent
                     ? EXPONENT
                     : undefined
-                : this.state === EXPONENT
+                : this.#state === EXPONENT
                   ? digit
                     ? EXPONENT_DIGITS
                     : byte === 0x2b || byte === 0x2d
@@ -319,16 +319,21 @@ export class JsonScanner {
                     ? EXPONENT_DIGITS
                     : undefined
     if (next === undefined) return false
-    this.state = next
+    this.#state = next
     return true
   }
 
   /** Ends a number that may end here; true unless one is incomplete. */
-  private endNumber(): boolean {
-    if (this.state === ZERO || this.state === INTEGER || this.state === FRACTION || this.state === EXPONENT_DIGITS) {
-      this.escaped = false
-      this.afterValue()
-      this.events.number(this.tokenText())
+  #endNumber(): boolean {
+    if (
+      this.#state === ZERO ||
+      this.#state === INTEGER ||
+      this.#state === FRACTION ||
+      this.#state === EXPONENT_DIGITS
+    ) {
+      this.#escaped = false
+      this.#afterValue()
+      this.#events.number(this.#tokenText())
       return true
     }
     return false

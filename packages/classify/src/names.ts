@@ -57,7 +57,7 @@ export function nameProblem(name: string): NameProblem | undefined {
   return undefined
 }
 
-const refuse = (name: string, reason: NameProblem): never => {
+function refuse(name: string, reason: NameProblem): never {
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
   throw new ClassifyError(
     'E_BAD_NAME',

@@ -70,7 +70,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
   }
 }
 
-const raise = (error: Error): never => {
+function raise(error: Error): never {
   throw error
 }
 const missing = (name: string): ClassifyError =>
@@ -118,7 +118,7 @@ function modelConfig(
   }
 }
 
-const formatsMeet = ({ quant, entries }: ArtifactPlan): Warning[] => {
+function formatsMeet({ quant, entries }: ArtifactPlan): Warning[] {
   const weights = entries.filter(isWeights)
   if (new Set(weights.map(({ kind }) => kind)).size < 2) return []
   return [

@@ -34,21 +34,21 @@ export function recognise(listing: Iterable<ListedFile>): Recognition {
 }
 
 class Recogniser {
-  private readonly uses = new Map<string, FileUse>()
-  private readonly entries: Entry[] = []
-  private readonly warnings: Warning[] = []
-  private readonly adapters = new Map<string, Match<'adapter'>[]>()
-  private readonly templates: Match<'chat-template'>[] = []
-  private readonly tokenizer: ListedFile[] = []
-  private readonly licences: (ListedFile & { detect: boolean })[] = []
-  private readonly shards: Shard[] = []
-  private config: ListedFile | undefined
+  readonly #uses = new Map<string, FileUse>()
+  readonly #entries: Entry[] = []
+  readonly #warnings: Warning[] = []
+  readonly #adapters = new Map<string, Match<'adapter'>[]>()
+  readonly #templates: Match<'chat-template'>[] = []
+  readonly #tokenizer: ListedFile[] = []
+  readonly #licences: (ListedFile & { detect: boolean })[] = []
+  readonly #shards: Shard[] = []
+  #config: ListedFile | undefined
 
   match(file: ListedFile): void {
     const outcome = outcomeOf(file.name)
     if (outcome.is !== 'skip' && outcome.is !== 'licence' && isReservedName(file.name)) {
-      this.skip(file.name, 'reserved-name')
-      this.warn(
+      this.#skip(file.name, 'reserved-name')
+      this.#warn(
         'reserved-name',
         [file.name],
         `${file.name} was skipped: an artifact keeps its own documents under that name; rename the folder at its source`
@@ -57,9 +57,9 @@ class Recogniser {
     }
     switch (outcome.is) {
       case 'skip':
-        this.skip(file.name, outcome.reason)
+        this.#skip(file.name, outcome.reason)
         if (outcome.reason === 'non-lora-trainables')
-          this.warn(
+          this.#warn(
             'non-lora-trainables',
             [file.name],
             `${file.name} was skipped: it holds trained weights that are no adapter tensors, and no artifact can carry ` +
@@ -68,92 +68,92 @@ class Recogniser {
         return
       case 'adapter': {
         const folder = folderOf(file.name)
-        this.adapters.set(folder, [...(this.adapters.get(folder) ?? []), { file, outcome }])
+        this.#adapters.set(folder, [...(this.#adapters.get(folder) ?? []), { file, outcome }])
         return
       }
       case 'aux':
-        return this.addAux(file, outcome.role)
+        return this.#addAux(file, outcome.role)
       case 'weights':
-        return this.addWeights(file, outcome.format)
+        return this.#addWeights(file, outcome.format)
       case 'tokenizer':
-        this.tokenizer.push(file)
+        this.#tokenizer.push(file)
         return
       case 'chat-template':
-        this.templates.push({ file, outcome })
+        this.#templates.push({ file, outcome })
         return
       case 'code':
-        return this.add({ ...fileEntry('code', file), role: outcome.role })
+        return this.#add({ ...fileEntry('code', file), role: outcome.role })
       case 'config':
-        this.config = file
-        this.uses.set(file.name, { use: 'config' })
+        this.#config = file
+        this.#uses.set(file.name, { use: 'config' })
         return
       case 'licence':
-        this.licences.push({ name: file.name, sizeBytes: file.sizeBytes, detect: outcome.detect })
-        this.uses.set(file.name, { use: 'licence', detect: outcome.detect })
+        this.#licences.push({ name: file.name, sizeBytes: file.sizeBytes, detect: outcome.detect })
+        this.#uses.set(file.name, { use: 'licence', detect: outcome.detect })
     }
   }
 
   finish(): Recognition {
-    this.warnBrokenSets()
-    this.warnConsolidated()
-    this.addTokenizer()
-    this.addChatTemplate()
-    this.addAdapters()
+    this.#warnBrokenSets()
+    this.#warnConsolidated()
+    this.#addTokenizer()
+    this.#addChatTemplate()
+    this.#addAdapters()
     return {
-      entries: this.entries.sort(byManifestOrder),
-      uses: new Map([...this.uses].sort(([a], [b]) => compareNames(a, b))),
-      skipped: [...this.uses]
+      entries: this.#entries.sort(byManifestOrder),
+      uses: new Map([...this.#uses].sort(([a], [b]) => compareNames(a, b))),
+      skipped: [...this.#uses]
         .flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : []))
         .sort((a, b) => compareNames(a.name, b.name)),
-      warnings: this.warnings,
-      config: this.config,
-      licences: this.licences
+      warnings: this.#warnings,
+      config: this.#config,
+      licences: this.#licences
     }
   }
 
-  private add(entry: Entry): void {
+  #add(entry: Entry): void {
     checkEntryName(entry.name)
-    this.entries.push(entry)
-    if (entry.content.from === 'file') this.uses.set(entry.content.name, { use: 'entry', entry: entry.name })
-    else for (const member of entry.content.members) this.uses.set(member.from, { use: 'member', entry: entry.name })
+    this.#entries.push(entry)
+    if (entry.content.from === 'file') this.#uses.set(entry.content.name, { use: 'entry', entry: entry.name })
+    else for (const member of entry.content.members) this.#uses.set(member.from, { use: 'member', entry: entry.name })
   }
 
-  private skip(name: string, reason: SkipReason): void {
-    this.uses.set(name, { use: 'skip', reason })
+  #skip(name: string, reason: SkipReason): void {
+    this.#uses.set(name, { use: 'skip', reason })
   }
 
-  private warn(code: Warning['code'], names: readonly string[], message: string): void {
-    this.warnings.push({ code, names, message })
+  #warn(code: Warning['code'], names: readonly string[], message: string): void {
+    this.#warnings.push({ code, names, message })
   }
 
-  private addAux(file: ListedFile, role: AuxRole): void {
+  #addAux(file: ListedFile, role: AuxRole): void {
     const variant = role === 'vision-projector' ? projectorVariant(file.name) : undefined
-    this.add({ ...fileEntry('weights.aux', file), role, ...(variant === undefined ? {} : { variant }) })
+    this.#add({ ...fileEntry('weights.aux', file), role, ...(variant === undefined ? {} : { variant }) })
   }
 
-  private addWeights(file: ListedFile, format: 'gguf' | 'safetensors'): void {
+  #addWeights(file: ListedFile, format: 'gguf' | 'safetensors'): void {
     const shard = shardOf(file.name)
-    if (shard) this.shards.push(shard)
+    if (shard) this.#shards.push(shard)
     else if (parseShardName(file.name.replace(/\.[^.]*$/, '')))
-      this.warn(
+      this.#warn(
         'shard-numbering',
         [file.name],
         `${file.name} is numbered like a part of a set, but not from 1 to the total; it is kept as a file of its own`
       )
-    this.add({
+    this.#add({
       ...fileEntry(`weights.${format}`, file),
       ...(shard ? { part: shard.part, group: shard.group } : {}),
       ...(format === 'gguf' ? { quant: ggufQuant(file.name) } : {})
     })
   }
 
-  private warnBrokenSets(): void {
-    for (const { group, names, missing, repeated } of brokenSets(this.shards)) {
+  #warnBrokenSets(): void {
+    for (const { group, names, missing, repeated } of brokenSets(this.#shards)) {
       const what = [
         missing && `parts ${missing} are missing`,
         repeated.length > 0 && `parts ${repeated.slice(0, 20).join(', ')} are there twice`
       ]
-      this.warn(
+      this.#warn(
         'incomplete-shards',
         names,
         `the weights ${group.replace(/\*(\d+)(\.\w+)$/, ' (of $1)$2')} are not whole: ${what.filter(Boolean).join('; ')}`
@@ -162,37 +162,37 @@ class Recogniser {
   }
 
   /** Some repositories hold the same model in two layouts; both are weights. */
-  private warnConsolidated(): void {
+  #warnConsolidated(): void {
     const stem = (entry: Entry): string => baseOf(entry.name).replace(/\.safetensors$/, '')
-    const weights = this.entries.filter((entry) => entry.kind === 'weights.safetensors')
+    const weights = this.#entries.filter((entry) => entry.kind === 'weights.safetensors')
     const isNamed = (entry: Entry, base: string): boolean => (parseShardName(stem(entry))?.base ?? stem(entry)) === base
     const models = new Set(weights.filter((entry) => isNamed(entry, 'model')).map((entry) => folderOf(entry.name)))
     const names = weights
       .filter((entry) => isNamed(entry, 'consolidated') && models.has(folderOf(entry.name)))
       .map((entry) => entry.name)
     if (names.length > 0)
-      this.warn(
+      this.#warn(
         'same-model-twice',
         names,
         `${names[0]} lies beside model*.safetensors: the artifact probably holds the same model twice`
       )
   }
 
-  private addTokenizer(): void {
-    if (this.tokenizer.length > 0) this.add(tarEntry('tokenizer', 'tokenizer.tar', this.tokenizer, (name) => name))
+  #addTokenizer(): void {
+    if (this.#tokenizer.length > 0) this.#add(tarEntry('tokenizer', 'tokenizer.tar', this.#tokenizer, (name) => name))
   }
 
   /** `.jinja` before `.json` before the bare name; then the one nearest to the root. */
-  private addChatTemplate(): void {
+  #addChatTemplate(): void {
     const depth = (match: Match<'chat-template'>): number => match.file.name.split('/').length
-    const [winner, ...others] = this.templates.sort(
+    const [winner, ...others] = this.#templates.sort(
       (a, b) => a.outcome.rank - b.outcome.rank || depth(a) - depth(b) || compareNames(a.file.name, b.file.name)
     )
     if (!winner) return
-    this.add(fileEntry('chat-template', winner.file))
+    this.#add(fileEntry('chat-template', winner.file))
     for (const file of sortedByName(others.map((other) => other.file))) {
-      this.skip(file.name, 'chat-template-superseded')
-      this.warn(
+      this.#skip(file.name, 'chat-template-superseded')
+      this.#warn(
         'chat-template-superseded',
         [file.name],
         `${file.name} was skipped: an artifact has one chat template, and ${winner.file.name} takes precedence`
@@ -200,17 +200,17 @@ class Recogniser {
     }
   }
 
-  private addAdapters(): void {
-    for (const [folder, halves] of [...this.adapters].sort(([a], [b]) => compareNames(a, b))) {
+  #addAdapters(): void {
+    for (const [folder, halves] of [...this.#adapters].sort(([a], [b]) => compareNames(a, b))) {
       const files = halves.map((half) => half.file)
       if (files.length === 2) {
-        this.add(tarEntry('adapter', `${folder}adapter.tar`, files, baseOf))
+        this.#add(tarEntry('adapter', `${folder}adapter.tar`, files, baseOf))
         continue
       }
       const [{ file, outcome }] = halves as [Match<'adapter'>]
       const other = outcome.half === 'weights' ? 'adapter_config.json' : 'adapter_model.safetensors'
-      this.skip(file.name, 'incomplete-adapter')
-      this.warn(
+      this.#skip(file.name, 'incomplete-adapter')
+      this.#warn(
         'incomplete-adapter',
         [file.name],
         `${file.name} was skipped: an adapter needs ${other} in the same folder`

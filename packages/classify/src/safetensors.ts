@@ -30,34 +30,34 @@ class Malformed extends Error {}
  * header.
  */
 export class SafetensorsHeader {
-  private readonly scanner: JsonScanner
-  private readonly tensors: TensorEvents
-  private readonly headerBytes: number
-  private seen = 0
+  readonly #scanner: JsonScanner
+  readonly #tensors: TensorEvents
+  readonly #headerBytes: number
+  #seen = 0
 
   /** @param headerBytes the length of the text; @param dataBytes the length of what follows it. */
   constructor(headerBytes: number, dataBytes: number) {
-    this.headerBytes = headerBytes
-    this.tensors = new TensorEvents(dataBytes)
-    this.scanner = new JsonScanner(this.tensors, { maxDepth: MAX_DEPTH, maxTextBytes: 64 })
+    this.#headerBytes = headerBytes
+    this.#tensors = new TensorEvents(dataBytes)
+    this.#scanner = new JsonScanner(this.#tensors, { maxDepth: MAX_DEPTH, maxTextBytes: 64 })
   }
 
   /** @throws an error whose message is the problem; {@link readSafetensorsHeader} turns it into a value. */
   push(chunk: Uint8Array): void {
-    if (this.seen === 0 && chunk.length > 0 && chunk[0] !== 0x7b)
+    if (this.#seen === 0 && chunk.length > 0 && chunk[0] !== 0x7b)
       throw new Malformed('the header does not begin with "{"')
-    this.seen += chunk.length
-    this.scanner.push(chunk)
+    this.#seen += chunk.length
+    this.#scanner.push(chunk)
   }
 
   /** @throws as {@link push}. */
   end(): SafetensorsSummary {
-    if (this.seen !== this.headerBytes)
-      throw new Malformed(`the header has ${this.seen} bytes, not ${this.headerBytes}`)
-    this.scanner.end()
-    this.tensors.proveCover()
-    const bytesByDtype = new Map([...this.tensors.bytesByDtype].sort(([a], [b]) => (a < b ? -1 : 1)))
-    return { format: 'safetensors', headerBytes: this.headerBytes, tensorCount: this.tensors.count, bytesByDtype }
+    if (this.#seen !== this.#headerBytes)
+      throw new Malformed(`the header has ${this.#seen} bytes, not ${this.#headerBytes}`)
+    this.#scanner.end()
+    this.#tensors.proveCover()
+    const bytesByDtype = new Map([...this.#tensors.bytesByDtype].sort(([a], [b]) => (a < b ? -1 : 1)))
+    return { format: 'safetensors', headerBytes: this.#headerBytes, tensorCount: this.#tensors.count, bytesByDtype }
   }
 }
 
@@ -65,105 +65,107 @@ export class SafetensorsHeader {
 class TensorEvents implements JsonEvents {
   readonly bytesByDtype = new Map<string, number>()
   count = 0
-  private depth = 0
-  private isMetadata = false
-  private field: string | undefined = ''
-  private dtype: string | undefined
-  private elements: number | undefined
-  private offsets: number[] | undefined
-  private starts = new Float64Array(1024)
-  private ends = new Float64Array(1024)
-  private readonly dataBytes: number
+  #depth = 0
+  #isMetadata = false
+  #field: string | undefined = ''
+  #dtype: string | undefined
+  #elements: number | undefined
+  #offsets: number[] | undefined
+  #starts = new Float64Array(1024)
+  #ends = new Float64Array(1024)
+  readonly #dataBytes: number
 
   constructor(dataBytes: number) {
-    this.dataBytes = dataBytes
+    this.#dataBytes = dataBytes
   }
 
   startObject(): void {
-    this.depth++
-    if (this.depth === 2) this.dtype = this.elements = this.offsets = undefined
-    if (this.depth === 3) this.otherValue()
+    this.#depth++
+    if (this.#depth === 2) this.#dtype = this.#elements = this.#offsets = undefined
+    if (this.#depth === 3) this.#otherValue()
   }
 
   endObject(): void {
-    if (this.depth-- === 2 && !this.isMetadata) this.endTensor()
+    if (this.#depth-- === 2 && !this.#isMetadata) this.#endTensor()
   }
 
   startArray(): void {
-    this.depth++
-    if (this.depth === 1) throw new Malformed('the header is not an object')
-    if (this.depth === 2) throw new Malformed('a tensor is not an object')
-    if (this.depth !== 3) return this.insideField()
-    if (this.isMetadata) this.otherValue()
-    if (this.field === 'shape') this.elements = 1
-    else if (this.field === 'data_offsets') this.offsets = []
-    else this.otherValue()
+    this.#depth++
+    if (this.#depth === 1) throw new Malformed('the header is not an object')
+    if (this.#depth === 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth !== 3) return this.#insideField()
+    if (this.#isMetadata) this.#otherValue()
+    if (this.#field === 'shape') this.#elements = 1
+    else if (this.#field === 'data_offsets') this.#offsets = []
+    else this.#otherValue()
   }
 
   endArray(): void {
-    this.depth--
+    this.#depth--
   }
 
   key(text: string | undefined): void {
-    if (this.depth === 1) this.isMetadata = text === '__metadata__'
-    else if (this.depth === 2) this.field = text
+    if (this.#depth === 1) this.#isMetadata = text === '__metadata__'
+    else if (this.#depth === 2) this.#field = text
   }
 
   string(text: string | undefined): void {
-    if (this.depth < 2) throw new Malformed('a tensor is not an object')
-    if (this.depth > 2) return this.insideField()
-    if (this.isMetadata) return
-    if (this.field !== 'dtype') return this.otherValue()
+    if (this.#depth < 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth > 2) return this.#insideField()
+    if (this.#isMetadata) return
+    if (this.#field !== 'dtype') return this.#otherValue()
     if (text === undefined || text.length > MAX_DTYPE_CHARS) throw new Malformed('a dtype has an absurd name')
-    this.dtype = text
+    this.#dtype = text
   }
 
   number(text: string | undefined): void {
-    if (this.depth === 3 && !this.isMetadata && (this.field === 'shape' || this.field === 'data_offsets')) {
+    if (this.#depth === 3 && !this.#isMetadata && (this.#field === 'shape' || this.#field === 'data_offsets')) {
       const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN
-      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.field} holds a number that is no size`)
-      if (this.field === 'shape') this.elements = this.elements! * value
-      else if (this.offsets!.push(value) > 2) throw new Malformed('data_offsets are not a pair')
+      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} holds a number that is no size`)
+      if (this.#field === 'shape') this.#elements = this.#elements! * value
+      else if (this.#offsets!.push(value) > 2) throw new Malformed('data_offsets are not a pair')
       return
     }
     this.literal()
   }
 
   literal(): void {
-    if (this.depth < 2) throw new Malformed('a tensor is not an object')
-    if (this.depth === 2) this.otherValue()
-    else this.insideField()
+    if (this.#depth < 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth === 2) this.#otherValue()
+    else this.#insideField()
   }
 
   /** A value at depth 2 that is not the one its key wants. Unknown keys of a tensor may hold anything. */
-  private otherValue(): void {
-    if (this.isMetadata) throw new Malformed('__metadata__ holds something else than strings')
-    if (this.field === 'dtype' || this.field === 'shape' || this.field === 'data_offsets')
-      throw new Malformed(`a ${this.field} is of the wrong type`)
+  #otherValue(): void {
+    if (this.#isMetadata) throw new Malformed('__metadata__ holds something else than strings')
+    if (this.#field === 'dtype' || this.#field === 'shape' || this.#field === 'data_offsets')
+      throw new Malformed(`a ${this.#field} is of the wrong type`)
   }
 
   /** A value deeper than 2 that is no number. */
-  private insideField(): void {
-    if (this.field === 'shape' || this.field === 'data_offsets')
-      throw new Malformed(`a ${this.field} holds something else than numbers`)
+  #insideField(): void {
+    if (this.#field === 'shape' || this.#field === 'data_offsets')
+      throw new Malformed(`a ${this.#field} holds something else than numbers`)
   }
 
-  private endTensor(): void {
-    const { dtype, elements, offsets } = this
+  #endTensor(): void {
+    const dtype = this.#dtype
+    const elements = this.#elements
+    const offsets = this.#offsets
     if (dtype === undefined || elements === undefined || offsets?.length !== 2)
       throw new Malformed('a tensor lacks dtype, shape or data_offsets')
     const [start, end] = offsets as [number, number]
-    if (start > end || end > this.dataBytes)
-      throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.dataBytes} bytes of data`)
+    if (start > end || end > this.#dataBytes)
+      throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.#dataBytes} bytes of data`)
     const bits = BITS.get(dtype)
     // A product beyond 2^53 is inexact, and never equal to a span that is within the file.
     if (bits !== undefined && (elements * bits) / 8 !== end - start)
       throw new Malformed(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
     this.bytesByDtype.set(dtype, (this.bytesByDtype.get(dtype) ?? 0) + (end - start))
     if (this.bytesByDtype.size > MAX_DTYPES) throw new Malformed(`there are more than ${MAX_DTYPES} dtypes`)
-    if (this.count === this.starts.length) [this.starts, this.ends] = [doubled(this.starts), doubled(this.ends)]
-    this.starts[this.count] = start
-    this.ends[this.count++] = end
+    if (this.count === this.#starts.length) [this.#starts, this.#ends] = [doubled(this.#starts), doubled(this.#ends)]
+    this.#starts[this.count] = start
+    this.#ends[this.count++] = end
   }
 
   /**
@@ -171,8 +173,8 @@ class TensorEvents implements JsonEvents {
    * (An empty tensor may lie anywhere; it covers none.)
    */
   proveCover(): void {
-    const starts = this.starts.subarray(0, this.count).sort()
-    const ends = this.ends.subarray(0, this.count).sort()
+    const starts = this.#starts.subarray(0, this.count).sort()
+    const ends = this.#ends.subarray(0, this.count).sort()
     let covered = 0
     for (let i = 0; i < this.count; i++) {
       if (starts[i] !== covered)
@@ -181,8 +183,8 @@ class TensorEvents implements JsonEvents {
         )
       covered = ends[i]!
     }
-    if (covered !== this.dataBytes)
-      throw new Malformed(`the tensors end at byte ${covered} of ${this.dataBytes} bytes of data`)
+    if (covered !== this.#dataBytes)
+      throw new Malformed(`the tensors end at byte ${covered} of ${this.#dataBytes} bytes of data`)
   }
 }
 

@@ -28,7 +28,7 @@ const LISTING = [
   'modeling_x.py'
 ]
 
-const codeOf = (work: () => unknown): ClassifyError => {
+function codeOf(work: () => unknown): ClassifyError {
   try {
     work()
   } catch (error) {

@@ -6,41 +6,41 @@ import { type JsonEvents, JsonScanner } from '../src/json-scan.ts'
 /** Builds the value out of the events, as JSON.parse does. */
 class Builder implements JsonEvents {
   value: unknown
-  private readonly stack: { container: Record<string, unknown> | unknown[]; key: string }[] = []
+  readonly #stack: { container: Record<string, unknown> | unknown[]; key: string }[] = []
 
-  private put(value: unknown): void {
-    const top = this.stack.at(-1)
+  #put(value: unknown): void {
+    const top = this.#stack.at(-1)
     if (!top) this.value = value
     else if (Array.isArray(top.container)) top.container.push(value)
     else Object.defineProperty(top.container, top.key, { value, enumerable: true, configurable: true, writable: true })
   }
-  private open(container: Record<string, unknown> | unknown[]): void {
-    this.put(container)
-    this.stack.push({ container, key: '' })
+  #open(container: Record<string, unknown> | unknown[]): void {
+    this.#put(container)
+    this.#stack.push({ container, key: '' })
   }
   startObject(): void {
-    this.open({})
+    this.#open({})
   }
   startArray(): void {
-    this.open([])
+    this.#open([])
   }
   endObject(): void {
-    this.stack.pop()
+    this.#stack.pop()
   }
   endArray(): void {
-    this.stack.pop()
+    this.#stack.pop()
   }
   key(text: string | undefined): void {
-    this.stack.at(-1)!.key = text!
+    this.#stack.at(-1)!.key = text!
   }
   string(text: string | undefined): void {
-    this.put(text)
+    this.#put(text)
   }
   number(text: string | undefined): void {
-    this.put(Number(text))
+    this.#put(Number(text))
   }
   literal(value: boolean | null): void {
-    this.put(value)
+    this.#put(value)
   }
 }
 

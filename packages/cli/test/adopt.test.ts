@@ -24,7 +24,7 @@ const gitSha1 = (bytes: string | Buffer): string =>
     .update(`blob ${Buffer.byteLength(bytes)}\0`)
     .update(bytes)
     .digest('hex')
-const put = (path: string, bytes: string | Buffer): void => {
+function put(path: string, bytes: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, bytes)
 }
@@ -86,7 +86,7 @@ interface Shown {
   readonly refs: string[]
   readonly damaged: { readonly name: string; readonly path: string }[]
 }
-const adopt = async (daemon: TestDaemon, ...args: string[]): Promise<{ code: number | null; models: Shown[] }> => {
+async function adopt(daemon: TestDaemon, ...args: string[]): Promise<{ code: number | null; models: Shown[] }> {
   const { code, stdout, stderr } = await daemon.svc('adopt', ...args, '--json')
   if (stdout === '') throw new Error(stderr)
   return { code, ...JSON.parse(stdout) }

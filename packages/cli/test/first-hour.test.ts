@@ -31,7 +31,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(undo.all)
 
-const storeBytes = async (): Promise<number> => {
+async function storeBytes(): Promise<number> {
   const { stdout } = await daemon.svc('status', '--json')
   return JSON.parse(stdout).store.bytes
 }

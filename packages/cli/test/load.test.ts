@@ -14,7 +14,7 @@ const undo = laterUndo()
 let daemon: TestDaemon
 const run = (...args: string[]) => daemon.svc(...args)
 const process_ = (...args: string[]) => svcProcess(args, { socketPath: daemon.socketPath, cwd: daemon.folder })
-const line = async (...args: string[]): Promise<string> => {
+async function line(...args: string[]): Promise<string> {
   const ran = await run(...args)
   expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[^\n]+\n$/) })
   return ran.stdout.trim()

@@ -15,7 +15,7 @@ let handler: Handler
 let server: Server
 let client: Client
 
-const json = (response: ServerResponse, status: number, value: unknown): void => {
+function json(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 const job = (state: string, more: object = {}) => ({

@@ -14,7 +14,7 @@ import { parseRecord } from '../src/sources/catalog/record.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const DIGEST = `sha256:${'d'.repeat(64)}`
-const expected = (error: unknown): string | undefined => {
+function expected(error: unknown): string | undefined {
   if (error instanceof DaemonError) return error.code
   if (error instanceof CorruptStateError || error instanceof ConfigError) return error.name
   return undefined

@@ -9,7 +9,7 @@ import { StartError } from '../src/errors.ts'
 import { createLog } from '../src/log.ts'
 import { temporaryFolder, testDaemon } from './support/daemon.ts'
 
-const lines = (): { readonly all: string[]; write(line: string): void } => {
+function lines(): { readonly all: string[]; write(line: string): void } {
   const all: string[] = []
   return { all, write: (line) => void all.push(line) }
 }

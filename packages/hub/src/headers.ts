@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseHead } from './exchange.ts'
 
 /** The value of a header; a repeated one joined as HTTP allows. */
-export const header = (headers: IncomingHttpHeaders, name: string): string | undefined => {
+export function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }

@@ -17,7 +17,7 @@ export interface Quick {
   readonly waits: number[]
   readonly retry: NonNullable<HubOptions['retry']>
 }
-export const quick = (): Quick => {
+export function quick(): Quick {
   const waits: number[] = []
   return {
     waits,

@@ -42,7 +42,7 @@ export const torrentName = (manifestDigest: Sha256Digest): string =>
 /** `manifest/sha256-<hex>`: where an artifact's torrent holds the manifest. */
 export const manifestPath = (manifestDigest: Sha256Digest): string => `manifest/sha256-${digestHex(manifestDigest)}`
 
-const hasLonelyPiece = (sizeBytes: number, pieceLengthBytes: number): boolean => {
+function hasLonelyPiece(sizeBytes: number, pieceLengthBytes: number): boolean {
   const pieces = Math.ceil(sizeBytes / pieceLengthBytes)
   return pieces > HASHES_PER_REQUEST && pieces % HASHES_PER_REQUEST === 1
 }

@@ -28,13 +28,13 @@ describe.each(vectors.manifests)('vector: $name', ({ files, annotations, bytes, 
 const digest = (byte: number): Sha256Digest => `sha256:${byte.toString(16).padStart(2, '0').repeat(32)}` as Sha256Digest
 const EMPTY = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' as Sha256Digest
 let count = 0
-const entry = (change: Partial<ManifestFile> & { readonly name: string }): ManifestFile => {
+function entry(change: Partial<ManifestFile> & { readonly name: string }): ManifestFile {
   count = (count % 100) + 1
   return { kind: 'weights.gguf', digest: digest(count), size: 1, bt: { merkleRoot: digest(count + 100) }, ...change }
 }
 const config = entry({ kind: 'config', name: 'modelconfig.json' })
 const weights = entry({ name: 'x-q4_0.gguf' })
-const without = (file: ManifestFile, key: keyof ManifestFile): ManifestFile => {
+function without(file: ManifestFile, key: keyof ManifestFile): ManifestFile {
   const { [key]: _gone, ...rest } = file
   return rest as ManifestFile
 }

@@ -6,7 +6,7 @@ const SHA1_BYTES = 20
 
 const isV1Length = (value: BencodeValue | undefined): value is number => typeof value === 'number' && value >= 0
 
-const pathOf = (value: BencodeValue | undefined): string | undefined => {
+function pathOf(value: BencodeValue | undefined): string | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined
   const segments: string[] = []
   for (const segment of value as readonly BencodeValue[]) {

@@ -34,7 +34,7 @@ export function padHash(level: number): Uint8Array {
   return padHashes[level]!
 }
 
-const requireSize = (sizeBytes: number): void => {
+function requireSize(sizeBytes: number): void {
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw fail('size', `${sizeBytes} is not a size in bytes`)
 }
 
@@ -44,7 +44,7 @@ export const isPieceLength = (pieceLengthBytes: number): boolean =>
   pieceLengthBytes >= BLOCK_BYTES &&
   Number.isInteger(Math.log2(pieceLengthBytes))
 
-const requirePieceLength = (pieceLengthBytes: number): void => {
+function requirePieceLength(pieceLengthBytes: number): void {
   if (!isPieceLength(pieceLengthBytes)) {
     throw fail('piece-length', `a piece length is a power of two of at least ${BLOCK_BYTES}, not ${pieceLengthBytes}`)
   }

@@ -35,7 +35,7 @@ const torrent = (
 const oneFile = (fields: Fields, theLayers?: Encodable): Uint8Array =>
   torrent(info({ 'file tree': tree(['test1MB', file(fields)]) }), theLayers)
 const raw = (text: string): RawBencode => new RawBencode(Uint8Array.from(text, (character) => character.charCodeAt(0)))
-const named = (...path: (string | Uint8Array)[]): Uint8Array => {
+function named(...path: (string | Uint8Array)[]): Uint8Array {
   const node = path.reduceRight<Encodable>((inner, segment) => tree([segment, inner]), whole)
   return torrent(info({ 'file tree': node, name: 'folder' }))
 }

@@ -12,7 +12,7 @@ import * as node from '../src/sha256-node.ts'
 import * as pure from '../src/sha256-pure.ts'
 import { seededBytes } from './seeded-bytes.ts'
 
-const of = (into: typeof pure.sha256Into, length: number, bytes: Uint8Array): string => {
+function of(into: typeof pure.sha256Into, length: number, bytes: Uint8Array): string {
   const out = new Uint8Array(length + 4)
   into(bytes, out, 2)
   expect([out[0], out[1], out[length + 2], out[length + 3]]).toEqual([0, 0, 0, 0])

@@ -98,7 +98,7 @@ const handshake = (flags = 0x10): Buffer =>
     Buffer.from('-EV0000-000000000000')
   ])
 
-const message = (id: number, payload: Uint8Array = Buffer.alloc(0)): Buffer => {
+function message(id: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(5)
   head.writeUInt32BE(payload.length + 1)
   head[4] = id

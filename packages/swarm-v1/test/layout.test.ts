@@ -7,7 +7,7 @@ import { slicesOf } from '../src/pieces.ts'
 
 const MiB = 1 << 20
 const hashes = (count: number) => new Uint8Array(20 * count)
-const parse = (info: Encodable) => {
+function parse(info: Encodable) {
   const bytes = encodeBencode(info)
   return parseV1Torrent(bytes, createHash('sha1').update(bytes).digest('hex'))
 }

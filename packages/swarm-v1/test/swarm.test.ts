@@ -72,12 +72,12 @@ async function seedFolder(): Promise<string> {
   return root
 }
 
-const joined = (
+function joined(
   client: V1Swarm,
   infohash: string,
   peers: string[],
   more: Partial<Parameters<V1Swarm['join']>[0]> = {}
-) => {
+) {
   let files: MemoryFiles | undefined
   const warnings: string[] = []
   const torrent: V1Torrent = client.join({

@@ -55,7 +55,7 @@ async function leech(peers: readonly string[], layers = true): Promise<{ torrent
   return { torrent, folder }
 }
 
-const flipped = (bytes: Uint8Array): Uint8Array => {
+function flipped(bytes: Uint8Array): Uint8Array {
   const wrong = bytes.slice()
   wrong[wrong.length >> 1]! ^= 1
   return wrong

@@ -28,7 +28,7 @@ async function raw(port: number, greet: (peer: RawPeer) => void = () => undefine
 }
 
 /** Resolves when the engine has made its side of the handshake, or closed. */
-const settled = async (peer: RawPeer): Promise<'open' | 'closed'> => {
+async function settled(peer: RawPeer): Promise<'open' | 'closed'> {
   await peer.next(MESSAGE.extended).catch(() => undefined)
   return peer.socket.destroyed ? 'closed' : 'open'
 }

@@ -49,13 +49,13 @@ test('everything comes from a webseed alone, in ranges of at least a megabyte', 
   expect(engines.warningsOf(torrent)).toEqual([])
 })
 
-const body = (
+function body(
   response: Parameters<WebseedHandler>[1],
   bytes: Uint8Array,
   start: number,
   end: number,
   total: number
-): void => {
+): void {
   response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${total}`, 'content-length': end - start })
   response.end(bytes)
 }

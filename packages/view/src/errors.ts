@@ -50,7 +50,7 @@ export class ViewError extends Error {
 }
 
 /** The errno code (`ENOENT`, …) of a system error. */
-export const errnoOf = (error: unknown): string | undefined => {
+export function errnoOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code
   return typeof code === 'string' ? code : undefined
 }

@@ -8,7 +8,7 @@ const NAME = /^\.svc-view-([0-9a-f]{8})-([0-9a-f]{8})-(\d{1,10})-(\d{1,20})-[0-9
 /** How long a maker in another container may take before its folder counts as abandoned. */
 const FOREIGN_GRACE_MS = 24 * 3_600_000
 
-const readOr = (read: () => string, otherwise: string): string => {
+function readOr(read: () => string, otherwise: string): string {
   try {
     return read()
   } catch {

@@ -90,7 +90,7 @@ const TOKENIZER = {
   model: { type: 'WordLevel', vocab: { '[UNK]': 0, hello: 1, world: 2 }, unk_token: '[UNK]' }
 }
 
-const transformersArtifact = (root: string): Promise<Artifact> => {
+function transformersArtifact(root: string): Promise<Artifact> {
   const shard = (name: string, width: number): Buffer =>
     makeSafetensors({ tensors: [{ name, dtype: 'F32', shape: [width, 2] }] })
   return makeArtifact(

@@ -25,7 +25,7 @@ const OTHERS: readonly Entry[] = [
   ['chat_template.jinja', 'chat-template']
 ]
 
-const given = (entries: readonly Entry[], fragment?: string): string => {
+function given(entries: readonly Entry[], fragment?: string): string {
   try {
     const { is, path } = runtimePath(viewOf(entries), fragment)
     return `${is} ${path}`

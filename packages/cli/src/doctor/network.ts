@@ -55,7 +55,7 @@ export const listeners: Check = async ({ status }) => {
   return found
 }
 
-const hostAndPort = (address: string): readonly [string, number] => {
+function hostAndPort(address: string): readonly [string, number] {
   const at = address.lastIndexOf(':')
   return [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]
 }

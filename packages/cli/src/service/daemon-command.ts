@@ -14,7 +14,7 @@ function packageFolder(): string {
 
 const isReadable = (path: string): boolean => allowed(path, constants.R_OK)
 const isExecutable = (path: string): boolean => allowed(path, constants.X_OK)
-const allowed = (path: string, mode: number): boolean => {
+function allowed(path: string, mode: number): boolean {
   try {
     accessSync(path, mode)
     return true

@@ -70,7 +70,7 @@ export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
 }
 
 /** What {@link takeStep} would do. */
-export const describeStep = (step: Step): string => {
+export function describeStep(step: Step): string {
   if ('write' in step) return `would write ${step.write}`
   return 'remove' in step ? `would remove ${step.remove}` : `would run ${step.run.join(' ')}`
 }

@@ -36,7 +36,7 @@ const env = (): NodeJS.ProcessEnv => ({
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
 })
 
-const completed = async (...words: string[]): Promise<string[]> => {
+async function completed(...words: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await daemon.svc('__complete', '--', ...words)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout

@@ -70,7 +70,7 @@ export async function createApp(
   return { fastify: app, server: server! }
 }
 
-const pathOf = (request: IncomingMessage): string => {
+function pathOf(request: IncomingMessage): string {
   const url = request.url ?? '/'
   const mark = url.indexOf('?')
   return mark < 0 ? url : url.slice(0, mark)

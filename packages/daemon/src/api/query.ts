@@ -35,7 +35,7 @@ function parameter(url: string, name: string): string | undefined {
   return found
 }
 
-const decode = (text: string, name: string): string => {
+function decode(text: string, name: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

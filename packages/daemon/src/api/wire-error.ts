@@ -152,9 +152,9 @@ function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError
 }
 
 /** Alternatives that a library names beside its code. */
-const candidatesOf = (
+function candidatesOf(
   error: { readonly details?: { readonly candidates?: unknown; readonly missing?: unknown } } & Error
-): readonly string[] | undefined => {
+): readonly string[] | undefined {
   const candidates = error.details?.candidates ?? error.details?.missing
   return Array.isArray(candidates) ? candidates.map(String) : undefined
 }
@@ -178,7 +178,7 @@ function unforeseen(error: unknown): WireError {
   return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
 }
 
-const ioMessage = (cause: unknown, operation = 'work'): string => {
+function ioMessage(cause: unknown, operation = 'work'): string {
   const { code } = (cause ?? {}) as { code?: unknown }
   const name = typeof code === 'string' && ERRNO.test(code) ? code : 'unknown error'
   return `an input/output error (${name}) while the daemon tried to: ${operation}; its log has the details`

@@ -54,7 +54,7 @@ export const EXIT_HELP = [
   [130, 'a move was stopped; it goes on when it is asked for again']
 ] as const
 
-const columns = (rows: readonly (readonly [string, string])[]): string => {
+function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('')
 }

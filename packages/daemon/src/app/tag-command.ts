@@ -37,7 +37,7 @@ export async function tagCommand(words: readonly string[], context: TagCommandCo
 const usage = (): StartError =>
   new StartError('usage: svcd tag set NS/NAME:TAG [sha256:<hex>] | svcd tag rm NS/NAME:TAG | svcd tag ls [NS/NAME]')
 
-const repoOf = (text: string): RepoId => {
+function repoOf(text: string): RepoId {
   try {
     return parseRepoId(text)
   } catch (cause) {

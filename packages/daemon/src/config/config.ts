@@ -62,7 +62,7 @@ const set = (value: string | undefined): string | undefined => (value === undefi
 const xdg = (value: string | undefined, ...fallback: string[]): string =>
   value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
 
-const homeFolder = (): string => {
+function homeFolder(): string {
   const home = homedir()
   if (!isAbsolute(home)) throw new ConfigError('the home folder is unknown; set HOME, or SVC_ROOT and SVC_CONFIG')
   return home

@@ -13,7 +13,7 @@ const EXPECTED: Record<KeyType, string> = {
   strings: 'a list of strings'
 }
 
-const fits = (type: KeyType, value: unknown): boolean => {
+function fits(type: KeyType, value: unknown): boolean {
   switch (type) {
     case 'string':
       return typeof value === 'string' && !value.includes('\0')

@@ -65,12 +65,12 @@ export function parseRange(header: string, sizeBytes: number): RangeVerdict {
 }
 
 /** min(number, limit) of a run of digits of any length, without losing precision. */
-const clampedNumber = (digits: string, limit: number): number => {
+function clampedNumber(digits: string, limit: number): number {
   const significant = digits.replace(/^0+(?=\d)/, '')
   return significant.length > 16 ? limit : Math.min(Number(significant), limit)
 }
 
-const compareDigits = (a: string, b: string): number => {
+function compareDigits(a: string, b: string): number {
   const [x, y] = [a.replace(/^0+(?=\d)/, ''), b.replace(/^0+(?=\d)/, '')]
   return x.length !== y.length ? x.length - y.length : x < y ? -1 : x > y ? 1 : 0
 }
@@ -81,7 +81,7 @@ export const blobETag = (digest: string): string => `"${digest}"`
 const TAG = /[ \t]*(W\/)?("[\x21\x23-\x7e\x80-\uffff]*")[ \t]*(?:,|$)|[ \t]*,/y
 
 /** `*`, or a list of entity tags; a malformed list matches nothing. */
-const listed = (header: string, etag: string, weak: boolean): boolean => {
+function listed(header: string, etag: string, weak: boolean): boolean {
   if (header.trim() === '*') return true
   TAG.lastIndex = 0
   let found = false

@@ -25,7 +25,7 @@ export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): As
   }
 }
 
-const partialKeyOf = (file: SourceFile): PartialKey => {
+function partialKeyOf(file: SourceFile): PartialKey {
   const key = file.digest ?? file.partialKey
   if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }

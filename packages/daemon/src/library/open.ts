@@ -57,7 +57,7 @@ export async function openRef(ref: string, { resolver, store, documents }: OpenD
 }
 
 /** Manifest and index of a resolution, as `presenceOf` takes them. */
-export const digestsOf = (resolved: ResolveResult): [Sha256Digest, Sha256Digest?] => {
+export function digestsOf(resolved: ResolveResult): [Sha256Digest, Sha256Digest?] {
   const { manifestDigest, indexDigest } = resolved as unknown as {
     manifestDigest: Sha256Digest
     indexDigest?: Sha256Digest

@@ -161,7 +161,7 @@ function formatRepoState(state: RepoState): string {
   return `{\n${index}  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`
 }
 
-const entries = async (folder: string, folders: boolean): Promise<string[]> => {
+async function entries(folder: string, folders: boolean): Promise<string[]> {
   try {
     const all = await readdir(folder, { withFileTypes: true })
     return all.filter((entry) => (folders ? entry.isDirectory() : entry.isFile())).map((entry) => entry.name)

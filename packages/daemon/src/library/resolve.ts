@@ -121,11 +121,11 @@ const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => (
   planReason: PLAN_REASON
 })
 
-const selected = (
+function selected(
   ref: Extract<ModelRef, { quant: string }>,
   indexDigest: Sha256Digest,
   index: ModelIndex
-): ResolveResult => {
+): ResolveResult {
   const member = selectMember(index.members, ref)
   return {
     ref: formatRef(ref),

@@ -137,7 +137,7 @@ async function pathOfDescriptor(fd: number): Promise<string> {
 }
 
 /** Not longer than the real name, so that a path at the limit still works. */
-const temporaryName = (path: string): string => {
+function temporaryName(path: string): string {
   const length = Math.max(4, Math.min(12, basename(path).length))
   return `.${randomBytes(12)
     .toString('hex')

@@ -94,11 +94,11 @@ async function stopping<T>(look: (api: TestDaemon, job: { id: string }) => Promi
 
 const get = async (path: string): Promise<Answer> => (await local()).get(path)
 const answered = (answer: Answer): string => answer.body.error.code
-const failed = async (api: TestDaemon, answer: Answer): Promise<string> => {
+async function failed(api: TestDaemon, answer: Answer): Promise<string> {
   expect(answer.status).toBe(201)
   return (await api.finished(answer.body)).error!.code
 }
-const emptyBlob = async (headers: Record<string, string>): Promise<Answer> => {
+async function emptyBlob(headers: Record<string, string>): Promise<Answer> {
   const { api, ref } = await model(`blob/${seeds}`)
   return api.get(`/v1/blob/${(await api.open(ref)).body.manifestDigest}`, headers)
 }

@@ -9,7 +9,7 @@ import { gguf, writeFiles } from '../support/models.ts'
 export const fits = (schema: TSchema, value: unknown): void => expect([...Value.Errors(schema, value)]).toEqual([])
 export const blobFile = (api: TestDaemon, digest: string): string =>
   join(api.root, 'blobs/sha256', digest.slice(7, 9), digest.slice(9))
-export const spoil = (path: string, bytes: string | Buffer): void => {
+export function spoil(path: string, bytes: string | Buffer): void {
   rmSync(path)
   writeFileSync(path, bytes)
 }

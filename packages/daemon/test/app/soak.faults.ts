@@ -40,7 +40,7 @@ function sampleOf(pid: number): Sample {
   }
 }
 
-const config = (folder: string, hub: string): string => {
+function config(folder: string, hub: string): string {
   const file = join(folder, 'config.toml')
   const swarm =
     'dht = false\npeer_addr = "127.0.0.1:0"\nwebseed_addr = "127.0.0.1:0"\nseed_on_import = true\nfill_timeout = 30'

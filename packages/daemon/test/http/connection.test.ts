@@ -36,7 +36,7 @@ const connected = (path: string): Promise<Socket> =>
   })
 
 /** Waits for what an event will bring about; the test's own time limit ends it. */
-const until = async (holds: () => boolean): Promise<void> => {
+async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
@@ -55,7 +55,7 @@ function responsesOf(answer: string): { readonly status: number; readonly body: 
 }
 
 const request = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
-const post = (target: string, body: object): string => {
+function post(target: string, body: object): string {
   const text = JSON.stringify(body)
   return `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${text.length}\r\n\r\n${text}`
 }

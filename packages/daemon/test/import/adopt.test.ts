@@ -34,12 +34,12 @@ function cached(folder: string) {
   }))
 }
 
-const adopt = async (daemon: TestDaemon, body: object) => {
+async function adopt(daemon: TestDaemon, body: object) {
   const answer = await daemon.post('/v1/adopt', { as: 'me/adopted', ...body })
   expect([answer.status, answer.body.error]).toEqual([201, undefined])
   return daemon.finished(answer.body)
 }
-const manifestOf = async (daemon: TestDaemon, ref: string) => {
+async function manifestOf(daemon: TestDaemon, ref: string) {
   const { files, manifestDigest } = (await daemon.open(ref)).body
   const { path } = files.find(({ digest }: { digest: string }) => digest === manifestDigest)
   return { manifestDigest, ...JSON.parse(readFileSync(path, 'utf8')) }

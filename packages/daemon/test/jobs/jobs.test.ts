@@ -10,12 +10,12 @@ const registry = (
   nowMs: () => number = () => performance.now()
 ): JobRegistry =>
   new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, nowMs })
-const gate = (): { open: () => void; passed: Promise<void> } => {
+function gate(): { open: () => void; passed: Promise<void> } {
   let open = (): void => undefined
   const passed = new Promise<void>((resolve) => (open = resolve))
   return { open, passed }
 }
-const settle = async (jobs: JobRegistry): Promise<void> => {
+async function settle(jobs: JobRegistry): Promise<void> {
   while (jobs.openCount > 0) await new Promise((resolve) => setImmediate(resolve))
 }
 

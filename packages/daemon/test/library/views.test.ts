@@ -25,13 +25,13 @@ async function withModel(options: Parameters<typeof testDaemon>[0] = {}): Promis
   return daemon
 }
 
-const makeView = async (daemon: Pick<TestDaemon, 'post'>, body: object) => {
+async function makeView(daemon: Pick<TestDaemon, 'post'>, body: object) {
   const { status, body: view } = await daemon.post('/v1/views', body)
   expect([status, view.error]).toEqual([200, undefined])
   return view
 }
 const viewsOf = async (daemon: Pick<TestDaemon, 'get'>) => (await daemon.get('/v1/views')).body.views
-const refused = async (answer: ReturnType<TestDaemon['call']>) => {
+async function refused(answer: ReturnType<TestDaemon['call']>) {
   const { status, body } = await answer
   return [status, body.error?.code]
 }

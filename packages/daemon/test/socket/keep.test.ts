@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { ApiClient, temporaryFolder, testDaemon } from '../support/daemon.ts'
 
-const until = async (holds: () => boolean): Promise<void> => {
+async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 

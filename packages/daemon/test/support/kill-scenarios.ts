@@ -222,7 +222,7 @@ const START: KillScenario['points'] = {
   flock: [1]
 }
 
-const wholeAfterStart = async (after: TestDaemon): Promise<void> => {
+async function wholeAfterStart(after: TestDaemon): Promise<void> {
   expect([incoming(after.root), readdirSync(join(after.root, 'state/tmp'))]).toEqual([[], []])
   const model = writeFiles(join(after.folder, 'm'), { 'm-q4_0.gguf': gguf(20_000, 3) })
   await done(after, '/v1/import/local', { paths: [model], as: 'c/d' })

@@ -17,7 +17,7 @@ const swarm = sharedByFile(async (cleanUp) => {
   return { seeder, share: await seeder.publish() }
 })
 
-const fromPeers = (share: ShareResult, more: Partial<ImportBtBody> = {}): ImportBtBody => {
+function fromPeers(share: ShareResult, more: Partial<ImportBtBody> = {}): ImportBtBody {
   const { webseeds: _, ...body } = pinned(share, more)
   return { ...body, manifestFromPeers: true }
 }

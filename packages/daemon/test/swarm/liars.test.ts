@@ -273,7 +273,7 @@ const only =
     return true
   }
 
-const flipped = (bytes: Buffer): Buffer => {
+function flipped(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes)
   for (let at = 0; at < copy.length; at += 10_000) copy[at]! ^= 1
   copy[copy.length - 1]! ^= 1

@@ -7,7 +7,7 @@ import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { contentOf } from './fake-webseed.ts'
 import { Node } from './nodes.ts'
 
-const lt = async (settings?: Record<string, unknown>): Promise<Libtorrent> => {
+async function lt(settings?: Record<string, unknown>): Promise<Libtorrent> {
   const session = await Libtorrent.start(settings)
   onTestFinished(() => session.stop())
   return session

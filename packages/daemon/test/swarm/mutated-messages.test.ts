@@ -21,12 +21,12 @@ const HOST = '127.0.0.1'
 const ID = Buffer.alloc(20, 7)
 const TARGET = Buffer.alloc(20, 9)
 
-const u32 = (...values: number[]): Buffer => {
+function u32(...values: number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4)
   values.forEach((value, i) => bytes.writeUInt32BE(value, i * 4))
   return bytes
 }
-const framed = (id: number, ...parts: Uint8Array[]): Buffer => {
+function framed(id: number, ...parts: Uint8Array[]): Buffer {
   const body = Buffer.concat([Buffer.of(id), ...parts])
   return Buffer.concat([u32(body.length), body])
 }

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 /** The system's files, with a word before each sync: `gate` may wait, or throw. */
-const gated = (gate: () => Promise<void>): { readonly port: FilePort; readonly syncs: () => number } => {
+function gated(gate: () => Promise<void>): { readonly port: FilePort; readonly syncs: () => number } {
   let syncs = 0
   const port: FilePort = {
     ...nodeFilePort,

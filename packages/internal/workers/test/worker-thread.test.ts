@@ -5,7 +5,7 @@ import type { EchoCalls } from './echo-worker.ts'
 
 const url = workerUrl('./echo-worker', import.meta.url)
 const open: { close(): Promise<void> }[] = []
-const start = (options: Partial<ConstructorParameters<typeof WorkerThread>[0]> = {}): WorkerThread<EchoCalls> => {
+function start(options: Partial<ConstructorParameters<typeof WorkerThread>[0]> = {}): WorkerThread<EchoCalls> {
   const thread = new WorkerThread<EchoCalls>({ url, ...options })
   open.push(thread)
   return thread

@@ -14,7 +14,7 @@ const PAD_BYTES = 512
 const PLAIN = 1
 const RC4 = 2
 
-const sha1 = (...parts: (Uint8Array | string)[]): Buffer => {
+function sha1(...parts: (Uint8Array | string)[]): Buffer {
   const hash = createHash('sha1')
   for (const part of parts) hash.update(part)
   return hash.digest()

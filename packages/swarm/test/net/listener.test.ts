@@ -8,7 +8,7 @@ import { UtpResponder } from '../../src/net/utp-responder.ts'
 import { Engines } from '../engines.ts'
 import { makeTorrent } from '../torrent-fixture.ts'
 
-const syn = (id: number): Buffer => {
+function syn(id: number): Buffer {
   const packet = Buffer.alloc(20)
   packet[0] = 0x41
   packet.writeUInt16BE(id, 2)

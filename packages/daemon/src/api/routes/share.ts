@@ -23,7 +23,7 @@ export interface ShareDeps {
   readonly swarm: Sharing | undefined
 }
 
-export const shareRoutes = ({ resolver, documents, swarm }: ShareDeps) => {
+export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
   const share = async (ref: string, join: boolean): Promise<ShareResult> => {
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)

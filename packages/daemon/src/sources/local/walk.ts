@@ -113,7 +113,7 @@ async function addFolder(
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-const decodeName = (bytes: Buffer, folder: string): string => {
+function decodeName(bytes: Buffer, folder: string): string {
   try {
     return decoder.decode(bytes)
   } catch (cause) {

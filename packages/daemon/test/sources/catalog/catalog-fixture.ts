@@ -140,9 +140,9 @@ export async function finished(client: Client, { id }: Job): Promise<Job> {
   return last!
 }
 
-export const refusal = async (
+export async function refusal(
   work: Promise<unknown>
-): Promise<{ code: string; status: number | undefined; candidates: readonly string[] | undefined }> => {
+): Promise<{ code: string; status: number | undefined; candidates: readonly string[] | undefined }> {
   try {
     await work
   } catch (error) {
