@@ -1,9 +1,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const PLUGIN = fileURLToPath(new URL('./volatile_disk.py', import.meta.url))
+const PLUGIN = fileURLToPath(new URL('./recording_disk.py', import.meta.url))
 const IMAGE_BYTES = 512 * 2 ** 20
 
 export type FileSystem = 'ext4' | 'xfs'
@@ -12,7 +12,8 @@ export type FileSystem = 'ext4' | 'xfs'
  * How the power goes.
  * - `shutdown`: the file system is shut down as it stands (`XFS_IOC_GOINGDOWN`), without flushing its log: what was not synced
  *   to the device is gone.
- * - `volatile`: below the file system lies a disk with a write cache (`volatile_disk.py`), of which a random part is lost.
+ * - `volatile`: what is written to the disk below the file system is recorded (`recording_disk.py`), and `BlockLog` makes from that what
+ *   a disk with a write cache would hold after a cut at any moment.
  */
 export type PowerCut = 'shutdown' | 'volatile'
 
@@ -28,82 +29,54 @@ export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   return undefined
 }
 
-/** A file system on a loop device whose power can be cut. Everything it made is gone after {@link TestDisk.close}. */
+/** Makes an empty file system in a file of its own. */
+export function makeFileSystem(image: string, fileSystem: FileSystem): void {
+  writeFileSync(image, '')
+  truncateSync(image, IMAGE_BYTES)
+  execFileSync(`mkfs.${fileSystem}`, ['-q', image])
+}
+
+/** A file system in a file, mounted through a loop device. Everything but the image is gone after {@link TestDisk.close}. */
 export class TestDisk {
   readonly mountPoint: string
   readonly #folder: string
   readonly #image: string
-  readonly #kind: PowerCut
-  #seed: number
+  readonly #log: string | undefined
   #loop: string | undefined
   #nbd: { readonly file: string; readonly ended: Promise<unknown> } | undefined
 
-  /** Makes the file system in `folder` and mounts it. The seed decides which writes a volatile cache loses. */
-  static async create(folder: string, fileSystem: FileSystem, kind: PowerCut, seed: number): Promise<TestDisk> {
-    const disk = new TestDisk(folder, kind, seed)
-    writeFileSync(disk.#image, '')
-    truncateSync(disk.#image, IMAGE_BYTES)
-    execFileSync(`mkfs.${fileSystem}`, ['-q', disk.#image])
+  /** Mounts `image` at `<folder>/mnt`. With `log`, what is written to it is recorded there. */
+  static async mount(folder: string, image: string, log?: string): Promise<TestDisk> {
+    const disk = new TestDisk(folder, image, log)
     mkdirSync(disk.mountPoint, { recursive: true })
     await disk.#mount()
     return disk
   }
 
-  private constructor(folder: string, kind: PowerCut, seed: number) {
+  private constructor(folder: string, image: string, log: string | undefined) {
     this.#folder = folder
-    this.#kind = kind
-    this.#seed = seed
-    this.#image = join(folder, 'disk.img')
+    this.#image = image
+    this.#log = log
     this.mountPoint = join(folder, 'mnt')
   }
 
-  /** From now on nothing reaches the disk. Whoever uses it must be ended before {@link powerOn}. */
+  /** The position in the log: whatever the disk has confirmed lies before it. */
+  get position(): number {
+    return this.#log === undefined ? 0 : statSync(this.#log).size
+  }
+
+  /** Shuts the file system down: from now on nothing reaches the disk. Whoever uses it must be ended before {@link powerOn}. */
   cut(): void {
-    if (this.#kind === 'volatile') {
-      writeFileSync(`${this.#image}.cut`, '')
-      // Any request makes the disk notice; the file system behind it then stops as well.
-      spawnSync('dd', [`if=${this.#loop}`, 'of=/dev/null', 'bs=4096', 'count=1', 'iflag=direct', 'status=none'])
-    }
     spawnSync('xfs_io', ['-x', '-c', 'shutdown', this.mountPoint])
   }
 
   /** Mounts what survived; the file system replays its log. */
   async powerOn(): Promise<void> {
-    await this.#unmount()
-    rmSync(`${this.#image}.cut`, { force: true })
-    this.#seed += 1
+    await this.close()
     await this.#mount()
   }
 
   async close(): Promise<void> {
-    await this.#unmount()
-    rmSync(this.#image, { force: true })
-  }
-
-  async #mount(): Promise<void> {
-    const file = this.#kind === 'volatile' ? await this.#startVolatileDisk() : this.#image
-    this.#loop = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim()
-    execFileSync('mount', [this.#loop, this.mountPoint])
-  }
-
-  async #startVolatileDisk(): Promise<string> {
-    const file = join(this.#folder, 'volatile')
-    writeFileSync(file, '')
-    const child = spawn(
-      'nbdfuse',
-      [file, '[', 'nbdkit', '--exit-with-parent', 'python', PLUGIN, `image=${this.#image}`, `seed=${this.#seed}`, ']'],
-      { stdio: 'ignore' }
-    )
-    const ended = new Promise((resolve) => child.once('close', resolve))
-    this.#nbd = { file, ended }
-    for (let tries = 0; ; tries += 1) {
-      if (Number(execFileSync('stat', ['-c', '%s', file], { encoding: 'utf8' })) === IMAGE_BYTES) return file
-      if (tries > 200 || child.exitCode !== null) throw new Error('the disk with a volatile cache did not start')
-      await new Promise((resolve) => setTimeout(resolve, 25))
-    }
-  }
-
-  async #unmount(): Promise<void> {
     for (let tries = 0; !works('umount', this.mountPoint); tries += 1) {
       if (!works('mountpoint', '-q', this.mountPoint)) break
       if (tries > 100) throw new Error(`${this.mountPoint} stays busy`)
@@ -118,5 +91,29 @@ export class TestDisk {
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     await nbd.ended
+  }
+
+  async #mount(): Promise<void> {
+    const file = this.#log === undefined ? this.#image : await this.#startRecording(this.#log)
+    this.#loop = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim()
+    execFileSync('mount', [this.#loop, this.mountPoint])
+  }
+
+  async #startRecording(log: string): Promise<string> {
+    const file = join(this.#folder, 'recorded')
+    writeFileSync(file, '')
+    rmSync(log, { force: true })
+    const child = spawn(
+      'nbdfuse',
+      [file, '[', 'nbdkit', '--exit-with-parent', 'python', PLUGIN, `image=${this.#image}`, `log=${log}`, ']'],
+      { stdio: 'ignore' }
+    )
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    this.#nbd = { file, ended }
+    for (let tries = 0; ; tries += 1) {
+      if (Number(execFileSync('stat', ['-c', '%s', file], { encoding: 'utf8' })) === IMAGE_BYTES) return file
+      if (tries > 400 || child.exitCode !== null) throw new Error('the recording disk did not start')
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
   }
 }

@@ -72,7 +72,7 @@ test.skipIf(LIBRARY === undefined && process.env.SVC_REQUIRE_INTEROP !== '1').ea
     for (const ref of ['a/b:q4_0', 'c/d:q4_0', 'org/model:q8_0'])
       expect((await second.open(`svc:///${ref}`)).body.missing).toBe(undefined)
     expect((await second.verify('all')).verify).toEqual({})
-    expect(second.log.filter(({ level }) => Number(level) >= 50)).toEqual([])
+    expect(second.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
     await stop(second)
   }
 )

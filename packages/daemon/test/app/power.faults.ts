@@ -1,22 +1,28 @@
 // Cuts the power under a daemon at work, again and again: whatever it acknowledged must be there afterwards, whole, and all that
 // can be addressed must be right. `SVC_POWER_CUTS` cuts for each file system and way (200 without it).
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Job } from '@svc/client/protocol'
-import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
-import { type FileSystem, type PowerCut, TestDisk, whyNoPowerCuts } from '@svc/testkit/power-cut'
+import { BlockLog } from '@svc/testkit/block-log'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { type FileSystem, makeFileSystem, type PowerCut, TestDisk, whyNoPowerCuts } from '@svc/testkit/power-cut'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ApiClient } from '../support/daemon.ts'
-import { gguf, safetensors, writeFiles } from '../support/models.ts'
+import { startDaemon } from '../../src/index.ts'
+import { ApiClient } from '../support/daemon.ts'
+import { checkAll, type PowerWork, type Promised, Shares, WORKERS, work } from '../support/power-work.ts'
 import { type SpawnedDaemon, spawnDaemon } from '../support/process.ts'
+import { Node } from '../swarm/nodes.ts'
 
 const CUTS = Number(process.env.SVC_POWER_CUTS ?? 200)
 /** A fresh file system after so many: old ones fill up, and a young one behaves in another way. */
 const CUTS_PER_DISK = 20
-const WORKERS = 4
+/** Cuts made from one recording, and recordings that go on where a cut of the one before left the disk. */
+const CUTS_PER_RECORDING = 10
+const RECORDINGS_PER_DISK = 4
 
+const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Repeatable: the same seed gives the same sizes, moments and losses, up to the timing of the machine. */
@@ -28,162 +34,216 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-interface Promised {
-  /** Repository to manifest: imports that ended as done. */
-  readonly imports: Map<string, string>
-  /** `ns/name:tag` to index digest. */
-  readonly tags: Map<string, string>
-}
-
-/** Imports models until the daemon is gone; adds to `promised` what was acknowledged. */
-async function work(
-  client: ApiClient,
-  hub: FakeHub,
-  sources: string,
-  worker: number,
-  first: number,
-  promised: Promised
-): Promise<void> {
-  try {
-    for (let n = first; ; n += WORKERS) {
-      const as = `w${worker}/m${n}`
-      let job: Job
-      if (n % 5 === 4) {
-        const id = `Org/m${n}`
-        hub.commit({ id, files: [{ path: `m-q8_0.gguf`, content: gguf(60_000 + ((n * 7919) % 200_000), n) }] })
-        const accepted = await client.post('/v1/import/hf', { repo: id })
-        if (accepted.status !== 201) throw new Error(JSON.stringify(accepted.body))
-        job = await client.finished(accepted.body)
-        if (job.state === 'done') promised.imports.set(id.toLowerCase(), job.manifest!)
-        continue
-      }
-      const folder = join(sources, `m${n}`)
-      writeFiles(folder, {
-        'm-q8_0.gguf': gguf(40_000 + ((n * 7919) % 300_000), n),
-        'model.safetensors': safetensors(10_000 + (n % 97), n),
-        'config.json': '{"model_type":"llama"}'
-      })
-      job = await client.import([folder], as)
-      if (job.state !== 'done') continue
-      promised.imports.set(as, job.manifest!)
-      const [ns, name] = as.split('/')
-      const root = join(sources, '..', 'mnt', 'root')
-      const tagged = await client.post('/svcd/tag', { root, ns, name, tag: 'kept', index: 'current' })
-      if (tagged.status === 200) promised.tags.set(`${as}:kept`, tagged.body.digest as string)
-    }
-  } catch {
-    // The power is gone, and the daemon with it.
-  }
-}
-
-async function checkAll(client: ApiClient, promised: Promised): Promise<void> {
-  const verified = await client.verify('all')
-  expect(verified.verify).toEqual({})
-  expect(verified.state).toBe('done')
-  const { body } = await client.get('/v1/models')
-  const { namespaces, tags } = body as {
-    namespaces: { ns: string; name: string; quants: string[] }[]
-    tags: { repo: string; tag: string; digest: string; blobPresent: boolean }[]
-  }
-  const quants = new Map(namespaces.map((each) => [`${each.ns}/${each.name}`, each.quants]))
-  const manifests = new Set<string>()
-  for (const repo of promised.imports.keys()) {
-    for (const quant of quants.get(repo) ?? []) {
-      const opened = (await client.open(`svc:///${repo}:${quant}`)).body
-      expect([repo, opened.missing]).toEqual([repo, undefined])
-      manifests.add(opened.manifestDigest as string)
-    }
-  }
-  for (const [repo, manifest] of promised.imports) expect([repo, manifests.has(manifest)]).toEqual([repo, true])
-  const present = new Map(tags.map((each) => [`${each.repo}:${each.tag}`, each]))
-  for (const [tag, digest] of promised.tags) {
-    expect([tag, present.get(tag)?.digest, present.get(tag)?.blobPresent]).toEqual([tag, digest, true])
-  }
-}
-
 interface Outcome {
   cuts: number
-  acknowledged: number
-  lost: number
+  readonly acknowledged: Record<Promised['kind'], number>
+  /** What the first check said that found something missing. */
+  loss?: unknown
 }
 
-/** Cuts until `cuts` are done; `preload` goes in front of the daemon. Stops at the first loss where `stopAtLoss`. */
-async function cutAgainAndAgain(
+/** One daemon at work on a disk, with what its work needs. */
+class Bench {
+  readonly folder: string
+  readonly #hub: PowerWork['hub']
+  readonly #shares: Shares
+  #serial = 0
+
+  static async create(): Promise<Bench> {
+    const hub = await startFakeHub()
+    onTestFinished(() => hub.close())
+    const shares = new Shares(await Node.start(), 3)
+    onTestFinished(() => shares.settled())
+    return new Bench(hub, shares)
+  }
+
+  private constructor(hub: PowerWork['hub'], shares: Shares) {
+    this.#hub = hub
+    this.#shares = shares
+    this.folder = mkdtempSync(join(BASE, 'svc-power-'))
+    onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }))
+    mkdirSync(join(this.folder, 'sources'))
+    writeFileSync(
+      join(this.folder, 'on.toml'),
+      '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\nwebseed_addr = "127.0.0.1:0"\nfill_timeout = 30\n'
+    )
+  }
+
+  start(disk: TestDisk, wrapper: readonly string[]): Promise<SpawnedDaemon> {
+    const { folder } = this
+    const root = join(disk.mountPoint, 'root')
+    return spawnDaemon({
+      folder,
+      wrapper,
+      args: ['--root', root, '--socket', join(folder, 's.sock'), '--config', join(folder, 'on.toml')],
+      env: { HF_ENDPOINT: this.#hub.endpoint }
+    })
+  }
+
+  /** All workers begin; resolves when all have ended. */
+  async work(disk: TestDisk, client: SpawnedDaemon, promised: Promised[], isOver?: PowerWork['isOver']): Promise<void> {
+    const power: PowerWork = {
+      client,
+      promised,
+      hub: this.#hub,
+      shares: this.#shares,
+      sources: join(this.folder, 'sources'),
+      root: join(disk.mountPoint, 'root'),
+      now: () => disk.position,
+      ...(isOver && { isOver })
+    }
+    const first = this.#serial
+    this.#serial += 1_000
+    await Promise.all(Array.from({ length: WORKERS }, (_, worker) => work(power, worker, first)))
+  }
+
+  /** Looks at what is left, with a daemon of this process. */
+  async check(disk: TestDisk, promised: readonly Promised[]): Promise<void> {
+    const running = await startDaemon({
+      root: join(disk.mountPoint, 'root'),
+      socketPath: join(this.folder, 'check.sock'),
+      fileConfig: { swarm: { enabled: false } },
+      parts: {}
+    })
+    const client = new ApiClient(running.socketPath)
+    try {
+      await checkAll(client, promised)
+    } finally {
+      client.agent.destroy()
+      await running.close({ quick: true })
+    }
+  }
+}
+
+async function end(daemon: SpawnedDaemon): Promise<void> {
+  daemon.agent.destroy()
+  daemon.child.kill('SIGKILL')
+  await daemon.ended
+}
+
+function count(outcome: Outcome, promised: readonly Promised[]): void {
+  for (const { kind } of promised) outcome.acknowledged[kind] += 1
+}
+
+const newOutcome = (): Outcome => ({ cuts: 0, acknowledged: { import: 0, tag: 0, fill: 0 } })
+
+/** Shuts the file system down at random moments, again and again. Ends at the first loss. */
+async function shutDown(
   fileSystem: FileSystem,
-  kind: PowerCut,
   cuts: number,
   seed: number,
-  wrapper: readonly string[] = []
+  wrapper: readonly string[]
 ): Promise<Outcome> {
   const random = randomFrom(seed)
-  const hub = await startFakeHub()
-  onTestFinished(() => hub.close())
-  const outcome: Outcome = { cuts: 0, acknowledged: 0, lost: 0 }
-  let serial = 0
-  while (outcome.cuts < cuts) {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-power-'))
-    const sources = join(folder, 'sources')
-    mkdirSync(sources)
-    const disk = await TestDisk.create(folder, fileSystem, kind, seed + outcome.cuts)
-    let daemon: SpawnedDaemon | undefined
+  const bench = await Bench.create()
+  const outcome = newOutcome()
+  const image = join(bench.folder, 'disk')
+  while (outcome.cuts < cuts && outcome.loss === undefined) {
+    makeFileSystem(image, fileSystem)
+    const disk = await TestDisk.mount(bench.folder, image)
+    const promised: Promised[] = []
     try {
-      const promised: Promised = { imports: new Map(), tags: new Map() }
-      const start = (before: readonly string[]): Promise<SpawnedDaemon> =>
-        spawnDaemon({
-          folder,
-          wrapper: before,
-          args: [
-            '--root',
-            join(disk.mountPoint, 'root'),
-            '--socket',
-            join(folder, 's.sock'),
-            '--config',
-            join(folder, 'off.toml')
-          ],
-          env: { HF_ENDPOINT: hub.endpoint }
-        })
       for (let round = 0; round < CUTS_PER_DISK && outcome.cuts < cuts; round += 1) {
-        daemon = await start(wrapper)
-        const client = daemon
-        const first = serial
-        serial += 1_000
-        const workers = Array.from({ length: WORKERS }, (_, worker) =>
-          work(client, hub, sources, worker, first + worker, promised)
-        )
-        const enough = promised.imports.size + Math.floor(random() * 8)
+        const daemon = await bench.start(disk, wrapper)
+        const working = bench.work(disk, daemon, promised)
+        const enough = promised.length + Math.floor(random() * 6)
         const latest = performance.now() + 15_000
-        while (promised.imports.size < enough && performance.now() < latest) await delay(2)
+        while (promised.length < enough && performance.now() < latest) await delay(2)
         await delay(random() * 150)
         disk.cut()
-        daemon.child.kill('SIGKILL')
-        await daemon.ended
-        await Promise.all(workers)
+        await end(daemon)
+        await working
         await disk.powerOn()
         outcome.cuts += 1
-        daemon = await start([])
-        try {
-          await checkAll(daemon, promised)
-        } catch (error) {
-          if (wrapper.length === 0) throw error
-          outcome.lost += 1
-          break
-        } finally {
-          daemon.child.kill('SIGKILL')
-          await daemon.ended
-        }
+        outcome.loss = await lossOf(bench.check(disk, promised))
+        if (outcome.loss !== undefined) break
       }
-      outcome.acknowledged += promised.imports.size
     } finally {
-      daemon?.child.kill('SIGKILL')
-      await daemon?.ended
       await disk.close()
-      rmSync(folder, { recursive: true, force: true })
     }
-    if (wrapper.length > 0 && outcome.lost > 0) break
+    count(outcome, promised)
   }
   return outcome
 }
 
+/** Records work on a disk, and cuts the recording at random moments and just behind acknowledgements. Ends at the first loss. */
+async function cutRecordings(
+  fileSystem: FileSystem,
+  cuts: number,
+  seed: number,
+  wrapper: readonly string[]
+): Promise<Outcome> {
+  const random = randomFrom(seed)
+  const bench = await Bench.create()
+  const outcome = newOutcome()
+  const [image, base, cut, log] = ['disk', 'base', 'cut', 'log'].map((name) => join(bench.folder, name)) as [
+    string,
+    string,
+    string,
+    string
+  ]
+  const copy = (from: string, to: string): void => void execFileSync('cp', ['--sparse=always', from, to])
+  let survived: Promised[] = []
+  for (let recording = 0; outcome.cuts < cuts; recording += 1) {
+    if (recording % RECORDINGS_PER_DISK === 0) {
+      makeFileSystem(image, fileSystem)
+      survived = []
+    }
+    copy(image, base)
+    const disk = await TestDisk.mount(bench.folder, image, log)
+    const promised: Promised[] = []
+    let from: number
+    let to: number
+    try {
+      const daemon = await bench.start(disk, wrapper)
+      from = disk.position
+      const latest = performance.now() + 30_000
+      const isOver = (): boolean => promised.length >= 40 || performance.now() > latest
+      await bench.work(disk, daemon, promised, isOver)
+      to = disk.position
+      await end(daemon)
+    } finally {
+      await disk.close()
+    }
+    count(outcome, promised)
+    const moments = Array.from({ length: Math.min(CUTS_PER_RECORDING, cuts - outcome.cuts) }, (_, n) =>
+      n % 2 === 0 && promised.length > 0
+        ? promised[Math.floor(random() * promised.length)]!.at
+        : from + Math.floor(random() * (to - from))
+    ).sort((a, b) => a - b)
+    const goOnFrom = Math.floor(random() * moments.length)
+    const blocks = new BlockLog(log, base)
+    try {
+      for (const [n, moment] of moments.entries()) {
+        blocks.advanceTo(moment)
+        copy(base, cut)
+        blocks.cutInto(cut, random)
+        const present = [...survived, ...promised.filter(({ at }) => at <= moment)]
+        const after = await TestDisk.mount(bench.folder, cut)
+        try {
+          outcome.cuts += 1
+          outcome.loss = await lossOf(bench.check(after, present))
+        } finally {
+          await after.close()
+        }
+        if (outcome.loss !== undefined) return outcome
+        if (n !== goOnFrom) continue
+        copy(cut, image)
+        survived = present
+      }
+    } finally {
+      blocks.close()
+    }
+  }
+  return outcome
+}
+
+const lossOf = (checked: Promise<void>): Promise<unknown> =>
+  checked.then(
+    () => undefined,
+    (error: unknown) => error ?? new Error('something is lost')
+  )
+
+const WAYS = { shutdown: shutDown, volatile: cutRecordings } as const satisfies Record<PowerCut, unknown>
 const MATRIX: readonly (readonly [FileSystem, PowerCut])[] = [
   ['ext4', 'shutdown'],
   ['xfs', 'shutdown'],
@@ -194,16 +254,18 @@ const MATRIX: readonly (readonly [FileSystem, PowerCut])[] = [
 test.each(MATRIX)(`%s, %s: ${CUTS} power cuts lose nothing that was acknowledged`, async (fileSystem, kind) => {
   const why = whyNoPowerCuts(kind)
   if (why !== undefined) return expect(process.env.SVC_REQUIRE_INTEROP, why).not.toBe('1')
-  const outcome = await cutAgainAndAgain(fileSystem, kind, CUTS, 1)
-  console.log(`${fileSystem}, ${kind}: ${outcome.cuts} cuts, ${outcome.acknowledged} acknowledged imports, none lost`)
-  expect(outcome.acknowledged).toBeGreaterThan(outcome.cuts)
+  const { cuts, acknowledged, loss } = await WAYS[kind](fileSystem, CUTS, 1, [])
+  console.log(`${fileSystem}, ${kind}: ${cuts} cuts, acknowledged: ${JSON.stringify(acknowledged)}; loss: ${loss}`)
+  if (loss !== undefined) throw loss
+  expect(cuts).toBe(CUTS)
+  expect(acknowledged.import).toBeGreaterThan(CUTS)
 })
 
 // The control: without fsync the same cuts must lose something, or the cuts prove nothing.
 test.each(MATRIX)('%s, %s: without fsync something is lost', async (fileSystem, kind) => {
   const why = whyNoPowerCuts(kind)
   if (why !== undefined) return expect(process.env.SVC_REQUIRE_INTEROP, why).not.toBe('1')
-  const outcome = await cutAgainAndAgain(fileSystem, kind, 20, 2, ['eatmydata'])
-  console.log(`${fileSystem}, ${kind}, without fsync: a loss after ${outcome.cuts} cuts`)
-  expect(outcome.lost).toBeGreaterThan(0)
+  const { cuts, loss } = await WAYS[kind](fileSystem, 40, 2, ['eatmydata'])
+  console.log(`${fileSystem}, ${kind}, without fsync: at cut ${cuts}: ${loss}`)
+  expect(loss).toBeDefined()
 })

@@ -253,7 +253,7 @@ test(`${ROUNDS} times ${COUNT} mutated DHT, uTP, wire and hash messages, and tra
   clearInterval(again)
   expect((await daemon.verify('all')).verify).toEqual({})
   expect(daemon.child.exitCode).toBe(null)
-  expect(daemon.log.filter(({ level }) => Number(level) >= 50)).toEqual([])
+  expect(daemon.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
   expect(daemon.log.filter(({ thread }) => thread !== undefined)).toEqual([])
   expect(faults).toEqual([])
 })
