@@ -1,3 +1,4 @@
+import { isNoSpace } from '@svc/internal-files'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
 
@@ -74,8 +75,7 @@ export function errnoOf(error: unknown): string | undefined {
 export function ioError(error: unknown, operation: string, path?: string): CasError {
   if (error instanceof CasError) return error
   const details = path === undefined ? { operation } : { operation, path }
-  const errno = errnoOf(error)
-  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+  if (isNoSpace(error)) {
     return new CasError(
       'E_NO_SPACE',
       `no room on the store's file system (${operation}): free some space and try again`,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { BlockLog } from '../src/block-log.ts'
 
-const record = (kind: 'W' | 'F', offset = 0, bytes = Buffer.alloc(0)): Buffer => {
+function record(kind: 'W' | 'F', offset = 0, bytes = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(13)
   head.write(kind)
   head.writeBigUInt64LE(BigInt(offset), 1)
@@ -30,7 +30,7 @@ test('what was flushed before the cut is there, what came later only in part, wh
     [0, 4096, 8192].map((at) => String.fromCharCode(bytes[at]!, bytes[at + 4095]!)).join(' ')
   const blocks = new BlockLog(log, base)
   onTestFinished(() => blocks.close())
-  const outcomes = (random: () => number): string => {
+  function outcomes(random: () => number): string {
     writeFileSync(cut, readFileSync(base))
     blocks.cutInto(cut, random)
     return letters(readFileSync(cut))
@@ -43,7 +43,7 @@ test('what was flushed before the cut is there, what came later only in part, wh
   blocks.advanceTo(positions[3]!)
   expect(letters(readFileSync(base))).toBe('aa .. ..')
   let state = 1
-  const random = (): number => {
+  function random(): number {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return state / 2 ** 32
   }

@@ -2,6 +2,7 @@ import { CasError, type CasErrorCode } from '@svc/cas'
 import { ClassifyError, type ClassifyErrorCode } from '@svc/classify'
 import { type ErrorCode, type ErrorEnvelope, errorStatus } from '@svc/client/protocol'
 import { HubError } from '@svc/hub'
+import { isNoSpace } from '@svc/internal-files'
 import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
 import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
 import { RefError } from '@svc/ref'
@@ -164,7 +165,7 @@ const ERRNO = /^E[A-Z0-9]{2,20}$/
 /** Of a system error the client gets the errno, which says what to do about the disk, and never the path. */
 function unforeseen(error: unknown): WireError {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isNoSpace(error)) {
     return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
   }
   if (

@@ -1,4 +1,5 @@
 import { CasError } from '@svc/cas'
+import { isNoSpace } from '@svc/internal-files'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
@@ -143,8 +144,7 @@ function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean):
 function toDaemonError(error: Error): Error {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DaemonError || cause instanceof CasError) return cause
-    const { code } = cause as NodeJS.ErrnoException
-    if (code === 'ENOSPC' || code === 'EDQUOT')
+    if (isNoSpace(cause))
       return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
   }
   return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}`, { cause: error })

@@ -8,13 +8,14 @@ import { join } from 'node:path'
 import { BlockLog } from '@svc/testkit/block-log'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { type FileSystem, makeFileSystem, type PowerCut, TestDisk, whyNoPowerCuts } from '@svc/testkit/power-cut'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startDaemon } from '../../src/index.ts'
 import { ApiClient } from '../support/daemon.ts'
 import { checkAll, type PowerWork, type Promised, Shares, WORKERS, work } from '../support/power-work.ts'
 import { type SpawnedDaemon, spawnDaemon } from '../support/process.ts'
 import { Node } from '../swarm/nodes.ts'
 
+vi.setConfig({ testTimeout: 4 * 3600_000 })
 const CUTS = Number(process.env.SVC_POWER_CUTS ?? 200)
 /** A fresh file system after so many: old ones fill up, and a young one behaves in another way. */
 const CUTS_PER_DISK = 20
@@ -102,7 +103,7 @@ class Bench {
       root: join(disk.mountPoint, 'root'),
       socketPath: join(this.folder, 'check.sock'),
       fileConfig: { swarm: { enabled: false } },
-      parts: {}
+      networks: {}
     })
     const client = new ApiClient(running.socketPath)
     try {

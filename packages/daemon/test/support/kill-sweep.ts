@@ -134,6 +134,7 @@ export function describeDaemonKills(scenarios: readonly KillScenario[], stride: 
 /** What an error of the disk may become, by its name. */
 const CODES: Readonly<Record<string, readonly string[]>> = {
   ENOSPC: ['E_NO_SPACE'],
+  EDQUOT: ['E_NO_SPACE'],
   EIO: ['E_INTERNAL', 'E_CORRUPTION'],
   EMFILE: ['E_INTERNAL', 'E_SOURCE_UNAVAILABLE']
 }
@@ -141,6 +142,7 @@ const CODES: Readonly<Record<string, readonly string[]>> = {
 /** Calls that fail that way. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   ENOSPC: ['pwrite64', 'openat', 'mkdir', 'rename', 'link', 'fsync'],
+  EDQUOT: ['pwrite64', 'openat', 'mkdir', 'rename', 'link'],
   EIO: ['fsync', 'pwrite64', 'pread64', 'rename', 'link', 'unlink', 'close'],
   EMFILE: ['openat']
 }

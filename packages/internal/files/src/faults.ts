@@ -1,3 +1,5 @@
+import { constants } from 'node:os'
+import { getSystemErrorName } from 'node:util'
 import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
 
 /** Slots of the shared counters: operations seen, number of the first to fail, how many fail, whether it came, whether it is held. */
@@ -51,6 +53,13 @@ export class Faults {
   }
 }
 
+/** As Node makes it, which does not know the names of all: that of EDQUOT is "Unknown system error -122". */
+function systemError(name: string, syscall: string): Error {
+  const errno = -((constants.errno as Readonly<Record<string, number>>)[name] ?? 0)
+  const code = errno === 0 ? name : getSystemErrorName(errno)
+  return Object.assign(new Error(`${code}: injected, ${syscall}`), { code, errno, syscall })
+}
+
 const factory: FilePortFactory = (given) => {
   const plan = given as FaultPlan
   const slots = new Int32Array(plan.counters)
@@ -69,7 +78,7 @@ const factory: FilePortFactory = (given) => {
     if (Atomics.load(slots, FAIL_AT) === 0 || past < 0 || past >= Atomics.load(slots, FAILURES)) return call(name, args)
     Atomics.store(slots, FIRED, 1)
     if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
-    const error = Object.assign(new Error(`${plan.errno}: injected, ${name}`), { code: plan.errno, syscall: name })
+    const error = systemError(plan.errno, name)
     if (plan.errno === 'SHORT')
       return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
     // Linux closes the descriptor whatever close() answers.
