@@ -1,6 +1,7 @@
 // Man pages from the programs' own descriptions: the commands of svc, the flags and keys of svcd.
 import { Writable } from 'node:stream'
 import { EXIT_HELP as SVC_EXITS } from '../../packages/cli/src/exit-codes.ts'
+import { moreOf } from '../../packages/cli/src/help.ts'
 import { buildProgram } from '../../packages/cli/src/program.ts'
 import { FLAG_HELP, EXIT_HELP as SVCD_EXITS, USAGE } from '../../packages/daemon/src/app/flags.ts'
 import { CONFIG_KEYS } from '../../packages/daemon/src/config/keys.ts'
@@ -40,7 +41,9 @@ export function svcPage(version: string): string {
     '.SH DESCRIPTION',
     text(program.description()),
     '.PP',
-    text('REF is ns/name:quant, ns/name:tag+quant or ns/name@sha256:<hex>, with or without svc:/// in front.'),
+    text(
+      'REF is ns/name:quant in any case, ns/name when it has one quant here, ns/name:tag+quant or ns/name@sha256:<hex>, with or without svc:/// in front.'
+    ),
     '.SH COMMANDS',
     ...commandsOf(program).flatMap(([command, words]) => [
       '.TP',
@@ -48,7 +51,8 @@ export function svcPage(version: string): string {
       text(command.description()),
       ...optionsOf(command)
         .filter(([flags]) => !sharedFlags.has(flags))
-        .flatMap(([flags, about]) => ['.RS', ...item(bold(flags), about), '.RE'])
+        .flatMap(([flags, about]) => ['.RS', ...item(bold(flags), about), '.RE']),
+      ...moreLines(words)
     ]),
     '.SH OPTIONS',
     'Every command takes these, before or behind its name.',
@@ -64,6 +68,15 @@ export function svcPage(version: string): string {
     '.SH SEE ALSO',
     `${bold('svcd')}(8)`
   ])
+}
+
+/** What the command's own page says below its options. */
+function moreLines(words: string): string[] {
+  const { text: sentences, examples } = moreOf(words)
+  return [
+    ...(sentences === undefined ? [] : ['.RS', '.PP', text(sentences), '.RE']),
+    ...examples.flatMap(([line, does]) => ['.RS', ...item(text(line), does), '.RE'])
+  ]
 }
 
 function argumentText(argument: Command['registeredArguments'][number]): string {

@@ -5,8 +5,13 @@ import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
+/** No byte came for as long as was allowed: the job was cancelled. */
+export class PatienceOver extends Error {
+  override readonly name = 'PatienceOver'
+}
+
 export interface FollowOptions {
-  /** The job is cancelled when no byte has come for so long. */
+  /** The job is cancelled when no byte has come for so long, and {@link PatienceOver} thrown. */
   readonly patienceMs?: number
 }
 
@@ -21,6 +26,7 @@ export async function follow(
 ): Promise<Job> {
   let bytes = -1
   let since = performance.now()
+  let gaveUp = false
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
@@ -30,7 +36,10 @@ export async function follow(
       if ((snapshot.bytesDone ?? 0) !== bytes || snapshot.state === 'waiting') {
         bytes = snapshot.bytesDone ?? 0
         since = performance.now()
-      } else if (performance.now() - since > patienceMs) await session.client.cancelJob(job.id)
+      } else if (!gaveUp && performance.now() - since > patienceMs) {
+        gaveUp = true
+        await session.client.cancelJob(job.id)
+      }
       const text = jsonText(snapshot)
       if (text === lastText) continue
       lastText = text
@@ -41,13 +50,14 @@ export async function follow(
     if (!session.signal.aborted) throw error
     throw new CliError(EXIT.interrupted, `detached; job ${job.id} goes on in the daemon`, {
       code: 'E_INTERRUPTED',
-      hint: `look again with: svc jobs ${job.id} --follow`,
+      hint: `look again with: svc jobs ${job.id} --follow; end it with: svc cancel ${job.id}`,
       cause: error
     })
   } finally {
     progress.end()
   }
   if (session.json && session.quiet) session.document(last)
+  if (gaveUp && last.error?.code === 'E_ABORTED') throw new PatienceOver('nothing came')
   if (last.state === 'failed') throw jobFailure(last.error)
   return last
 }

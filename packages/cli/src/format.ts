@@ -37,3 +37,22 @@ export function formatTable(rows: readonly (readonly string[])[]): string[] {
       .trimEnd()
   )
 }
+
+/** `3 days ago`, for a column; empty without a time. */
+export function formatSince(at: string | undefined): string {
+  if (at === undefined) return ''
+  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1000)
+  if (seconds < 60) return 'just now'
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${count(Math.floor(seconds / 3600), 'hour')} ago`
+  return `${count(Math.floor(seconds / 86_400), 'day')} ago`
+}
+
+/** Whether nobody but this machine reaches `host:port`. */
+export const isLoopback = (address: string): boolean => /^(127\.|\[?::1\]?:|localhost:)/.test(address)
+
+/** An address to listen on, as people say it. */
+export const spokenAddress = (address: string): string =>
+  isLoopback(address)
+    ? `${address}, from this machine only`
+    : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')

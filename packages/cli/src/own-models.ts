@@ -1,4 +1,5 @@
 import { usage } from './errors.ts'
+import { asking, canAsk } from './question.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -8,26 +9,23 @@ import type { Session } from './session.ts'
 export async function settleOwnModels(session: Session): Promise<void> {
   const { swarm, seedLocal } = await session.client.status()
   if (seedLocal !== undefined || !swarm.enabled || !swarm.seed) return
-  const { stdin, stderr } = session.terminal
-  if (session.json || session.quiet || stdin?.isTTY !== true || stderr.isTTY !== true) {
+  if (!canAsk(session)) {
     return session.note(
       'others can fetch this model from here, from the next start of the daemon on; --private keeps it to yourself, and seed_local = false below [swarm] in the configuration all models of your own'
     )
   }
   session.note('The daemon gives the models that it holds to others, over BitTorrent. Models of your own as well?')
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false })
-  let answer: string
-  try {
-    answer = await lines.question('Share own models? (yes, or no to keep them private; asked once) ', {
-      signal: session.signal
-    })
-  } finally {
-    lines.close()
-  }
-  const shared = ANSWERS[answer.trim().toLowerCase()]
-  if (shared === undefined)
-    throw usage('nothing was imported: the answer is yes or no', 'with --private it is not asked')
+  const shared = await asking(session, async (ask) => {
+    let question = 'Share own models? (yes, or no to keep them private; asked once) '
+    for (;;) {
+      const answer = await ask(question)
+      if (answer === undefined || answer === '')
+        throw usage('nothing was imported: whether it is shared was not answered', 'with --private it is not asked')
+      const said = ANSWERS[answer.toLowerCase()]
+      if (said !== undefined) return said
+      question = 'Please answer yes or no: '
+    }
+  })
   const { file } = await session.client.decideSeedLocal({ seedLocal: shared })
   const kept = shared ? 'own models are shared' : 'own models stay private; svc private --off REF shares one of them'
   session.note(file === undefined ? kept : `${kept} (seed_local = ${shared} in ${file})`)

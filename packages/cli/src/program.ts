@@ -1,20 +1,24 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { addKeepCommands } from './commands/keep.ts'
 import { addLoadCommands } from './commands/load.ts'
+import { usage } from './errors.ts'
 import { EXIT_HELP } from './exit-codes.ts'
+import { COMMON_OPTIONS, dressHelp } from './help.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
 import { awaitStart } from './starting.ts'
 import type { Terminal } from './terminal.ts'
 import { VersionAsked } from './versions.ts'
 
-const REF = 'ns/name:quant, ns/name:tag+quant or ns/name@sha256:<hex>; svc:/// in front is fine'
-
 /** The options of every command, which the program itself takes as well. */
 const common = (command: Command): Command =>
   command
-    .option('--json', 'machine output')
-    .option('-q, --quiet', 'only what was asked for')
-    .option('--socket <path>', "the daemon's socket (else SVC_SOCKET, else the per-user default)")
+    .addOption(new Option('--json', 'machine output').helpGroup(COMMON_OPTIONS))
+    .addOption(new Option('-q, --quiet', 'only what was asked for').helpGroup(COMMON_OPTIONS))
+    .addOption(
+      new Option('--socket <path>', "the daemon's socket; default: SVC_SOCKET, else the user's own").helpGroup(
+        COMMON_OPTIONS
+      )
+    )
 
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
@@ -31,6 +35,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       throw new VersionAsked()
     })
     .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
     .exitOverride()
     .enablePositionalOptions()
     .configureOutput({
@@ -43,13 +48,16 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .addHelpText('after', () =>
       [
         '',
-        `REF is ${REF}.`,
-        'Every command takes --json (one document; while watching one a line), -q and --socket, before or after it.',
+        'A model is ns/name:quant, in any case; ns/name when it has one quant here. With a tag it is ns/name:tag+quant,',
+        'by its digest ns/name@sha256:<hex>; svc:/// in front is fine. What a command does: svc help COMMAND.',
         '',
         'Exit codes:',
         ...EXIT_HELP.map(([code, text]) => `  ${`${code}`.padEnd(4)} ${text}`),
         '',
-        'Start:  svc import local ./model.gguf --as my/model && svc ls'
+        'Start:',
+        '  svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0    a model of the hub; or your own:',
+        '  svc import local ./model-q8_0.gguf --as my/model',
+        '  svc ls'
       ].join('\n')
     )
 
@@ -70,129 +78,142 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   const add = (parent: Command, nameAndArgs: string, description: string): Command =>
     common(parent.command(nameAndArgs).description(description))
 
-  const imports = common(program.command('import')).description('bring a model in')
+  const imports = common(program.command('import')).description(
+    'bring a model in from files, the hub, a swarm or the catalog'
+  )
   const addImport = (nameAndArgs: string, description: string): Command =>
     add(imports, nameAndArgs, description).option('-d, --detach', 'do not wait; print the job id')
 
-  addImport('local <path...>', 'from files and folders of this machine')
+  addImport('local <path...>', 'import files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')
-    .option('--quant <quants>', 'only these, with commas between them')
-    .option('--file <glob>', 'only weights that fit; repeatable', list)
-    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
-    .option('--private', 'announce it to nobody, give it to nobody')
+    .option('--quant <quants>', 'only these quants, with commas between them')
+    .option('--file <glob>', 'only weights whose name fits, as "*q4_k_m*"; repeatable', list)
+    .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
+    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
     .action(async (paths: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
     )
-  addImport('hf <org/name[:quant,...]>', 'from the model hub, at one commit')
-    .option('--revision <rev>', 'branch, tag or commit')
-    .option('--file <glob>', 'only weights that fit; repeatable', list)
-    .option('--all', 'every quant, where there are several')
+  addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')
+    .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
+    .option('--file <glob>', 'only weights whose name fits, as "*q4_k_m*"; repeatable', list)
+    .option('--all', 'every quant, without a question')
     .option('--as <ns/name>', 'another name to keep it under')
-    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
-    .option('--private', 'announce it to nobody, give it to nobody')
+    .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
+    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
     .option('--dry-run', 'only show what would be fetched, stored and skipped')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importHf(session, repo, options))
     )
-  addImport('bt <magnet|infohash>', 'from a BitTorrent v2 swarm, pinned')
-    .option('--pin <digest>', 'the manifest digest; required')
+  addImport('bt <magnet|infohash>', 'import what another machine shares, by the digest that it must have')
+    .option('--pin <digest>', 'the digest that the manifest must have; required')
     .option('--as <ns/name>', 'a name to keep it under')
-    .option('--private', 'announce it to nobody, give it to nobody')
-    .option('--webseed <url>', 'repeatable', list)
-    .option('--tracker <url>', 'repeatable', list)
-    .option('--peer <host:port>', 'repeatable', list)
+    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
+    .option('--webseed <url>', 'a web server that gives it; repeatable', list)
+    .option('--tracker <url>', 'a tracker to ask for peers; repeatable', list)
+    .option('--peer <host:port>', 'a peer to ask; repeatable', list)
     .action(async (source: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
     )
-  addImport('catalog <owner/name[:quant]>', 'from the community catalog, anchored to the hub')
+  addImport('catalog <owner/name[:quant]>', 'import from the community catalog, checked against the hub')
     .option('--quant <quant>', 'which of its quants')
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .option('--as <ns/name>', 'another name to keep it under')
-    .option('--peer <host:port>', 'repeatable', list)
-    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
-    .option('--private', 'announce it to nobody, give it to nobody')
+    .option('--peer <host:port>', 'a peer to ask; repeatable', list)
+    .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
+    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
     )
 
-  const catalog = common(program.command('catalog')).description('the community catalog')
-  add(catalog, 'search <terms...>', 'what it lists').action(async (terms: string[], _options, command: Command) =>
-    run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
+  const catalog = common(program.command('catalog')).description('the community catalog of torrents')
+  add(catalog, 'search <terms...>', 'look for models in the catalog').action(
+    async (terms: string[], _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
   )
 
-  add(program, 'ls [text]', 'what is here, a line per quant')
+  addLoadCommands(program, { add, run })
+  add(program, 'ls [text]', 'list what is here, a line for each quant')
     .option('--filter <filter>', 'size>1GB, used>30d, imported<7d, incomplete, damaged, private; repeatable', list)
     .option('--sort <key>', 'name (default), size, imported or used')
     .option('--format <format>', 'table, json, csv or ids')
     .action(async (text: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text, options))
     )
-  add(program, 'du [ref]', 'what models cost alone, and what they share').action(
+  add(program, 'du [ref]', 'tell what models cost on disk, alone and shared').action(
     async (ref: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/inventory.ts')).du(session, ref))
   )
-  add(program, 'rm <ref...>', 'take models away; with ns/name all quants of it')
-    .option('--tags', 'older snapshots as well, which otherwise protect what they name')
+  add(program, 'rm <ref...>', 'remove models; with ns/name all quants of it')
+    .option('--tags', 'remove its tags as well; a tag keeps what it names')
     .action(async (refs: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).rm(session, refs, options))
     )
   add(program, 'gc', 'give back the space of what was removed')
-    .option('--dry-run', 'only tell how much')
+    .option('--dry-run', 'only tell how much that would be')
     .option('--grace <time>', 'keep what came in so recently: 15m, 12h, 7d (default 0)')
     .action(async (options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).gc(session, options))
     )
-  add(program, 'private <ref...>', 'keep models from everybody; with ns/name all quants of it')
-    .option('--off', 'give them to others again')
+  add(program, 'private <ref...>', 'keep models to yourself; with ns/name all quants of it')
+    .option('--off', 'share them again')
     .action(async (refs: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).setPrivate(session, refs, options))
     )
-  add(program, 'fsck', 'hash the whole store again, and tell which models are hurt').action(
-    async (_options, command: Command) =>
-      run(command, async (session) => (await import('./commands/remove.ts')).fsck(session))
+  add(program, 'fsck', 'the same as svc verify all').action(async (_options, command: Command) =>
+    run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, 'all'))
   )
-  add(program, 'show <ref>', 'files, sizes, licence of a model; with ns/name its quants').action(
+  add(program, 'show <ref>', 'show files, sizes and licence of a model; with ns/name its quants').action(
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
   )
-  add(program, 'cat <target>', 'bytes of a file: REF, REF#name, REF#manifest or a digest')
-    .option('--range <start-end>', 'inclusive, as in HTTP: 0-99, 100-, -16')
+  add(program, 'cat <target>', 'print a file of a model: REF, REF#name, REF#manifest or a digest')
+    .option('--range <start-end>', 'only these bytes: 0-99, 100-, or -16 for the last 16')
     .action(async (target: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/cat.ts')).cat(session, target, options))
     )
-  add(program, 'resolve <ref>', 'the digests that a reference stands for').action(
+  add(program, 'resolve <ref>', 'print the digests that a reference stands for').action(
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).resolve(session, ref))
   )
-  add(program, 'pull <ref>', 'fetch what is missing of a known model from the swarm').action(
-    async (ref: string, _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref))
-  )
-  add(program, 'verify [target]', 're-hash a model, a blob, or all (default)').action(
+  add(program, 'pull <ref>', 'fetch what is missing of a model')
+    .option('--wait <time>', 'ask the hub when no peer gave a byte for so long: 30s, 10m (default 15s)')
+    .action(async (ref: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))
+    )
+  add(program, 'verify [target]', 'read a model, or the whole store, and check every byte').action(
     async (target: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))
   )
-  add(program, 'jobs [id]', 'jobs since the daemon started')
-    .option('-f, --follow', 'watch it to its end; without an id the newest that runs')
+  add(program, 'jobs [id]', 'list the jobs since the daemon started')
+    .option('-f, --follow', 'watch one to its end; without an id the newest that runs')
     .action(async (id: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
     )
-  add(program, 'cancel <id>', 'cancel a job; what was verified is kept').action(
+  add(program, 'cancel <id>', 'cancel a job; what it has verified is kept for the next try').action(
     async (id: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).cancel(session, id))
   )
-  add(program, 'share <ref>', 'what another machine needs to fetch this model from here').action(
+  add(program, 'share <ref>', 'share a model now, and print the command for another machine').action(
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/daemon.ts')).share(session, ref))
   )
-  add(program, 'status', 'the daemon, its store, its jobs').action(async (_options, command: Command) =>
+  add(program, 'status', 'show the daemon, its store and its jobs').action(async (_options, command: Command) =>
     run(command, async (session) => (await import('./commands/daemon.ts')).status(session))
   )
-  add(program, 'swarm', 'torrents, peers and rates').action(async (_options, command: Command) =>
+  add(program, 'swarm', 'show what is shared with whom, and how fast').action(async (_options, command: Command) =>
     run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
   )
   const group = (name: string, description: string): Command => common(program.command(name)).description(description)
-  addLoadCommands(program, { add, run })
   addKeepCommands(program, version, { add, group, run: runAtOnce })
+  add(program, 'help [command...]', 'show what a command does').action((words: string[]) => {
+    let page = program
+    for (const word of words) {
+      const inner = page.commands.find((each) => each.name() === word)
+      if (inner === undefined) throw usage(`there is no command ${words.join(' ')}`, 'svc help lists them')
+      page = inner
+    }
+    page.help()
+  })
+  dressHelp(program)
   return program
 }

@@ -18,30 +18,32 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
   'import-bt': 'importing',
   'import-catalog': 'importing',
   verify: 'verifying',
-  gc: 'collecting'
+  gc: 'looking through'
 }
 
 /** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */
 export function describe(job: Job, perSecond: number | undefined): string {
-  const verb = job.state === 'waiting' ? `waiting, then ${VERBS[job.kind]}` : VERBS[job.kind]
-  const parts = [`${verb} ${nameOf(job)}`]
+  const parts = [`${VERBS[job.kind]} ${nameOf(job)}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
+  if (job.state === 'waiting') {
+    const files = filesTotal === undefined || filesTotal === 0 ? '' : ` in ${count(filesTotal, 'file')}`
+    const size = bytesTotal === undefined || bytesTotal === 0 ? '' : `: ${formatBytes(bytesTotal)}${files}`
+    return `${parts[0]}${size}${job.message === undefined ? '' : ` (${job.message})`}`
+  }
   if (bytesDone !== undefined && bytesTotal !== undefined && bytesTotal > 0) {
     parts.push(`${Math.floor((100 * bytesDone) / bytesTotal)}%`)
     parts.push(`${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
   }
-  if (filesDone !== undefined && filesTotal !== undefined) parts.push(`${filesDone}/${count(filesTotal, unitOf(job))}`)
+  if (filesDone !== undefined && filesTotal !== undefined) parts.push(`${filesDone}/${count(filesTotal, 'file')}`)
   parts.push(...liveParts(job, perSecond))
   return parts.join(' ')
 }
 
 /** What the job is about: a model, or the whole store. */
-function nameOf({ as, target, ref }: Job): string {
-  const name = as ?? target ?? ref
+function nameOf({ as, ref }: Job): string {
+  const name = as ?? ref
   return name === 'all' ? 'the whole store' : name.replace(/^svc:\/\/\//, '')
 }
-
-const unitOf = (job: Job): string => (job.kind === 'verify' ? 'blob' : 'file')
 
 function liveParts(job: Job, perSecond: number | undefined): string[] {
   const parts: string[] = []
@@ -72,7 +74,8 @@ export function lineProgress(write: (line: string) => void, everyMs = 5000, now:
       const key = `${job.state} ${job.message ?? ''}`
       if (job.state === 'done' || job.state === 'failed') return
       if (atMs - lastAtMs < (key === lastKey ? everyMs : Math.min(1000, everyMs))) return
-      const line = printable(describe(job, perSecond))
+      const queued = job.state === 'waiting' && lastLine !== '' ? ', waiting for its turn' : ''
+      const line = printable(`${describe(job, perSecond)}${queued}`)
       if (line === lastLine) return
       lastAtMs = atMs
       lastKey = key
@@ -134,7 +137,7 @@ export async function barProgress(stream: Output): Promise<Progress> {
       const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
       const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []
       parts.push(...liveParts(job, perSecond))
-      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, unitOf(job))}`)
+      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, 'file')}`)
       const verb = job.state === 'waiting' ? 'waiting' : VERBS[job.kind]
       total = show(total, done, whole, [verb, ...parts].join(' '))
 

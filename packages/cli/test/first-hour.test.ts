@@ -2,7 +2,7 @@
 
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -56,6 +56,32 @@ it('on a terminal the answer to the question is taken', async () => {
   expect((await daemon.svc('gc')).stdout).toMatch(/^freed /)
 })
 
+it('an answer that is not clear is asked for again; without one nothing is imported', async () => {
+  const answering = (...lines: string[]) => ({
+    columns: 100,
+    stdin: Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY: true })
+  })
+  const again = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/twice'], answering('q', 'q8, Q2_k'))
+  expect(again).toMatchObject({ code: 0, stdout: 'asked/twice:q2_k\nasked/twice:q8_0\n' })
+  expect(again.stderr.match(/Which\?/g)).toHaveLength(2)
+  for (const none of [answering(''), answering()]) {
+    const ran = await daemon.svcWith(['import', 'hf', REPO], none)
+    expect(ran).toMatchObject({ code: 2, stdout: '' })
+    expect(ran.stderr).toContain('nothing was chosen')
+  }
+  const endless = Object.assign(new PassThrough(), { isTTY: true })
+  const stopped = await daemon.svcWith(['import', 'hf', REPO], { columns: 100, stdin: endless, interruptAt: 'Which?' })
+  expect(stopped).toMatchObject({ code: 130, stdout: '' })
+  expect(stopped.stderr).toContain('interrupted; nothing was done')
+  expect((await daemon.svc('rm', 'asked/twice')).code).toBe(0)
+  expect((await daemon.svc('gc')).code).toBe(0)
+})
+
+it('the page of a repository is a name as well', async () => {
+  const { stdout } = await daemon.svc('import', 'hf', `https://huggingface.co/${REPO}/tree/main`, '--dry-run')
+  expect(stdout).toMatch(new RegExp(`^${REPO} at [0-9a-f]{40}, as ${AS}$`, 'm'))
+})
+
 it('choose, see, remove, and the space comes back', async () => {
   const before = await storeBytes()
   const imported = await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)
@@ -104,7 +130,7 @@ it('what was lost comes back from the hub when no peer has it', async () => {
   expect(broken.stdout).toMatch(/^me\/lost:q6_k .*svc pull me\/lost:q6_k$/m)
   expect((await daemon.svc('ls')).stdout).toMatch(/^me\/lost:q6_k .* missing /m)
   const pulled = await daemon.svc('pull', 'me/lost')
-  expect(pulled).toMatchObject({ code: 0, stdout: 'svc:///me/lost:q6_k\n' })
+  expect(pulled).toMatchObject({ code: 0, stdout: 'me/lost:q6_k\n' })
   expect(pulled.stderr).toContain(REPO)
   expect((await daemon.svc('fsck')).code).toBe(0)
 })

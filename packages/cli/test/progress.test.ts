@@ -18,8 +18,8 @@ it('describes a snapshot in one line', () => {
   expect(describeJob(job({ bytesDone: 1 << 20, bytesTotal: 4 << 20, filesDone: 1, filesTotal: 2 }), 1 << 20)).toBe(
     'importing acme/tiny 25% 1.0 MiB of 4.0 MiB 1/2 files 1.0 MiB/s 3s left'
   )
-  expect(describeJob(job({ kind: 'verify', target: 'all', as: undefined as never, state: 'waiting' }), undefined)).toBe(
-    'waiting, then verifying the whole store'
+  expect(describeJob(job({ kind: 'verify', ref: 'all', as: undefined as never, state: 'waiting' }), undefined)).toBe(
+    'verifying the whole store'
   )
   expect(describeJob(job({ kind: 'ensure', peers: 1, sources: 2, message: 'm' }), undefined)).toContain(
     '1 peer 2 sources (m)'

@@ -48,7 +48,7 @@ describe('svc, against the real daemon', () => {
     const shown = JSON.parse(show.stdout)
     expect(shown.annotations['svc.license']).toBe('MIT')
     expect(shown.manifestDigest).toBe(JSON.parse(resolved.stdout).manifestDigest)
-    expect(repo.stdout).toContain('acme/tiny:q4_k_m\n')
+    expect(repo.stdout).toMatch(/^acme\/tiny:q4_k_m +\d.* complete$/m)
     const file = path.stdout.trim()
     expect(readFileSync(file).equals(readFileSync(join(daemon.folder, 'Tiny/tiny-q8_0.gguf')))).toBe(true)
     expect(JSON.parse(both.stdout)[0]).toMatchObject({ name: 'model.safetensors', kind: 'weights.safetensors' })

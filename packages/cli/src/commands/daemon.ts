@@ -1,7 +1,7 @@
-import type { SwarmStatus, TorrentStatus } from '@svc/client'
+import type { ModelMember, SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
-import { canonicalRef } from '../reference.ts'
+import { count, formatBytes, formatTable, shortDigest, spokenAddress } from '../format.ts'
+import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
 /** `svc status` */
@@ -9,26 +9,45 @@ export async function status(session: Session): Promise<void> {
   const all = await session.client.status()
   if (session.json) return session.document(all)
   const { jobs, store, swarm } = all
+  const members = await membersOf(session)
   const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
+  const incomplete = members.filter(({ complete }) => !complete).length
   const rows = [
     ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${new Date(all.startedAt).toLocaleString('sv')}`],
     ['socket', session.client.socketPath],
-    ['root', all.root],
-    ['store', `${count(store.blobs, 'blob')}, ${formatBytes(store.bytes)}${free}`],
+    ['store', all.root],
+    ['models', `${members.length}${incomplete > 0 ? `, ${incomplete} of them not complete` : ''}`],
+    ['disk', `${formatBytes(store.bytes)} in ${count(store.blobs, 'file')}${free}`],
     ['jobs', `${jobs.fetching} running, ${jobs.waiting} waiting, ${jobs.done} done, ${jobs.failed} failed`],
-    ['swarm', swarmLine(swarm)]
+    ['swarm', swarmLine(swarm, members)]
   ]
   for (const line of formatTable(rows)) session.print(line)
 }
 
-function swarmLine(swarm: SwarmStatus): string {
-  if (!swarm.enabled) return 'disabled ([swarm] enabled = false)'
-  const parts = [swarm.seed ? `seeding ${swarm.seeding}` : 'fetching only', count(swarm.peers, 'peer')]
+interface Member extends ModelMember {
+  readonly ref: string
+}
+
+async function membersOf(session: Session): Promise<Member[]> {
+  const { namespaces } = await session.client.models()
+  return namespaces.flatMap(({ ns, name, members }) =>
+    members.map((member) => ({ ...member, ref: `${ns}/${name}:${member.quant}` }))
+  )
+}
+
+function swarmLine(swarm: SwarmStatus, members: readonly Member[]): string {
+  if (!swarm.enabled) return 'off ([swarm] enabled = false)'
+  const parts = [swarm.seed ? `sharing ${count(swarm.seeding, 'model')}` : 'fetching only ([swarm] seed = false)']
+  parts.push(count(swarm.peers, 'peer'))
   if (swarm.heldBack.length > 0) parts.push(`${swarm.heldBack.length} held back`)
+  const known = new Set([...swarm.torrents, ...swarm.heldBack].map(({ manifestDigest }) => manifestDigest))
+  const later = members.filter((each) => each.complete && !each.private && !known.has(each.manifest)).length
   if (swarm.verifying !== undefined) {
     const { artifactsDone, artifactsTotal, bytesDone, bytesTotal } = swarm.verifying
-    parts.push(`verifying ${artifactsDone}/${artifactsTotal}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`)
-  }
+    parts.push(
+      `verifying ${artifactsDone} of ${count(artifactsTotal, 'model')}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`
+    )
+  } else if (swarm.seed && later > 0) parts.push(`${later} more from the next start on`)
   return parts.join(', ')
 }
 
@@ -38,18 +57,18 @@ const rate = (bytesPerSecond: number): string => `${formatBytes(bytesPerSecond)}
 export async function swarm(session: Session): Promise<void> {
   const { swarm: state } = await session.client.status()
   if (session.json) return session.document(state)
-  session.print(swarmLine(state))
+  const members = await membersOf(session)
+  session.print(swarmLine(state, members))
   if (!state.enabled) return
-  const names = await namesByManifest(session)
+  const names = new Map(members.map(({ manifest, ref }) => [manifest, ref]))
+  const nameOf = (digest: string | undefined): string | undefined =>
+    digest === undefined ? undefined : (names.get(digest) ?? `without a name, @${shortDigest(digest)}`)
   session.print(`down ${rate(state.downBytesPerSecond)}, up ${rate(state.upBytesPerSecond)}`)
-  if (state.peerAddress !== undefined)
-    session.print(
-      `peers connect to ${state.peerAddress.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')}`
-    )
-  if (state.webseedAddress !== undefined) session.print(`webseed at http://${state.webseedAddress}`)
+  if (state.peerAddress !== undefined) session.print(`peers connect to ${spokenAddress(state.peerAddress)}`)
+  if (state.webseedAddress !== undefined) session.print(`over HTTP: ${spokenAddress(state.webseedAddress)}`)
   if (state.torrents.length > 0) {
     const rows = state.torrents.map((torrent: TorrentStatus) => [
-      torrent.ref ?? names.get(torrent.manifestDigest ?? '') ?? torrent.name,
+      torrent.ref ?? nameOf(torrent.manifestDigest) ?? torrent.name,
       torrent.state,
       torrent.sizeBytes === undefined ? '' : formatBytes(torrent.sizeBytes),
       `${torrent.peers}`,
@@ -57,24 +76,11 @@ export async function swarm(session: Session): Promise<void> {
       rate(torrent.upBytesPerSecond),
       formatBytes(torrent.uploadedBytes)
     ])
-    const head = ['TORRENT', 'STATE', 'SIZE', 'PEERS', 'DOWN', 'UP', 'UPLOADED']
+    const head = ['MODEL', 'STATE', 'SIZE', 'PEERS', 'DOWN', 'UP', 'UPLOADED']
     for (const line of formatTable([head, ...rows])) session.print(line)
   }
-  for (const held of state.heldBack) {
-    session.print(
-      `held back: ${held.ref ?? names.get(held.manifestDigest) ?? shortDigest(held.manifestDigest)}: ${held.reason}`
-    )
-  }
-}
-
-/** A name of each artifact here, by its manifest: people know models by their names. */
-async function namesByManifest(session: Session): Promise<ReadonlyMap<string, string>> {
-  const { namespaces } = await session.client.models()
-  return new Map(
-    namespaces.flatMap(({ ns, name, members }) =>
-      members.map(({ quant, manifest }) => [manifest, `${ns}/${name}:${quant}`] as const)
-    )
-  )
+  for (const held of state.heldBack)
+    session.print(`held back: ${held.ref ?? nameOf(held.manifestDigest)}: ${held.reason}`)
 }
 
 /** `svc share REF`: announces it, and tells what the other side needs; what stands in the way comes first. */
@@ -87,17 +93,10 @@ export async function share(session: Session, text: string): Promise<void> {
   const { ns, name, quant } = parseRef(ref)
   const command = quant === undefined ? shared.command : `${shared.command} --as ${ns}/${name}`
   if (session.quiet) return session.print(command)
-  const rows = [
-    ['infohash', shared.infohash],
-    ['pin', shared.manifestDigest],
-    ['magnet', shared.magnet],
-    ...shared.webseeds.map((url) => ['webseed', url]),
-    ...shared.peers.map((peer) => ['peer', peer]),
-    ...shared.trackers.map((url) => ['tracker', url])
-  ]
-  for (const line of formatTable(rows)) session.print(line)
+  if (shared.announced)
+    session.print(`${shortRef(ref)} is shared now, from ${[...shared.peers, ...shared.webseeds].join(', ')}`)
+  session.print(`${shared.announced ? 'To' : 'Then, to'} fetch it, type this on another machine where svcd runs:`)
   session.print()
-  session.print('On the other side:')
   session.print(`  ${command}`)
 }
 

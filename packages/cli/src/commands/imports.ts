@@ -6,6 +6,7 @@ import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
 import { settleOwnModels } from '../own-models.ts'
 import { printable } from '../printable.ts'
+import { asking, canAsk } from '../question.ts'
 import { importName } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -46,8 +47,8 @@ export interface HfOptions extends ChoiceOptions {
 
 /** `svc import hf org/name[:QUANT[,QUANT]] [--file GLOB]… [--revision R] [--as ns/name] [--private] [--keep-names] [--all] [--dry-run]` */
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
-  const [repo, quant] = withQuants(text)
-  const { revision, as, all } = options
+  const { repo, quant, revision: shown } = withQuants(text)
+  const { revision = shown, as, all } = options
   const body: ImportHfBody = {
     repo,
     ...choiceOf({ ...options, ...(quant !== undefined && { quant }) }),
@@ -59,53 +60,84 @@ export async function importHf(session: Session, text: string, options: HfOption
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
   const chosen = quant !== undefined || options.file !== undefined || all === true
-  await finish(session, await session.client.importHf(chosen ? body : await choose(session, body)), options)
+  if (chosen) return finish(session, await session.client.importHf(body), options)
+  const { warnings, ...choice } = await choose(session, body)
+  await finish(session, await session.client.importHf(choice), options, warnings)
 }
 
-/** `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, into the repository and its quants. */
-function withQuants(text: string): readonly [string, string | undefined] {
+/** An address as a browser shows it: with or without the page of a revision, and quants behind it. */
+const HUB_PAGE =
+  /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/([^/:?#]+\/[^/:?#]+)(?:\/tree\/([^/:?#]+))?\/?(?::([^/]*))?$/i
+
+interface Named {
+  readonly repo: string
+  readonly quant?: string | undefined
+  readonly revision?: string | undefined
+}
+
+/** `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, or the repository's page, into the repository and its quants. */
+function withQuants(text: string): Named {
+  const [page, repo, revision, quants] = HUB_PAGE.exec(text) ?? []
+  if (page !== undefined) return { repo: repo!, revision, quant: quants }
   const colon = text.indexOf(':')
-  return colon < 0 ? [text, undefined] : [text.slice(0, colon), text.slice(colon + 1)]
+  return colon < 0 ? { repo: text } : { repo: text.slice(0, colon), quant: text.slice(colon + 1) }
 }
 
 /** Where a repository holds several quants, which of them: asked on a terminal, else refused with the list. */
-async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody> {
+async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
   const plan = await session.client.planHf(body)
   // the commit that was looked at is the one to import
-  const pinned = { ...body, revision: plan.commit }
+  const pinned = { ...body, revision: plan.commit, warnings: plan.warnings }
+  // before gigabytes are fetched, not behind them
+  for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
-  const example = `svc import hf ${body.repo}:${plan.quants[0]}`
-  const { stdin, stderr } = session.terminal
+  // most people want this one, and runtimes that choose for them take it
+  const example = `svc import hf ${plan.repo}:${plan.quants.includes('q4_k_m') ? 'q4_k_m' : plan.quants[0]}`
   const several = `${plan.repo} holds ${plan.quants.length} quants`
-  if (!session.json) for (const line of artifactTable(plan)) stderr.write(`${printable(line)}\n`)
-  if (session.json || session.quiet || stdin?.isTTY !== true || stderr.isTTY !== true)
+  if (!session.json) for (const line of artifactTable(plan)) session.terminal.stderr.write(`${printable(line)}\n`)
+  if (!canAsk(session))
     throw new CliError(EXIT.usage, `${several}; name those that you want`, {
       candidates: session.json ? plan.quants : [],
       hint: `${example}, or --all for ${formatBytes(plan.totals.fetchBytes)}`
     })
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false })
-  let answer: string
-  try {
-    answer = (
-      await lines.question(`${several}. Which? (names with commas, or all) `, { signal: session.signal })
-    ).trim()
-  } finally {
-    lines.close()
-  }
-  if (answer === '') throw usage('nothing was chosen', example)
-  return answer.toLowerCase() === 'all' ? pinned : { ...pinned, quants: answer.split(/[\s,]+/) }
+  const chosen = await asking(session, async (ask) => {
+    let question = `${several}. Which? (names with commas, or all) `
+    for (;;) {
+      const answer = await ask(question)
+      if (answer === undefined || answer === '') throw usage('nothing was chosen, and nothing imported', example)
+      if (answer.toLowerCase() === 'all') return undefined
+      const words = answer.split(/[\s,]+/).filter((word) => word !== '')
+      const quants = words.map((word) => quantMeant(word, plan.quants))
+      const unclear = words.filter((_, i) => quants[i] === undefined)
+      if (unclear.length === 0) return quants as string[]
+      question = `It is not clear what ${unclear.join(', ')} is: the table has the names. Which? `
+    }
+  })
+  return chosen === undefined ? pinned : { ...pinned, quants: chosen }
 }
 
+/** The quant of that name, in any case, or the only one whose name begins so. */
+function quantMeant(word: string, quants: readonly string[]): string | undefined {
+  const begins = quants.filter((quant) => quant.startsWith(word.toLowerCase()))
+  return quants.find((quant) => quant === word.toLowerCase()) ?? (begins.length === 1 ? begins[0] : undefined)
+}
+
+/** The smallest first. */
 function artifactTable({ artifacts }: ImportPlan): string[] {
-  const rows = artifacts.map(({ quant, bytes, files, bytesPresent }) => [
-    `  ${quant}`,
-    formatBytes(bytes),
-    count(files, 'file'),
-    bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`
-  ])
+  const rows = [...artifacts]
+    .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
+    .map(({ quant, bytes, files, bytesPresent }) => [
+      `  ${quant}`,
+      formatBytes(bytes),
+      count(files, 'file'),
+      bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`
+    ])
   return formatTable([['  QUANT', 'SIZE', 'FILES', ''], ...rows])
 }
+
+/** Upper case is what names lose here anyway; the rest is worth a word. */
+const renamed = (name: string, upstream: string | undefined): string | undefined =>
+  upstream === undefined || upstream.toLowerCase() === name.toLowerCase() ? undefined : `named ${upstream} there`
 
 function printPlan(session: Session, plan: ImportPlan): void {
   const { totals } = plan
@@ -115,7 +147,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
       `  ${file.action}`,
       formatBytes(file.size),
       file.name,
-      [file.kind, file.quant, file.reason, file.upstream && `named ${file.upstream} there`]
+      [file.kind, file.quant, file.reason, renamed(file.name, file.upstream)]
         .filter((text) => text !== undefined)
         .join(', ')
     ])
@@ -164,8 +196,7 @@ export interface CatalogOptions extends ChoiceOptions {
 
 /** `svc import catalog owner/name [--quant Q] [--trust-catalog]` */
 export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
-  const [repo, named] = withQuants(text)
-  const quant = named ?? options.quant
+  const { repo, quant = options.quant } = withQuants(text)
   const { quant: _, ...choice } = options
   const job = await session.client.importCatalog({
     repo,
@@ -178,32 +209,39 @@ export async function importCatalog(session: Session, text: string, options: Cat
   await finish(session, job, options)
 }
 
-/** Watches an import and prints its result. */
-async function finish(session: Session, job: Job, options: ImportOptions): Promise<void> {
+/** Watches an import and prints its result. Warnings that were shown before are not said again. */
+async function finish(
+  session: Session,
+  job: Job,
+  options: ImportOptions,
+  warned: readonly string[] = []
+): Promise<void> {
   if (options.detach === true) {
     if (session.json) session.document(job)
     else session.print(job.id)
     return session.note(`look again with: svc jobs ${job.id} --follow`)
   }
   const done = await follow(session, job)
-  if (!session.json) printImport(session, done)
+  if (!session.json) printImport(session, done, warned)
 }
 
 /** The result of a finished import, as references to type next. */
-export function printImport(session: Session, job: Job): void {
+export function printImport(session: Session, job: Job, warned: readonly string[] = []): void {
   const { result } = job
   if (result === undefined) return
-  for (const warning of result.warnings ?? []) session.note(`warning: ${warning}`)
+  for (const warning of result.warnings ?? []) if (!warned.includes(warning)) session.note(`warning: ${warning}`)
   const quants = result.quants ?? []
   const refs = job.as === undefined ? [] : quants.map((quant) => `${job.as}:${quant}`)
   if (refs.length > 0) {
     for (const ref of refs) session.print(ref)
-    const skipped = result.skipped > 0 ? `, ${count(result.skipped, 'file')} skipped` : ''
-    const left =
-      result.notChosen === undefined || result.notChosen === 0 ? '' : `, ${count(result.notChosen, 'file')} not chosen`
-    session.note(`imported ${count(refs.length, 'quant')}${skipped}${left}; look at it with: svc show ${refs[0]}`)
-    return
+    const { skipped, notChosen = 0 } = result
+    const left = [skipped > 0 && `${count(skipped, 'file')} skipped`, notChosen > 0 && `${notChosen} not chosen`]
+    const others = left.filter((text) => text !== false)
+    session.note(`imported ${count(refs.length, 'quant')}${others.length > 0 ? ` (${others.join(', ')})` : ''}`)
+    return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)
   }
   for (const digest of result.manifests) session.print(digest)
-  session.note(`imported; look at it with: svc show any/name@${result.manifests[0]}`)
+  session.note(
+    `imported, without a name: it is any/name@${result.manifests[0]} to svc path and svc show; --as ns/name gives it one`
+  )
 }

@@ -1,8 +1,8 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
-import { asRepo, canonicalRef, shortRef } from '../reference.ts'
+import { count, formatBytes, formatSince, formatTable } from '../format.ts'
+import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
 export interface LsOptions {
@@ -25,25 +25,37 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const seeded = new Set(
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
   )
-  const fits = (repo: string): boolean => text === undefined || repo.includes(text.toLowerCase())
-  const namespaces = inventory.namespaces.filter(({ ns, name }) => fits(`${ns}/${name}`))
+  const wanted = text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? ''
+  const all = inventory.namespaces.flatMap(({ ns, name, members }) =>
+    members.map((member) => lineOf(`${ns}/${name}`, member, seeded, swarm.enabled && swarm.seed))
+  )
+  const lines = sorted(all, options.sort ?? 'name').filter(
+    (line) => line.ref.includes(wanted) && tests.every((test) => test(line))
+  )
+  // what has no readable quants is shown as well, unless something is asked of them
+  const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
+    members.length === 0
+      ? tests.length === 0 && `${ns}/${name}`.includes(wanted)
+      : lines.some(({ ref }) => ref.startsWith(`${ns}/${name}:`))
+  )
   if (session.json) {
-    const tags = inventory.tags.filter(({ repo }) => fits(repo))
-    return session.document({ ...inventory, namespaces, tags })
+    const fits = new Set(lines.map(({ ref }) => ref))
+    const chosen = namespaces.map(({ ns, name, quants, members, ...entry }) => {
+      const has = (quant: string): boolean => members.length === 0 || fits.has(`${ns}/${name}:${quant}`)
+      return { ns, name, ...entry, quants: quants.filter(has), members: members.filter(({ quant }) => has(quant)) }
+    })
+    const tags = inventory.tags.filter(({ repo }) => chosen.some(({ ns, name }) => repo === `${ns}/${name}`))
+    return session.document({ ...inventory, namespaces: chosen, tags })
   }
-  const lines = sorted(
-    namespaces.flatMap(({ ns, name, members }) =>
-      members.map((member) => lineOf(`${ns}/${name}`, member, seeded, swarm.enabled && swarm.seed))
-    ),
-    options.sort ?? 'name'
-  ).filter((line) => tests.every((test) => test(line)))
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
   if (format === 'json') return session.document(lines.map(({ shared: _, ...line }) => line))
   if (format === 'csv') return printCsv(session, lines)
   const broken = namespaces.filter(({ members }) => members.length === 0)
   if (lines.length === 0 && broken.length === 0) {
-    const empty = 'nothing here yet; import with: svc import local PATH --as ns/name'
-    return session.note(text === undefined && tests.length === 0 ? empty : 'nothing fits')
+    if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here fits`)
+    return session.note(
+      'nothing here yet; bring a model in with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
+    )
   }
   const tagsOf = (repo: string): string =>
     inventory.tags.flatMap((each) => (each.repo === repo ? [each.tag] : [])).join(', ')
@@ -52,12 +64,20 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     formatBytes(line.sizeBytes),
     line.state,
     line.shared,
-    since(line.importedAt),
-    since(line.lastUsedAt),
+    formatSince(line.importedAt),
+    formatSince(line.lastUsedAt),
     tagsOf(line.ref.slice(0, line.ref.indexOf(':')))
   ])
   for (const { ns, name, indexPresent } of broken)
-    rows.push([`${ns}/${name}`, '', indexPresent ? 'index invalid' : 'index missing', '', '', '', ''])
+    rows.push([
+      `${ns}/${name}`,
+      '',
+      indexPresent ? 'DAMAGED: its list of quants cannot be read' : 'DAMAGED: its list of quants is gone',
+      '',
+      '',
+      '',
+      ''
+    ])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
   for (const row of formatTable([head, ...rows])) session.print(row)
 }
@@ -68,12 +88,13 @@ function formatOf(session: Session, format: string | undefined): string {
   throw usage(`"${format}" is no format`, '--format table, json, csv or ids')
 }
 
+const stateOf = ({ complete, damaged, missingBytes = 0 }: ModelMember): string =>
+  complete ? 'complete' : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+
 const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
   ...member,
   ref: `${repo}:${member.quant}`,
-  state: member.complete
-    ? 'complete'
-    : `${member.damaged === true ? 'DAMAGED, ' : ''}${formatBytes(member.missingBytes ?? 0)} missing`,
+  state: stateOf(member),
   shared: sharedOf(member, seeded, seeds)
 })
 
@@ -161,50 +182,69 @@ function printCsv(session: Session, lines: readonly Line[]): void {
   for (const line of lines) session.print(keys.map((key) => cell(line[key])).join(','))
 }
 
-/** `3 days ago`, for a column. */
-function since(at: string | undefined): string {
-  if (at === undefined) return ''
-  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1000)
-  if (seconds < 60) return 'just now'
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${count(Math.floor(seconds / 3600), 'hour')} ago`
-  return `${count(Math.floor(seconds / 86_400), 'day')} ago`
+interface Use {
+  readonly ref: string
+  readonly bytes: number
+  /** Of what nothing else here needs. */
+  readonly aloneBytes: number
+  readonly sharedBytes: number
 }
 
-/** `svc du [REF]`: what each model costs alone, and what it shares with others. */
+/** `svc du [REF]`: what each repository and each of its quants costs alone, and what it shares with others. */
 export async function du(session: Session, text: string | undefined): Promise<void> {
-  const { namespaces } = await session.client.models()
-  const wanted = text === undefined ? undefined : (asRepo(text) ?? shortRef(await canonicalRef(session, text)))
-  const models: { ref: string; blobs: Map<string, number> }[] = []
-  const users = new Map<string, number>()
+  const { client } = session
+  const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
+  const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
+  const sizes = new Map<string, number>()
+  const models: { readonly ref: string; readonly repo: string; readonly digests: ReadonlySet<string> }[] = []
   for (const { ns, name, quants } of namespaces)
     for (const quant of quants) {
-      const { files } = await session.client.open(`svc:///${ns}/${name}:${quant}`)
-      const blobs = new Map(files.map(({ digest, size }) => [digest, size]))
-      for (const digest of blobs.keys()) users.set(digest, (users.get(digest) ?? 0) + 1)
-      models.push({ ref: `${ns}/${name}:${quant}`, blobs })
+      const { files } = await client.open(`svc:///${ns}/${name}:${quant}`)
+      for (const { digest, size } of files) sizes.set(digest, size)
+      const digests = new Set(files.map(({ digest }) => digest))
+      models.push({ ref: `${ns}/${name}:${quant}`, repo: `${ns}/${name}`, digests })
     }
-  const rows = models
-    .filter(({ ref }) => wanted === undefined || ref === wanted || ref.startsWith(`${wanted}:`))
-    .map(({ ref, blobs }) => {
-      const sum = (which: (digest: string) => boolean): number =>
-        [...blobs].reduce((bytes, [digest, size]) => (which(digest) ? bytes + size : bytes), 0)
-      const alone = sum((digest) => users.get(digest) === 1)
-      return { ref, bytes: sum(() => true), aloneBytes: alone, sharedBytes: sum((digest) => users.get(digest)! > 1) }
-    })
-  if (text !== undefined && rows.length === 0)
+  const bytesOf = (digests: Iterable<string>): number =>
+    [...digests].reduce((sum, digest) => sum + (sizes.get(digest) ?? 0), 0)
+  const useOf = (ref: string, isPart: (model: (typeof models)[number]) => boolean): Use => {
+    const own = new Set(models.filter(isPart).flatMap(({ digests }) => [...digests]))
+    const others = new Set(models.filter((model) => !isPart(model)).flatMap(({ digests }) => [...digests]))
+    const [bytes, sharedBytes] = [bytesOf(own), bytesOf([...own].filter((digest) => others.has(digest)))]
+    return { ref, bytes, aloneBytes: bytes - sharedBytes, sharedBytes }
+  }
+  const shown = models.filter(({ ref, repo }) => wanted === undefined || ref === wanted || repo === wanted)
+  if (text !== undefined && shown.length === 0)
     throw new CliError(EXIT.notFound, `there is no ${text} here`, { code: 'E_UNKNOWN_REF' })
-  const { result } = await session.client.waitJob(await session.client.gc({ dryRun: true, graceSeconds: 0 }))
-  if (session.json) return session.document({ models: rows, freeableBytes: result?.bytes ?? 0 })
-  const table = rows.map(({ ref, bytes, aloneBytes, sharedBytes }) => [
+  const rows = shown.map((model) => useOf(model.ref, (each) => each === model))
+  const repositories = [...new Set(shown.map(({ repo }) => repo))].map((repo) =>
+    useOf(repo, (each) => each.repo === repo)
+  )
+  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0 }))
+  const freeableBytes = result?.bytes ?? 0
+  if (session.json) return session.document({ models: rows, repositories, freeableBytes, storeBytes: store.bytes })
+  const table = repositories.flatMap((whole) => {
+    const parts = rows.filter(({ ref }) => ref.startsWith(`${whole.ref}:`))
+    return wanted !== undefined && wanted !== whole.ref ? parts : parts.length === 1 ? parts : [whole, ...parts]
+  })
+  const cells = table.map(({ ref, bytes, aloneBytes, sharedBytes }) => [
     ref,
-    formatBytes(bytes),
-    formatBytes(aloneBytes),
-    formatBytes(sharedBytes)
+    ...[bytes, aloneBytes, sharedBytes].map(formatBytes)
   ])
-  for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...table])) session.print(line)
-  if ((result?.bytes ?? 0) > 0)
-    session.note(`${formatBytes(result!.bytes!)} belong to no model: svc gc gives them back`)
+  for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])) session.print(line)
+  if (wanted === undefined) {
+    const used = bytesOf(sizes.keys())
+    // what tags, views and pinned imports keep
+    const kept = store.bytes - used - freeableBytes
+    const more = kept > 0 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
+    session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
+  }
+  if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
+}
+
+/** `ns/name:quant` of the member that is meant, so that a prefix works as everywhere. */
+async function memberOf(session: Session, text: string): Promise<string> {
+  const { ns, name, quant } = await session.client.resolve(await canonicalRef(session, text))
+  return `${ns}/${name}:${quant}`
 }
 
 /** `svc show ns/name`: the quants and tags of one repository. */
@@ -214,9 +254,14 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
   if (entry === undefined) throw unknownRepo(inventory, repo)
   const tags = inventory.tags.filter((tag) => tag.repo === repo)
   if (session.json) return session.document({ ...entry, tags })
-  session.print(`${repo}  index ${shortDigest(entry.indexDigest)}${entry.indexPresent ? '' : ' (missing)'}`)
-  for (const quant of entry.quants) session.print(`  ${repo}:${quant}`)
-  for (const { tag, digest } of tags) session.print(`  tag ${tag}  ${shortDigest(digest)}`)
+  const rows = entry.members.map((member) => [
+    `${repo}:${member.quant}`,
+    formatBytes(member.sizeBytes),
+    stateOf(member)
+  ])
+  for (const line of formatTable(rows)) session.print(line)
+  for (const { tag, digest } of tags)
+    session.print(`tag ${tag}${digest === entry.indexDigest ? '' : ', an older state'}: ${repo}:${tag}+QUANT`)
 }
 
 function unknownRepo(inventory: Inventory, repo: string): CliError {

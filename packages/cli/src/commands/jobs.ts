@@ -1,13 +1,13 @@
-import { type ImportHfBody, isTerminal, type Job } from '@svc/client'
+import { isTerminal, type Job } from '@svc/client'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { follow } from '../follow.ts'
-import { count, formatBytes, formatTable } from '../format.ts'
+import { follow, PatienceOver } from '../follow.ts'
+import { count, formatBytes, formatSince, formatTable } from '../format.ts'
+import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { printImport } from './imports.ts'
-import { readManifest } from './model.ts'
-import { printHurt } from './remove.ts'
+import { printHurt, secondsOf } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id takes the newest that runs. */
 export async function jobs(
@@ -16,7 +16,7 @@ export async function jobs(
   options: { readonly follow?: boolean }
 ): Promise<void> {
   if (id === undefined && options.follow !== true) return listJobs(session)
-  const job = id === undefined ? await newestRunning(session) : await session.client.job(id)
+  const job = id === undefined ? await newestRunning(session) : await session.client.job(await wholeId(session, id))
   if (options.follow === true && !isTerminal(job)) return finishJob(session, await follow(session, job))
   if (session.json) return session.document(job)
   printJob(session, job)
@@ -24,12 +24,27 @@ export async function jobs(
 
 /** `svc cancel ID`; a job that was over before stays as it is, and that is said. */
 export async function cancel(session: Session, id: string): Promise<void> {
-  const job = await session.client.cancelJob(id)
+  const job = await session.client.cancelJob(await wholeId(session, id))
   if (session.json) return session.document(job)
   const cancelled = job.error?.code === 'E_ABORTED'
   session.print(job.id)
-  session.note(cancelled ? `cancelled: ${job.kind} ${job.target ?? job.ref}` : `it was over before: ${job.state}`)
+  session.note(
+    cancelled
+      ? `cancelled: ${job.kind} ${nameOf(job)}; what was verified is kept for the next try`
+      : `it was over before: ${job.state}`
+  )
 }
+
+/** The job whose id begins so, where there is one only; anything else is for the daemon to judge. */
+async function wholeId(session: Session, text: string): Promise<string> {
+  if (!/^[0-9a-f]{4,23}$/.test(text)) return text
+  const found = (await session.client.jobs()).filter(({ id }) => id.startsWith(text))
+  return found.length === 1 ? found[0]!.id : text
+}
+
+/** What a job is about, as people name it. */
+const nameOf = ({ as, ref }: Job): string =>
+  ref === 'all' ? 'the whole store' : (as ?? ref.replace(/^svc:\/\/\//, ''))
 
 async function newestRunning(session: Session): Promise<Job> {
   const running = (await session.client.jobs()).find((job) => !isTerminal(job))
@@ -42,15 +57,24 @@ async function listJobs(session: Session): Promise<void> {
   if (session.json) return session.document({ jobs: all })
   if (session.quiet) return all.forEach((job) => session.print(job.id))
   if (all.length === 0) return session.note('no jobs since the daemon started')
-  const rows = all.map((job) => [job.id, job.kind, job.state, amount(job), job.as ?? job.ref])
-  for (const line of formatTable([['JOB', 'KIND', 'STATE', 'PROGRESS', 'MODEL'], ...rows])) session.print(line)
+  const rows = all.map((job) => [
+    job.id,
+    job.kind,
+    job.error === undefined ? job.state : `${job.state} (${job.error.code})`,
+    formatSince(job.createdAt),
+    amount(job),
+    nameOf(job)
+  ])
+  for (const line of formatTable([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows]))
+    session.print(line)
+  if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
 }
 
 function amount(job: Job): string {
-  const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0}/${job.filesTotal}`
+  const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0} of ${count(job.filesTotal, 'file')}`
   const { bytesDone = 0, bytesTotal } = job
   const bytes = bytesTotal === undefined ? '' : `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`
-  return [files, bytes].filter((text) => text !== '').join('  ')
+  return [files, bytes].filter((text) => text !== '').join(', ')
 }
 
 function printJob(session: Session, job: Job): void {
@@ -77,66 +101,77 @@ function printJob(session: Session, job: Job): void {
 function finishJob(session: Session, job: Job): void {
   if (session.json) return
   if (job.result !== undefined) printImport(session, job)
-  else session.print(`${job.kind} ${job.state}: ${job.target ?? job.ref}`)
+  else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
 }
 
-/** Without a byte from the swarm for so long, what came from the hub is asked for there. */
-const SWARM_PATIENCE_MS = 15_000
+/** Without a byte from peers for so long, what came from the hub is asked for there. */
+const PEERS_SECONDS = '15s'
 
-/** `svc pull REF`: fetches what is missing from the swarm, and what came from the hub from there when no peer has it. */
-export async function pull(session: Session, text: string): Promise<void> {
+/** `svc pull REF [--wait TIME]`: fetches what is missing from peers, and what came from the hub from there when no peer gives it. */
+export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
+  const wait = options.wait ?? PEERS_SECONDS
+  const patienceMs = secondsOf(wait) * 1000
   const ref = await canonicalRef(session, text)
   const started = await session.client.ensure({ ref })
-  const origin = isTerminal(started) && started.state === 'done' ? undefined : await hubOrigin(session, ref)
+  const complete = started.state === 'done'
+  const origin = complete ? undefined : await hubOrigin(session, ref)
+  if (!isTerminal(started))
+    session.note(`asking peers for what is missing of ${shortRef(ref)}${nextSource(origin, wait)}`)
   let job: Job
   try {
-    if (!isTerminal(started)) session.note(`asking the swarm for what is missing of ${shortRef(ref)}`)
-    job = await follow(session, started, origin && { patienceMs: SWARM_PATIENCE_MS })
+    job = await follow(session, started, origin?.as === undefined ? {} : { patienceMs })
   } catch (error) {
-    if (origin === undefined || !(error instanceof CliError) || !GIVES_UP.has(error.code)) throw error
-    session.note(`no peer gave it; asking the hub for ${origin.repo} at ${origin.revision}`)
-    job = await follow(session, await session.client.importHf(origin))
+    const isSilence = error instanceof PatienceOver
+    const isRefusal = error instanceof CliError && error.code === 'E_SOURCE_UNAVAILABLE'
+    if (origin === undefined || !(isSilence || isRefusal)) throw error
+    const { repo, revision, as } = origin
+    if (as === undefined) throw withoutName(error, shortRef(ref), origin)
+    const why = isSilence ? `no peer gave anything for ${wait}` : 'no peer gives it'
+    session.note(`${why}; asking the hub for ${repo} at ${revision}`)
+    job = await follow(session, await importAgain(session, origin))
     if (started.manifest !== undefined && job.result?.manifests.includes(started.manifest) !== true)
-      session.note('the hub gives more than was imported before: the model has a new digest')
+      session.note('the hub gave other files than were imported before: the model has a new digest')
   }
   if (session.json) return
-  session.print(ref)
-  session.note(`complete: ${count(job.filesTotal ?? 0, 'file')}`)
+  session.print(shortRef(ref))
+  session.note(complete ? 'it was complete before' : 'complete')
 }
 
-/** How a job ends when no peer helps, or when this command loses patience with the swarm. */
-const GIVES_UP = new Set(['E_SOURCE_UNAVAILABLE', 'E_ABORTED'])
-
-/** The import that gave this artifact, for what came from the hub: the same commit, quant and names give the same bytes. */
-async function hubOrigin(session: Session, ref: string): Promise<ImportHfBody | undefined> {
-  const result = await session.client.open(ref)
-  const { annotations = {}, files = [] } = await readManifest(session.client, result)
-  const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
-  if (repo === undefined || revision === undefined || result.quant === undefined) return undefined
-  const ggufs = files.filter(({ kind }) => kind === 'weights.gguf').map(({ name }) => name.split('/').at(-1)!)
-  // names that normalizing would change were kept
-  const kept = result.quant === 'raw' || ggufs.some((name) => name !== name.toLowerCase())
-  return {
-    repo,
-    revision,
-    as: `${result.ns}/${result.name}`,
-    quants: [result.quant],
-    ...(!kept && { names: 'normalized' as const })
-  }
+/** What is asked when peers give nothing. */
+function nextSource(origin: HubOrigin | undefined, wait: string): string {
+  if (origin === undefined) return '; there is nobody else to ask: it did not come from the hub'
+  return origin.as === undefined ? '' : `; when nothing comes for ${wait}, the hub is asked (${origin.repo})`
 }
 
-/** `svc verify [REF|DIGEST|all]` */
+/** No name here stands for it: an import under one is for the user to decide. */
+const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin): CliError =>
+  new CliError(EXIT.source, `no peer gives ${ref}, and it has no name of its own to import it under`, {
+    code: 'E_SOURCE_UNAVAILABLE',
+    hint: `svc import hf ${repo} --revision ${revision} --as NS/NAME`,
+    cause
+  })
+
+/** `svc verify [REF|DIGEST|all]`, `svc fsck` */
 export async function verify(session: Session, text: string | undefined): Promise<void> {
-  const target = text === undefined || text === 'all' ? 'all' : (asDigest(text) ?? (await canonicalRef(session, text)))
+  const digest = text === undefined ? undefined : asDigest(text)
+  const isAll = text === undefined || text === 'all'
+  const target = isAll ? 'all' : (digest ?? (await canonicalRef(session, text)))
   const started = await session.client.verify({ target })
   try {
     const job = await follow(session, started)
-    if (!session.json) session.print(`verified: ${count(job.filesTotal ?? 0, 'blob')}, all good`)
+    if (session.json) return
+    const what = isAll ? count(await modelCount(session), 'model') : (digest ?? shortRef(target))
+    session.print(`${what} verified, ${formatBytes(job.bytesTotal ?? 0)}: all good`)
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED') throw error
     if (!session.json) await printHurt(session, await session.client.job(started.id))
     throw error
   }
+}
+
+async function modelCount(session: Session): Promise<number> {
+  const { namespaces } = await session.client.models()
+  return namespaces.reduce((sum, { quants }) => sum + quants.length, 0)
 }
 
 function printVerify(session: Session, job: Job): void {

@@ -3,7 +3,7 @@ import type { CommandTools } from './keep.ts'
 
 /** The commands that hand models to other programs, or take them over: `view`, `path`, `exec`, `adopt`. */
 export function addLoadCommands(program: Command, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
-  add(program, 'path <ref>', 'the path that a runtime loads: the GGUF, the first shard, or the folder')
+  add(program, 'path <ref>', 'print the path that a program loads: the GGUF, the first shard, or the folder')
     .option('--dir', 'the folder that all files lie in')
     .option('--all', 'every part of a split GGUF')
     .option('--blob', "the blob's own file in the store, which has no name")
@@ -30,10 +30,6 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
     )
   add(program, 'exec <ref> <command...>', 'run a command with a model, which is kept while it runs')
     .passThroughOptions()
-    .addHelpText(
-      'after',
-      '\nIn the words of the command {} is the path of the weights, {dir} that of the folder:\n  svc exec REF -- llama-server -m {} --port 8080'
-    )
     .action(async (ref: string, words: string[], _options, command: Command) =>
       run(command, async (session) => (await import('./exec.ts')).exec(session, ref, words))
     )

@@ -1,4 +1,5 @@
 import type { Client, OpenFile, OpenResult } from '@svc/client'
+import { formatShortRef, parseRef } from '@svc/ref'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -18,12 +19,14 @@ export async function resolve(session: Session, text: string): Promise<void> {
 /** `svc show REF`, or `svc show ns/name` for the quants. */
 export async function show(session: Session, text: string): Promise<void> {
   const repo = asRepo(text)
-  if (repo !== undefined) return showRepo(session, repo)
+  if (repo !== undefined && (session.json || !(await hasOneQuant(session, repo)))) return showRepo(session, repo)
   const result = await session.client.open(await canonicalRef(session, text))
   const { annotations = {} } = await readManifest(session.client, result)
   if (session.json) return session.document({ ...result, annotations })
 
-  session.print(shortRef(result.ref))
+  // the quant that was meant, where a part of its name was typed
+  const ref = parseRef(result.ref)
+  session.print(formatShortRef(ref.quant === undefined ? ref : { ...ref, quant: result.quant ?? ref.quant }))
   const files = namedFiles(result)
   const sizeBytes = files.reduce((sum, file) => sum + file.size, 0)
   const facts: string[][] = [['  manifest', result.manifestDigest]]
@@ -41,9 +44,18 @@ export async function show(session: Session, text: string): Promise<void> {
   }
   const missing = result.missing ?? []
   if (missing.length > 0) {
-    session.print(`  missing ${count(missing.length, 'blob')}; fetch with: svc pull ${shortRef(result.ref)}`)
-    for (const digest of missing) session.print(`    ${digest}`)
+    const lost = result.files.filter(({ digest }) => missing.includes(digest))
+    const bytes = lost.reduce((sum, { size }) => sum + size, 0)
+    session.print(
+      `  missing ${count(missing.length, 'file')}, ${formatBytes(bytes)}; fetch with: svc pull ${shortRef(result.ref)}`
+    )
+    for (const { name, digest } of lost) session.print(`    ${name ?? digest}`)
   }
+}
+
+async function hasOneQuant({ client }: Session, repo: string): Promise<boolean> {
+  const { namespaces } = await client.models()
+  return namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)?.quants.length === 1
 }
 
 const LABELS = [

@@ -109,27 +109,13 @@ async function refsOf(session: Session, text: string): Promise<string[]> {
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
 
-/** `svc fsck`: hashes the whole store again, checks what the state names, and lists the models that are damaged. */
-export async function fsck(session: Session): Promise<void> {
-  const started = await session.client.verify({ target: 'all' })
-  let job: Job
-  try {
-    job = await follow(session, started)
-  } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED' || session.json) throw error
-    await printHurt(session, await session.client.job(started.id))
-    throw error
-  }
-  if (!session.json) session.print(`${count(job.filesTotal ?? 0, 'blob')} checked, all good`)
-}
-
 /** The models that a finding of `verify` touches, each with the way to mend it; then what belongs to none. */
-export async function printHurt(session: Session, { verify }: Job): Promise<void> {
+export async function printHurt(session: Session, { verify, target }: Job): Promise<void> {
   const { namespaces } = await session.client.models()
   let hurt = 0
   for (const { ns, name, members } of namespaces)
-    for (const { quant, complete, missingBytes = 0 } of members) {
-      if (complete) continue
+    for (const { quant, manifest, complete, missingBytes = 0 } of members) {
+      if (complete || (target !== 'all' && target !== manifest)) continue
       hurt++
       session.print(
         `${ns}/${name}:${quant}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ns}/${name}:${quant}`

@@ -49,6 +49,8 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
     return option === undefined ? NOTHING : optionValue(option, typed.slice(0, equals + 1), typed.slice(equals + 1))
   }
   if (args === 0 && command.commands.length > 0) return { ...NOTHING, typed, candidates: commandsOf(command) }
+  if (command.parent === program && command.name() === 'help')
+    return { ...NOTHING, typed, candidates: pagesAt(program, words) }
   const { registeredArguments } = command
   const last = registeredArguments.at(-1)
   const argument = registeredArguments[args] ?? (last?.variadic === true ? last : undefined)
@@ -79,6 +81,14 @@ const commandsOf = (command: Command): Candidate[] =>
     .createHelp()
     .visibleCommands(command)
     .map((each) => ({ value: each.name(), about: each.summary() || each.description() }))
+
+/** The commands that `svc help …` can be followed by. */
+function pagesAt(program: Command, words: readonly string[]): Candidate[] {
+  let page: Command | undefined = program
+  for (const word of words.slice(words.indexOf('help') + 1, -1))
+    page = page?.commands.find((each) => each.name() === word)
+  return page === undefined ? [] : commandsOf(page)
+}
 
 function optionValue(option: Option, before: string, typed: string): Wanted {
   const name = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1] ?? ''

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createConnection, isIP } from 'node:net'
+import { isLoopback, spokenAddress } from '../format.ts'
 import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
 
 /** Proxies of this shell. A service has an environment of its own. */
@@ -29,29 +30,27 @@ export const listeners: Check = async ({ status }) => {
   if (!swarm.enabled)
     return [say.note('the swarm is off ([swarm] enabled = false): nothing is fetched from peers or shared')]
   const found: Finding[] = []
-  const probe = async (what: string, address: string | undefined, key: string, others: string): Promise<void> => {
-    if (address === undefined) return void found.push(say.note(`no listener for ${what}`, `set [swarm] ${key} for one`))
+  const probe = async (what: string, address: string): Promise<void> => {
     const failure = await connectionFailure(address)
-    if (failure !== undefined)
-      return void found.push(
-        say.warn(
-          `${what} should be served at ${address}, but it does not answer (${failure})`,
-          'restart the daemon; see its log'
-        )
-      )
     found.push(
-      isLoopback(address)
-        ? say.note(`${what} at ${address}: only this machine can connect`, others)
-        : say.ok(`${what} at ${address}`)
+      failure === undefined
+        ? say.ok(`${what}: ${spokenAddress(address)}`)
+        : say.warn(
+            `${what} should be served at ${address}, but it does not answer (${failure})`,
+            'restart the daemon; see its log'
+          )
     )
   }
-  await probe('peers', swarm.peerAddress, 'peer_addr', 'for others: [swarm] peer_addr = "0.0.0.0:0"')
-  await probe(
-    'webseed',
-    swarm.webseedAddress,
-    'webseed_addr',
-    'to share on the LAN: [swarm] webseed_addr = "0.0.0.0:0"'
-  )
+  const { peerAddress, webseedAddress } = swarm
+  // one way in is enough for others, and the listener for peers is open to them by default
+  if (peerAddress === undefined) found.push(say.note('peers cannot connect', 'set [swarm] peer_addr = "0.0.0.0:0"'))
+  else await probe('peers', peerAddress)
+  if (webseedAddress !== undefined) await probe('HTTP', webseedAddress)
+  const reached = [peerAddress, webseedAddress].some((address) => address !== undefined && !isLoopback(address))
+  if (swarm.seed && !reached)
+    found.push(
+      say.note('only this machine can fetch what is shared', 'to share with others: [swarm] peer_addr = "0.0.0.0:0"')
+    )
   return found
 }
 
@@ -59,8 +58,6 @@ function hostAndPort(address: string): readonly [string, number] {
   const at = address.lastIndexOf(':')
   return [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]
 }
-
-const isLoopback = (address: string): boolean => /^(127\.|::1$|localhost$)/.test(hostAndPort(address)[0])
 
 /** What stands in the way of a connection to a listener of this machine; a wildcard is asked at the loopback address. */
 function connectionFailure(address: string): Promise<string | undefined> {

@@ -48,7 +48,8 @@ async function completed(...words: string[]): Promise<string[]> {
 describe('what is offered', () => {
   it('commands, options and choices', async () => {
     expect(await completed('ver')).toEqual(['verify'])
-    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'help'])
+    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog'])
+    expect(await completed('help', 'import', 'h')).toEqual(['hf'])
     expect(await completed('service', 'in')).toEqual(['install'])
     expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish'])
     expect(await completed('path', '--a')).toEqual(['--all'])
@@ -136,7 +137,7 @@ describe('in the shells', () => {
       expect(stderr).toBe('')
       return stdout.trimEnd().split('\n')
     }
-    expect(await complete('svc ver')).toEqual(['verify\tre-hash a model, a blob, or all (default)'])
+    expect(await complete('svc ver')).toEqual(['verify\tread a model, or the whole store, and check every byte'])
     expect(await complete('svc path acme/tiny:q')).toEqual(['acme/tiny:q4_0', 'acme/tiny:q8_0'])
     expect((await complete('svc path ')).length).toBe(3)
     expect(await complete('svc import local one')).toEqual(['one.gguf'])

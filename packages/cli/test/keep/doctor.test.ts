@@ -29,8 +29,9 @@ describe('svc doctor', () => {
     expect(levels(report, 'store')).toEqual(['ok'])
     // Both answer, on the loopback address.
     expect(of(report, 'listeners').map(({ text }) => text)).toEqual([
-      expect.stringMatching(/^peers at 127\.0\.0\.1:\d+: only this machine/),
-      expect.stringMatching(/^webseed at 127\.0\.0\.1:\d+: only this machine/)
+      expect.stringMatching(/^peers: 127\.0\.0\.1:\d+, from this machine only$/),
+      expect.stringMatching(/^HTTP: 127\.0\.0\.1:\d+, from this machine only$/),
+      expect.stringMatching(/^only this machine can fetch/)
     ])
     expect(of(report, 'DHT')[0]!.text).toMatch(/^off /)
     for (const { level, advice } of report.findings)

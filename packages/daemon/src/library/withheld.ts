@@ -12,12 +12,12 @@ export function withheldReason(
   state: Kept | undefined,
   { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'>
 ): string | undefined {
-  if (state?.private === true) return 'it is private; svc private --off gives it to others'
+  if (state?.private === true) return 'it is private; svc private REF --off gives it to others'
   if (state?.restricted === true && !seedRestricted)
-    return 'its hub repository needed access; [swarm] seed_restricted = true serves it all the same'
+    return 'it needed a token at the hub; [swarm] seed_restricted = true in the configuration shares it all the same'
   return undefined
 }
 
 /** Why an artifact is not given to others now; undefined when it may be. */
 export const heldBackReason = (state: Kept, config: SwarmConfig): string | undefined =>
-  config.seed ? withheldReason(state, config) : 'seeding is off ([swarm] seed)'
+  config.seed ? withheldReason(state, config) : 'sharing is off: [swarm] seed = false in the configuration'

@@ -27,7 +27,7 @@ export const formatHostPort = ({ host, port }: HostPort): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of the interfaces. */
-export function reachableHosts(host: string): string[] {
+function reachableHosts(host: string): string[] {
   if (host !== '0.0.0.0' && host !== '::') return [host]
   const found = interfaceAddresses()
     .flatMap((addresses) => addresses ?? [])
@@ -35,6 +35,37 @@ export function reachableHosts(host: string): string[] {
     .map(({ address }) => address)
   return found.length > 0 ? found : ['127.0.0.1']
 }
+
+/** The addresses that another machine is told, and what keeps it away from all of them. */
+export interface WaysIn {
+  /** `host:port` */
+  readonly peers: readonly string[]
+  /** Base addresses. */
+  readonly webseeds: readonly string[]
+  readonly note?: string
+}
+
+/** `peer` and `webseed` are where this daemon listens. An address of this machine alone is told only when there is no other. */
+export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined): WaysIn {
+  const hostsOf = (listener: HostPort | undefined): HostPort[] =>
+    listener === undefined ? [] : reachableHosts(listener.host).map((host) => ({ host, port: listener.port }))
+  const [peers, webseeds] = [hostsOf(peer), hostsOf(webseed)]
+  const open = [...peers, ...webseeds].filter(({ host }) => !isLoopback(host))
+  const told = (addresses: readonly HostPort[]): string[] =>
+    addresses.filter((address) => open.length === 0 || open.includes(address)).map(formatHostPort)
+  const isWildcard = [peer, webseed].some((each) => each !== undefined && reachableHosts(each.host)[0] !== each.host)
+  return {
+    peers: told(peers),
+    webseeds: told(webseeds).map((address) => `http://${address}/`),
+    ...(open.length === 0 && {
+      note: isWildcard
+        ? 'this machine has no address that others reach: it is in no network'
+        : 'this daemon listens on this machine only; set [swarm] peer_addr = "0.0.0.0:0" (or webseed_addr) in the configuration, and start it again'
+    })
+  }
+}
+
+const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/.test(host)
 
 /** Empty where the system refuses to list them, as a sandbox without netlink sockets does: sharing goes on without. */
 function interfaceAddresses(): (NetworkInterfaceInfo[] | undefined)[] {

@@ -12,7 +12,7 @@ import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
-import { configuredAddress, formatHostPort, type HostPort, reachableHosts } from './addresses.ts'
+import { configuredAddress, formatHostPort, waysIn } from './addresses.ts'
 import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
@@ -173,16 +173,12 @@ export class SwarmClient {
     const isAnnounced = (): boolean => this.#artifacts.joined.get(manifestDigest)?.seeding === true
     if (join && heldBack === undefined && !isAnnounced()) await this.#seeding.join(manifestDigest)
     const announced = isAnnounced()
-    const address = this.#webseed?.address
-    const webseeds =
-      address === undefined
-        ? []
-        : reachableHosts(address.host).map((host) => `http://${formatHostPort({ host, port: address.port })}/`)
     const { port } = this.#engine
-    const peers = port === undefined ? [] : reachableHosts(this.#peerHost).map((host) => formatHostPort({ host, port }))
+    const ways = waysIn(port === undefined ? undefined : { host: this.#peerHost, port }, this.#webseed?.address)
+    const [peers, webseeds] = [[...ways.peers], [...ways.webseeds]]
     const trackers = [...new Set([...(state?.hints.trackers ?? []), ...config.swarm.trackers])]
     const note = announced
-      ? reachNote(this.#peerHost, address)
+      ? ways.note
       : (heldBack ??
         ((await isWhole(store, torrent))
           ? 'it is not announced yet: svc share does that now, else the next start of the daemon, or [swarm] seed_on_import = true for every import'
@@ -343,10 +339,3 @@ export class SwarmClient {
     await this.#seeding.join(manifestDigest)
   }
 }
-
-const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/.test(host)
-
-const reachNote = (peerHost: string, webseed: HostPort | undefined): string | undefined =>
-  isLoopback(peerHost) && (webseed === undefined || isLoopback(webseed.host))
-    ? 'this daemon listens on this machine only; set [swarm] peer_addr (or webseed_addr) to an address that the other side reaches'
-    : undefined

@@ -1,0 +1,42 @@
+import { CliError } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+import type { Session } from './session.ts'
+
+/** Whether somebody sits at a terminal who can be asked. */
+export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): boolean =>
+  !json && !quiet && stdin?.isTTY === true && stderr.isTTY === true
+
+/** Puts a question; undefined when nothing more will be answered (Ctrl-D). */
+export type Ask = (question: string) => Promise<string | undefined>
+
+/**
+ * Asks questions on the terminal, one answer a line. Only where {@link canAsk} says so.
+ * @throws CliError with exit code 130 on Ctrl-C
+ */
+export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) => Promise<T>): Promise<T> {
+  const { createInterface } = await import('node:readline')
+  const lines = createInterface({ input: terminal.stdin!, terminal: false })
+  const answers = lines[Symbol.asyncIterator]()
+  let stop = (): void => {}
+  const interrupted = new Promise<never>((_, reject) => {
+    stop = () => {
+      // the cursor stands behind the question
+      terminal.stderr.write('\n')
+      reject(new CliError(EXIT.interrupted, 'interrupted; nothing was done', { code: 'E_INTERRUPTED' }))
+    }
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  interrupted.catch(() => undefined)
+  try {
+    return await work(async (question) => {
+      terminal.stderr.write(question)
+      const answer = await Promise.race([answers.next(), interrupted])
+      if (answer.done !== true) return answer.value.trim()
+      terminal.stderr.write('\n')
+      return undefined
+    })
+  } finally {
+    signal.removeEventListener('abort', stop)
+    lines.close()
+  }
+}
