@@ -1,4 +1,5 @@
 import { constants } from 'node:fs'
+import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { TEMPORARY_FILE } from '@svc/internal-files'
 import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
@@ -89,6 +90,12 @@ export class DiskPartials {
     } finally {
       port.closeSync(fd)
     }
+  }
+
+  /** What is written of a partial, held or not. */
+  bytesOf(key: string): number {
+    const open = [...this.#open].find((partial) => partial.key === key)
+    return totalBytes(open?.ranges() ?? this.#remains.get(key)?.journal.ranges ?? [])
   }
 
   async open(key: PartialKey, options: PartialOptions): Promise<DiskPartialBlob> {

@@ -16,6 +16,7 @@ import type {
   BlobStore,
   ByteSource,
   DiskBlobStore,
+  FileSource,
   IngestOptions,
   IngestResult,
   PartialBlob,
@@ -120,6 +121,14 @@ class DiskStore implements DiskBlobStore {
     } catch (error) {
       throw ioError(error, 'ask for free space', this.root)
     }
+  }
+
+  sharesBlocks({ fd }: FileSource): Promise<boolean> {
+    return this.#ingestor.sharesBlocks(fd)
+  }
+
+  partialBytes(key: string): number {
+    return this.#partials.bytesOf(key)
   }
 
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {

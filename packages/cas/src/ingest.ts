@@ -49,7 +49,6 @@ export class Ingestor {
     const leave = await this.#files.enter(signal)
     try {
       const sizeBytes = this.#sourceSize(fd, options)
-      await requireRoom(this.#context, sizeBytes)
       const part = this.#context.layout.part(randomId())
       const { partFd, ...result } =
         sizeBytes < SMALL_BYTES
@@ -118,7 +117,7 @@ export class Ingestor {
     const { threads } = this.#context
     const attachments = options.attachments ?? []
     const first = await threads.takeBusy(signal)
-    const cloneFd = await this.#cloner.clone(fd, part).catch((error: unknown) => {
+    const cloneFd = await this.#cloneOrRoom(fd, part, sizeBytes).catch((error: unknown) => {
       first.release()
       throw error
     })
@@ -170,6 +169,24 @@ export class Ingestor {
       second?.release()
       first.release()
     }
+  }
+
+  /** A part that shares its blocks needs no room; for one that is written there has to be some. @throws CasError `E_NO_SPACE`, `E_IO` */
+  async #cloneOrRoom(fd: number, part: string, sizeBytes: number): Promise<number | undefined> {
+    const cloneFd = await this.#cloner.clone(fd, part)
+    if (cloneFd === undefined) await requireRoom(this.#context, sizeBytes)
+    return cloneFd
+  }
+
+  /** Whether the file would be taken in without being written. Tried; nothing is left of it. @throws CasError */
+  async sharesBlocks(fd: number): Promise<boolean> {
+    return this.#context.run(undefined, async () => {
+      const part = this.#context.layout.part(randomId())
+      const cloneFd = await this.#cloner.clone(fd, part)
+      if (cloneFd === undefined) return false
+      await this.#context.discardPart(cloneFd, part)
+      return true
+    })
   }
 
   async #stream(source: AsyncIterable<Uint8Array>, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {

@@ -76,6 +76,11 @@ export class DiskPartialBlob implements PartialBlob {
     this.#advance()
   }
 
+  /** What it is found by. */
+  get key(): string {
+    return this.#setup.key.key
+  }
+
   get fd(): number {
     this.#throwIfEnded()
     return this.#setup.fd

@@ -198,4 +198,11 @@ export interface DiskBlobStore extends BlobStore {
   blobPath(digest: Sha256Digest): string
   /** Free bytes on the store's file system for this user. */
   freeBytes(): Promise<number>
+  /**
+   * Whether an ingest of the open file would share its blocks (a reflink) and so take no room, whatever its size. Small files may be
+   * written all the same. @throws CasError `E_IO`, `E_NO_SPACE`
+   */
+  sharesBlocks(source: FileSource): Promise<boolean>
+  /** How many bytes of the partial blob `key` are on the disk: what is left of it takes the rest. 0 where there is none. */
+  partialBytes(key: string): number
 }

@@ -1,13 +1,13 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobInfo, CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { forEachLimited } from '@svc/internal-concurrency'
 import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
 import { writeMoveMarker } from './move-marker.ts'
 import { checkPlaces, freeBytes, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
+import { copyBlobs } from './store-copy.ts'
 
 /** The move came to an end that is no success; the old store is as it was, and in charge. The message is for a person. */
 export class MoveError extends Error {
@@ -47,8 +47,6 @@ export interface MoveResult extends MovePlaces {
   readonly unfinished: number
 }
 
-/** Two copies at once keep both disks busy; more only make them seek. */
-const PARALLEL_COPIES = 2
 /** Beside the blobs: folders, state, names. */
 const MARGIN_BYTES = 16 << 20
 const BLOCK_BYTES = 4096
@@ -56,8 +54,8 @@ const BLOCK_BYTES = 4096
 /**
  * Takes a store to another folder, under the locks of both. Blobs are copied by the new store's own ingest, which hashes what it
  * writes and refuses other bytes; then every blob is read back and hashed at the new place; then the state follows. A marker in the new
- * root says until then that it must not be used. The old root is only read. Asked again after whatever happened, it goes on: blobs that are
- * there are not copied again.
+ * root says until then that it must not be used. The old root is only read. Asked again after whatever happened, it goes on: whole blobs that are
+ * there are not copied again, nor is what is durable of a large one.
  * @throws StartError where the move cannot begin; MoveError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
@@ -110,7 +108,7 @@ async function move(
   const missing = blobs.filter(({ digest }) => !there.has(digest))
   const shared = sharesBlocks(places)
   if (!shared) await requireRoom(places.to, missing)
-  await copyBlobs(source, target, missing, signal, onProgress)
+  await copyMissing(source, target, missing, shared, { signal, onProgress })
   await checkBlobs(target, blobs.length, signal, onProgress)
   await copyState(places)
   signal.throwIfAborted()
@@ -134,55 +132,27 @@ async function move(
 const sum = (blobs: readonly BlobInfo[]): number => blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
 
 async function requireRoom(to: string, missing: readonly BlobInfo[]): Promise<void> {
-  const needed =
-    missing.reduce((bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES, 0) + MARGIN_BYTES
+  const all = missing.reduce((bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES, 0)
+  // what an interrupted try left there of large blobs becomes part of them
+  const needed = all - Math.min(all, await occupiedBytes(join(to, 'incoming'))) + MARGIN_BYTES
   const free = await freeBytes(to)
   if (free < needed)
     throw new MoveError(`${needed} bytes are needed at ${to}, and ${free} are free; nothing was copied`)
 }
 
-async function copyBlobs(
+/** @throws MoveError naming what cannot be read as what it is */
+async function copyMissing(
   source: DiskBlobStore,
   target: DiskBlobStore,
   missing: readonly BlobInfo[],
-  signal: AbortSignal,
-  onProgress: MoveOptions['onProgress']
+  isShared: boolean,
+  { signal, onProgress }: Pick<MoveOptions, 'signal' | 'onProgress'>
 ): Promise<void> {
-  const bytesTotal = sum(missing)
-  const corrupt: string[] = []
-  const underWay = new Map<string, number>()
-  let [blobsDone, bytesDone] = [0, 0]
-  const tell = (): void => {
-    const open = [...underWay.values()].reduce((bytes, each) => bytes + each, 0)
-    onProgress({ phase: 'copying', blobsDone, blobsTotal: missing.length, bytesDone: bytesDone + open, bytesTotal })
-  }
-  await forEachLimited(missing, PARALLEL_COPIES, signal, async ({ digest, sizeBytes }) => {
-    try {
-      const reader = await source.open(digest)
-      try {
-        await target.ingest(
-          { fd: reader.fd! },
-          {
-            digest,
-            sizeBytes,
-            signal,
-            onProgress: (bytes) => {
-              underWay.set(digest, bytes)
-              tell()
-            }
-          }
-        )
-      } finally {
-        await reader.close()
-      }
-    } catch (error) {
-      if (!isSourceDamage(error)) throw error
-      corrupt.push(digest)
-    }
-    underWay.delete(digest)
-    blobsDone++
-    bytesDone += sizeBytes
-    tell()
+  const corrupt = await copyBlobs(source, target, missing, {
+    signal,
+    onProgress: (progress) => onProgress({ phase: 'copying', ...progress }),
+    // where blocks are shared a blob of any size is there at once
+    ...(isShared && { resumableBytes: Number.POSITIVE_INFINITY })
   })
   if (corrupt.length === 0) return
   throw new MoveError(
@@ -191,12 +161,6 @@ async function copyBlobs(
       'start the daemon, find the models that are hurt with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
   )
 }
-
-/** The old store's bytes are other ones, or its disk does not give them. */
-const isSourceDamage = (error: unknown): boolean =>
-  error instanceof CasError &&
-  (['E_DIGEST_MISMATCH', 'E_SIZE_MISMATCH', 'E_CORRUPT'].includes(error.code) ||
-    (error.code === 'E_IO' && error.details.operation === 'read source'))
 
 /** Reads everything back from the new place. What turns out wrong is in quarantine there, and is copied again by the next try. */
 async function checkBlobs(

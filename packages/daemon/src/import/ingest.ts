@@ -43,7 +43,7 @@ const SPARE_BYTES = 1 << 20
  */
 export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
   const { source, recognition, files } = plan
-  await requireSpace(plan, context.store)
+  await requireSpace(plan, context)
   const work = new FileIngest(plan, context)
   const passed = source.fetchUnrecognised ? 0 : recognition.skipped.length
   if (passed > 0) context.progress.pass(passed)
@@ -59,19 +59,39 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   return { blobs: work.blobs, ...(await work.texts(context.signal)) }
 }
 
-/** What has to be written, without what the store is known to hold. */
-async function requireSpace({ recognition, files }: PlannedImport, store: DiskBlobStore): Promise<void> {
+/**
+ * What has to be written: without what the store is known to hold, what is there of an earlier try, and files whose blocks the store can share.
+ */
+async function requireSpace({ source, recognition, files }: PlannedImport, context: IngestContext): Promise<void> {
+  const { store, signal } = context
   let needed = SPARE_BYTES
+  const whole: SourceFile[] = []
   for (const entry of recognition.entries) {
-    const digest = entry.content.from === 'file' ? files.get(entry.content.name)!.digest : undefined
-    if (digest === undefined || (await store.stat(digest)) === undefined) needed += entry.sizeBytes
+    const file = entry.content.from === 'file' ? files.get(entry.content.name)! : undefined
+    if (file?.digest !== undefined && (await store.stat(file.digest)) !== undefined) continue
+    if (file !== undefined) whole.push(file)
+    const key = file?.digest ?? file?.partialKey
+    needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : store.partialBytes(key)))
   }
   const free = await store.freeBytes()
+  // seldom so, and only then are files tried
+  if (needed > free && source.kind === 'local') {
+    for (const file of whole) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
+  }
   if (needed <= free) return
   throw new DaemonError(
     'E_NO_SPACE',
     `the import needs ${needed} bytes and ${free} are free on the file system of the store; free ${needed - free} more`
   )
+}
+
+async function isShareable(file: SourceFile, store: DiskBlobStore, signal: AbortSignal): Promise<boolean> {
+  const opened = await file.open(signal)
+  try {
+    return opened.kind === 'file' && (await store.sharesBlocks({ fd: opened.fd }))
+  } finally {
+    await opened.close()
+  }
 }
 
 class FileIngest {

@@ -65,6 +65,8 @@ export class Uses {
       lockKind: store.lockKind,
       blobPath: (digest) => store.blobPath(digest),
       freeBytes: () => store.freeBytes(),
+      sharesBlocks: (source) => store.sharesBlocks(source),
+      partialBytes: (key) => store.partialBytes(key),
       stat: (digest) => {
         this.note(digest)
         return store.stat(digest)

@@ -18,7 +18,8 @@ export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promi
 export async function requireSpaceFor(store: DiskBlobStore, torrent: ArtifactTorrent): Promise<void> {
   const sizes = new Map(torrent.files.map(({ digest, length }) => [digest, length]))
   let needed = 0
-  for (const [digest, length] of sizes) if ((await store.stat(digest))?.sizeBytes !== length) needed += length
+  for (const [digest, length] of sizes)
+    if ((await store.stat(digest))?.sizeBytes !== length) needed += length - store.partialBytes(digest)
   if (needed === 0) return
   const free = await store.freeBytes()
   if (needed <= free) return

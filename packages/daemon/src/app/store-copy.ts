@@ -1,0 +1,121 @@
+import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
+import { forEachLimited } from '@svc/internal-concurrency'
+
+/** What a copy of blobs tells while it goes on. */
+export interface CopyProgress {
+  readonly blobsDone: number
+  readonly blobsTotal: number
+  readonly bytesDone: number
+  readonly bytesTotal: number
+}
+
+export interface CopyOptions {
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: CopyProgress) => void
+  /** Smaller blobs are copied in one go; a larger one keeps what is durable of it for the next try. Default 64 MiB. */
+  readonly resumableBytes?: number
+}
+
+/** Two copies at once keep both disks busy; more only make them seek. */
+const PARALLEL_COPIES = 2
+/** What one second of a disk is worth: less is sooner copied anew than journalled. */
+const RESUMABLE_BYTES = 64 << 20
+const CHUNK_BYTES = 4 << 20
+
+/**
+ * Copies blobs into another store through its own ingest, which hashes what it writes and refuses other bytes. An interrupted copy goes on inside a
+ * large blob: what was durable of it is not read again. @returns the digests of blobs that cannot be read as what they are; they are not there then.
+ * @throws CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ */
+export async function copyBlobs(
+  source: BlobStore,
+  target: BlobStore,
+  blobs: readonly BlobInfo[],
+  { signal, onProgress, resumableBytes = RESUMABLE_BYTES }: CopyOptions
+): Promise<readonly string[]> {
+  const bytesTotal = blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
+  const corrupt: string[] = []
+  const underWay = new Map<string, number>()
+  let [blobsDone, bytesDone] = [0, 0]
+  const tell = (): void => {
+    const open = [...underWay.values()].reduce((bytes, each) => bytes + each, 0)
+    onProgress({ blobsDone, blobsTotal: blobs.length, bytesDone: bytesDone + open, bytesTotal })
+  }
+  await forEachLimited(blobs, PARALLEL_COPIES, signal, async (blob, own) => {
+    const { digest, sizeBytes } = blob
+    const onBytes = (bytes: number): void => {
+      underWay.set(digest, bytes)
+      tell()
+    }
+    try {
+      const reader = await source.open(digest)
+      try {
+        if (sizeBytes < resumableBytes)
+          await target.ingest({ fd: reader.fd! }, { digest, sizeBytes, signal: own, onProgress: onBytes })
+        else await copyResumably(reader, target, own, onBytes)
+      } finally {
+        await reader.close()
+      }
+    } catch (error) {
+      if (!isSourceDamage(error)) throw error
+      corrupt.push(digest)
+    }
+    underWay.delete(digest)
+    blobsDone++
+    bytesDone += sizeBytes
+    tell()
+  })
+  return corrupt
+}
+
+async function copyResumably(
+  reader: BlobReader,
+  target: BlobStore,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void
+): Promise<void> {
+  const { digest, sizeBytes } = reader
+  for (;;) {
+    const partial = await target.partial({ key: `move:${digest}`, digest, sizeBytes }, { signal })
+    let resumed = 0
+    try {
+      // written in order, so the first range is all there is
+      const [first] = partial.ranges()
+      resumed = first !== undefined && first[0] === 0 ? first[1] : 0
+      onBytes(resumed)
+      let writing: Promise<void> = Promise.resolve()
+      try {
+        for (let at = resumed; at < sizeBytes; ) {
+          signal.throwIfAborted()
+          // the next chunk is read while the one before is written
+          const chunk = new Uint8Array(Math.min(CHUNK_BYTES, sizeBytes - at))
+          await reader.read(chunk, at)
+          await writing
+          writing = partial.write(at, chunk)
+          writing.catch(() => undefined)
+          at += chunk.length
+          onBytes(at)
+        }
+        await writing
+      } catch (error) {
+        await writing.catch(() => undefined)
+        // keeps what the journal does not have yet
+        await partial.checkpoint().catch(() => undefined)
+        throw error
+      }
+      await partial.publish()
+      return
+    } catch (error) {
+      // Bytes of an earlier try may be what is wrong, at the new place: all ranges are forgotten, so the next round reads the blob as it is.
+      if (resumed === 0 || !(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
+    } finally {
+      await partial.release()
+    }
+  }
+}
+
+/** The old store's bytes are other ones, or its disk does not give them. */
+const isSourceDamage = (error: unknown): boolean =>
+  error instanceof CasError &&
+  (['E_DIGEST_MISMATCH', 'E_SIZE_MISMATCH', 'E_CORRUPT'].includes(error.code) ||
+    (error.code === 'E_IO' && ['read source', 'read blob'].includes(error.details.operation ?? '')))
