@@ -11,7 +11,8 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
 import { type TestDaemon, testDaemon } from './support.ts'
@@ -82,6 +83,7 @@ interface Shown {
   readonly source: string
   readonly as: string
   readonly hereBytes: number
+  readonly sharedBytes: number
   readonly takesBytes: number
   readonly refs: string[]
   readonly damaged: { readonly name: string; readonly path: string }[]
@@ -166,6 +168,74 @@ it('Ollama, LM Studio, llama.cpp, Docker, a folder: each by its own names', asyn
   }
   // the same again takes nothing
   expect((await adopt(daemon, '.ollama/models', '--dry-run')).models[0]!.takesBytes).toBeLessThan(2000)
+})
+
+it('RamaLama: by its folder, and by its name where it keeps it', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, '.local/share/ramalama/store')
+  const bytes = weights(16)
+  put(join(root, 'huggingface/acme/tiny-gguf/blobs', `sha256-${sha256(bytes)}`), bytes)
+  put(
+    join(root, 'huggingface/acme/tiny-gguf/refs/latest.json'),
+    JSON.stringify({
+      hash: 'x',
+      path: 'y',
+      files: [{ hash: `sha256:${sha256(bytes)}`, name: 'tiny-q8_0.gguf', type: 'model' }]
+    })
+  )
+  const { code, models } = await adopt(daemon, root)
+  expect(code).toBe(0)
+  expect(models).toMatchObject([
+    { tool: 'ramalama', source: 'huggingface://acme/tiny-gguf:latest', refs: ['acme/tiny-gguf:q8_0'], damaged: [] }
+  ])
+  expect((await daemon.svc('cat', sha256(bytes))).code).toBe(0)
+  const env = { HOME: daemon.folder, RAMALAMA_STORE: join(root, '..') }
+  expect((await daemon.svcWith(['adopt', 'ramalama', '--dry-run', '-q'], { env })).stdout).toBe('acme/tiny-gguf\n')
+})
+
+it('a model of thousands of files comes in with one request', async () => {
+  const daemon = await testDaemon()
+  const folder = join(daemon.folder, 'Many')
+  put(join(folder, 'many-q8_0.gguf'), weights(17))
+  put(join(folder, 'config.json'), MODEL['config.json'])
+  for (let i = 0; i < 4000; i++) put(join(folder, 'extra', `${'x'.repeat(150)}-${i}.txt`), '')
+  expect(await adopt(daemon, folder)).toMatchObject({
+    code: 0,
+    models: [{ files: 4002, refs: ['acme/many:q8_0'.replace('acme', basename(daemon.folder).toLowerCase())] }]
+  })
+})
+
+it('what two tools hold is counted once, and asked about on a terminal', async () => {
+  const daemon = await testDaemon()
+  const { folder } = daemon
+  const bytes = weights(18)
+  putOllama(join(folder, 'ollama'), 'twice', 'latest', bytes)
+  putHub(join(folder, 'hub'), 'Acme/Twice', { 'twice-q8_0.gguf': bytes })
+  const both = [join(folder, 'hub'), join(folder, 'ollama')]
+  const { models } = await adopt(daemon, ...both, '--dry-run')
+  expect(models.map(({ sharedBytes }) => sharedBytes)).toEqual([0, bytes.length])
+  expect(models[1]!.takesBytes).toBeLessThan(models[0]!.takesBytes)
+
+  const answering = (answer: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${answer}\n`)
+  const refused = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: answering('n') })
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('(y/N)') })
+  expect((await daemon.svc('ls')).stdout).toBe('')
+  const taken = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: answering('y') })
+  expect(taken).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/twice:q8_0\n') })
+})
+
+it('--move gives the room of each model back before the next one', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const [first, bad] = [weights(19), weights(20)]
+  putHub(root, 'Acme/First', { 'first-q8_0.gguf': first })
+  putHub(root, 'Acme/Second', { 'second-q8_0.gguf': bad, 'first-q8_0.gguf': first })
+  const second = join(root, 'models--Acme--Second/blobs')
+  writeFileSync(join(second, sha256(bad)), 'cut')
+  // each repository has a copy of its own: that of the damaged one stays
+  expect(await adopt(daemon, root, '--move')).toMatchObject({ code: 5 })
+  expect(existsSync(join(root, 'models--Acme--First/blobs', sha256(first)))).toBe(false)
+  expect(readdirSync(second).sort()).toEqual([sha256(first), sha256(bad)].sort())
 })
 
 it('links that lead out of a cache are not followed', async () => {

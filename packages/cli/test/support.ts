@@ -64,6 +64,8 @@ export interface InProcessOptions extends RunOptions {
   readonly stdoutIsTerminal?: boolean
   /** Ctrl-C, as soon as stderr holds this text. */
   readonly interruptAt?: string
+  /** Besides the socket's address. */
+  readonly env?: Terminal['env']
   /** Answers to questions. */
   readonly stdin?: NonNullable<Terminal['stdin']>
 }
@@ -79,7 +81,7 @@ export async function svc(args: readonly string[], options: InProcessOptions): P
     stdout,
     stderr,
     cwd: options.cwd ?? tmpdir(),
-    env: { SVC_SOCKET: options.socketPath }
+    env: { ...options.env, SVC_SOCKET: options.socketPath }
   }
   const code = await run(args, '1.2.3', terminal, stop.signal)
   return { code, stdout: stdout.text, stderr: stderr.text }

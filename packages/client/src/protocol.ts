@@ -5,7 +5,14 @@ export { DigestSchema, InfohashSchema, RefSchema } from './protocol/fields.ts'
 export * from './protocol/inventory.ts'
 export * from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
-export { API_VERSIONS, MAX_BODY_BYTES, type Method, PATHS, type RouteId } from './protocol/paths.ts'
+export {
+  API_VERSIONS,
+  MAX_ADOPT_BODY_BYTES,
+  MAX_BODY_BYTES,
+  type Method,
+  PATHS,
+  type RouteId
+} from './protocol/paths.ts'
 export * from './protocol/plan.ts'
 export * from './protocol/removal.ts'
 export * from './protocol/resolve.ts'

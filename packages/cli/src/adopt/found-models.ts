@@ -1,6 +1,6 @@
-import { readdir } from 'node:fs/promises'
+import { glob, readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { sep } from 'node:path'
+import { join, sep } from 'node:path'
 import { ClientError } from '@svc/client'
 import {
   type CacheRoot,
@@ -24,6 +24,8 @@ export interface AdoptableModel {
   readonly as: string
   /** Bytes that the store has already, by the digests that the cache knows. */
   readonly hereBytes: number
+  /** Bytes that an earlier model of the list brings along. */
+  readonly sharedBytes: number
   /** Bytes that would be copied. */
   readonly takesBytes: number
   readonly by: TransferCost['by']
@@ -39,6 +41,7 @@ export async function foundModels(
 ): Promise<{ readonly models: readonly AdoptableModel[]; readonly warnings: readonly FoundWarning[] }> {
   const { root: store } = await session.client.status()
   const models: AdoptableModel[] = []
+  const brought = new Set<string>()
   const warnings: FoundWarning[] = []
   for (const root of await rootsOf(session, named)) {
     if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
@@ -47,10 +50,10 @@ export async function foundModels(
     warnings.push(...cache.warnings)
     const cost = await costOf(cache.models, store)
     for (const found of firstOfEach(cache.models)) {
-      const hereBytes = await bytesHere(session, found)
+      const { hereBytes, sharedBytes } = await bytesSpared(session, found, brought)
       const as = `${found.suggested.ns}/${found.suggested.name}`
-      const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes)
-      models.push({ found, root: cache.root.path, as, hereBytes, takesBytes, by: cost })
+      const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes - sharedBytes)
+      models.push({ found, root: cache.root.path, as, hereBytes, sharedBytes, takesBytes, by: cost })
     }
   }
   return { models, warnings }
@@ -76,9 +79,21 @@ async function rootsOf(session: Session, named: readonly (Tool | { readonly path
 async function toolOf(path: string): Promise<Tool> {
   const names = await readdir(path).catch((): string[] => [])
   if (names.some((name) => name.startsWith('models--'))) return 'hf'
-  if (!names.includes('blobs')) return 'dir'
+  if (names.some((name) => /^manifest=[^=]+=[^=]+=[^=]*\.json$/.test(name))) return 'llama'
+  if (!names.includes('blobs')) return (await isRamaLama(path, names)) ? 'ramalama' : 'dir'
   if (names.includes('models.json')) return 'dmr'
   return names.includes('manifests') || names.includes('manifests-v2') ? 'ollama' : 'dir'
+}
+
+/** The kinds of sources that this tool has a folder for, each with `…/refs/<tag>.json` some folders below. */
+const RAMALAMA_KINDS = ['huggingface', 'hf', 'ollama', 'oci', 'modelscope', 'file', 'http', 'https', 'rlcr']
+
+async function isRamaLama(path: string, names: readonly string[]): Promise<boolean> {
+  for (const kind of names.filter((name) => RAMALAMA_KINDS.includes(name))) {
+    for await (const found of glob('{*,*/*,*/*/*,*/*/*/*}/refs/*.json', { cwd: join(path, kind) }))
+      if (found !== '') return true
+  }
+  return false
 }
 
 /** A hub cache has a snapshot for each commit, that of `main` first: the others would only take its place. */
@@ -100,16 +115,26 @@ async function costOf(models: readonly FoundModel[], store: string): Promise<Tra
   )
 }
 
-async function bytesHere({ client }: Session, { files }: FoundModel): Promise<number> {
+/** What need not be copied: by the digests that caches know, as for others nobody can tell. `brought` grows by what this model brings. */
+async function bytesSpared(
+  { client }: Session,
+  { files }: FoundModel,
+  brought: Set<string>
+): Promise<{ readonly hereBytes: number; readonly sharedBytes: number }> {
   const known = new Map(files.map(({ expectedSha256, sizeBytes }) => [expectedSha256, sizeBytes]))
-  let hereBytes = 0
+  let [hereBytes, sharedBytes] = [0, 0]
   for (const [digest, sizeBytes] of known) {
     if (digest === undefined) continue
+    if (brought.has(digest)) {
+      sharedBytes += sizeBytes
+      continue
+    }
     try {
       if ((await client.headBlob(digest)).sizeBytes === sizeBytes) hereBytes += sizeBytes
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND') throw error
+      brought.add(digest)
     }
   }
-  return hereBytes
+  return { hereBytes, sharedBytes }
 }

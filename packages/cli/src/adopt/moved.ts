@@ -1,47 +1,64 @@
+import type { Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { FoundFile } from '@svc/view'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
+import type { AdoptableModel } from './found-models.ts'
 import type { Outcome } from './take-over.ts'
 
 /**
- * Removes from other tools' caches the files that became blobs here: the imports are done, so the blobs are durable. A file goes only when
- * every model over there that has it came in whole, and when it is the one that was looked at. Small files that went into a tar, and
- * whatever was not imported, stay. Links that lead nowhere afterwards go with the files, and so do folders that are empty then.
- * @returns how many bytes were removed
+ * Removes from other tools' caches the files that became blobs here, model by model, so that not all of them need room twice. An import that is
+ * done is durable. A file goes only when every model over there that has it came in whole, and when it is the one that was looked at. Small files
+ * that went into a tar, and whatever was not imported, stay. Links that lead nowhere afterwards go with the files, and so do folders that
+ * are empty then.
  */
-export async function removeMoved(session: Session, outcomes: readonly Outcome[]): Promise<number> {
-  const keep = new Set<string>()
-  const gone = new Map<string, Outcome>()
-  for (const outcome of outcomes) {
-    const { model, refs, damaged, error } = outcome
-    const whole = error === undefined && damaged.length === 0 && refs.length > 0
-    const stored = whole ? await storedFiles(session, refs) : []
-    for (const file of model.found.files) {
-      if (whole && stored.some((each) => isSame(each, file))) gone.set(file.path, outcome)
-      else keep.add(file.path)
+export class MovedFiles {
+  readonly #session: Session
+  /** How many models to come have a file, by its path. */
+  readonly #needed = new Map<string, number>()
+  readonly #removed = new Map<string, Set<string>>()
+  removedBytes = 0
+
+  constructor(session: Session, models: readonly AdoptableModel[]) {
+    this.#session = session
+    for (const { path } of models.flatMap(({ found }) => found.files))
+      this.#needed.set(path, (this.#needed.get(path) ?? 0) + 1)
+  }
+
+  /** To be called once for each model, when it was tried. */
+  async tried({ model, refs, damaged, error, before }: Outcome): Promise<void> {
+    const isWhole = error === undefined && damaged.length === 0 && refs.length > 0
+    const stored = isWhole ? await storedFiles(this.#session, refs) : []
+    for (const file of new Map(model.found.files.map((each) => [each.path, each])).values()) {
+      // what a model needs that did not come in stays needed
+      if (!stored.some((each) => isSame(each, file))) continue
+      const needed = this.#needed.get(file.path)! - model.found.files.filter(({ path }) => path === file.path).length
+      this.#needed.set(file.path, needed)
+      if (needed === 0) await this.#remove(file.path, model.root, before.get(file.path))
     }
   }
-  let removedBytes = 0
-  const roots = new Map<string, Set<string>>()
-  for (const [path, { model, before }] of gone) {
-    if (keep.has(path) || !(await isAsBefore(path, before.get(path)))) continue
-    const sizeBytes = before.get(path)!.size
+
+  async #remove(path: string, root: string, before: Stats | undefined): Promise<void> {
+    if (before === undefined || !(await isAsBefore(path, before))) return
     try {
       await unlink(path)
     } catch (error) {
-      session.note(`warning: ${path} stays: ${(error as Error).message}`)
-      continue
+      this.#session.note(`warning: ${path} stays: ${(error as Error).message}`)
+      return
     }
-    removedBytes += sizeBytes
-    roots.set(model.root, (roots.get(model.root) ?? new Set()).add(path))
+    this.removedBytes += before.size
+    this.#removed.set(root, (this.#removed.get(root) ?? new Set()).add(path))
   }
-  for (const [root, removed] of roots) {
-    await removeDangling(root, removed)
-    for (const path of removed) await removeEmptyFolders(dirname(path), root)
+
+  /** Takes the links away that lead nowhere now, and the folders that are empty. */
+  async clearUp(): Promise<void> {
+    for (const [root, removed] of this.#removed) {
+      await removeDangling(root, removed)
+      for (const path of removed) await removeEmptyFolders(dirname(path), root)
+    }
+    this.#removed.clear()
   }
-  return removedBytes
 }
 
 interface Stored {
@@ -66,9 +83,9 @@ const isSame = ({ name, digest, size }: Stored, file: FoundFile): boolean =>
   size === file.sizeBytes &&
   (file.expectedSha256 === undefined ? plain(name) === plain(file.name) : digest === file.expectedSha256)
 
-async function isAsBefore(path: string, before: Awaited<ReturnType<typeof lstat>> | undefined): Promise<boolean> {
+async function isAsBefore(path: string, before: Stats): Promise<boolean> {
   const now = await lstat(path).catch(() => undefined)
-  if (now === undefined || before === undefined || !now.isFile()) return false
+  if (now === undefined || !now.isFile()) return false
   return now.ino === before.ino && now.dev === before.dev && now.size === before.size && now.mtimeMs === before.mtimeMs
 }
 

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import type { AdoptBody } from '@svc/client'
+import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
 import type { FoundFile } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -19,9 +19,6 @@ export interface Outcome {
   readonly before: ReadonlyMap<string, Stats>
   readonly error?: CliError
 }
-
-/** A request body is at most 1 MiB; what is around the list is little. */
-const MAX_LIST_BYTES = 1_000_000
 
 /**
  * Imports a model of another tool under its names. Damaged files are left out one by one, as long as a model remains.
@@ -75,7 +72,7 @@ function bodyOf(
     ...(options.keepNames !== true && { names: 'normalized' as const }),
     ...(options.private === true && { private: true })
   }
-  if (Buffer.byteLength(JSON.stringify(body)) > MAX_LIST_BYTES)
+  if (Buffer.byteLength(JSON.stringify(body)) > MAX_ADOPT_BODY_BYTES)
     throw new CliError(EXIT.failed, `it has ${files.length} files, too many for one request; use svc import local`)
   return body
 }

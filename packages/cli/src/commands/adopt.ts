@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
 import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
-import { removeMoved } from '../adopt/moved.ts'
+import { MovedFiles } from '../adopt/moved.ts'
 import { type Outcome, takeOver } from '../adopt/take-over.ts'
+import { ask, canAsk } from '../ask.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
@@ -13,9 +14,10 @@ export interface AdoptOptions {
   readonly move?: boolean
   readonly private?: boolean
   readonly keepNames?: boolean
+  readonly yes?: boolean
 }
 
-/** `svc adopt [TOOL|DIR…] [--dry-run] [--move]`: takes over what other tools hold. */
+/** `svc adopt [TOOL|DIR…] [--dry-run] [--move]`: takes over what other tools hold; on a terminal it asks first. @throws CliError */
 export async function adopt(session: Session, sources: readonly string[], options: AdoptOptions): Promise<void> {
   const { terminal } = session
   const named = sources.map((source): Tool | { readonly path: string } =>
@@ -28,14 +30,23 @@ export async function adopt(session: Session, sources: readonly string[], option
     return session.note(sources.length === 0 ? 'no other tool holds models here' : 'there is nothing to take over')
   }
   if (options.dryRun === true) return show(session, models)
-  if (!session.json && !session.quiet) show(session, models)
-  const outcomes: Outcome[] = []
-  for (const model of models) {
-    const outcome = await takeOver(session, model, options)
-    outcomes.push(outcome)
-    if (!session.json) tell(session, outcome)
+  if (!session.json && !session.quiet) {
+    await show(session, models)
+    if (options.yes !== true && canAsk(session)) await askFirst(session, models, options)
   }
-  const removedBytes = options.move === true ? await removeMoved(session, outcomes) : undefined
+  const outcomes: Outcome[] = []
+  const moved = options.move === true ? new MovedFiles(session, models) : undefined
+  try {
+    for (const model of models) {
+      const outcome = await takeOver(session, model, options)
+      outcomes.push(outcome)
+      if (!session.json) tell(session, outcome)
+      await moved?.tried(outcome)
+    }
+  } finally {
+    await moved?.clearUp()
+  }
+  const removedBytes = moved?.removedBytes
   if (session.json) {
     session.document({
       models: outcomes.map(({ model, refs, damaged, error }) => ({
@@ -59,42 +70,65 @@ export async function adopt(session: Session, sources: readonly string[], option
 
 const isTool = (word: string): word is Tool => (TOOLS as readonly string[]).includes(word)
 
-const rowOf = ({ found, as, hereBytes, takesBytes, by }: AdoptableModel) => ({
+const rowOf = ({ found, as, hereBytes, sharedBytes, takesBytes, by }: AdoptableModel) => ({
   tool: found.tool,
   source: found.source,
   as,
   files: found.files.length,
   sizeBytes: found.sizeBytes,
   hereBytes,
+  sharedBytes,
   takesBytes,
   by
 })
 
-/** What would come in, and what it takes. */
-function show(session: Session, models: readonly AdoptableModel[]): void {
+/** What would come in, what it takes, and what it saves. */
+async function show(session: Session, models: readonly AdoptableModel[]): Promise<void> {
   if (session.json) return session.document({ models: models.map(rowOf) })
   if (session.quiet) {
     for (const { as } of models) session.print(as)
     return
   }
-  const rows = models.map(({ found, as, hereBytes, takesBytes, by }) => [
+  const rows = models.map(({ found, as, hereBytes, sharedBytes, takesBytes, by }) => [
     `${found.tool} ${found.source}`,
     as,
     count(found.files.length, 'file'),
     formatBytes(found.sizeBytes),
-    formatBytes(hereBytes),
+    formatBytes(hereBytes + sharedBytes),
     by === 'reflink' ? 'nothing: blocks are shared' : formatBytes(takesBytes)
   ])
-  for (const line of formatTable([['FROM', 'AS', 'FILES', 'SIZE', 'HERE', 'TAKES'], ...rows])) session.print(line)
+  for (const line of formatTable([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])) session.print(line)
   for (const { found } of models) {
     for (const { path, message } of found.warnings) session.note(`warning: ${path}: ${message}`)
   }
-  const sum = (of: (model: AdoptableModel) => number): string =>
-    formatBytes(models.reduce((total, model) => total + of(model), 0))
   session.note(
-    `${count(models.length, 'model')}, ${sum(({ found }) => found.sizeBytes)}; ${sum((model) => model.hereBytes)} of it is here already, ` +
-      `${sum((model) => model.takesBytes)} would be copied`
+    [
+      `${count(models.length, 'model')}, ${sumOf(models, ({ found }) => found.sizeBytes)}:`,
+      `${sumOf(models, ({ hereBytes }) => hereBytes)} of it is here already,`,
+      `${sumOf(models, ({ sharedBytes }) => sharedBytes)} lies there more than once,`,
+      `${sumOf(models, sharedOnDisk)} would share blocks with what is there, and ${sumOf(models, ({ takesBytes }) => takesBytes)} would be copied`
+    ].join(' ')
   )
+  const { freeBytes } = (await session.client.status()).store
+  const takes = models.reduce((total, { takesBytes }) => total + takesBytes, 0)
+  if (freeBytes !== undefined && takes > freeBytes)
+    session.note(
+      `warning: only ${formatBytes(freeBytes)} are free on the disk of the store; with --move the room of each model over there is given back before the next one`
+    )
+}
+
+const sumOf = (models: readonly AdoptableModel[], of: (model: AdoptableModel) => number): string =>
+  formatBytes(models.reduce((total, model) => total + of(model), 0))
+
+const sharedOnDisk = ({ found, hereBytes, sharedBytes, by }: AdoptableModel): number =>
+  by === 'reflink' ? Math.max(0, found.sizeBytes - hereBytes - sharedBytes) : 0
+
+/** @throws CliError unless the answer is yes */
+async function askFirst(session: Session, models: readonly AdoptableModel[], { move }: AdoptOptions): Promise<void> {
+  const what = models.length === 1 ? 'Take it over' : `Take these ${models.length} over`
+  const answer = await ask(session, `${what}${move === true ? ', and remove what came in over there' : ''}? (y/N) `)
+  if (!/^y(es)?$/i.test(answer))
+    throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
 }
 
 function tell(session: Session, { model, refs, damaged, error }: Outcome): void {

@@ -42,3 +42,5 @@ export const API_VERSIONS = ['v1'] as const
 
 /** A larger request body is `E_TOO_LARGE` (spec http.6). */
 export const MAX_BODY_BYTES = 1024 * 1024
+/** The same for `POST /v1/adopt`, whose body lists files: some 100,000 of them (spec add.27). */
+export const MAX_ADOPT_BODY_BYTES = 32 * 1024 * 1024

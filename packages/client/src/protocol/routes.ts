@@ -16,7 +16,7 @@ import type { ErrorCode } from './error-codes.ts'
 import { RefSchema } from './fields.ts'
 import { InventorySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
-import { type Method, PATHS, type RouteId } from './paths.ts'
+import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
 import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
@@ -36,6 +36,8 @@ export interface Route {
   readonly params?: TObject
   readonly query?: TObject
   readonly body?: TObject
+  /** Where it may be larger than `MAX_BODY_BYTES`. */
+  readonly maxBodyBytes?: number
   /** Status of success. */
   readonly status: number
   /** Absent for raw bytes. */
@@ -318,6 +320,7 @@ export const ROUTES = {
     summary: 'Import files that lie under other names',
     additive: true,
     body: AdoptBodySchema,
+    maxBodyBytes: MAX_ADOPT_BODY_BYTES,
     status: 201,
     response: JobSchema,
     errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400 },

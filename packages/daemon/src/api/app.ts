@@ -51,7 +51,7 @@ export async function createApp(
   for (const { route, answer } of Object.values(routes)) {
     const url = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => answer(request, reply, log)
-    app.route({ method: route.method, url, handler })
+    app.route({ method: route.method, url, handler, bodyLimit: route.maxBodyBytes ?? MAX_BODY_BYTES })
     const hasHead = Object.values(routes).some(
       (other) => other.route.method === 'HEAD' && other.route.path === route.path
     )
@@ -150,7 +150,7 @@ function fromFastify(error: FastifyError): WireError {
   })
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return refusal(413, 'E_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`)
+      return refusal(413, 'E_TOO_LARGE', 'the body is larger than this path takes')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return refusal(400, 'E_BAD_REQUEST', 'the body has another length than Content-Length says')
     case 'FST_ERR_BAD_URL':

@@ -2,7 +2,7 @@ import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/c
 import { forEachLimited } from '@svc/internal-concurrency'
 
 /** What a copy of blobs tells while it goes on. */
-export interface CopyProgress {
+interface CopyProgress {
   readonly blobsDone: number
   readonly blobsTotal: number
   readonly bytesDone: number
