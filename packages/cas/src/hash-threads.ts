@@ -22,6 +22,8 @@ export class HashThreads {
   readonly #commit: readonly HashThread[]
   /** For parts that are still written: a large one must not hold up what is to be published. */
   readonly #early: HashThread
+  /** For what arrives from elsewhere: its hash is behind the last byte by what it lags, and somebody waits for it. */
+  readonly #follower: HashThread
   readonly #passGate: Gate
   readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>
   readonly #runs: ThreadBatch<HashThread, SmallRun, SmallRunOutcome>
@@ -31,10 +33,11 @@ export class HashThreads {
   constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
     if (!Number.isInteger(count) || count < 1 || count > 64)
       throw new RangeError('hashThreads is a number from 1 to 64')
-    const data: ThreadData = { filePort }
+    const data: ThreadData = { filePort, lowPriority: true }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#commit = Array.from({ length: COMMIT_THREADS }, () => new HashThread(data))
     this.#early = new HashThread(data)
+    this.#follower = new HashThread({ filePort, lowPriority: false })
     // Two per thread: the next small file is at hand when one is done.
     this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new ThreadBatch(this.#commit, MAX_COMMITS, (thread, items) => {
@@ -57,15 +60,12 @@ export class HashThreads {
   take(): { readonly thread: HashThread; readonly release: Release } {
     let thread = this.#hash[0] as HashThread
     for (const other of this.#hash) if (other.passes < thread.passes) thread = other
-    thread.passes++
-    let held = true
-    return {
-      thread,
-      release: () => {
-        if (held) thread.passes--
-        held = false
-      }
-    }
+    return held(thread)
+  }
+
+  /** The thread that follows growing files, at normal priority: others take part in it, as it is faster than what it follows. */
+  takeFollower(): { readonly thread: HashThread; readonly release: Release } {
+    return held(this.#follower)
   }
 
   /** As {@link take}, after a fair wait for one of two places per thread: for passes that keep a thread busy. */
@@ -140,6 +140,18 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, ...this.#commit, this.#early].map((thread) => thread.close()))
+    await Promise.all([...this.#hash, ...this.#commit, this.#early, this.#follower].map((thread) => thread.close()))
+  }
+}
+
+function held(thread: HashThread): { readonly thread: HashThread; readonly release: Release } {
+  thread.passes++
+  let isHeld = true
+  return {
+    thread,
+    release: () => {
+      if (isHeld) thread.passes--
+      isHeld = false
+    }
   }
 }

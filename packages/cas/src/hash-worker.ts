@@ -19,8 +19,9 @@ import type {
 // order, since the sender awaits each answer that matters before it sends the next message.
 
 // Hashing takes what the event loop leaves: with both cores busy a request then waits half as long. On Linux this is the
-// priority of the thread; elsewhere it would be that of the whole process.
-if (process.platform === 'linux') {
+// priority of the thread; elsewhere it would be that of the whole process. It cannot be raised again without privileges, so that
+// the threads for which somebody waits are others from their start.
+if (process.platform === 'linux' && (workerData as ThreadData).lowPriority) {
   try {
     setPriority(0, 5)
   } catch {
@@ -88,10 +89,16 @@ serveCalls<ThreadOperations>(
     },
     feed: ({ session, block, length }) => sessionOf(session).feed(new Uint8Array(block, 0, length)),
     pump: async ({ session, fd, start, end }) => ({ bytes: await sessionOf(session).pump({ fd, start, end }) }),
-    run: async ({ session, spec, fd, forward, progress: wanted }, { progress }) => {
+    run: async ({ session, spec, fd, start, end, forward, progress: wanted }, { progress }) => {
       const begun = await HashSession.begin(await loading, spec)
       sessions.set(session, begun)
-      await begun.pump({ fd, forward, onProgress: wanted ? progress : undefined })
+      await begun.pump({
+        fd,
+        ...(start !== undefined && { start }),
+        ...(end !== undefined && { end }),
+        forward,
+        onProgress: wanted ? progress : undefined
+      })
       return finish(session)
     },
     finish: ({ session }) => finish(session),

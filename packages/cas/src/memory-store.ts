@@ -4,6 +4,7 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import { loadFilePort } from '@svc/internal-files'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { checkRange, notFound } from './blob-reader.ts'
+import { checkBlockHashes } from './block-shape.ts'
 import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
 import { checkPartialKey } from './journal.ts'
 import { PassHasher } from './pass-hasher.ts'
@@ -301,8 +302,11 @@ class MemoryPartial implements PartialBlob {
     this.#ranges.add(offset, offset + bytes.length)
   }
 
-  markWritten(start: number, end: number): void {
+  /** Hashes that a writer hands over are checked and not needed: what is in memory is hashed when it is verified. */
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void {
     this.#check(start, end)
+    for (const { name, blocks } of this.#options.attachments ?? [])
+      if (blocks !== undefined) checkBlockHashes(blocks, this.sizeBytes, start, end, hashes?.[name])
     this.#ranges.add(start, end)
   }
 

@@ -1,7 +1,7 @@
 import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import { replaceFile, writeFully } from '@svc/internal-files'
-import type { Sha256Digest } from '@svc/ref'
 import { checkRange } from './blob-reader.ts'
+import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
 import { CasError, closedError, ioError } from './errors.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
@@ -16,10 +16,9 @@ import type {
   PartialOptions
 } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
+import type { SessionResult } from './thread-protocol.ts'
 
 const CHECKPOINT_BYTES = 64 << 20
-/** From here on flat hash and attachments go to two threads. */
-const PAIR_BYTES = 8 << 20
 
 /** What is left of a released partial, for the next one to open it. */
 export interface PartialRemains {
@@ -49,7 +48,8 @@ export class DiskPartialBlob implements PartialBlob {
   readonly sizeBytes: number
   readonly #setup: PartialSetup
   readonly #ranges: ByteRangeSet
-  readonly #hashes: readonly PrefixHash[]
+  readonly #prefix: PrefixHash
+  readonly #blocks: readonly BlockHashes[]
   readonly #busy = new Set<Promise<unknown>>()
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
@@ -65,15 +65,15 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges = new ByteRangeSet(setup.ranges)
     const attachments = options.attachments ?? []
     const { threads } = context
-    const apart = attachments.length > 0 && key.sizeBytes >= PAIR_BYTES && threads.hashThreads > 1
     const { sizeBytes } = key
-    this.#hashes = apart
-      ? [
-          new PrefixHash(threads, fd, { flat: true, attachments: [], sizeBytes }),
-          new PrefixHash(threads, fd, { flat: false, attachments, sizeBytes })
-        ]
-      : [new PrefixHash(threads, fd, { flat: true, attachments, sizeBytes })]
-    this.#advance()
+    const byBlock = attachments.filter((one): one is BlockAttachment => one.blocks !== undefined)
+    const others = attachments.filter(({ blocks }) => blocks === undefined)
+    this.#prefix = new PrefixHash(threads, fd, { flat: true, attachments: others, sizeBytes })
+    this.#blocks = byBlock.map((attachment) => new BlockHashes(threads, fd, attachment, sizeBytes))
+    for (const [start, end] of setup.ranges) {
+      for (const blocks of this.#blocks) blocks.written(start, end, undefined, this.#ranges)
+    }
+    this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
   /** What it is found by. */
@@ -104,14 +104,15 @@ export class DiskPartialBlob implements PartialBlob {
       } catch (error) {
         throw ioError(error, 'write part', layout.part(this.#setup.id))
       }
-      this.#mark(offset, end)
+      this.#mark(offset, end, undefined)
     })
   }
 
-  markWritten(start: number, end: number): void {
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
-    this.#mark(start, end)
+    for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
+    this.#mark(start, end, hashes)
   }
 
   unmark(start: number, end: number): void {
@@ -120,8 +121,9 @@ export class DiskPartialBlob implements PartialBlob {
     if (start === end) return
     this.#ranges.remove(start, end)
     this.#verified = undefined
-    for (const hash of this.#hashes) if (start < hash.target) hash.restart()
-    this.#advance()
+    if (start < this.#prefix.target) this.#prefix.restart()
+    for (const blocks of this.#blocks) blocks.forget(start, end)
+    this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
   async read(target: Uint8Array, offset: number): Promise<number> {
@@ -220,23 +222,26 @@ export class DiskPartialBlob implements PartialBlob {
         sizeBytes: this.sizeBytes
       })
     }
-    const results = await Promise.allSettled(this.#hashes.map((hash) => hash.finish(this.sizeBytes, signal)))
-    const attachments: Record<string, Uint8Array> = {}
-    let digest: Sha256Digest | undefined
-    for (const result of results) {
-      if (result.status === 'rejected') {
-        for (const hash of this.#hashes) hash.restart()
-        throw result.reason
-      }
-      digest ??= result.value.digest
-      Object.assign(attachments, result.value.attachments)
+    const [flat, ...blocks] = await Promise.allSettled([
+      this.#prefix.finish(this.sizeBytes, signal),
+      ...this.#blocks.map((one) => one.finish(signal))
+    ] as const)
+    const failed = [flat, ...blocks].find((result) => result.status === 'rejected')
+    if (failed !== undefined) {
+      this.#prefix.restart()
+      throw failed.reason
     }
+    const { digest, attachments } = (flat as PromiseFulfilledResult<SessionResult>).value
+    this.#blocks.forEach(({ name }, i) => {
+      attachments[name] = (blocks[i] as PromiseFulfilledResult<Uint8Array>).value
+    })
     const whole: HashResult = { digest: digest!, sizeBytes: this.sizeBytes, attachments }
     try {
       checkExpected(whole, { digest: this.#setup.key.digest })
     } catch (error) {
       this.#ranges.clear()
-      for (const hash of this.#hashes) hash.restart()
+      this.#prefix.restart()
+      for (const one of this.#blocks) one.forget(0, this.sizeBytes)
       // Record that at once: after a crash those bytes must not be resumed.
       await this.#checkpointNow().catch(() => undefined)
       throw error
@@ -245,10 +250,11 @@ export class DiskPartialBlob implements PartialBlob {
     return whole
   }
 
-  #mark(start: number, end: number): void {
+  #mark(start: number, end: number, hashes: Readonly<Record<string, Uint8Array>> | undefined): void {
     if (start >= end) return
     this.#ranges.add(start, end)
-    this.#advance()
+    this.#prefix.advance(this.#ranges.prefixEnd)
+    for (const blocks of this.#blocks) blocks.written(start, end, hashes?.[blocks.name], this.#ranges)
     this.#sinceCheckpoint += end - start
     if (this.#ended !== undefined) return
     if (this.#sinceCheckpoint >= CHECKPOINT_BYTES && this.#checkpoint === undefined) this.#checkpointSoon()
@@ -258,10 +264,6 @@ export class DiskPartialBlob implements PartialBlob {
   /** A failed sync is kept and thrown by whatever comes next; a journal that could not be written only claims less. */
   #checkpointSoon(): void {
     void this.#hold(() => this.#checkpointNow()).catch(() => undefined)
-  }
-
-  #advance(): void {
-    for (const hash of this.#hashes) hash.advance(this.#ranges.prefixEnd)
   }
 
   /** One at a time; a caller that comes while one runs gets the next one. */
@@ -316,7 +318,7 @@ export class DiskPartialBlob implements PartialBlob {
       clearTimeout(this.#timer)
       try {
         while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
-        await Promise.all(this.#hashes.map((hash) => hash.stop()))
+        await Promise.all([this.#prefix.stop(), ...this.#blocks.map((one) => one.stop())])
         remains = await last()
       } finally {
         this.#setup.onEnd(remains)

@@ -14,7 +14,7 @@ interface Session {
 }
 
 /**
- * Hashes of the growing, contiguous prefix of a file, in one worker thread.
+ * Hashes of the growing, contiguous prefix of a file, in the thread that follows such files.
  * Invariants: `[0, position)` was read exactly once by the present session; at most one pump is under way; what it reads
  * ends at `target`. A restart forgets the session, and whatever that still answers.
  */
@@ -100,11 +100,11 @@ export class PrefixHash {
 
   #begin(): Session {
     if (this.#session !== undefined) return this.#session
-    const { thread, release } = this.#threads.take()
+    const { thread, release } = this.#threads.takeFollower()
     const id = this.#threads.nextSession()
     const begun = thread.call('begin', { session: id, spec: this.#spec })
     begun.catch(() => undefined)
-    // The thread was chosen by its load; while no pump runs, this session is none.
+    // While no pump runs, this session is no load.
     release()
     return (this.#session = { id, thread, begun })
   }

@@ -26,6 +26,16 @@ export interface HashAttachment {
   readonly name: string
   readonly module: string
   readonly options?: unknown
+  /**
+   * Where the result is one hash after another, each of one block and of nothing else: whoever writes a partial blob may then hand over
+   * the hashes of what it wrote ({@link PartialBlob.markWritten}), and only what is lacking is hashed here.
+   */
+  readonly blocks?: BlockShape
+}
+/** Blocks of `blockBytes` from offset 0 (the last may be short), with a hash of `hashBytes` each. */
+export interface BlockShape {
+  readonly blockBytes: number
+  readonly hashBytes: number
 }
 /**
  * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker
@@ -100,8 +110,12 @@ export interface PartialBlob {
   ranges(): ByteRanges
   /** The bytes are on their way to disk when this resolves. Out of bounds: `E_RANGE`. Rewriting a range is allowed until it was hashed past. */
   write(offset: number, bytes: Uint8Array): Promise<void>
-  /** For writers that use `fd` themselves (worker threads of a swarm engine): declares `[start, end)` as written. */
-  markWritten(start: number, end: number): void
+  /**
+   * For writers that use `fd` themselves (worker threads of a swarm engine): declares `[start, end)` as written. `hashes` are, by the name of
+   * an attachment with `blocks`, the hashes of all blocks that lie whole in it, as the writer found them in the very bytes that it wrote: the
+   * caller vouches for them, as they are not made again. `E_RANGE` for another number of them.
+   */
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void
   /** Forgets `[start, end)`: those bytes turned out wrong. Restarts the prefix hash where it had passed them. */
   unmark(start: number, end: number): void
   /** Reads written bytes back. */

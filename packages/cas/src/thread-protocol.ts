@@ -6,6 +6,8 @@ import type { HashAttachment } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
+  /** Takes what the event loop leaves: see `hash-worker.ts`. */
+  readonly lowPriority: boolean
 }
 
 /** One pass over the bytes of one blob, kept in one thread: hashes and, where `part` is given, a new file that takes the bytes. */
@@ -81,6 +83,10 @@ export interface ThreadOperations {
       session: number
       spec: SessionSpec
       fd: number
+      /** Default 0. */
+      start?: number
+      /** Default: the end of the file. */
+      end?: number
       forward?: BlockPipe | undefined
       progress: boolean
     }

@@ -19,8 +19,11 @@ export interface FileWriter {
   readonly fd: number | undefined
   /** Only called without `fd`. */
   write(offset: number, bytes: Uint8Array): Promise<void>
-  /** `[start, end)` was written through `fd` or `write` and is verified. */
-  markWritten(start: number, end: number): void
+  /**
+   * `[start, end)`, a piece, was written through `fd` or `write` and is verified. `leaves` are the hashes of its blocks (32 bytes for each
+   * 16 KiB), proven by the piece's hash: a storage that keeps them need not hash the bytes again.
+   */
+  markWritten(start: number, end: number, leaves: Uint8Array): void
   /** `[start, end)` is not to be trusted after all. */
   unmark(start: number, end: number): void
 }

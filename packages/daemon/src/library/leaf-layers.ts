@@ -17,7 +17,11 @@ import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 
 /** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
-export const LEAVES: HashAttachment = { name: 'leaves', module: leafHasherUrl }
+export const LEAVES = {
+  name: 'leaves',
+  module: leafHasherUrl,
+  blocks: { blockBytes: BLOCK_BYTES, hashBytes: HASH_BYTES }
+} as const satisfies HashAttachment
 
 /**
  * Up to here a layer is not kept and is folded in place: making it again takes 1 ms, keeping it four calls, and folding it elsewhere

@@ -126,7 +126,7 @@ const watchedPartial = (
   },
   ranges: () => partial.ranges(),
   write: (offset, bytes) => partial.write(offset, bytes),
-  markWritten: (start, end) => partial.markWritten(start, end),
+  markWritten: (start, end, hashes) => partial.markWritten(start, end, hashes),
   unmark: (start, end) => partial.unmark(start, end),
   read: (target, offset) => partial.read(target, offset),
   checkpoint: () => partial.checkpoint(),

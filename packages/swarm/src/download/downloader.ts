@@ -270,7 +270,7 @@ export class Downloader {
     if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
     if (reply.outcome === 'wrong') return { kind: 'piece-wrong', buffer, leaves: reply.leaves }
     if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
-    if (!this.#closed) writer.markWritten(span.offset, span.offset + span.lengthBytes)
+    if (!this.#closed) writer.markWritten(span.offset, span.offset + span.lengthBytes, reply.leaves)
     return { kind: 'piece-verified', piece: buffer.piece }
   }
 

@@ -10,8 +10,10 @@ const OUT = PRIORITIES * RARITIES
 
 /**
  * Which piece to start next: by priority, then rarest first, random among equals; the first few are random whatever their
- * rarity. Pure state: counts of peers per piece, seeds counted once for all pieces.
- * Invariant: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse.
+ * rarity. While nobody is there who lacks pieces, no order is better for the swarm than another, and the first piece is taken: what
+ * hashes or reads the file in its order can then follow closely. Pure state: counts of peers per piece, seeds counted once for all
+ * pieces.
+ * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before `#first` is open.
  */
 export class PiecePicker {
   readonly pieceCount: number
@@ -26,6 +28,9 @@ export class PiecePicker {
   #seeds = 0
   #openCount = 0
   #started = 0
+  #first = 0
+  /** Set while every peer has everything, see above. */
+  inOrder = false
 
   /** `random` gives [0, 1). All pieces start closed: `reopen` those whose hash is known. */
   constructor(pieceCount: number, random: () => number) {
@@ -114,6 +119,7 @@ export class PiecePicker {
     apply()
     const open = this.isOpen(piece)
     if (open !== wasOpen) this.#openCount += open ? 1 : -1
+    if (open && piece < this.#first) this.#first = piece
     this.#move(piece, from)
   }
 
@@ -159,6 +165,7 @@ export class PiecePicker {
   /** The piece to start for somebody who has `bits` (undefined: has everything). It stays open until `close`. */
   pick(bits: Bitfield | undefined): number | undefined {
     if (this.#openCount === 0) return undefined
+    if (this.inOrder && (bits === undefined || bits.complete)) return this.#firstOpen()
     if (this.#started < 4) {
       for (let attempt = 0; attempt < 8; attempt += 1) {
         const piece = this.#order[Math.floor(this.#random() * this.#topCount())]!
@@ -175,6 +182,15 @@ export class PiecePicker {
       }
     }
     return undefined
+  }
+
+  /** The first open piece of the highest priority. */
+  #firstOpen(): number {
+    const top = this.#priority[this.#order[0]!]
+    while (!this.isOpen(this.#first)) this.#first += 1
+    let piece = this.#first
+    while (!(this.isOpen(piece) && this.#priority[piece] === top)) piece += 1
+    return piece
   }
 
   /** Open pieces of the highest priority there is. */
@@ -213,6 +229,8 @@ export class PiecePicker {
       if (this.isOpen(piece)) open += 1
     }
     if (open !== this.#openCount) throw new Error(`${open} pieces are open, ${this.#openCount} counted`)
+    for (let piece = 0; piece < this.#first; piece += 1)
+      if (this.isOpen(piece)) throw new Error(`piece ${piece} is open, before the first open one`)
   }
 
   #emptyTie(position: number, bucket: number): boolean {

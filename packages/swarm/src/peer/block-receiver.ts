@@ -1,4 +1,5 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
+import { copyIntoShared } from '../piece/copy.ts'
 import type { PendingRequest } from './requests.ts'
 
 const DROP = 0
@@ -44,7 +45,7 @@ export class BlockReceiver {
       if (this.#mode !== DROP) {
         const bytes = take === fragment.length ? fragment : fragment.subarray(taken, taken + take)
         if (this.#mode === COPY) this.#copy!.set(bytes, inBlock)
-        else if (buffer.holdsClaim(block, this.#sender)) buffer.slot.bytes.set(bytes, position)
+        else if (buffer.holdsClaim(block, this.#sender)) copyIntoShared(bytes, buffer.slot.bytes, position)
         else this.#mode = DROP
       }
       taken += take

@@ -12,6 +12,7 @@
 // `FileProgress`, the piece hashes to `PieceHashes`; peers own their outstanding requests.
 
 import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
+import type { Bitfield } from '../bitfield.ts'
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
@@ -64,6 +65,8 @@ export class Leeching {
   readonly #webseeds = new Map<number, Webseed>()
   /** Peers that the picker counts as seeds. */
   readonly #seeds = new Set<number>()
+  /** Peers that lack pieces, or have not yet said what they have. */
+  readonly #leeches = new Set<number>()
   #asking = false
   #closed = false
 
@@ -72,6 +75,7 @@ export class Leeching {
     this.#deps = deps
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
+    this.#picker.inOrder = true
     this.#downloader = new Downloader({
       layout,
       picker: this.#picker,
@@ -185,7 +189,7 @@ export class Leeching {
   /** The peer may be asked from now on. */
   joined(peer: Peer): void {
     if (peer.isSeed) this.#countSeed(peer)
-    else if (peer.bits !== undefined) this.#picker.addPeer(peer.bits)
+    else this.#countLeech(peer, peer.bits)
     peer.setInterested(this.#interesting(peer))
     this.fill(peer)
     this.#hashFetch.pump(this.#deps.peers.values())
@@ -193,14 +197,22 @@ export class Leeching {
 
   #countSeed(peer: Peer): void {
     this.#seeds.add(peer.id)
+    this.#leeches.delete(peer.id)
     this.#picker.addSeed(1)
+    this.#picker.inOrder = this.#leeches.size === 0
+  }
+
+  #countLeech(peer: Peer, bits: Bitfield | undefined): void {
+    this.#leeches.add(peer.id)
+    if (bits !== undefined) this.#picker.addPeer(bits)
+    this.#picker.inOrder = false
   }
 
   /** The peer has one more piece, or (undefined: its first message, nothing was counted before) told of its whole set. */
   pieces(peer: Peer, piece: number | undefined): void {
     if (piece === undefined) {
       if (peer.isSeed) this.#countSeed(peer)
-      else this.#picker.addPeer(peer.bits!)
+      else this.#countLeech(peer, peer.bits)
       peer.setInterested(this.#interesting(peer))
     } else {
       if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1)
@@ -249,6 +261,8 @@ export class Leeching {
     this.#downloader.share(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1)
     else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits)
+    this.#leeches.delete(peer.id)
+    this.#picker.inOrder = this.#leeches.size === 0
     peer.hashes.clear()
     this.#hashFetch.gone(peer)
     this.moreWork()

@@ -44,6 +44,12 @@ test('picks what a model of it picks: open, wanted, highest priority, rarest; it
       picker.checkInvariants()
       const bits = new Bitfield(PIECES)
       bits.load(wire)
+      picker.inOrder = true
+      const eligible = [...open].filter((piece) => priority[piece]! > 0)
+      const highest = Math.max(...eligible.map((piece) => priority[piece]!))
+      const first = eligible.filter((piece) => priority[piece] === highest).sort((a, b) => a - b)[0]
+      expect(picker.pick(undefined)).toBe(first)
+      picker.inOrder = false
       // The first four are random by design.
       for (let index = 0; index < 4; index += 1) picker.pick(bits)
       for (const peer of [undefined, bits]) {

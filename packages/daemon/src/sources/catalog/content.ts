@@ -1,6 +1,6 @@
 import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
 import { gitBlobSha1HasherUrl } from '@svc/hub'
-import { leafHasherUrl } from '@svc/metainfo'
+import { BLOCK_BYTES, HASH_BYTES, leafHasherUrl } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { AnchorFile } from './anchor.ts'
@@ -16,7 +16,11 @@ export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
   return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1}`, sizeBytes, anchor }
 }
 
-const LEAVES: HashAttachment = { name: 'leaves', module: leafHasherUrl }
+const LEAVES: HashAttachment = {
+  name: 'leaves',
+  module: leafHasherUrl,
+  blocks: { blockBytes: BLOCK_BYTES, hashBytes: HASH_BYTES }
+}
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**

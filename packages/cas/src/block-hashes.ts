@@ -1,0 +1,172 @@
+import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
+import { checkBlockHashes, wholeBlocks } from './block-shape.ts'
+import { abortError, CasError } from './errors.ts'
+import type { HashThread } from './hash-thread.ts'
+import type { HashThreads } from './hash-threads.ts'
+import type { BlockShape, HashAttachment } from './store.ts'
+
+/** Less is not worth a message before the end. */
+const STEP_BYTES = 2 << 20
+const MAX_STEP_BYTES = 64 << 20
+
+interface Reading {
+  readonly start: number
+  readonly end: number
+  /** Blocks that were forgotten, or whose hashes were given, since the read began: its result does not count for them. */
+  readonly voided: ByteRangeSet
+  readonly thread: HashThread
+  readonly session: number
+  readonly done: Promise<void>
+}
+
+/** An attachment that hashes each block for itself. */
+export interface BlockAttachment extends HashAttachment {
+  readonly blocks: BlockShape
+}
+
+/**
+ * The hashes of a part file's blocks: given by whoever wrote them and hashed them on the way, else read back in a worker thread.
+ * Invariants: every whole block that is written is either known, in `#lacking`, or in the reading under way; at most one reading is
+ * under way; a block's hash is that of the bytes which were declared as written last.
+ */
+export class BlockHashes {
+  readonly #threads: HashThreads
+  readonly #fd: number
+  readonly #attachment: BlockAttachment
+  readonly #sizeBytes: number
+  readonly #hashes: Uint8Array
+  readonly #lacking = new ByteRangeSet()
+  #reading: Reading | undefined
+  #error: unknown
+  #stopped = false
+
+  constructor(threads: HashThreads, fd: number, attachment: BlockAttachment, sizeBytes: number) {
+    const { blockBytes, hashBytes } = attachment.blocks
+    this.#threads = threads
+    this.#fd = fd
+    this.#attachment = attachment
+    this.#sizeBytes = sizeBytes
+    this.#hashes = new Uint8Array(Math.ceil(sizeBytes / blockBytes) * hashBytes)
+  }
+
+  get name(): string {
+    return this.#attachment.name
+  }
+
+  /** @throws CasError `E_RANGE` for hashes of another number of blocks than `[start, end)` has */
+  check(start: number, end: number, hashes: Uint8Array | undefined): void {
+    checkBlockHashes(this.#attachment.blocks, this.#sizeBytes, start, end, hashes)
+  }
+
+  /**
+   * `[start, end)` was written. `hashes` (see {@link check}) are those of its whole blocks, one after another; without them they are read back. `written` is all
+   * that is written by now.
+   * @throws CasError `E_RANGE` for hashes of another number of blocks
+   */
+  written(start: number, end: number, hashes: Uint8Array | undefined, written: ByteRangeSet): void {
+    const { blocks } = this.#attachment
+    const [from, to] = wholeBlocks(blocks, this.#sizeBytes, start, end)
+    if (hashes === undefined) this.#lacking.add(from, to)
+    else {
+      this.#keep(from, hashes)
+      this.#lacking.remove(from, to)
+      this.#reading?.voided.add(from, to)
+    }
+    // Blocks at the edges may be whole now, together with what was there.
+    for (const at of [start, end]) {
+      const first = Math.floor(at / blocks.blockBytes) * blocks.blockBytes
+      const last = Math.min(first + blocks.blockBytes, this.#sizeBytes)
+      if (first < at && at < last && written.contains(first, last)) this.#lacking.add(first, last)
+    }
+    if (this.#lacking.totalBytes >= STEP_BYTES) this.#read()
+  }
+
+  /** `[start, end)` does not count any more. */
+  forget(start: number, end: number): void {
+    const { blockBytes } = this.#attachment.blocks
+    const from = Math.floor(start / blockBytes) * blockBytes
+    const to = Math.min(Math.ceil(end / blockBytes) * blockBytes, this.#sizeBytes)
+    this.#lacking.remove(from, to)
+    this.#reading?.voided.add(from, to)
+  }
+
+  /** All hashes, once the whole file is written; reads back what is lacking. @throws what a read failed with */
+  async finish(signal: AbortSignal): Promise<Uint8Array> {
+    const stop = (): void => {
+      this.#error ??= abortError(signal)
+      this.#drop()
+    }
+    if (signal.aborted) throw abortError(signal)
+    signal.addEventListener('abort', stop)
+    try {
+      for (;;) {
+        // The next reading may have begun when one is over.
+        while (this.#reading !== undefined) await this.#reading.done
+        if (this.#error !== undefined) throw this.#error
+        if (this.#lacking.totalBytes === 0) return this.#hashes
+        this.#read()
+      }
+    } finally {
+      this.#error = undefined
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Resolves when no thread uses the descriptor any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#drop()
+    while (this.#reading !== undefined) await this.#reading.done
+  }
+
+  #keep(start: number, hashes: Uint8Array): void {
+    const { blockBytes, hashBytes } = this.#attachment.blocks
+    this.#hashes.set(hashes, (start / blockBytes) * hashBytes)
+  }
+
+  #drop(): void {
+    const reading = this.#reading
+    if (reading !== undefined) void reading.thread.call('drop', { session: reading.session }).catch(() => undefined)
+  }
+
+  #read(): void {
+    if (this.#reading !== undefined || this.#error !== undefined || this.#stopped) return
+    const next = this.#lacking.toRanges()[0]
+    if (next === undefined) return
+    const start = next[0]
+    const end = Math.min(next[1], start + MAX_STEP_BYTES)
+    this.#lacking.remove(start, end)
+    const { thread, release } = this.#threads.take()
+    const session = this.#threads.nextSession()
+    const voided = new ByteRangeSet()
+    const spec = { flat: false, attachments: [this.#attachment], sizeBytes: end - start }
+    const done = thread
+      .call('run', { session, spec, fd: this.#fd, start, end, progress: false })
+      .then(({ sizeBytes, attachments }) => {
+        if (sizeBytes !== end - start) {
+          const what = 'the part file is shorter than what was written to it'
+          throw new CasError('E_IO', what, { operation: 'read part' })
+        }
+        this.#take(start, end, voided, attachments[this.name]!)
+      })
+      .catch(async (error: unknown) => {
+        for (const [from, to] of gapsOf(voided.toRanges(), start, end)) this.#lacking.add(from, to)
+        this.#error ??= error
+        await thread.call('drop', { session }).catch(() => undefined)
+      })
+      .finally(() => {
+        release()
+        this.#reading = undefined
+        if (this.#lacking.totalBytes >= STEP_BYTES) this.#read()
+      })
+    this.#reading = { start, end, voided, thread, session, done }
+  }
+
+  #take(start: number, end: number, voided: ByteRangeSet, hashes: Uint8Array): void {
+    const { blockBytes, hashBytes } = this.#attachment.blocks
+    for (const [from, to] of gapsOf(voided.toRanges(), start, end)) {
+      const first = (from - start) / blockBytes
+      this.#keep(from, hashes.subarray(first * hashBytes, Math.ceil((to - start) / blockBytes) * hashBytes))
+    }
+  }
+}
