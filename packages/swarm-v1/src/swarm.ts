@@ -16,7 +16,7 @@ export interface V1SwarmOptions {
   readonly allowPrivateAddresses: boolean
   /** Bytes per second over all torrents; 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
-  /** The thread crashed and starts again after a pause; called once for each crash. */
+  /** The thread crashed or hung, and starts again after a pause; called once each time. */
   readonly onFault?: (fault: ThreadFault) => void
 }
 

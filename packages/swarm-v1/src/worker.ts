@@ -1,8 +1,9 @@
 /// <reference path="./thread/untyped.d.ts" />
 // The thread of BitTorrent v1: webtorrent, its sockets and what peers send live here, and nothing else of the process.
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { DhtNode } from '@svc/internal-discovery'
 import { isPublicAddress } from '@svc/internal-net'
+import { supervisedData } from '@svc/internal-workers'
 import WebTorrent from 'webtorrent'
 import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
 import type { WebTorrentConstructor } from './thread/client.ts'
@@ -19,7 +20,7 @@ const {
   dhtBootstrap,
   allowPrivateAddresses,
   uploadLimitBytesPerSecond
-} = workerData as V1ThreadData
+} = supervisedData<V1ThreadData>()
 const tell = (message: FromThread): void => port.postMessage(message)
 
 boundWires()

@@ -50,7 +50,7 @@ export interface SwarmOptions {
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   readonly clientName?: string
-  /** A thread that finds peers (`dht`, `trackers`) crashed and starts again after a pause; called once for each crash. */
+  /** A thread that finds peers (`dht`, `trackers`) crashed or hung, and starts again after a pause; called once each time. */
   readonly onFault?: (fault: ThreadFault) => void
 }
 

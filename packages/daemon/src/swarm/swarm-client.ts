@@ -109,7 +109,10 @@ export class SwarmClient {
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
         uploadLimit: swarm.uploadLimitBytesPerSecond,
         onFault: ({ thread, error, count, pauseMs }) =>
-          log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed, and starts again')
+          log.warn(
+            { err: error, thread, count, pauseMs },
+            'a thread that finds peers crashed or hung, and starts again'
+          )
       })
       webseed?.shareBudget(engine.uploadBudget)
       return new SwarmClient(context, engine, webseed, peer.host, options)

@@ -1,5 +1,6 @@
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export type { Call, CallOptions, Calls } from './protocol.ts'
+export { supervisedData } from './pulse.ts'
 export { type CallContext, type Handlers, type ServedThread, serveCalls } from './serve.ts'
 export { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from './supervised-thread.ts'
 export { type PoolOptions, WorkerPool } from './worker-pool.ts'

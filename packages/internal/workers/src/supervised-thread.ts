@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { inheritedArguments } from './inherited-arguments.ts'
+import type { SupervisedData } from './pulse.ts'
 
-/** A thread died, or said what it must not say, and starts again. */
+/** A thread died, hung, or said what it must not say, and starts again. */
 export interface ThreadFault {
   /** Which thread. */
   readonly thread: string
@@ -14,9 +15,9 @@ export interface ThreadFault {
 
 export interface SupervisedThreadOptions<Up> {
   readonly name: string
-  /** The module to run; see {@link workerUrl}. */
+  /** The module to run; see {@link workerUrl}. It calls `supervisedData` as it begins. */
   readonly url: URL
-  /** What the thread finds as its `workerData`; asked anew for each start. */
+  /** What the thread gets from `supervisedData`; asked anew for each start. */
   readonly data: () => unknown
   /** Checks a message of the thread. What it throws at counts as a crash: a thread out of order is not believed. */
   readonly parse: (message: unknown) => Up
@@ -31,21 +32,29 @@ export interface SupervisedThreadOptions<Up> {
   readonly maxPauseMs?: number
   /** A thread that lived so long begins with the first pause again; default 10 minutes. */
   readonly calmMs?: number
+  /** A thread whose event loop has not turned for so long hangs: it is ended like one that crashed. Default 30 s. */
+  readonly hangMs?: number
 }
+
+/** Looks at a thread's pulse before it counts as hanging. Looks are counted, not time: what suspends the process suspends both. */
+const LOOKS = 6
+/** Beats between two looks. */
+const BEATS = 5
 
 /** Heap of one thread. Beyond it V8 ends the thread, and only that. */
 const MAX_HEAP_MIB = 512
 
 /**
- * A thread for code that strangers can reach and that we did not write: a defect there ends the thread, and nothing else.
- * It starts again after a pause that grows, and is told again what to do. What is posted while it is down is dropped.
+ * A thread for code that strangers can reach and that we did not write: a defect there ends the thread, and nothing else; so does
+ * an endless loop. It starts again after a pause that grows, and is told again what to do. What is posted while it is down is dropped.
  *
- * Invariant: at most one of `#worker` and `#timer` is set; after `close` neither.
+ * Invariants: at most one of `#worker` and `#timer` is set; after `close` neither. `#watch` is set while `#worker` is.
  */
 export class SupervisedThread<Down, Up> {
   readonly #options: SupervisedThreadOptions<Up>
   #worker: Worker | undefined
   #timer: NodeJS.Timeout | undefined
+  #watch: NodeJS.Timeout | undefined
   #pauseMs: number
   #startedAt = 0
   #faults = 0
@@ -87,19 +96,24 @@ export class SupervisedThread<Down, Up> {
     worker.postMessage(goodbye)
     await exited
     clearTimeout(timer)
+    clearInterval(this.#watch)
     this.#worker = undefined
   }
 
   #start(): void {
-    const { name, url, data } = this.#options
+    const { name, url, data, hangMs = 30_000 } = this.#options
+    const lookMs = hangMs / LOOKS
+    const pulse = new Int32Array(new SharedArrayBuffer(4))
+    const begun: SupervisedData = { data: data(), pulse, beatMs: lookMs / BEATS }
     const worker = new Worker(url, {
       name,
-      workerData: data(),
+      workerData: begun,
       execArgv: inheritedArguments(),
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB }
     })
     this.#worker = worker
     this.#startedAt = performance.now()
+    this.#watch = this.#watchPulse(worker, pulse, lookMs)
     worker.on('message', (message: unknown) => {
       if (this.#worker !== worker) return
       let up: Up
@@ -119,10 +133,24 @@ export class SupervisedThread<Down, Up> {
     this.#options.started()
   }
 
+  #watchPulse(worker: Worker, pulse: Int32Array, lookMs: number): NodeJS.Timeout {
+    let seen = 0
+    let still = 0
+    const look = (): void => {
+      const beats = Atomics.load(pulse, 0)
+      still = beats === seen ? still + 1 : 0
+      seen = beats
+      if (still >= LOOKS)
+        this.#crash(worker, new Error(`the thread's event loop has not turned for ${lookMs * LOOKS} ms`))
+    }
+    return setInterval(look, lookMs).unref()
+  }
+
   #crash(worker: Worker, error: Error): void {
     // An error is followed by an exit: the first one counts.
     if (this.#worker !== worker || this.#closing !== undefined) return
     this.#worker = undefined
+    clearInterval(this.#watch)
     void worker.terminate()
     const { firstPauseMs = 1_000, maxPauseMs = 300_000, calmMs = 600_000 } = this.#options
     if (performance.now() - this.#startedAt >= calmMs) this.#pauseMs = firstPauseMs

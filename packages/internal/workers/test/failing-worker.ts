@@ -1,7 +1,8 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
+import { supervisedData } from '../src/pulse.ts'
 
 const port = parentPort!
-port.postMessage({ kind: 'hello', data: workerData as unknown })
+port.postMessage({ kind: 'hello', data: supervisedData<unknown>() })
 port.on('message', (message: string) => {
   switch (message) {
     case 'throw':
@@ -21,6 +22,13 @@ port.on('message', (message: string) => {
       const kept: unknown[] = []
       for (;;) kept.push(new Array(1_000_000).fill(kept.length))
     }
+    case 'work': {
+      const until = performance.now() + 20
+      while (performance.now() < until);
+      return port.postMessage({ kind: 'echo', message })
+    }
+    case 'loop':
+      for (;;);
     case 'close':
       return port.close()
     default:

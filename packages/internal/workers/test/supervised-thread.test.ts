@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { SupervisedThread, type ThreadFault } from '../src/supervised-thread.ts'
+import { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from '../src/supervised-thread.ts'
 import { workerUrl } from '../src/worker-url.ts'
 
 interface Message {
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-function start(more: { readonly firstPauseMs?: number; readonly maxPauseMs?: number } = {}) {
+function start(more: Partial<Pick<SupervisedThreadOptions<Message>, 'firstPauseMs' | 'maxPauseMs' | 'hangMs'>> = {}) {
   const faults: ThreadFault[] = []
   const messages: Message[] = []
   let starts = 0
@@ -58,6 +58,31 @@ test('the pause grows up to its bound', async () => {
   await expect.poll(() => faults.length).toBe(5)
   expect(faults.map(({ pauseMs }) => pauseMs)).toEqual([1, 2, 4, 4, 4])
   expect(faults.map(({ count }) => count)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('a thread in an endless loop is ended, counted and started again; the pause grows with each', async () => {
+  const { thread, faults, messages, starts } = start({ hangMs: 1_500 })
+  for (let count = 1; count <= 2; count++) {
+    await expect.poll(() => messages.length, { timeout: 60_000 }).toBe(count)
+    thread.post('loop')
+    await expect.poll(() => faults.length, { timeout: 60_000 }).toBe(count)
+    await expect.poll(starts).toBe(count + 1)
+  }
+  expect(faults).toMatchObject([
+    { thread: 'failing', count: 1, pauseMs: 5 },
+    { count: 2, pauseMs: 10 }
+  ])
+})
+
+test('a thread that works without a pause, but comes round, is left alone', async () => {
+  const { thread, faults, messages } = start({ hangMs: 600 })
+  await expect.poll(() => messages.length).toBe(1)
+  const until = performance.now() + 1_500
+  for (let n = 0; performance.now() < until; n++) {
+    thread.post('work')
+    await expect.poll(() => messages.length, { interval: 1 }).toBe(n + 2)
+  }
+  expect(faults).toEqual([])
 })
 
 test('closed while it is down, it stays down', async () => {

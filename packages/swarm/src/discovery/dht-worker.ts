@@ -1,13 +1,13 @@
 // The thread of the DHT: `bittorrent-dht` and its socket live here, and nothing else.
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { DhtNode } from '@svc/internal-discovery'
+import { supervisedData } from '@svc/internal-workers'
 import type { DhtThreadData, FromDht, ToDht } from './messages.ts'
 
 const port = parentPort!
 const tell = (message: FromDht): void => port.postMessage(message)
 
-const data = workerData as DhtThreadData
-const node = DhtNode.start(data)
+const node = DhtNode.start(supervisedData<DhtThreadData>())
 // Its failure is the thread's: who started it hears of it.
 void node.then((started) => tell({ kind: 'listening', port: started.port }))
 

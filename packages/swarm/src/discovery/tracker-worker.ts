@@ -1,8 +1,10 @@
 // The thread of the trackers: sockets, name lookups and answers of strangers stay here.
 import { parentPort } from 'node:worker_threads'
 import { Trackers } from '@svc/internal-discovery'
+import { supervisedData } from '@svc/internal-workers'
 import type { FromTrackers, Stats, ToTrackers } from './messages.ts'
 
+supervisedData()
 const port = parentPort!
 const tell = (message: FromTrackers): void => port.postMessage(message)
 const torrents = new Map<number, { readonly trackers: Trackers; stats: Stats }>()

@@ -286,7 +286,7 @@ export class Catalog {
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
             { err: error, thread, count, pauseMs },
-            'the BitTorrent v1 thread crashed, and starts again'
+            'the BitTorrent v1 thread crashed or hung, and starts again'
           )
       }))()
     this.#swarm.catch(() => {

@@ -1,0 +1,60 @@
+import { Session } from 'node:inspector'
+import type { Worker } from 'node:worker_threads'
+
+/** The worker threads that this process starts from now on, so that a test can do to them what a defect would. */
+export class StartedThreads {
+  readonly #workers: Worker[] = []
+  readonly #noted = (worker: Worker): void => void this.#workers.push(worker)
+
+  constructor() {
+    process.on('worker', this.#noted)
+  }
+
+  /** How often a thread of this name started. */
+  count(name: string): number {
+    return this.#named(name).length
+  }
+
+  /** Ends the newest of this name, as a defect that is not caught ends it. */
+  async kill(name: string): Promise<void> {
+    await this.#newest(name).terminate()
+  }
+
+  /** Has the newest of this name run an endless loop, which nothing in the thread can end. */
+  async hang(name: string): Promise<void> {
+    const worker = this.#newest(name)
+    const workerId = String(worker.threadId)
+    const session = new Session()
+    session.connect()
+    const attached = new Promise<string>((resolve) =>
+      // its type names no events of this domain
+      session.on('NodeWorker.attachedToWorker' as 'inspectorNotification', (message) => {
+        const { sessionId, workerInfo } = message.params as unknown as AttachedToWorker
+        if (workerInfo.workerId === workerId) resolve(sessionId)
+      })
+    )
+    session.post('NodeWorker.enable', { waitForDebuggerOnStart: false })
+    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'for (;;);' } })
+    session.post('NodeWorker.sendMessageToWorker', { message, sessionId: await attached })
+    worker.once('exit', () => session.disconnect())
+  }
+
+  stop(): void {
+    process.off('worker', this.#noted)
+  }
+
+  #named(name: string): readonly Worker[] {
+    return this.#workers.filter(({ threadName }) => threadName === name)
+  }
+
+  #newest(name: string): Worker {
+    const worker = this.#named(name).at(-1)
+    if (worker === undefined) throw new Error(`no thread ${name} was started`)
+    return worker
+  }
+}
+
+interface AttachedToWorker {
+  readonly sessionId: string
+  readonly workerInfo: { readonly workerId: string }
+}
