@@ -8,7 +8,7 @@ export const library = (entry: Record<string, string>, more: Options = {}) =>
     target: 'node22',
     platform: 'node',
     sourcemap: true,
-    clean: false,
+    clean: true,
     splitting: true,
     dts: false,
     // Private packages of the workspace: nobody can install them, so their users carry them.

@@ -20,6 +20,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { removeStaleFiles } from './built-files.ts'
 import { startLocalRegistry } from './release/registry.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -58,6 +59,9 @@ async function pnpmFolder(scratch: string): Promise<string> {
 
 /** Versions and publishes the tree at `cwd`. */
 async function release(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+  for (const room of readdirSync(join(cwd, 'packages'))) {
+    if (existsSync(join(cwd, 'packages', room, 'dist'))) removeStaleFiles(join(cwd, 'packages', room))
+  }
   const changeset = join(root, 'node_modules/.bin/changeset')
   process.stdout.write(await run(cwd, changeset, ['version'], env))
   await run(cwd, 'git', ['add', '--all'])
@@ -114,14 +118,17 @@ async function dryRun(): Promise<void> {
     }
     await release(copy, env)
     if (registry.published.length === 0) throw new Error('nothing was published')
+    for (const [name, tarball] of registry.tarballs) {
+      const path = join(scratch, 'published.tgz')
+      writeFileSync(path, tarball)
+      const files = (await run(scratch, 'tar', ['-tzf', path])).split('\n')
+      for (const file of ['LICENSE', 'CHANGELOG.md', 'README.md'])
+        if (!files.includes(`package/${file}`)) throw new Error(`${name} has no ${file}`)
+    }
     const project = join(scratch, 'project')
     mkdirSync(project)
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'project', private: true, type: 'module' }))
     await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '@svc/ref'], env)
-    const installed = join(project, 'node_modules/@svc/ref')
-    for (const file of ['LICENSE', 'CHANGELOG.md', 'README.md']) {
-      if (!existsSync(join(installed, file))) throw new Error(`the published @svc/ref has no ${file}`)
-    }
     console.log(`dry run: published ${registry.published.toSorted().join(', ')}; installed @svc/ref from there`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { removeStaleFiles } from '../scripts/built-files.ts'
 
 const run = promisify(execFile)
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -13,6 +14,12 @@ export interface PackageJson {
   readonly private?: boolean
   readonly license?: string
   readonly engines?: { readonly node?: string }
+  readonly author?: string
+  readonly homepage?: string
+  readonly repository?: { readonly directory?: string }
+  readonly bugs?: string
+  readonly keywords?: readonly string[]
+  readonly files?: readonly string[]
   readonly sideEffects?: unknown
   readonly bin?: Record<string, string>
   readonly exports?: Record<string, string | Record<string, string>>
@@ -40,6 +47,7 @@ export async function packAll(destination: string): Promise<(name: string) => st
   const unbuilt = packages.filter(({ folder }) => !existsSync(join(root, 'packages', folder, 'dist')))
   if (unbuilt.length > 0)
     throw new Error(`no dist in ${unbuilt.map(({ folder }) => folder).join(', ')}; run "pnpm build"`)
+  for (const { folder } of packages) removeStaleFiles(join(root, 'packages', folder))
   const [command = '', ...args] = pnpm
   const filters = packages.flatMap(({ name }) => ['--filter', name])
   await run(command, [...args, ...filters, 'pack', '--pack-destination', destination], {

@@ -1,6 +1,7 @@
 // The packages that run: ours and what they depend on, as the lockfile has them installed.
 import { existsSync, globSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { staleFiles } from '../built-files.ts'
 import { FileTree } from './tree.ts'
 
 interface Manifest {
@@ -109,7 +110,7 @@ function addPackage(tree: FileTree, root: string, folder: string, place: string)
     return
   }
   const dist = join(folder, 'dist')
-  const built = reachable(dist)
+  const built = builtFiles(folder)
   if (built.length === 0) throw new Error(`${manifest.name} is not built: run pnpm build`)
   const dependencies = Object.fromEntries(
     Object.entries(manifest.dependencies ?? {}).map(([name, range]) => [
@@ -123,22 +124,13 @@ function addPackage(tree: FileTree, root: string, folder: string, place: string)
   for (const file of built) tree.add(`${place}/dist/${file}`, readFileSync(join(dist, file)))
 }
 
-/** Chunks have a hash in their name; entries, workers among them, have none. */
-const CHUNK = /-[A-Z0-9]{8}\.js$/
-
-/**
- * The files of `dist` that a fresh build would give: the entries, and what they mention. Builds do not clear the folder, so chunks of
- * earlier ones lie there as well.
- */
-function reachable(dist: string): string[] {
+/** What runs, of a fresh build. */
+function builtFiles(folder: string): string[] {
+  const dist = join(folder, 'dist')
   if (!existsSync(dist)) return []
-  const all = new Set(readdirSync(dist).filter((name) => name.endsWith('.js') || name === 'THIRD-PARTY-LICENSES'))
-  const found = new Set([...all].filter((name) => !CHUNK.test(name)))
-  for (const name of found) {
-    if (!name.endsWith('.js')) continue
-    const text = readFileSync(join(dist, name), 'utf8')
-    for (const [, mentioned = ''] of text.matchAll(/["'`]\.\/([\w.-]+\.js)["'`]/g))
-      if (all.has(mentioned)) found.add(mentioned)
-  }
-  return [...found].sort()
+  const stale = new Set(staleFiles(folder))
+  return readdirSync(dist)
+    .filter((name) => name.endsWith('.js') || name === 'THIRD-PARTY-LICENSES')
+    .filter((name) => !stale.has(`dist/${name}`))
+    .sort()
 }

@@ -5,6 +5,8 @@ export interface LocalRegistry extends AsyncDisposable {
   readonly url: string
   /** `name@version` of what was published, in order. */
   readonly published: readonly string[]
+  /** What was published, by its path in the registry. */
+  readonly tarballs: ReadonlyMap<string, Buffer>
 }
 
 interface Packument {
@@ -65,6 +67,7 @@ export async function startLocalRegistry(): Promise<LocalRegistry> {
   return {
     url,
     published,
+    tarballs,
     [Symbol.asyncDispose]: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
