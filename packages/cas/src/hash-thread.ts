@@ -8,6 +8,12 @@ export class HashThread extends WorkerThread<ThreadOperations> {
   passes = 0
 
   constructor(data: ThreadData) {
-    super({ url: workerUrl('./hash-worker', import.meta.url), workerData: data, errors: threadErrors })
+    super({
+      url: workerUrl('./hash-worker', import.meta.url),
+      workerData: data,
+      errors: threadErrors,
+      // Sessions live within passes. A file port may count or hold things of its own.
+      reusable: () => data.filePort === undefined && this.passes === 0
+    })
   }
 }

@@ -16,6 +16,9 @@ const MAX_SMALL = 16
  */
 const COMMIT_THREADS = 2
 
+/** Sessions are numbered throughout the process: a thread may serve one store after another. */
+let nextSession = 1
+
 /** The store's threads: `hashThreads` that read, hash and write, and those that sync and publish. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
@@ -28,7 +31,6 @@ export class HashThreads {
   readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>
   readonly #runs: ThreadBatch<HashThread, SmallRun, SmallRunOutcome>
   readonly #checks: ThreadBatch<HashThread, SmallCheck, boolean>
-  #nextSession = 1
 
   constructor(filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
     if (!Number.isInteger(count) || count < 1 || count > 64)
@@ -53,7 +55,7 @@ export class HashThreads {
   }
 
   nextSession(): number {
-    return this.#nextSession++
+    return nextSession++
   }
 
   /** The thread with the fewest passes; `release` when the pass is over. */

@@ -55,7 +55,8 @@ export class Views {
   readonly #thread = new WorkerThread<ViewCalls>({
     url: workerUrl('./view-worker', import.meta.url),
     name: 'svcd-views',
-    errors: viewErrors
+    errors: viewErrors,
+    reusable: () => true
   })
   readonly #places = new KeyedLock()
   readonly #copies = new Gate(COPIES_AT_ONCE)

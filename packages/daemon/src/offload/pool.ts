@@ -26,7 +26,8 @@ export class Offload {
   readonly #thread = new WorkerThread<OffloadTasks>({
     url: workerUrl('./worker', import.meta.url),
     name: 'svcd-offload',
-    errors: offloadErrors
+    errors: offloadErrors,
+    reusable: () => true
   })
 
   /** `transfer` gives buffers away instead of copying them. @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
@@ -38,7 +39,7 @@ export class Offload {
     return this.#thread.call(task, request, { transfer })
   }
 
-  /** Rejects what is under way; resolves when the thread is gone. */
+  /** Rejects what is under way; resolves when the thread is gone or owes nothing. */
   close(): Promise<void> {
     return this.#thread.close()
   }

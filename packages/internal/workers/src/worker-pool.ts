@@ -74,7 +74,7 @@ export class WorkerPool<Of extends Calls<Of>> {
     this.#armIdle()
   }
 
-  /** Ends the threads and rejects what waits or runs; resolves when they are gone. Idempotent. */
+  /** Lets the threads go and rejects what waits or runs; resolves when they are gone, or others may have them. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#idle)

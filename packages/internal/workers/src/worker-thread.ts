@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import { inheritedArguments } from './inherited-arguments.ts'
 import type { CallOptions, Calls, ProgressOf, Reply, Request } from './protocol.ts'
+import { keepSpare, takeSpare } from './spare-threads.ts'
 
 export interface WorkerThreadOptions {
   /** See {@link workerUrl}. */
@@ -13,6 +14,11 @@ export interface WorkerThreadOptions {
   readonly onEvent?: (event: unknown) => void
   /** The thread ended by itself; its calls were rejected. The next call starts another one. */
   readonly onLost?: (error: Error) => void
+  /**
+   * Asked when the thread is closed and owes no answer: whether it holds nothing of its owner. Then the next `WorkerThread` of the same
+   * file, name and data gets it instead of starting one. Default: never.
+   */
+  readonly reusable?: () => boolean
 }
 
 interface Pending {
@@ -97,24 +103,37 @@ export class WorkerThread<Of extends Calls<Of>> {
     void worker.terminate()
   }
 
-  /** Ends the thread for good and rejects what is pending; resolves when it is gone. Idempotent. */
+  /** Lets the thread go for good and rejects what is pending; resolves when it is gone, or others may have it. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     const running = this.#running
     this.#running = undefined
-    await running?.worker.terminate()
-    if (running !== undefined) this.#fail(running, this.#closedError())
+    if (running === undefined) return
+    const { worker, pending } = running
+    if (pending.size === 0 && this.#options.reusable?.() === true) {
+      for (const event of ['message', 'messageerror', 'error', 'exit']) worker.removeAllListeners(event)
+      if (keepSpare(this.#kind, worker)) return
+    }
+    await worker.terminate()
+    this.#fail(running, this.#closedError())
+  }
+
+  get #kind(): string {
+    const { url, name, workerData } = this.#options
+    return JSON.stringify([url.href, name, workerData])
   }
 
   #start(): Incarnation {
-    const { url, name, workerData, onEvent } = this.#options
-    const worker = new Worker(url, {
-      workerData,
-      execArgv: inheritedArguments(),
-      // Descriptors travel between threads: a thread that ends must not close numbers that others use by then.
-      trackUnmanagedFds: false,
-      ...(name !== undefined && { name })
-    })
+    const { url, name, workerData, onEvent, reusable } = this.#options
+    const worker =
+      (reusable && takeSpare(this.#kind)) ??
+      new Worker(url, {
+        workerData,
+        execArgv: inheritedArguments(),
+        // Descriptors travel between threads: a thread that ends must not close numbers that others use by then.
+        trackUnmanagedFds: false,
+        ...(name !== undefined && { name })
+      })
     const started: Incarnation = { worker, pending: new Map() }
     worker.on('message', (reply: Reply) => {
       if ('event' in reply) return onEvent?.(reply.event)

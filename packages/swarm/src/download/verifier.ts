@@ -38,6 +38,7 @@ export class Verifier {
       url: workerUrl(import.meta.url.endsWith('.ts') ? '../verify-worker' : './verify-worker', import.meta.url),
       threads,
       idleMs: IDLE_MS,
+      reusable: () => true,
       errors: { ...plainErrors, closed: closedError, lost: (cause) => (cause instanceof Error ? cause : closedError()) }
     })
   }
