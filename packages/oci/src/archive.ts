@@ -1,0 +1,104 @@
+import { constants } from 'node:fs'
+import { type FileHandle, link, open, stat, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
+import { digestOf } from './document.ts'
+import { ioError, OciError } from './errors.ts'
+import {
+  blobName,
+  blobsOf,
+  entriesOf,
+  INDEX_FILE,
+  indexBytes,
+  LAYOUT_CONTENT,
+  LAYOUT_FILE,
+  syncFolder
+} from './layout.ts'
+import type { PackedImage } from './pack.ts'
+import { TAR_END, tarHeader, tarPadding } from './tar-header.ts'
+
+interface Member {
+  readonly head: Uint8Array
+  readonly content: BlobContent
+  readonly start: number
+}
+
+/**
+ * Writes images into one file, as a tar of an OCI image layout. Its bytes follow from the images alone. They are written to
+ * `<path>.partial`, which a later call goes on with: what is there is hashed again, and written anew from where it is wrong.
+ * @throws OciError `E_BAD_TARGET` when something is there already, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
+ */
+export async function writeArchive(
+  path: string,
+  images: readonly PackedImage[],
+  options: CopyOptions = {}
+): Promise<void> {
+  try {
+    await requireAbsent(path)
+    const partial = `${path}.partial`
+    const handle = await open(partial, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
+    try {
+      const { members, end } = planned(images)
+      for (const member of members) await writeMember(handle, member, options)
+      await writeAt(handle, TAR_END, end)
+      await handle.truncate(end + TAR_END.length)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    // unlike a rename, this takes nobody's file away
+    await link(partial, path)
+    await unlink(partial)
+    await syncFolder(dirname(path))
+  } catch (error) {
+    throw ioError(error, 'write the archive', path, options.signal)
+  }
+}
+
+/** How many bytes an archive or a layout of these images has, but for names and headers. */
+export const bytesOf = (images: readonly PackedImage[]): number =>
+  blobsOf(images).reduce((total, { sizeBytes }) => total + sizeBytes, 0)
+
+async function requireAbsent(path: string): Promise<void> {
+  const there = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (there !== undefined) throw new OciError('E_BAD_TARGET', `${path} is there already`, { path })
+}
+
+function planned(images: readonly PackedImage[]): { readonly members: Member[]; readonly end: number } {
+  const document = (bytes: Uint8Array): BlobContent => ({
+    digest: digestOf(bytes),
+    sizeBytes: bytes.length,
+    parts: [bytes]
+  })
+  const named = [
+    [LAYOUT_FILE, document(LAYOUT_CONTENT)] as const,
+    ...blobsOf(images).map((blob) => [blobName(blob.digest), blob] as const),
+    [INDEX_FILE, document(indexBytes(entriesOf(images)))] as const
+  ]
+  const members: Member[] = []
+  let start = 0
+  for (const [name, content] of named) {
+    const head = tarHeader(name, content.sizeBytes)
+    members.push({ head, content, start })
+    start += head.length + content.sizeBytes + tarPadding(content.sizeBytes)
+  }
+  return { members, end: start }
+}
+
+async function writeMember(handle: FileHandle, { head, content, start }: Member, options: CopyOptions): Promise<void> {
+  options.signal?.throwIfAborted()
+  const { size } = await handle.stat()
+  const body = start + head.length
+  await writeAt(handle, head, start)
+  await copyContent(content, handle, body, Math.max(0, size - body), options)
+  await writeAt(handle, new Uint8Array(tarPadding(content.sizeBytes)), body + content.sizeBytes)
+}
+
+async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten
+  }
+}

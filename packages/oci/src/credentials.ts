@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseObject } from './document.ts'
+import { OciError } from './errors.ts'
+
+/** How a registry knows its user. */
+export type Credentials =
+  | { readonly username: string; readonly password: string }
+  /** A refresh token, as some registries give at login. */
+  | { readonly identityToken: string }
+
+/** Where the Docker configuration is, and the environment of credential helpers. */
+export interface CredentialsOptions {
+  /** Default: this process's environment. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const HELPER_TIMEOUT_MS = 30_000
+const MAX_ANSWER_BYTES = 1 << 20
+const HELPER_NAME = /^[A-Za-z0-9._-]{1,100}$/
+/** What credential helpers say when they know nothing. */
+const NOT_FOUND = /credentials not found/i
+
+/**
+ * Finds credentials where Docker, podman and oras keep them: `auths`, `credHelpers` and `credsStore` of `$DOCKER_CONFIG/config.json`
+ * (else `~/.docker/config.json`), then `$REGISTRY_AUTH_FILE`, else `$XDG_RUNTIME_DIR/containers/auth.json`.
+ * @returns undefined where nobody has any: registries are asked without then
+ * @throws OciError `E_CREDENTIALS` for files that cannot be read and helpers that fail
+ */
+export async function findCredentials(
+  registry: string,
+  { env = process.env }: CredentialsOptions = {}
+): Promise<Credentials | undefined> {
+  for (const path of configFiles(env)) {
+    const config = await readConfig(path)
+    if (config === undefined) continue
+    const helper = textOf(objectOf(config.credHelpers)?.[registry]) ?? textOf(config.credsStore)
+    const found = helper === undefined ? undefined : await askHelper(helper, registry, env)
+    if (found !== undefined) return found
+    const stored = storedIn(objectOf(config.auths) ?? {}, registry, path)
+    if (stored !== undefined) return stored
+  }
+  return undefined
+}
+
+function configFiles(env: Readonly<Record<string, string | undefined>>): string[] {
+  const { DOCKER_CONFIG, HOME, REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR } = env
+  const docker = DOCKER_CONFIG ?? (HOME === undefined ? undefined : join(HOME, '.docker'))
+  const containers =
+    REGISTRY_AUTH_FILE ?? (XDG_RUNTIME_DIR === undefined ? undefined : join(XDG_RUNTIME_DIR, 'containers/auth.json'))
+  return [docker && join(docker, 'config.json'), containers].filter(
+    (path) => path !== undefined && path !== ''
+  ) as string[]
+}
+
+async function readConfig(path: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    return parseObject(await readFile(path), path)
+  } catch (cause) {
+    if (['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw new OciError('E_CREDENTIALS', `${path} cannot be read: ${(cause as Error).message}`, { path }, cause)
+  }
+}
+
+function storedIn(auths: Readonly<Record<string, unknown>>, registry: string, path: string): Credentials | undefined {
+  const key = Object.keys(auths).find((each) => hostOf(each) === registry)
+  const entry = key === undefined ? undefined : objectOf(auths[key])
+  if (entry === undefined) return undefined
+  const identityToken = textOf(entry.identitytoken)
+  if (identityToken !== undefined) return { identityToken }
+  const auth = textOf(entry.auth)
+  if (auth === undefined) return undefined
+  const decoded = Buffer.from(auth, 'base64').toString('utf8')
+  const colon = decoded.indexOf(':')
+  if (colon < 1) throw new OciError('E_CREDENTIALS', `${path} has a malformed entry for ${registry}`, { path })
+  return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, '') }
+}
+
+/** Keys may be a host, or a URL as old versions wrote them. */
+const hostOf = (key: string): string => key.replace(/^https?:\/\//, '').replace(/\/.*$/, '')
+
+/** Runs `docker-credential-<helper> get`, as its protocol has it: the registry on stdin, JSON on stdout. */
+async function askHelper(
+  helper: string,
+  registry: string,
+  env: Readonly<Record<string, string | undefined>>
+): Promise<Credentials | undefined> {
+  if (!HELPER_NAME.test(helper)) throw new OciError('E_CREDENTIALS', 'the name of a credential helper is malformed')
+  const program = `docker-credential-${helper}`
+  const { code, output } = await run(program, registry, env)
+  if (code !== 0) {
+    if (NOT_FOUND.test(output)) return undefined
+    throw new OciError('E_CREDENTIALS', `${program} failed for ${registry}`)
+  }
+  let answer: Readonly<Record<string, unknown>>
+  try {
+    answer = parseObject(Buffer.from(output), `the answer of ${program}`)
+  } catch (cause) {
+    // its text may hold a secret
+    throw new OciError('E_CREDENTIALS', `${program} answered something that is no JSON`, {}, cause)
+  }
+  const username = textOf(answer.Username)
+  const secret = textOf(answer.Secret)
+  if (username === undefined || secret === undefined) return undefined
+  return username === '<token>' ? { identityToken: secret } : { username, password: secret }
+}
+
+function run(
+  program: string,
+  input: string,
+  env: Readonly<Record<string, string | undefined>>
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  return new Promise((resolve, reject) => {
+    const failed = (why: string, cause?: unknown): void =>
+      reject(new OciError('E_CREDENTIALS', `${program} ${why}`, {}, cause))
+    const child = spawn(program, ['get'], { stdio: ['pipe', 'pipe', 'ignore'], env, timeout: HELPER_TIMEOUT_MS })
+    const chunks: Buffer[] = []
+    let length = 0
+    child.stdout.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= MAX_ANSWER_BYTES) chunks.push(chunk)
+      else child.kill()
+    })
+    child.on('error', (error) => failed('cannot be run; is it installed?', error))
+    child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString('utf8') }))
+    // a helper that is gone already says so by its exit code
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(input)
+  })
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,0 +1,120 @@
+import type { Sha256Digest } from '@svc/ref'
+import { OciError } from './errors.ts'
+import { type Answer, headerOf } from './exchange.ts'
+import { Patience, type PatienceOptions } from './patience.ts'
+import type { Repository } from './registry.ts'
+
+/** Where a blob's bytes go: a partial of a store, which may hold ranges of an earlier try. */
+export interface BlobSink {
+  readonly sizeBytes: number
+  /** What it holds: `[start, end)`, sorted, without overlap. */
+  ranges(): readonly (readonly [number, number])[]
+  write(offset: number, bytes: Uint8Array): Promise<void>
+}
+
+/** How a blob is fetched. */
+export interface FetchOptions extends PatienceOptions {
+  /** Bytes that the sink holds by now, not a delta. */
+  readonly onProgress?: (bytesDone: number) => void
+}
+
+const WRITE_BYTES = 1 << 20
+
+/**
+ * Fetches what a sink lacks of a blob, over as many tries as make progress. The digest is not checked: that is the store's.
+ * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_FORMAT`; errors of the sink as they are; on abort the
+ *   signal's reason
+ */
+export async function fetchBlob(
+  repository: Repository,
+  digest: Sha256Digest,
+  sink: BlobSink,
+  options: FetchOptions = {}
+): Promise<void> {
+  const patience = new Patience(options)
+  for (let gap = firstGap(sink); gap !== undefined; gap = firstGap(sink)) {
+    const [start, end] = gap
+    let at = start
+    try {
+      for await (const bytes of bodyFrom(await repository.blob(digest, start, options), start, sink.sizeBytes)) {
+        const wanted = bytes.subarray(0, end - at)
+        await sink.write(at, wanted)
+        at += wanted.length
+        patience.progress()
+        options.onProgress?.(heldBytes(sink))
+        options.signal?.throwIfAborted()
+        if (at === end) break
+      }
+    } catch (failure) {
+      await patience.after(failure)
+    }
+  }
+}
+
+function firstGap(sink: BlobSink): [number, number] | undefined {
+  let at = 0
+  for (const [start, end] of sink.ranges()) {
+    if (start > at) return [at, start]
+    at = end
+  }
+  return at < sink.sizeBytes ? [at, sink.sizeBytes] : undefined
+}
+
+const heldBytes = (sink: BlobSink): number => sink.ranges().reduce((total, [start, end]) => total + end - start, 0)
+
+/** The body from `start` on, in large pieces. A registry without ranges sends all; what lies before is dropped. */
+async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): AsyncGenerator<Uint8Array, void, void> {
+  let skip = answer.statusCode === 206 ? 0 : start
+  checkHead(answer, start, sizeBytes)
+  let left = sizeBytes - start
+  const buffer = Buffer.alloc(Math.min(WRITE_BYTES, left))
+  let filled = 0
+  try {
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      let rest = chunk
+      if (skip > 0) {
+        const dropped = Math.min(skip, rest.length)
+        skip -= dropped
+        rest = rest.subarray(dropped)
+      }
+      if (rest.length > left) throw new OciError('E_UNAVAILABLE', 'the registry sends more than the blob has')
+      left -= rest.length
+      while (rest.length > 0) {
+        const count = Math.min(rest.length, buffer.length - filled)
+        rest.copy(buffer, filled, 0, count)
+        filled += count
+        rest = rest.subarray(count)
+        if (filled < buffer.length) continue
+        yield buffer
+        filled = 0
+      }
+    }
+  } catch (cause) {
+    // what came before the connection broke counts
+    if (filled > 0) yield buffer.subarray(0, filled)
+    if (cause instanceof OciError) throw cause
+    throw new OciError('E_UNAVAILABLE', `the transfer broke off: ${(cause as Error).message}`, {}, cause)
+  } finally {
+    answer.body.destroy()
+  }
+  if (filled > 0) yield buffer.subarray(0, filled)
+  if (left > 0) throw new OciError('E_UNAVAILABLE', `the transfer ended ${left} bytes early`)
+}
+
+function checkHead(answer: Answer, start: number, sizeBytes: number): void {
+  const fail = (what: string): never => {
+    answer.body.destroy()
+    throw new OciError('E_UNAVAILABLE', `the registry ${what}`)
+  }
+  if (headerOf(answer, 'content-encoding') !== undefined) fail('sends encoded bytes, which were asked to be plain')
+  if (answer.statusCode === 206) {
+    const range = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/i.exec(headerOf(answer, 'content-range') ?? '')
+    if (range === null || Number(range[1]) !== start || (range[3] !== '*' && Number(range[3]) !== sizeBytes)) {
+      fail('sends another range than was asked for')
+    }
+    return
+  }
+  const length = headerOf(answer, 'content-length')
+  if (length !== undefined && Number(length) !== sizeBytes)
+    fail(`has a blob of ${length} bytes instead of ${sizeBytes}`)
+}

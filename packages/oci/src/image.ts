@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import { type ContentPart, type CopyOptions, readContent } from './content.ts'
+import { describe, digestOf, sealOci } from './document.ts'
+import { OciError } from './errors.ts'
+import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, MANIFEST_TYPE, TITLE_ANNOTATION } from './media-types.ts'
+import {
+  inLayerOrder,
+  licences,
+  manifestAnnotations,
+  type PackedImage,
+  type PackedLayer,
+  type PackInput
+} from './pack.ts'
+import { TAR_END, tarHeader, tarPadding } from './tar-header.ts'
+
+/** Where the files lie in the image. */
+export const IMAGE_FOLDER = 'models'
+
+/** For whom the image is; a volume holds data, which is the same for all. */
+export interface ImagePlatform {
+  readonly os: string
+  readonly architecture: string
+}
+
+/**
+ * Packs a model as an ordinary image, for runtimes that mount images and no artifacts: one tar layer a file, with the file at
+ * `models/<name>`. The digests of tars are not those of the files, so that all bytes are read once to hash them.
+ * @throws OciError `E_UNSUPPORTED`, `E_DIGEST_MISMATCH`; errors of the file system as they are
+ */
+export async function packImage(
+  input: PackInput,
+  { os, architecture }: ImagePlatform = { os: 'linux', architecture: 'amd64' },
+  options: CopyOptions = {}
+): Promise<PackedImage> {
+  if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
+  const layers: PackedLayer[] = []
+  for (const { name, sizeBytes, path, digest } of inLayerOrder(input.files)) {
+    layers.push(await tarLayer(name, { path, sizeBytes }, sizeBytes, digest, options))
+  }
+  for (const { name, bytes } of licences(input.annotations)) {
+    layers.push(await tarLayer(name, bytes, bytes.length, digestOf(bytes), options))
+  }
+  const config = sealOci(IMAGE_CONFIG_TYPE, {
+    architecture,
+    os,
+    config: {},
+    rootfs: { type: 'layers', diff_ids: layers.map(({ descriptor }) => descriptor.digest) }
+  })
+  const manifest = sealOci(MANIFEST_TYPE, {
+    schemaVersion: 2,
+    mediaType: MANIFEST_TYPE,
+    config: describe(config),
+    layers: layers.map(({ descriptor }) => descriptor),
+    annotations: manifestAnnotations(input)
+  })
+  return { manifest, config, layers, ref: input.ref }
+}
+
+/** A layer with one file, which is hashed by itself on the way: a tar of damaged bytes would be right for ever. */
+async function tarLayer(
+  name: string,
+  file: ContentPart,
+  fileBytes: number,
+  fileDigest: Sha256Digest,
+  { signal, onBytes }: CopyOptions
+): Promise<PackedLayer> {
+  const head = tarHeader(`${IMAGE_FOLDER}/${name}`, fileBytes)
+  const tail = Buffer.concat([Buffer.alloc(tarPadding(fileBytes)), TAR_END])
+  const layerHash = createHash('sha256').update(head)
+  const fileHash = createHash('sha256')
+  for await (const chunk of readContent({ digest: fileDigest, sizeBytes: fileBytes, parts: [file] })) {
+    signal?.throwIfAborted()
+    layerHash.update(chunk)
+    fileHash.update(chunk)
+    onBytes?.(chunk.length)
+  }
+  if (digestFromBytes(fileHash.digest()) !== fileDigest) {
+    throw new OciError('E_DIGEST_MISMATCH', `the bytes of ${name} are not those of ${fileDigest}`, {
+      digest: fileDigest
+    })
+  }
+  const content = {
+    digest: digestFromBytes(layerHash.update(tail).digest()),
+    sizeBytes: head.length + fileBytes + tail.length,
+    parts: [head, file, tail]
+  }
+  const { digest, sizeBytes: size } = content
+  return {
+    descriptor: { mediaType: IMAGE_LAYER_TYPE, digest, size, annotations: { [TITLE_ANNOTATION]: name } },
+    content
+  }
+}

@@ -1,0 +1,30 @@
+export { bytesOf, writeArchive } from './archive.ts'
+export type { BlobContent, ContentPart, CopyOptions } from './content.ts'
+export { type Credentials, type CredentialsOptions, findCredentials } from './credentials.ts'
+export {
+  type Descriptor,
+  MAX_DOCUMENT_BYTES,
+  type OciDocument,
+  type OciIndex,
+  type OciManifest,
+  parseOciIndex,
+  parseOciManifest
+} from './document.ts'
+export { OciError, type OciErrorCode, type OciErrorDetails } from './errors.ts'
+export { type BlobSink, type FetchOptions, fetchBlob } from './fetch-blob.ts'
+export { IMAGE_FOLDER, type ImagePlatform, packImage } from './image.ts'
+export { writeLayout } from './layout.ts'
+export * from './media-types.ts'
+export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
+export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
+export type { PatienceOptions } from './patience.ts'
+export { type Pushed, type PushOptions, pushImage } from './push.ts'
+export {
+  formatRegistryReference,
+  isLoopbackRegistry,
+  parseRegistryReference,
+  type RegistryReference,
+  tryParseRegistryReference
+} from './reference.ts'
+export { type CallOptions, type RegistryOptions, Repository } from './registry.ts'
+export { chooseManifest, modelOf, type OciFile, type OciModel } from './unpack.ts'

@@ -1,0 +1,31 @@
+/** Media types of the OCI image specification 1.1 and of ModelPack (CNCF model specification). */
+
+/** Of an image manifest, which artifacts use as well. */
+export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
+/** Of an image index. */
+export const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json'
+/** Of an ordinary image's configuration. */
+export const IMAGE_CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json'
+/** Of an ordinary image's layer without compression. */
+export const IMAGE_LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar'
+/** `artifactType` of a ModelPack manifest. */
+export const MODEL_ARTIFACT_TYPE = 'application/vnd.cncf.model.manifest.v1+json'
+/** Of a ModelPack configuration. */
+export const MODEL_CONFIG_TYPE = 'application/vnd.cncf.model.config.v1+json'
+
+/** What a file is for; the part of a ModelPack layer's type in front of `.v1.raw`. */
+export type LayerUse = 'weight' | 'weight.config' | 'doc' | 'code'
+
+/** The type of a layer that is one file, as it is. */
+export const rawLayerType = (use: LayerUse): string => `application/vnd.cncf.model.${use}.v1.raw`
+
+/** Where ModelPack's consumers look for a file's path. */
+export const FILEPATH_ANNOTATION = 'org.cncf.model.filepath'
+/** Where oras and container runtimes look for it. */
+export const TITLE_ANNOTATION = 'org.opencontainers.image.title'
+/** The tag of an image within a layout. */
+export const REF_NAME_ANNOTATION = 'org.opencontainers.image.ref.name'
+/** Digest of the manifest that an artifact was made from. */
+export const PIN_ANNOTATION = 'svc.manifest'
+/** The reference that it was made from, `ns/name:quant`. */
+export const REF_ANNOTATION = 'svc.ref'

@@ -1,0 +1,165 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
+import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
+import { ioError, OciError } from './errors.ts'
+import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
+import { readPaxRecords, readTarHeader, TAR_BLOCK, tarPadding } from './tar-header.ts'
+
+/** Members of an archive that are looked at. */
+const MAX_MEMBERS = 200_000
+/** Largest pax header that is read. */
+const MAX_PAX_BYTES = 1 << 20
+
+/** Where the bytes of a blob are. */
+export interface BlobPlace {
+  readonly path: string
+  readonly offset: number
+  readonly sizeBytes: number
+}
+
+/** An OCI image layout in a folder or in a tar. */
+export interface OpenedLayout {
+  readonly index: OciIndex
+  /** A small blob, whole, checked against its digest. @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_DIGEST_MISMATCH`, `E_IO` */
+  document(descriptor: Pick<Descriptor, 'digest' | 'size'>): Promise<Uint8Array>
+  /** Where a blob lies. Its bytes are not looked at. @throws OciError `E_NOT_FOUND`, `E_FORMAT` for another size than stated */
+  place(descriptor: Pick<Descriptor, 'digest' | 'size'>): Promise<BlobPlace>
+}
+
+/** Finds a member of the layout by its name. */
+type Find = (name: string) => Promise<BlobPlace | undefined>
+
+/**
+ * Opens a layout: a folder, or a tar of one (not compressed). Of a tar all headers are read, no bodies.
+ * @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_UNSUPPORTED` for a compressed archive, `E_IO`
+ */
+export async function openLayout(path: string): Promise<OpenedLayout> {
+  try {
+    const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') throw new OciError('E_NOT_FOUND', `${path} is not there`, { path })
+      throw error
+    })
+    if (!stats.isDirectory() && !stats.isFile()) throw noLayout(path)
+    return await layoutOf(path, stats.isDirectory() ? inFolder(path) : await inArchive(path))
+  } catch (error) {
+    throw ioError(error, 'read the layout', path)
+  }
+}
+
+async function layoutOf(path: string, find: Find): Promise<OpenedLayout> {
+  const index = await find(INDEX_FILE)
+  if ((await find(LAYOUT_FILE)) === undefined || index === undefined) throw noLayout(path)
+  const place: OpenedLayout['place'] = async ({ digest, size }) => {
+    const found = await find(blobName(digest))
+    if (found === undefined) throw new OciError('E_NOT_FOUND', `${path} lacks the blob ${digest}`, { path, digest })
+    if (found.sizeBytes === size) return found
+    const message = `the blob ${digest} in ${path} has ${found.sizeBytes} bytes instead of ${size}`
+    throw new OciError('E_FORMAT', message, { path, digest })
+  }
+  return {
+    index: parseOciIndex(await readSmall(index)),
+    place,
+    document: async (descriptor) => {
+      const bytes = await readSmall(await place(descriptor))
+      return checked(bytes, descriptor.digest, path)
+    }
+  }
+}
+
+function checked(bytes: Uint8Array, digest: Sha256Digest, path: string): Uint8Array {
+  if (digestOf(bytes) === digest) return bytes
+  throw new OciError('E_DIGEST_MISMATCH', `the blob ${digest} in ${path} has other bytes`, { path, digest })
+}
+
+const inFolder =
+  (folder: string): Find =>
+  async (name) => {
+    const path = join(folder, name)
+    try {
+      const stats = await stat(path)
+      return stats.isFile() ? { path, offset: 0, sizeBytes: stats.size } : undefined
+    } catch (error) {
+      if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+      throw error
+    }
+  }
+
+async function inArchive(path: string): Promise<Find> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const members = await membersOf(handle, path)
+    return async (name) => members.get(name)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function membersOf(handle: FileHandle, path: string): Promise<Map<string, BlobPlace>> {
+  const broken = (what: string): OciError => new OciError('E_FORMAT', `${path} ${what}`, { path })
+  const { size: fileBytes } = await handle.stat()
+  const members = new Map<string, BlobPlace>()
+  const block = Buffer.alloc(TAR_BLOCK)
+  let pax: { path?: string; size?: number } = {}
+  let count = 0
+  for (let at = 0; at + TAR_BLOCK <= fileBytes; ) {
+    if ((await handle.read(block, 0, TAR_BLOCK, at)).bytesRead < TAR_BLOCK) break
+    if (at === 0 && isCompressed(block)) {
+      throw new OciError('E_UNSUPPORTED', `${path} is compressed; unpack it first: only plain tars are read in place`, {
+        path
+      })
+    }
+    const entry = readTarHeader(block)
+    if (entry === 'bad') throw broken('is no tar, or a damaged one')
+    if (entry === undefined) break
+    if (++count > MAX_MEMBERS) throw broken(`has more than ${MAX_MEMBERS} members`)
+    const sizeBytes = pax.size ?? entry.sizeBytes
+    const offset = at + TAR_BLOCK
+    if (offset + sizeBytes > fileBytes) throw broken('ends in the middle of a file')
+    at = offset + sizeBytes + tarPadding(sizeBytes)
+    if (entry.type === 'x') {
+      if (sizeBytes > MAX_PAX_BYTES) throw broken('has a pax header of more than 1 MiB')
+      const body = Buffer.alloc(sizeBytes)
+      await handle.read(body, 0, sizeBytes, offset)
+      const records = readPaxRecords(body)
+      if (records === undefined) throw broken('has a malformed pax header')
+      pax = records
+      continue
+    }
+    const name = (pax.path ?? entry.name).replace(/^(?:\.\/)+/, '')
+    // a file counts once: with two of one name nobody knows which is meant
+    if (entry.type === '0' || entry.type === '\0') {
+      if (members.has(name)) throw broken(`has two files ${JSON.stringify(name.slice(0, 200))}`)
+      members.set(name, { path, offset, sizeBytes })
+    }
+    pax = {}
+  }
+  return members
+}
+
+/** gzip, zstd, xz, bzip2 */
+const isCompressed = (block: Buffer): boolean =>
+  ['1f8b', '28b52ffd', 'fd377a58', '425a68'].some((magic) => block.toString('hex').startsWith(magic))
+
+async function readSmall({ path, offset, sizeBytes }: BlobPlace): Promise<Uint8Array> {
+  if (sizeBytes > MAX_DOCUMENT_BYTES) {
+    throw new OciError('E_FORMAT', `a document in ${path} has more than ${MAX_DOCUMENT_BYTES} bytes`, { path })
+  }
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const bytes = Buffer.alloc(sizeBytes)
+    let done = 0
+    while (done < sizeBytes) {
+      const { bytesRead } = await handle.read(bytes, done, sizeBytes - done, offset + done)
+      if (bytesRead === 0) throw new OciError('E_FORMAT', `${path} ends in the middle of a document`, { path })
+      done += bytesRead
+    }
+    return bytes
+  } finally {
+    await handle.close()
+  }
+}
+
+const noLayout = (path: string): OciError =>
+  new OciError('E_FORMAT', `${path} is no OCI image layout: it has no ${LAYOUT_FILE} and ${INDEX_FILE}`, { path })

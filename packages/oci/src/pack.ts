@@ -1,0 +1,164 @@
+import type { Sha256Digest } from '@svc/ref'
+import type { BlobContent } from './content.ts'
+import { type Descriptor, describe, digestOf, type OciDocument, sealOci } from './document.ts'
+import { OciError } from './errors.ts'
+import {
+  FILEPATH_ANNOTATION,
+  type LayerUse,
+  MANIFEST_TYPE,
+  MODEL_ARTIFACT_TYPE,
+  MODEL_CONFIG_TYPE,
+  PIN_ANNOTATION,
+  REF_ANNOTATION,
+  rawLayerType,
+  TITLE_ANNOTATION
+} from './media-types.ts'
+
+/** A file of a model as runtimes know it: tokenizers and adapters unpacked, `config.json` as upstream had it. */
+export interface PackFile {
+  /** Relative path with `/`. */
+  readonly name: string
+  readonly sizeBytes: number
+  readonly digest: Sha256Digest
+  /** Of the entry in the manifest (`weights.gguf`, `tokenizer`, …); that of the tar for what was in one. */
+  readonly kind: string
+  readonly role?: string | undefined
+  /** Absolute path of the bytes. They are hashed again while they are written or sent. */
+  readonly path: string
+}
+
+/** What is packed. */
+export interface PackInput {
+  /** In the order of the manifest. */
+  readonly files: readonly PackFile[]
+  /** Digest and annotations of the manifest: the pin, and what an import puts into its own manifest again. */
+  readonly manifestDigest: Sha256Digest
+  readonly annotations: Readonly<Record<string, string>>
+  /** `ns/name:quant`; absent for an artifact that has no name. */
+  readonly ref?: string | undefined
+  /** Facts of the model config; absent where unknown. */
+  readonly model?: {
+    readonly family?: string | undefined
+    readonly weightsFormat?: string | undefined
+    readonly quantization?: string | undefined
+  }
+}
+
+/** A layer and where its bytes come from. */
+export interface PackedLayer {
+  readonly descriptor: Descriptor
+  readonly content: BlobContent
+}
+
+/** An image or artifact, ready to be written or pushed. */
+export interface PackedImage {
+  readonly manifest: OciDocument
+  readonly config: OciDocument
+  readonly layers: readonly PackedLayer[]
+  /** `ns/name:quant`, where it has a name. */
+  readonly ref?: string | undefined
+}
+
+const LICENCE_FILE = 'svc.license.file.'
+
+/**
+ * Packs a model as ModelPack does, one raw layer a file: the layer's digest is the file's own. The weights come first, in the order
+ * given, since some consumers take the first layer for the model. Licence texts, which a manifest carries among its annotations, become
+ * files again. No time, no user, nothing of this machine: the same input gives the same bytes.
+ * @throws OciError `E_UNSUPPORTED` for a model without files
+ */
+export function packArtifact(input: PackInput): PackedImage {
+  if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
+  const layers: PackedLayer[] = [
+    ...inLayerOrder(input.files).map((file) => ({
+      descriptor: layerOf(useOf(file), file.name, file.digest, file.sizeBytes),
+      content: {
+        digest: file.digest,
+        sizeBytes: file.sizeBytes,
+        parts: [{ path: file.path, sizeBytes: file.sizeBytes }]
+      }
+    })),
+    ...licences(input.annotations).map(({ name, bytes }) => {
+      const content = { digest: digestOf(bytes), sizeBytes: bytes.length, parts: [bytes] }
+      return { descriptor: layerOf('doc', name, content.digest, bytes.length), content }
+    })
+  ]
+  const config = sealOci(MODEL_CONFIG_TYPE, modelConfig(input, layers))
+  const manifest = sealOci(MANIFEST_TYPE, {
+    schemaVersion: 2,
+    mediaType: MANIFEST_TYPE,
+    artifactType: MODEL_ARTIFACT_TYPE,
+    config: describe(config),
+    layers: layers.map(({ descriptor }) => descriptor),
+    annotations: manifestAnnotations(input)
+  })
+  return { manifest, config, layers, ref: input.ref }
+}
+
+/** The licence texts of a manifest's annotations as files, in the order of their names. */
+export const licences = (annotations: PackInput['annotations']): { name: string; bytes: Uint8Array }[] =>
+  Object.entries(annotations)
+    .filter(([key]) => key.startsWith(LICENCE_FILE))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, text]) => ({ name: key.slice(LICENCE_FILE.length), bytes: Buffer.from(text) }))
+
+/** Which of ModelPack's layers a file is. */
+export function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
+  if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
+  if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'
+  if (kind === 'code') return 'code'
+  return kind === 'adapter' && name.endsWith('.safetensors') ? 'weight' : 'weight.config'
+}
+
+const rank = (file: PackFile): number => {
+  if (useOf(file) !== 'weight') return useOf(file) === 'weight.config' ? 3 : 4
+  if (file.kind === 'weights.aux') return 1
+  return file.kind === 'adapter' ? 2 : 0
+}
+
+/** Stable: within a rank as given, so that shards stay in their order. */
+export const inLayerOrder = (files: readonly PackFile[]): PackFile[] => [...files].sort((a, b) => rank(a) - rank(b))
+
+const layerOf = (use: LayerUse, name: string, digest: Sha256Digest, sizeBytes: number): Descriptor => ({
+  mediaType: rawLayerType(use),
+  digest,
+  size: sizeBytes,
+  // one for ModelPack's consumers, one for oras and container runtimes: each looks at its own only
+  annotations: { [FILEPATH_ANNOTATION]: name, [TITLE_ANNOTATION]: name }
+})
+
+function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readonly PackedLayer[]): unknown {
+  const { family, weightsFormat, quantization } = model
+  const licence = annotations['svc.license']
+  const revision = annotations['svc.hf.revision']
+  const name = ref?.split(':')[0]
+  return {
+    descriptor: {
+      ...(family !== undefined && { family }),
+      ...(name !== undefined && { name }),
+      ...(revision !== undefined && { revision }),
+      ...(licence !== undefined && { licenses: [licence] })
+    },
+    config: {
+      ...(family !== undefined && { architecture: family }),
+      ...(weightsFormat !== undefined && { format: weightsFormat }),
+      ...(quantization !== undefined && { quantization })
+    },
+    // of raw layers the digest of the content is that of the layer
+    modelfs: { type: 'layers', diffIds: layers.map(({ descriptor }) => descriptor.digest) }
+  }
+}
+
+/** The manifest's own annotations but for the licence texts, with the pin and the name; sorted. */
+export function manifestAnnotations({ annotations, manifestDigest, ref }: PackInput): Record<string, string> {
+  const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
+  const licence = annotations['svc.license']
+  return Object.fromEntries(
+    [
+      ...own,
+      [PIN_ANNOTATION, manifestDigest] as const,
+      ...(ref === undefined ? [] : [[REF_ANNOTATION, ref] as const]),
+      ...(licence === undefined ? [] : [['org.opencontainers.image.licenses', licence] as const])
+    ].sort(([a], [b]) => (a < b ? -1 : 1))
+  )
+}

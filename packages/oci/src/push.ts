@@ -1,0 +1,210 @@
+import { type BlobContent, readContent } from './content.ts'
+import { describe, type OciDocument } from './document.ts'
+import { OciError } from './errors.ts'
+import { headerOf } from './exchange.ts'
+import type { PackedImage } from './pack.ts'
+import { Patience, type PatienceOptions } from './patience.ts'
+import type { Repository } from './registry.ts'
+
+/** How an image is pushed. */
+export interface PushOptions extends PatienceOptions {
+  /** A repository of the same registry that may have the blobs: they are mounted instead of sent. */
+  readonly mountFrom?: string | undefined
+  /** Called with the bytes of each step; blobs that were there count as a whole. */
+  readonly onBytes?: ((bytes: number) => void) | undefined
+}
+
+/** What a push did. */
+export interface Pushed {
+  readonly digest: string
+  readonly sentBytes: number
+  /** That the registry had already, or mounted. */
+  readonly presentBytes: number
+}
+
+/** Registries that keep uploads in object storage cap a blob at 10,000 chunks, so that chunks grow with the blob. */
+const MIN_CHUNK_BYTES = 64 << 20
+const MAX_CHUNKS = 5_000
+
+/**
+ * Pushes an image: its blobs, then the manifest under the tag. Blobs that the registry has are not sent; one whose transfer breaks off
+ * goes on where the registry says. Nothing is visible under the tag before all of it is there.
+ * @throws OciError `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_CREDENTIALS`; errors of the file system as they
+ *   are; on abort the signal's reason
+ */
+export async function pushImage(
+  repository: Repository,
+  tag: string,
+  image: PackedImage,
+  options: PushOptions = {}
+): Promise<Pushed> {
+  let sentBytes = 0
+  let presentBytes = 0
+  const contents = [...image.layers.map(({ content }) => content), asContent(image.config)]
+  for (const content of new Map(contents.map((each) => [each.digest, each])).values()) {
+    options.signal?.throwIfAborted()
+    if (await pushBlob(repository, content, options)) sentBytes += content.sizeBytes
+    else presentBytes += content.sizeBytes
+  }
+  const { bytes, mediaType, digest } = image.manifest
+  const answer = await repository.call({
+    method: 'PUT',
+    target: `manifests/${tag}`,
+    headers: { 'content-type': mediaType },
+    body: () => bytes,
+    scope: 'push',
+    signal: options.signal
+  })
+  if (answer.statusCode !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
+  await answer.body.dump().catch(() => undefined)
+  return { digest, sentBytes, presentBytes }
+}
+
+const asContent = (document: OciDocument): BlobContent => {
+  const { digest, size } = describe(document)
+  return { digest, sizeBytes: size, parts: [document.bytes] }
+}
+
+/** @returns whether it had to be sent */
+async function pushBlob(repository: Repository, content: BlobContent, options: PushOptions): Promise<boolean> {
+  const { digest, sizeBytes } = content
+  const { signal, onBytes, mountFrom } = options
+  const patience = new Patience(options)
+  for (;;) {
+    try {
+      if (await isThere(repository, digest, signal)) {
+        onBytes?.(sizeBytes)
+        return false
+      }
+      const upload = await start(repository, digest, mountFrom, signal)
+      if (upload === undefined) {
+        onBytes?.(sizeBytes)
+        return false
+      }
+      await send(repository, content, upload, patience, options)
+      return true
+    } catch (failure) {
+      await patience.after(failure)
+    }
+  }
+}
+
+async function isThere(repository: Repository, digest: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const answer = await repository.call({ method: 'HEAD', target: `blobs/${digest}`, scope: 'push', signal })
+  // one that redirects to a blob has it
+  const isPresent = answer.statusCode === 200 || (answer.statusCode >= 301 && answer.statusCode <= 308)
+  if (!isPresent && answer.statusCode !== 404) throw await repository.failure(answer, `the blob ${digest}`)
+  await answer.body.dump().catch(() => undefined)
+  return isPresent
+}
+
+/** @returns where to upload; undefined when the blob was mounted. */
+async function start(
+  repository: Repository,
+  digest: string,
+  mountFrom: string | undefined,
+  signal: AbortSignal | undefined
+): Promise<URL | undefined> {
+  const mount = mountFrom === undefined ? '' : `?${new URLSearchParams({ mount: digest, from: mountFrom })}`
+  const answer = await repository.call({
+    method: 'POST',
+    target: `blobs/uploads/${mount}`,
+    headers: { 'content-length': '0' },
+    scope: 'push',
+    signal
+  })
+  if (answer.statusCode !== 201 && answer.statusCode !== 202) throw await repository.failure(answer, 'a new upload')
+  await answer.body.dump().catch(() => undefined)
+  return answer.statusCode === 201 ? undefined : locationOf(repository, headerOf(answer, 'location'))
+}
+
+/** Sends all chunks and closes the upload; a chunk that breaks off is asked after, and goes on. */
+async function send(
+  repository: Repository,
+  content: BlobContent,
+  upload: URL,
+  patience: Patience,
+  { signal, onBytes }: PushOptions
+): Promise<void> {
+  const { digest, sizeBytes } = content
+  const chunkBytes = Math.max(MIN_CHUNK_BYTES, Math.ceil(sizeBytes / MAX_CHUNKS))
+  let location = upload
+  for (let at = 0; at < sizeBytes; ) {
+    const end = Math.min(at + chunkBytes, sizeBytes)
+    try {
+      const answer = await repository.call({
+        method: 'PATCH',
+        target: location,
+        headers: {
+          'content-type': 'application/octet-stream',
+          'content-length': `${end - at}`,
+          'content-range': `${at}-${end - 1}`
+        },
+        body: () => slice(content, at, end),
+        scope: 'push',
+        signal
+      })
+      if (answer.statusCode !== 202) throw await repository.failure(answer, `an upload of ${digest}`)
+      await answer.body.dump().catch(() => undefined)
+      location = locationOf(repository, headerOf(answer, 'location'))
+      onBytes?.(end - at)
+      at = end
+      patience.progress()
+    } catch (failure) {
+      await patience.after(failure)
+      const found = await whereIs(repository, location, signal)
+      location = found.location
+      if (found.done > at) onBytes?.(found.done - at)
+      at = Math.min(found.done, sizeBytes)
+    }
+  }
+  const last = new URL(location)
+  last.searchParams.set('digest', digest)
+  const answer = await repository.call({
+    method: 'PUT',
+    target: last,
+    headers: { 'content-length': '0' },
+    scope: 'push',
+    signal
+  })
+  if (answer.statusCode !== 201) throw await repository.failure(answer, `the end of an upload of ${digest}`)
+  await answer.body.dump().catch(() => undefined)
+}
+
+/** How far an upload came. An upload that the registry forgot is a failure that starts anew. */
+async function whereIs(
+  repository: Repository,
+  upload: URL,
+  signal: AbortSignal | undefined
+): Promise<{ readonly location: URL; readonly done: number }> {
+  const answer = await repository.call({ method: 'GET', target: upload, scope: 'push', signal })
+  if (answer.statusCode !== 204) {
+    await answer.body.dump().catch(() => undefined)
+    throw new OciError('E_UNAVAILABLE', 'the registry forgot an upload', { status: answer.statusCode })
+  }
+  await answer.body.dump().catch(() => undefined)
+  const range = /^(?:bytes=)?0-(\d{1,16})$/.exec(headerOf(answer, 'range') ?? '')
+  const location = headerOf(answer, 'location')
+  return {
+    location: location === undefined ? upload : locationOf(repository, location),
+    done: range === null ? 0 : Number(range[1]) + 1
+  }
+}
+
+async function* slice(content: BlobContent, start: number, end: number): AsyncGenerator<Uint8Array, void, void> {
+  let left = end - start
+  for await (const chunk of readContent(content, start)) {
+    const part = chunk.subarray(0, left)
+    left -= part.length
+    // the request may still hold it when the next one is read
+    yield Uint8Array.from(part)
+    if (left === 0) return
+  }
+}
+
+function locationOf(repository: Repository, text: string | undefined): URL {
+  const url = URL.parse(text ?? '', repository.base.href)
+  const isPlain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
+  if (text !== undefined && isPlain && !(repository.base.protocol === 'https:' && url.protocol === 'http:')) return url
+  throw new OciError('E_UNAVAILABLE', 'the registry does not say where to upload')
+}

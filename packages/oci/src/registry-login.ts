@@ -1,0 +1,121 @@
+import { parseChallenge } from './challenge.ts'
+import type { Credentials } from './credentials.ts'
+import { parseObject } from './document.ts'
+import { OciError } from './errors.ts'
+import { type Exchange, readBody } from './exchange.ts'
+import { isLoopbackRegistry } from './reference.ts'
+
+/** What a request does with a repository. */
+export type Scope = 'pull' | 'push'
+
+const MAX_TOKEN_BYTES = 1 << 20
+
+/**
+ * The logins of one repository (distribution specification, token authentication). Credentials are sent to the registry itself, or to
+ * the realm that it names, over https; without TLS only where the registry itself is spoken to so, and on the same host.
+ */
+export class RegistryLogin {
+  readonly #registry: string
+  readonly #repository: string
+  readonly #exchange: Exchange
+  readonly #credentials: (registry: string) => Promise<Credentials | undefined>
+  readonly #headers = new Map<Scope, string>()
+
+  constructor(
+    registry: string,
+    repository: string,
+    exchange: Exchange,
+    credentials: (registry: string) => Promise<Credentials | undefined>
+  ) {
+    this.#registry = registry
+    this.#repository = repository
+    this.#exchange = exchange
+    this.#credentials = credentials
+  }
+
+  header(scope: Scope): string | undefined {
+    return this.#headers.get(scope)
+  }
+
+  /** Meets a challenge. @returns false when nothing more can be done. @throws OciError `E_CREDENTIALS`, `E_DENIED`, `E_UNAVAILABLE` */
+  async answer(header: string, scope: Scope, signal: AbortSignal | undefined): Promise<boolean> {
+    const challenge = parseChallenge(header)
+    if (challenge === undefined) return false
+    const credentials = await this.#credentials(this.#registry)
+    if (challenge.scheme === 'basic') {
+      if (credentials === undefined || !('username' in credentials) || this.#headers.has(scope)) return false
+      this.#headers.set(scope, basic(credentials))
+      return true
+    }
+    const { realm, service, scope: wanted } = challenge
+    const actions = scope === 'push' ? 'pull,push' : 'pull'
+    const url = this.#realm(realm)
+    const token = await this.#token(
+      url,
+      service,
+      wanted ?? `repository:${this.#repository}:${actions}`,
+      credentials,
+      signal
+    )
+    this.#headers.set(scope, `Bearer ${token}`)
+    return true
+  }
+
+  #realm(realm: string): URL {
+    const url = URL.parse(realm)
+    const isSecure = url?.protocol === 'https:'
+    const isOwn = url?.protocol === 'http:' && isLoopbackRegistry(this.#registry) && isLoopbackRegistry(url.host)
+    if (url !== null && (isSecure || isOwn) && url.username + url.password === '') return url
+    throw new OciError('E_DENIED', `${this.#registry} wants a login at an address that is not trusted with it`)
+  }
+
+  async #token(
+    url: URL,
+    service: string | undefined,
+    scope: string,
+    credentials: Credentials | undefined,
+    signal: AbortSignal | undefined
+  ): Promise<string> {
+    const byRefresh = credentials !== undefined && 'identityToken' in credentials
+    const form = new URLSearchParams({ scope, ...(service !== undefined && { service }) })
+    if (byRefresh) {
+      form.set('grant_type', 'refresh_token')
+      form.set('refresh_token', credentials.identityToken)
+      form.set('client_id', 'svc')
+    } else {
+      for (const [key, value] of form) url.searchParams.append(key, value)
+    }
+    const answer = await this.#exchange.send(
+      {
+        method: byRefresh ? 'POST' : 'GET',
+        url,
+        headers: {
+          accept: 'application/json',
+          ...(byRefresh && { 'content-type': 'application/x-www-form-urlencoded' }),
+          ...(credentials !== undefined && 'username' in credentials && { authorization: basic(credentials) })
+        },
+        ...(byRefresh && { body: Buffer.from(form.toString()) }),
+        signal
+      },
+      await this.#exchange.isStranger(url, this.#registry)
+    )
+    const body = await readBody(answer, MAX_TOKEN_BYTES)
+    if (answer.statusCode === 401 || answer.statusCode === 403) {
+      throw new OciError('E_DENIED', `${url.host} refuses the login for ${this.#registry}`, {
+        status: answer.statusCode
+      })
+    }
+    if (answer.statusCode !== 200) {
+      throw new OciError('E_UNAVAILABLE', `${url.host} gives no token: status ${answer.statusCode}`, {
+        status: answer.statusCode
+      })
+    }
+    const { token, access_token: accessToken } = parseObject(body, `the answer of ${url.host}`)
+    const given = token ?? accessToken
+    if (typeof given === 'string' && /^[\x21-\x7e]+$/.test(given)) return given
+    throw new OciError('E_UNAVAILABLE', `${url.host} answers without a token`)
+  }
+}
+
+const basic = ({ username, password }: { readonly username: string; readonly password: string }): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

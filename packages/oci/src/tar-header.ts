@@ -1,0 +1,116 @@
+/** Headers of POSIX tar (pax), written without time and owner, and read with bounds. */
+
+/** Everything in a tar is padded to this. */
+export const TAR_BLOCK = 512
+/** Two empty blocks end a tar. */
+export const TAR_END = new Uint8Array(2 * TAR_BLOCK)
+
+/** Largest size in an ordinary header: eleven octal digits. */
+const MAX_OCTAL = 8 ** 11 - 1
+const MAX_NAME_BYTES = 100
+
+/** Bytes behind a member of so many bytes. */
+export const tarPadding = (sizeBytes: number): number => (TAR_BLOCK - (sizeBytes % TAR_BLOCK)) % TAR_BLOCK
+
+/** The header of a plain file. Names over 100 bytes and files from 8 GiB on go into pax records, which every reader of today takes. */
+export function tarHeader(name: string, sizeBytes: number): Uint8Array {
+  const records: string[] = []
+  const isLong = Buffer.byteLength(name) > MAX_NAME_BYTES || !/^[\x20-\x7e]*$/.test(name)
+  if (isLong) records.push(paxRecord('path', name))
+  if (sizeBytes > MAX_OCTAL) records.push(paxRecord('size', `${sizeBytes}`))
+  // what old readers would see; pax records stand above it
+  const plain = header(isLong ? truncated(name) : name, sizeBytes > MAX_OCTAL ? 0 : sizeBytes, '0')
+  if (records.length === 0) return plain
+  const body = Buffer.from(records.join(''))
+  return Buffer.concat([
+    header(truncated(`PaxHeaders/${name}`), body.length, 'x'),
+    body,
+    Buffer.alloc(tarPadding(body.length)),
+    plain
+  ])
+}
+
+const truncated = (name: string): string => name.replaceAll(/[^\x20-\x7e]/g, '_').slice(0, MAX_NAME_BYTES)
+
+function header(name: string, sizeBytes: number, type: '0' | 'x'): Buffer {
+  const block = Buffer.alloc(TAR_BLOCK)
+  const octal = (value: number, at: number, length: number): void => {
+    block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, at, 'latin1')
+  }
+  block.write(name, 0, 'latin1')
+  octal(0o644, 100, 8)
+  octal(0, 108, 8)
+  octal(0, 116, 8)
+  octal(sizeBytes, 124, 12)
+  octal(0, 136, 12)
+  block.write('        ', 148, 'latin1')
+  block.write(type, 156, 'latin1')
+  block.write('ustar\0' + '00', 257, 'latin1')
+  const sum = block.reduce((total, byte) => total + byte, 0)
+  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return block
+}
+
+/** `<length> key=value\n`, where the length counts its own digits. */
+function paxRecord(key: string, value: string): string {
+  const rest = Buffer.byteLength(` ${key}=${value}\n`)
+  let length = rest + 1
+  while (`${length}`.length + rest !== length) length = `${length}`.length + rest
+  return `${length} ${key}=${value}\n`
+}
+
+/** What a header says. */
+export interface TarEntry {
+  readonly name: string
+  readonly sizeBytes: number
+  readonly type: string
+}
+
+/** A header block; undefined for one of zeros; 'bad' for what is none. */
+export function readTarHeader(block: Buffer): TarEntry | undefined | 'bad' {
+  if (block.every((byte) => byte === 0)) return undefined
+  const sum = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1]
+  const counted = block.reduce((total, byte, i) => total + (i >= 148 && i < 156 ? 0x20 : byte), 0)
+  if (sum === undefined || Number.parseInt(sum, 8) !== counted) return 'bad'
+  const sizeBytes = sizeOf(block)
+  if (sizeBytes === undefined) return 'bad'
+  const prefix = block.toString('latin1', 257, 262) === 'ustar' && block[263] !== 0x20 ? text(block, 345, 500) : ''
+  const name = text(block, 0, 100)
+  return { name: prefix === '' ? name : `${prefix}/${name}`, sizeBytes, type: String.fromCharCode(block[156]!) }
+}
+
+const text = (block: Buffer, from: number, to: number): string => {
+  const end = block.indexOf(0, from)
+  return block.toString('utf8', from, end < 0 || end > to ? to : end)
+}
+
+/** Octal, or the base-256 form that GNU tar and Go write for large files. */
+function sizeOf(block: Buffer): number | undefined {
+  if (block[124] === 0x80) {
+    const size = block.readBigUInt64BE(128)
+    return size <= BigInt(Number.MAX_SAFE_INTEGER) && block.readUIntBE(125, 3) === 0 ? Number(size) : undefined
+  }
+  const octal = /^ *([0-7]{1,12})(?:[\0 ]|$)/.exec(block.toString('latin1', 124, 136))?.[1]
+  return octal === undefined ? undefined : Number.parseInt(octal, 8)
+}
+
+/** The records `path` and `size` of a pax header; undefined for what is malformed. */
+export function readPaxRecords(body: Buffer): { path?: string; size?: number } | undefined {
+  const found: { path?: string; size?: number } = {}
+  for (let at = 0; at < body.length; ) {
+    const space = body.indexOf(0x20, at)
+    const digits = space < 0 ? '' : body.toString('latin1', at, space)
+    const length = /^[1-9]\d{0,8}$/.test(digits) ? Number(digits) : 0
+    if (length < 5 || at + length > body.length || body[at + length - 1] !== 0x0a) return undefined
+    const record = body.toString('utf8', space + 1, at + length - 1)
+    at += length
+    const equals = record.indexOf('=')
+    const value = record.slice(equals + 1)
+    if (record.startsWith('path=')) found.path = value
+    if (record.startsWith('size=')) {
+      if (!/^\d{1,16}$/.test(value) || !Number.isSafeInteger(Number(value))) return undefined
+      found.size = Number(value)
+    }
+  }
+  return found
+}

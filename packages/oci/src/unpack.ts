@@ -1,0 +1,97 @@
+import type { Sha256Digest } from '@svc/ref'
+import type { Descriptor, OciIndex, OciManifest } from './document.ts'
+import { OciError } from './errors.ts'
+import {
+  FILEPATH_ANNOTATION,
+  IMAGE_CONFIG_TYPE,
+  INDEX_TYPE,
+  MANIFEST_TYPE,
+  PIN_ANNOTATION,
+  REF_ANNOTATION,
+  REF_NAME_ANNOTATION,
+  TITLE_ANNOTATION
+} from './media-types.ts'
+
+/** A file in an artifact. */
+export interface OciFile {
+  /** As the artifact has it; unchecked. */
+  readonly name: string
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+}
+
+/** What an artifact holds, for an import. */
+export interface OciModel {
+  readonly files: readonly OciFile[]
+  /** Annotations of the manifest that it was packed from, where it was packed from one: `svc.hf.repo` and the like. */
+  readonly annotations: Readonly<Record<string, string>>
+  /** Digest of that manifest. What is imported should give it again. */
+  readonly pin?: string | undefined
+  /** `ns/name:quant` that it was packed under. */
+  readonly ref?: string | undefined
+}
+
+const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
+/** Layers that have to be unpacked. ModelPack marks them by a suffix, oras by an annotation. */
+const PACKED_TYPE = /^application\/vnd\.cncf\.model\..*\.tar(?:\+[a-z0-9]+)?$|\+(?:gzip|zstd)$|\.gzip$/
+const UNPACK_ANNOTATION = 'io.deis.oras.content.unpack'
+
+/**
+ * The files of an artifact: of every layer the one that it is, under its path or title, whoever packed it. Layers without a name are
+ * left out, as oras does.
+ * @throws OciError `E_UNSUPPORTED` for an ordinary image, layers that have to be unpacked, or when nothing is left
+ */
+export function modelOf(manifest: OciManifest): OciModel {
+  const { config, layers, annotations } = manifest
+  if (config.mediaType === IMAGE_CONFIG_TYPE && layers.some((layer) => isTarOfImage(layer))) {
+    throw unsupported('this is an ordinary image, whose files are inside of tars; import the artifact it was made from')
+  }
+  const files: OciFile[] = []
+  for (const layer of layers) {
+    const name = layer.annotations?.[FILEPATH_ANNOTATION] ?? layer.annotations?.[TITLE_ANNOTATION]
+    if (name === undefined || layer.mediaType === EMPTY_TYPE) continue
+    if (PACKED_TYPE.test(layer.mediaType) || layer.annotations?.[UNPACK_ANNOTATION] === 'true') {
+      throw unsupported(
+        `${JSON.stringify(name)} is packed (${layer.mediaType}); only raw layers, one file each, are imported`
+      )
+    }
+    files.push({ name, digest: layer.digest, sizeBytes: layer.size })
+  }
+  if (files.length === 0) throw unsupported('none of its layers has the name of a file')
+  const pin = annotations[PIN_ANNOTATION]
+  const own = Object.entries(annotations).filter(([key]) => /^svc\.hf\.(?:repo|revision)$/.test(key))
+  return {
+    files,
+    annotations: pin === undefined ? {} : Object.fromEntries(own),
+    pin,
+    ref: annotations[REF_ANNOTATION]
+  }
+}
+
+/** oras gives plain files this type as well; ours have a tar's. */
+const isTarOfImage = ({ mediaType, annotations }: Descriptor): boolean =>
+  /^application\/vnd\.(?:oci\.image\.layer\.v1|docker\.image\.rootfs\.diff)\.tar/.test(mediaType) &&
+  annotations?.[FILEPATH_ANNOTATION] === undefined
+
+/**
+ * The manifest of a layout that is meant: by its tag or digest, else the only one.
+ * @throws OciError `E_NOT_FOUND` with the tags as candidates; `E_UNSUPPORTED` for an index of platforms
+ */
+export function chooseManifest(index: OciIndex, wanted: string | undefined): Descriptor {
+  const tags = index.manifests.map(({ annotations, digest }) => annotations?.[REF_NAME_ANNOTATION] ?? digest)
+  const found = index.manifests.filter(
+    ({ digest }, i) =>
+      wanted === undefined || wanted === digest || tags[i] === wanted || tags[i]?.endsWith(`:${wanted}`)
+  )
+  const [only] = found
+  if (only === undefined || found.length > 1) {
+    const what = wanted === undefined ? `${tags.length} models` : `${found.length} models ${JSON.stringify(wanted)}`
+    throw new OciError('E_NOT_FOUND', `the layout holds ${what}; name one of them`, { candidates: tags })
+  }
+  if (only.mediaType === INDEX_TYPE) throw unsupported('the tag stands for one image a platform, not for a model')
+  if (only.mediaType !== MANIFEST_TYPE)
+    throw unsupported(`the tag stands for ${JSON.stringify(only.mediaType.slice(0, 200))}`)
+  return only
+}
+
+const unsupported = (message: string): OciError => new OciError('E_UNSUPPORTED', message)
