@@ -36,6 +36,25 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc import catalog Qwen/Qwen3-0.6B-GGUF:q8_0', 'bring it in']
     ]
   },
+  'import oci': {
+    text: 'A path that is there is read as a layout; anything else is looked for in a registry, with the login of docker, podman or oras.',
+    examples: [
+      ['svc import oci ./models.tar', 'what svc export oci wrote'],
+      ['svc import oci registry.example/team/model:q4_k_m', 'from a registry'],
+      ['svc import oci registry.example/team/other:1 --as team/other', 'what another tool packed']
+    ]
+  },
+  'export oci': {
+    text: 'Interrupted, the same command goes on where it stopped.',
+    examples: [
+      ['svc export oci acme/model:q8_0 ./models.tar', 'one file, to be carried'],
+      ['svc export oci acme/model:q8_0 acme/model:q4_k_m ./layout', 'a folder, which takes more later']
+    ]
+  },
+  push: {
+    text: 'The login is that of docker, podman or oras. What the registry has already is not sent.',
+    examples: [['svc push acme/model:q8_0 registry.example/team/model', 'the tag is the quant']]
+  },
   'catalog search': { examples: [['svc catalog search llama 8b', '']] },
   ls: {
     text: 'SHARED is "yes" for what others get now, "not yet" for what they get from the next start of the daemon on (or now: svc share), "private" or "held back" for what nobody gets.',

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { addKeepCommands } from './commands/keep.ts'
 import { addLoadCommands } from './commands/load.ts'
+import { addPassOnCommands } from './commands/pass-on.ts'
 import { usage } from './errors.ts'
 import { EXIT_HELP } from './exit-codes.ts'
 import { COMMON_OPTIONS, dressHelp } from './help.ts'
@@ -124,6 +125,17 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
     )
+  addImport('oci <source>', 'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag')
+    .option('--tag <tag>', 'which model of a layout; all of them by default')
+    .option('--as <ns/name>', 'the name to keep it under; by default the one that it was packed under')
+    .option('--quant <quants>', 'only these, with commas between them')
+    .option('--file <glob>', 'only weights that fit; repeatable', list)
+    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
+    .option('--private', 'announce it to nobody, give it to nobody')
+    .option('--plain-http', 'without TLS, as it is done with registries on this machine')
+    .action(async (source: string, options, command: Command) =>
+      run(command, async (session) => (await import('./commands/oci.ts')).importOci(session, source, options))
+    )
 
   const catalog = common(program.command('catalog')).description('the community catalog of torrents')
   add(catalog, 'search <terms...>', 'look for models in the catalog').action(
@@ -204,6 +216,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     run(command, async (session) => (await import('./commands/daemon.ts')).swarm(session))
   )
   const group = (name: string, description: string): Command => common(program.command(name)).description(description)
+  addPassOnCommands(program, { add, group, run })
   addKeepCommands(program, version, { add, group, run: runAtOnce })
   add(program, 'help [command...]', 'show what a command does').action((words: string[]) => {
     let page = program

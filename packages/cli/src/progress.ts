@@ -17,6 +17,7 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
   'import-hf': 'importing',
   'import-bt': 'importing',
   'import-catalog': 'importing',
+  'import-oci': 'importing',
   verify: 'verifying',
   gc: 'looking through'
 }

@@ -8,6 +8,7 @@ import type {
   ImportCatalogBody,
   ImportHfBody,
   ImportLocalBody,
+  ImportOciBody,
   PrivateBody,
   SeedLocalBody,
   VerifyBody
@@ -70,6 +71,7 @@ export interface Client {
   planHf(body: ImportHfBody, options?: CallOptions): Promise<ImportPlan>
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
+  importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>
   searchCatalog(terms: string, options?: CallOptions): Promise<CatalogSearch>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
@@ -153,6 +155,7 @@ export function createClient(options: ClientOptions = {}): Client {
     planHf: (body, call) => post('importHfPlan', body, call, true),
     importBt: (body, call) => post('importBt', body, call, true),
     importCatalog: (body, call) => post('importCatalog', body, call, true),
+    importOci: (body, call) => post('importOci', body, call, true),
     searchCatalog: (terms, call) => get('catalogSearch', call, query('q', terms)),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),

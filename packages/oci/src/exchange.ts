@@ -43,7 +43,7 @@ export class Exchange {
     if (byStranger && isIP(host) !== 0 && !isPublicAddress(host)) throw inner(host)
     if (byStranger) this.#strangers ??= agent(publicLookup)
     try {
-      return await request(url, {
+      const answer = await request(url, {
         method,
         headers: { 'user-agent': this.#userAgent, 'accept-encoding': 'identity', ...headers },
         ...(body !== undefined && { body: body as Uint8Array }),
@@ -52,6 +52,9 @@ export class Exchange {
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
+      // a body that is dropped, or breaks off while nobody reads it, would end the process otherwise; readers get the error by themselves
+      answer.body.on('error', () => undefined)
+      return answer
     } catch (cause) {
       signal?.throwIfAborted()
       if (cause instanceof OciError) throw cause

@@ -19,6 +19,7 @@ export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
 export type { PatienceOptions } from './patience.ts'
 export { type Pushed, type PushOptions, pushImage } from './push.ts'
+export { readPlace } from './read-place.ts'
 export {
   formatRegistryReference,
   isLoopbackRegistry,

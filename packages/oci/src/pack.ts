@@ -37,11 +37,13 @@ export interface PackInput {
   /** `ns/name:quant`; absent for an artifact that has no name. */
   readonly ref?: string | undefined
   /** Facts of the model config; absent where unknown. */
-  readonly model?: {
-    readonly family?: string | undefined
-    readonly weightsFormat?: string | undefined
-    readonly quantization?: string | undefined
-  }
+  readonly model?:
+    | undefined
+    | {
+        readonly family?: string | undefined
+        readonly weightsFormat?: string | undefined
+        readonly quantization?: string | undefined
+      }
 }
 
 /** A layer and where its bytes come from. */
@@ -103,7 +105,7 @@ export const licences = (annotations: PackInput['annotations']): { name: string;
     .map(([key, text]) => ({ name: key.slice(LICENCE_FILE.length), bytes: Buffer.from(text) }))
 
 /** Which of ModelPack's layers a file is. */
-export function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
+function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
   if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'
   if (kind === 'code') return 'code'

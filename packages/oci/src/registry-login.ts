@@ -20,6 +20,7 @@ export class RegistryLogin {
   readonly #exchange: Exchange
   readonly #credentials: (registry: string) => Promise<Credentials | undefined>
   readonly #headers = new Map<Scope, string>()
+  usedCredentials = false
 
   constructor(
     registry: string,
@@ -42,6 +43,7 @@ export class RegistryLogin {
     const challenge = parseChallenge(header)
     if (challenge === undefined) return false
     const credentials = await this.#credentials(this.#registry)
+    if (credentials !== undefined) this.usedCredentials = true
     if (challenge.scheme === 'basic') {
       if (credentials === undefined || !('username' in credentials) || this.#headers.has(scope)) return false
       this.#headers.set(scope, basic(credentials))

@@ -135,6 +135,11 @@ export class Repository {
     }
   }
 
+  /** Whether the registry was given somebody's credentials: what came then is not for everybody. */
+  get usedCredentials(): boolean {
+    return this.#login.usedCredentials
+  }
+
   async #follow(first: Answer, from: URL, headers: RegistryCall['headers'], signal?: AbortSignal): Promise<Answer> {
     let answer = first
     let url = from

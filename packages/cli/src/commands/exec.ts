@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { createClient } from '@svc/client'
+import type { View } from '@svc/client'
 import { ChildEnded, usage } from '../errors.ts'
-import { loadPath, splitTarget, viewOf } from '../runtime-view.ts'
+import { withHeldView } from '../held-view.ts'
+import { loadPath, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
-/** How long the daemon keeps the view when it hears nothing more of us. */
-const HOLD_SECONDS = 30
-const RENEW_MS = 10_000
 /** What a shell gives for a command that is not there, or cannot be run. */
 const NOT_FOUND = 127
 const NOT_RUNNABLE = 126
@@ -25,15 +23,18 @@ export async function exec(session: Session, target: string, given: readonly str
   const words = given[0] === '--' ? given.slice(1) : given
   if (words.length === 0) throw usage('a command is missing', `svc exec ${target} -- llama-server -m {}`)
   const { ref, file } = splitTarget(target)
-  const view = await viewOf(session, ref, { holdSeconds: HOLD_SECONDS })
+  await withHeldView(session, ref, (view) => runWith(session, view, file, words))
+}
+
+async function runWith(
+  session: Session,
+  view: View,
+  file: string | undefined,
+  words: readonly string[]
+): Promise<never> {
   const takesPath = words.some((word) => word.includes('{}'))
   const path = takesPath || file !== undefined ? loadPath(view, file) : ''
   const [program, ...args] = words.map((word) => word.replaceAll('{dir}', view.folder).replaceAll('{}', path))
-
-  const client = createClient({ socketPath: session.client.socketPath })
-  const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }
-  // a daemon that is away now holds it again when it is back
-  const renewal = setInterval(() => void client.makeView(hold).catch(() => undefined), RENEW_MS)
   const { env } = session.terminal
   const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)
@@ -50,8 +51,6 @@ export async function exec(session: Session, target: string, given: readonly str
     throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
   } finally {
     release()
-    clearInterval(renewal)
-    client.close()
   }
 }
 

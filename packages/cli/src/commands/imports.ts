@@ -16,15 +16,15 @@ export interface ImportOptions {
   readonly private?: boolean
 }
 
-/** What imports from disk, hub and catalog take besides. */
-interface ChoiceOptions extends ImportOptions {
+/** What imports from disk, hub, catalog and OCI artifacts take besides. */
+export interface ChoiceOptions extends ImportOptions {
   readonly keepNames?: boolean
   readonly quant?: string
   readonly file?: readonly string[]
 }
 
 /** The choice as the daemon takes it: quants are read as publishers spell them, unless their names are to be kept. */
-const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOptions) => ({
+export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOptions) => ({
   ...(keepNames !== true && { names: 'normalized' as const }),
   ...(quant !== undefined && { quants: quant.split(',').filter((each) => each !== '') }),
   ...(file !== undefined && { files: [...file] }),
@@ -210,7 +210,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
 }
 
 /** Watches an import and prints its result. Warnings that were shown before are not said again. */
-async function finish(
+export async function finish(
   session: Session,
   job: Job,
   options: ImportOptions,

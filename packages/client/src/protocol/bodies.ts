@@ -115,6 +115,29 @@ export const ImportCatalogBodySchema = Type.Object(
 /** A value of {@link ImportCatalogBodySchema}. */
 export type ImportCatalogBody = Type.Static<typeof ImportCatalogBodySchema>
 
+/** Body of `POST /v1/import/oci` (spec add.31). */
+export const ImportOciBodySchema = Type.Object(
+  {
+    path: Type.Optional(
+      Type.String({
+        description: 'absolute path of an OCI image layout, a folder or a tar; exactly one of `path` and `image`'
+      })
+    ),
+    manifest: Type.Optional(
+      Type.String({ description: 'which of a layout, by tag or digest; not needed where there is one' })
+    ),
+    image: Type.Optional(Type.String({ description: '`registry/name:tag` or `registry/name@sha256:<hex>`' })),
+    plainHttp: Type.Optional(
+      Type.Boolean({ description: 'without TLS; as it is done with registries on this machine' })
+    ),
+    as: AsSchema,
+    ...wishes
+  },
+  { title: 'ImportOciBody' }
+)
+/** A value of {@link ImportOciBodySchema}. */
+export type ImportOciBody = Type.Static<typeof ImportOciBodySchema>
+
 /** Body of `POST /v1/gc` (spec add.13). Without fields it removes what nothing needs and is a day old. */
 export const GcBodySchema = Type.Object(
   {

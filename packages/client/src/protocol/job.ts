@@ -20,6 +20,7 @@ export const JobKindSchema = Type.Union(
     Type.Literal('import-hf'),
     Type.Literal('import-bt'),
     Type.Literal('import-catalog'),
+    Type.Literal('import-oci'),
     Type.Literal('verify'),
     Type.Literal('gc')
   ],

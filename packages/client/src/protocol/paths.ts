@@ -16,6 +16,7 @@ export const PATHS = {
   importHfPlan: { method: 'POST', path: '/v1/import/hf/plan' },
   importBt: { method: 'POST', path: '/v1/import/bt' },
   importCatalog: { method: 'POST', path: '/v1/import/catalog' },
+  importOci: { method: 'POST', path: '/v1/import/oci' },
   catalogSearch: { method: 'GET', path: '/v1/catalog/search' },
   verify: { method: 'POST', path: '/v1/verify' },
   models: { method: 'GET', path: '/v1/models' },

@@ -7,6 +7,7 @@ import {
   ImportCatalogBodySchema,
   ImportHfBodySchema,
   ImportLocalBodySchema,
+  ImportOciBodySchema,
   PrivateBodySchema,
   SeedLocalBodySchema,
   ShareBodySchema,
@@ -206,6 +207,16 @@ export const ROUTES = {
       E_SOURCE_UNAVAILABLE: [502, 503]
     },
     jobErrors: ['E_INVALID_INDEX', ...FETCH_JOB]
+  },
+  importOci: {
+    ...PATHS.importOci,
+    summary: 'Imports an OCI artifact, from an image layout on this machine or from a registry',
+    additive: true,
+    body: ImportOciBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { E_BAD_REQUEST: 400, E_RATE_LIMITED: 503 },
+    jobErrors: [...FETCH_JOB, 'E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', 'E_BAD_REQUEST', 'E_NO_MEMBER']
   },
   catalogSearch: {
     ...PATHS.catalogSearch,

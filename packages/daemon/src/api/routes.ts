@@ -10,6 +10,7 @@ import { importCatalogRoute } from './routes/import-catalog.ts'
 import { importHfRoute } from './routes/import-hf.ts'
 import { importHfPlanRoute } from './routes/import-hf-plan.ts'
 import { adoptRoute, importLocalRoute } from './routes/import-local.ts'
+import { importOciRoute } from './routes/import-oci.ts'
 import { jobRoute } from './routes/job.ts'
 import { jobsRoute } from './routes/jobs.ts'
 import { modelsRoute } from './routes/models.ts'
@@ -33,6 +34,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof importHfRoute>[0] &
   Parameters<typeof importHfPlanRoute>[0] &
   Parameters<typeof importLocalRoute>[0] &
+  Parameters<typeof importOciRoute>[0] &
   Parameters<typeof modelsRoute>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
@@ -63,6 +65,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   importHfPlan: importHfPlanRoute(deps),
   importBt: importBtRoute(deps),
   importCatalog: importCatalogRoute(deps),
+  importOci: importOciRoute(deps),
   catalogSearch: catalogSearchRoute(deps),
   verify: verifyRoute(deps),
   models: modelsRoute(deps),

@@ -26,6 +26,7 @@ import type { Log } from '../log.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
+import { OciImports } from '../sources/oci/oci-imports.ts'
 import { endMove } from './move-marker.ts'
 import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
 
@@ -59,6 +60,7 @@ export interface Services {
   readonly swarm: SwarmNetwork | undefined
   readonly hub: HubImports | undefined
   readonly catalog: CatalogNetwork | undefined
+  readonly oci: OciImports
   readonly removals: Removals
   /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
@@ -129,7 +131,9 @@ export async function composeServices(context: DaemonContext, factories: Network
     await swarm?.withhold(digest)
     await catalog?.withhold(digest)
   }
-  return { local: new LocalImports(context), swarm, hub, catalog, removals, onWithheld }
+  const local = new LocalImports(context)
+  const oci = new OciImports(context, () => local.seedLocal)
+  return { local, swarm, hub, catalog, oci, removals, onWithheld }
 }
 
 /** Lets go of everything, the root's lock last. */

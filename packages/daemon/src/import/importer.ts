@@ -32,7 +32,7 @@ export interface ImporterDeps {
 }
 
 export interface ImportRequest {
-  readonly kind: Extract<JobKind, 'import-local' | 'import-hf' | 'import-catalog'>
+  readonly kind: Extract<JobKind, 'import-local' | 'import-hf' | 'import-catalog' | 'import-oci'>
   /** `ref` of the job (spec job.5). */
   readonly ref: string
   /** What the artifacts are stored under; not a reserved namespace. */

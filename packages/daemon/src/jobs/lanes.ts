@@ -8,6 +8,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   'import-hf': 2,
   'import-bt': 4,
   'import-catalog': 2,
+  'import-oci': 2,
   verify: 1,
   gc: 1
 }

@@ -31,7 +31,7 @@ export interface ArtifactState {
 export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
-const KINDS = ['local', 'hf', 'catalog', 'bt']
+const KINDS: readonly string[] = ['local', 'hf', 'catalog', 'oci', 'bt'] satisfies ArtifactSource['kind'][]
 const MAX_KNOWN = 100_000
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 

@@ -1,5 +1,5 @@
 /** Kinds of sources that the import pipeline knows. */
-export type SourceKind = 'local' | 'hf' | 'catalog'
+export type SourceKind = 'local' | 'hf' | 'catalog' | 'oci'
 
 /** Where bytes may come from later; operational data of strangers, never part of a document (spec swarm.3). */
 export interface SwarmHints {

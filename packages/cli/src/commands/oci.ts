@@ -1,0 +1,169 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { ImportOciBody } from '@svc/client'
+import type { OciManifest, PackedImage } from '@svc/oci'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count, formatBytes } from '../format.ts'
+import { withHeldView } from '../held-view.ts'
+import { withOci } from '../oci/failure.ts'
+import { meter } from '../oci/meter.ts'
+import { type PackOptions, packView, type Subject, subjectOf } from '../oci/packing.ts'
+import { importName } from '../reference.ts'
+import type { Session } from '../session.ts'
+import { type ChoiceOptions, choiceOf, finish } from './imports.ts'
+
+/** `svc export oci REF… DIR|FILE.tar [--image] [--withheld]` */
+export async function exportOci(session: Session, words: readonly string[], options: PackOptions): Promise<void> {
+  const target = words.at(-1)
+  if (words.length < 2 || target === undefined) {
+    throw usage('an export takes models and a place', `svc export oci ${words[0] ?? 'ns/name:quant'} ./models.tar`)
+  }
+  const place = resolve(session.terminal.cwd, target)
+  const images = await packed(session, words.slice(0, -1), options, (all) =>
+    withOci(session, async (oci) => {
+      const onBytes = meter(session, 'writing', oci.bytesOf(all))
+      const write = place.endsWith('.tar') ? oci.writeArchive : oci.writeLayout
+      await write(place, all, { signal: session.signal, onBytes })
+    })
+  )
+  if (session.json) {
+    const manifests = images.map(({ ref, manifest: { digest } }) => ({ ref, digest }))
+    return session.document({ path: place, manifests })
+  }
+  session.print(place)
+  for (const { ref, manifest } of images) session.note(`${ref ?? 'a model'} is ${manifest.digest} there`)
+  session.note(`bring it in elsewhere with: svc import oci ${target}`)
+}
+
+export interface PushOptions extends PackOptions {
+  readonly plainHttp?: boolean
+  readonly mountFrom?: string
+}
+
+/** `svc push REF registry/name[:tag]`; without a tag it is the quant. */
+export async function push(session: Session, text: string, image: string, options: PushOptions): Promise<void> {
+  await withOci(session, async (oci) => {
+    const { digest, ...reference } = oci.parseRegistryReference(image)
+    if (digest !== undefined) throw usage('a model is pushed under a tag, not under a digest')
+    await packed(session, [text], options, async ([only]) => {
+      const quant = only?.ref?.split(':')[1]
+      const hasTag = image.slice(image.indexOf('/')).includes(':')
+      const to = { ...reference, tag: hasTag || quant === undefined ? reference.tag : quant }
+      const repository = new oci.Repository(to, { userAgent: 'svc', plainHttp: options.plainHttp })
+      try {
+        const pushed = await oci.pushImage(repository, to.tag, only!, {
+          signal: session.signal,
+          mountFrom: options.mountFrom,
+          onBytes: meter(session, 'pushing', oci.bytesOf([only!])),
+          onWaiting: (message) => session.note(message)
+        })
+        const name = oci.formatRegistryReference(to)
+        if (session.json) return session.document({ image: name, ...pushed })
+        session.print(`${name}@${pushed.digest}`)
+        session.note(`sent ${formatBytes(pushed.sentBytes)}; ${formatBytes(pushed.presentBytes)} were there`)
+      } finally {
+        await repository.close()
+      }
+    })
+  })
+}
+
+/** Packs models and keeps them, while `work` writes or sends them. */
+async function packed(
+  session: Session,
+  refs: readonly string[],
+  options: PackOptions,
+  work: (images: readonly PackedImage[]) => Promise<void>
+): Promise<readonly PackedImage[]> {
+  const subjects: Subject[] = []
+  for (const ref of refs) subjects.push(await subjectOf(session, ref, options))
+  const images: PackedImage[] = []
+  const hold = async (at: number): Promise<void> => {
+    const subject = subjects[at]
+    if (subject === undefined) return work(images)
+    await withHeldView(session, subject.canonical, async (view) => {
+      images.push(await withOci(session, () => packView(session, view, subject, options)))
+      await hold(at + 1)
+    })
+  }
+  await hold(0)
+  return images
+}
+
+export interface ImportOciOptions extends ChoiceOptions {
+  readonly tag?: string
+  readonly plainHttp?: boolean
+}
+
+/** `svc import oci DIR|FILE.tar|registry/name:tag [--as ns/name] [--tag TAG]` */
+export async function importOci(session: Session, source: string, options: ImportOciOptions): Promise<void> {
+  const found = await look(session, source, options)
+  for (const { ref, body } of found) {
+    const as =
+      options.as === undefined
+        ? (ref?.split(':')[0] ?? (await askName(session, source)))
+        : importName(options.as, source)
+    const { names: _, ...choice } = choiceOf(options)
+    // names in an artifact are those of a manifest, unless somebody else packed it
+    const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
+    await finish(session, await session.client.importOci({ ...body, as, ...choice, ...names }), options)
+  }
+}
+
+interface Found {
+  readonly ref: string | undefined
+  readonly body: Omit<ImportOciBody, 'as'>
+}
+
+/** What a source holds. A path that is there is a path; anything else is looked for in a registry. */
+async function look(session: Session, source: string, { tag, plainHttp }: ImportOciOptions): Promise<readonly Found[]> {
+  const path = resolve(session.terminal.cwd, source)
+  const isPath = await stat(path).then(
+    () => true,
+    () => false
+  )
+  return withOci(session, async (oci) => {
+    const refOf = ({ annotations }: OciManifest): string | undefined => annotations[oci.REF_ANNOTATION]
+    if (!isPath) {
+      if (oci.tryParseRegistryReference(source) === undefined) {
+        throw new CliError(EXIT.notFound, `${source} is no file or folder here, and no registry/name:tag`)
+      }
+      const reference = oci.parseRegistryReference(source)
+      const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
+      try {
+        const { bytes, mediaType } = await repository.manifest(reference.digest ?? reference.tag, session)
+        const ref = mediaType === oci.INDEX_TYPE ? undefined : refOf(oci.parseOciManifest(bytes))
+        return [{ ref, body: { image: source, ...(plainHttp === true && { plainHttp }) } }]
+      } finally {
+        await repository.close()
+      }
+    }
+    const layout = await oci.openLayout(path)
+    const chosen = tag === undefined ? layout.index.manifests : [oci.chooseManifest(layout.index, tag)]
+    const found: Found[] = []
+    for (const descriptor of chosen) {
+      if (descriptor.mediaType !== oci.MANIFEST_TYPE) continue
+      const ref = refOf(oci.parseOciManifest(await layout.document(descriptor)))
+      found.push({ ref, body: { path, manifest: descriptor.digest } })
+    }
+    if (found.length === 0) throw new CliError(EXIT.failed, `${source} holds no model`)
+    if (found.length > 1) session.note(`${source} holds ${count(found.length, 'model')}`)
+    return found
+  })
+}
+
+/** Where nothing says how the model is called. @throws CliError without a terminal */
+async function askName(session: Session, source: string): Promise<string> {
+  const { stdin, stderr } = session.terminal
+  if (session.json || session.quiet || stdin?.isTTY !== true || stderr.isTTY !== true)
+    return importName(undefined, source)
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false })
+  try {
+    const answer = await lines.question('Under which name shall it be kept? (ns/name) ', { signal: session.signal })
+    return importName(answer.trim(), source)
+  } finally {
+    lines.close()
+  }
+}

@@ -1,0 +1,16 @@
+import { formatBytes } from '../format.ts'
+import type { Session } from '../session.ts'
+
+const SAY_MS = 5_000
+
+/** Says now and then how far a transfer is that `svc` makes itself. @returns to be called with the bytes of each step */
+export function meter(session: Session, verb: string, totalBytes: number): (bytes: number) => void {
+  let done = 0
+  let saidAt = performance.now()
+  return (bytes) => {
+    done += bytes
+    if (performance.now() - saidAt < SAY_MS) return
+    saidAt = performance.now()
+    session.note(`${verb} ${formatBytes(Math.min(done, totalBytes))} of ${formatBytes(totalBytes)}`)
+  }
+}

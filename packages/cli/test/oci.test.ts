@@ -1,0 +1,195 @@
+// Models as OCI artifacts, from one daemon to another: through layouts, archives and a real registry, and as independent tools see them.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeGguf, makeModelFolder, seededBytes } from '@svc/testkit/models'
+import { haveRegistry, haveSkopeo, skopeo, startRegistry, type TestRegistry } from '@svc/testkit/registry'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const undo = laterUndo()
+const REFS = ['acme/tiny:bf16', 'acme/split:q4_k_m'] as const
+let from: TestDaemon
+let to: TestDaemon
+
+const ok = async (daemon: TestDaemon, ...args: string[]): Promise<string> => {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout.trim()
+}
+const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
+  JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
+/** Takes what was imported away, so that the next import has to bring the bytes. */
+const forget = async (daemon: TestDaemon): Promise<void> => {
+  for (const ref of REFS) await daemon.svc('rm', ref)
+  await ok(daemon, 'gc')
+}
+
+beforeAll(async () => {
+  ;[from, to] = await Promise.all([testDaemon({}, undo.later), testDaemon({}, undo.later)])
+  makeModelFolder(join(from.folder, 'tiny'), { ggufs: {} })
+  writeFileSync(join(from.folder, 'tiny/LICENSE'), 'A licence of our own.\n')
+  const split = join(from.folder, 'split')
+  mkdirSync(split)
+  for (const part of [1, 2])
+    writeFileSync(join(split, `split-Q4_K_M-0000${part}-of-00002.gguf`), makeGguf({ seed: part }))
+  writeFileSync(join(split, 'mmproj-F16.gguf'), makeGguf({ metadata: { 'general.architecture': 'clip' } }))
+  await ok(from, 'import', 'local', 'tiny', '--as', 'acme/tiny')
+  await ok(from, 'import', 'local', split, '--as', 'acme/split')
+})
+afterAll(undo.all)
+
+describe('layouts and archives', () => {
+  it('bring the same manifests to another daemon', async () => {
+    for (const place of ['layout', 'models.tar']) {
+      const path = join(from.folder, place)
+      await ok(from, 'export', 'oci', ...REFS, path)
+      await forget(to)
+      const refs = await ok(to, 'import', 'oci', path)
+      expect(refs.split('\n').sort()).toEqual([...REFS].sort())
+      for (const ref of REFS) expect(await manifestOf(to, ref)).toBe(await manifestOf(from, ref))
+      expect(await ok(to, 'verify')).not.toContain('damaged')
+    }
+  })
+
+  it('are the same bytes each time; a cut archive goes on, and wrong bytes in it are found', async () => {
+    const [one, two] = [join(from.folder, 'one.tar'), join(from.folder, 'two.tar')]
+    await ok(from, 'export', 'oci', REFS[0], one)
+    const bytes = readFileSync(one)
+    writeFileSync(`${two}.partial`, bytes)
+    truncateSync(`${two}.partial`, Math.floor(bytes.length / 2))
+    await ok(from, 'export', 'oci', REFS[0], two)
+    expect(readFileSync(two).equals(bytes)).toBe(true)
+    rmSync(two)
+    writeFileSync(`${two}.partial`, seededBytes(bytes.length + 10_000, 5))
+    await ok(from, 'export', 'oci', REFS[0], two)
+    expect(readFileSync(two).equals(bytes)).toBe(true)
+    expect(await from.svc('export', 'oci', REFS[0], two)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there already')
+    })
+    const listed = spawnSync('tar', ['-tf', two], { encoding: 'utf8' })
+    expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^oci-layout\n[\s\S]*\nindex\.json\n$/) })
+  })
+
+  it('a layout takes more models, and keeps what it has', async () => {
+    const path = join(from.folder, 'growing')
+    await ok(from, 'export', 'oci', REFS[0], path)
+    await ok(from, 'export', 'oci', REFS[1], path)
+    await ok(from, 'export', 'oci', REFS[1], path)
+    const { manifests } = JSON.parse(readFileSync(join(path, 'index.json'), 'utf8'))
+    expect(manifests).toHaveLength(2)
+    mkdirSync(join(from.folder, 'other'), { recursive: true })
+    writeFileSync(join(from.folder, 'other/mine'), 'mine')
+    expect(await from.svc('export', 'oci', REFS[0], 'other')).toMatchObject({ code: 2 })
+  })
+
+  it('one damaged byte is refused, and nothing of it becomes visible', async () => {
+    const path = join(from.folder, 'damaged')
+    await ok(from, 'export', 'oci', REFS[1], path)
+    const blob = readFileSync(await ok(from, 'path', '--blob', REFS[1]))
+    const file = join(path, 'blobs/sha256', createHash('sha256').update(blob).digest('hex'))
+    blob[blob.length - 1]! ^= 1
+    writeFileSync(file, blob)
+    await forget(to)
+    expect(await to.svc('import', 'oci', path)).toMatchObject({ code: 1 })
+    expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
+  })
+
+  it('what is private leaves only when that is said', async () => {
+    await ok(from, 'private', REFS[1])
+    const refused = await from.svc('export', 'oci', REFS[1], 'secret')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--withheld') })
+    await ok(from, 'export', 'oci', '--withheld', REFS[1], 'secret')
+    await ok(from, 'private', '--off', REFS[1])
+  })
+
+  it('what somebody else packed is imported by its titles', async () => {
+    const path = join(from.folder, 'theirs')
+    const blobs = join(path, 'blobs/sha256')
+    mkdirSync(blobs, { recursive: true })
+    const put = (bytes: Buffer) => {
+      const hex = createHash('sha256').update(bytes).digest('hex')
+      writeFileSync(join(blobs, hex), bytes)
+      return { digest: `sha256:${hex}`, size: bytes.length }
+    }
+    const layer = { mediaType: 'application/vnd.oci.image.layer.v1.tar', ...put(makeGguf({ seed: 9 })) }
+    const manifest = {
+      schemaVersion: 2,
+      mediaType: 'application/vnd.oci.image.manifest.v1+json',
+      config: { mediaType: 'application/vnd.unknown.config.v1+json', ...put(Buffer.from('{}')) },
+      layers: [{ ...layer, annotations: { 'org.opencontainers.image.title': 'Their-Model-Q8_0.gguf' } }]
+    }
+    const entry = { mediaType: manifest.mediaType, ...put(Buffer.from(JSON.stringify(manifest))) }
+    writeFileSync(join(path, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}')
+    writeFileSync(join(path, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [entry] }))
+    expect(await to.svc('import', 'oci', path)).toMatchObject({ code: 2, stderr: expect.stringContaining('--as') })
+    expect(await ok(to, 'import', 'oci', path, '--as', 'their/model')).toBe('their/model:q8_0')
+  })
+})
+
+describe.skipIf(!haveRegistry)('a registry', () => {
+  let registry: TestRegistry
+  beforeAll(async () => {
+    registry = await startRegistry(join(from.folder, 'registry'))
+    undo.later(() => registry.stop())
+  })
+
+  it('takes a model once, and gives it to another daemon', async () => {
+    const image = `${registry.address}/team/split`
+    const pushed = JSON.parse(await ok(from, 'push', REFS[1], image, '--json'))
+    expect(pushed).toMatchObject({ image: `${image}:q4_k_m`, sentBytes: expect.any(Number) })
+    expect(JSON.parse(await ok(from, 'push', REFS[1], image, '--json'))).toMatchObject({
+      sentBytes: 0,
+      digest: pushed.digest
+    })
+    const mounted = ['--mount-from', 'team/split', '--json']
+    expect(JSON.parse(await ok(from, 'push', REFS[1], `${registry.address}/other/name:x`, ...mounted))).toMatchObject({
+      sentBytes: 0
+    })
+    await forget(to)
+    expect(await ok(to, 'import', 'oci', `${image}:q4_k_m`)).toBe(REFS[1])
+    expect(await manifestOf(to, REFS[1])).toBe(await manifestOf(from, REFS[1]))
+    expect(await ok(to, 'import', 'oci', `${image}@${pushed.digest}`, '--as', 'by/digest')).toBe('by/digest:q4_k_m')
+    expect(await to.svc('import', 'oci', `${image}:absent`)).toMatchObject({ code: 3 })
+  })
+
+  it.skipIf(!haveSkopeo)(
+    'skopeo copies an artifact from a layout and back, and what comes out is imported',
+    async () => {
+      const [path, back] = [join(from.folder, 'for-skopeo'), join(from.folder, 'by-skopeo')]
+      await ok(from, 'export', 'oci', REFS[0], path)
+      const tls = (side: string) => `--${side}-tls-verify=false`
+      skopeo('copy', '--preserve-digests', tls('dest'), `oci:${path}:bf16`, `docker://${registry.address}/by/skopeo:1`)
+      skopeo('copy', '--preserve-digests', tls('src'), `docker://${registry.address}/by/skopeo:1`, `oci:${back}:1`)
+      await forget(to)
+      expect(await ok(to, 'import', 'oci', back)).toBe(REFS[0])
+      await forget(to)
+      expect(await ok(to, 'import', 'oci', `${registry.address}/by/skopeo:1`)).toBe(REFS[0])
+      expect(await manifestOf(to, REFS[0])).toBe(await manifestOf(from, REFS[0]))
+    }
+  )
+
+  it.skipIf(!haveSkopeo)('takes an ordinary image, whose layers unpack to the files', async () => {
+    const image = `${registry.address}/images/tiny:1`
+    await ok(from, 'push', '--image', REFS[0], image)
+    const [folder, files] = [join(from.folder, 'image'), join(from.folder, 'unpacked')]
+    skopeo('copy', '--src-tls-verify=false', `docker://${image}`, `dir:${folder}`)
+    mkdirSync(files)
+    const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
+    for (const { digest } of manifest.layers) {
+      expect(spawnSync('tar', ['-xf', join(folder, digest.slice('sha256:'.length)), '-C', files]).status).toBe(0)
+    }
+    const view = await ok(from, 'path', '--dir', REFS[0])
+    for (const name of ['model.safetensors', 'tokenizer.json', 'config.json']) {
+      expect(readFileSync(join(files, 'models', name)).equals(readFileSync(join(view, name)))).toBe(true)
+    }
+    expect(statSync(join(files, 'models/LICENSE')).size).toBe(22)
+    expect(await to.svc('import', 'oci', image)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ordinary image')
+    })
+  })
+})

@@ -1,0 +1,31 @@
+import type { ErrorCode } from '@svc/client/protocol'
+import type { OciErrorCode } from '@svc/oci'
+import { DaemonError } from '../../errors.ts'
+
+type Oci = typeof import('@svc/oci')
+
+/** What a failure of a layout, an archive or a registry is to the API. Total: a code that the library gains needs a row. */
+const CODES: Readonly<Record<OciErrorCode, ErrorCode>> = {
+  E_FORMAT: 'E_NOT_IMPORTABLE',
+  E_UNSUPPORTED: 'E_NOT_IMPORTABLE',
+  E_NOT_FOUND: 'E_UNKNOWN_REF',
+  E_DENIED: 'E_SOURCE_FORBIDDEN',
+  E_CREDENTIALS: 'E_SOURCE_FORBIDDEN',
+  E_RATE_LIMITED: 'E_RATE_LIMITED',
+  E_UNAVAILABLE: 'E_SOURCE_UNAVAILABLE',
+  E_DIGEST_MISMATCH: 'E_NOT_IMPORTABLE',
+  E_BAD_REFERENCE: 'E_BAD_REQUEST',
+  E_BAD_TARGET: 'E_BAD_REQUEST',
+  E_NO_SPACE: 'E_NO_SPACE',
+  E_IO: 'E_SOURCE_UNAVAILABLE'
+}
+
+/** An error of `@svc/oci` as a job or a response reports it; others pass unchanged. */
+export function ociFailure(oci: Oci, error: unknown): unknown {
+  if (!(error instanceof oci.OciError)) return error
+  const { candidates } = error.details
+  return new DaemonError(CODES[error.code], error.message, {
+    cause: error,
+    ...(candidates !== undefined && { candidates })
+  })
+}

@@ -1,0 +1,86 @@
+import type { ImportOciBody, Job } from '@svc/client/protocol'
+import { formatRepoId, type RepoId } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { Importer } from '../../import/importer.ts'
+import { importTarget } from '../../import/target.ts'
+import { type ImportWishes, wishesOf } from '../../import/wishes.ts'
+import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import { checkPath } from '../local/walk.ts'
+import { ociFailure } from './errors.ts'
+import { type Listed, listLayout, listRegistry } from './listing.ts'
+import { ociSource } from './source.ts'
+
+/** What imports of OCI artifacts need of the daemon. */
+export interface OciDeps {
+  readonly version: string
+  readonly jobs: JobRegistry
+  readonly importer: Importer
+}
+
+/** Imports OCI artifacts: from a layout on this machine, or from a registry (spec add.31). */
+export class OciImports {
+  readonly #deps: OciDeps
+  readonly #seedLocal: () => boolean | undefined
+
+  /** @param seedLocal whether models of one's own are given to others; undefined while nobody has decided */
+  constructor(deps: OciDeps, seedLocal: () => boolean | undefined) {
+    this.#deps = deps
+    this.#seedLocal = seedLocal
+  }
+
+  /**
+   * Accepts the job; whatever is wrong with the source is the job's error.
+   * @throws DaemonError `E_BAD_REQUEST`
+   */
+  async importOci(body: ImportOciBody): Promise<Job> {
+    const { path, image, as } = body
+    const repo = importTarget(as, 'as')
+    if ((path === undefined) === (image === undefined)) {
+      throw new DaemonError('E_BAD_REQUEST', 'give one of the fields "path" (a layout) and "image" (registry/name:tag)')
+    }
+    if (path !== undefined) checkPath(path)
+    const wishes = wishesOf(body, path !== undefined && this.#seedLocal() === false)
+    const oci = await import('@svc/oci')
+    if (image !== undefined) {
+      try {
+        oci.parseRegistryReference(image)
+      } catch (error) {
+        throw ociFailure(oci, error)
+      }
+    }
+    return this.#deps.jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (job) => {
+      try {
+        const userAgent = `svcd/${this.#deps.version}`
+        const listed =
+          path !== undefined
+            ? await listLayout(oci, path, body.manifest)
+            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, job.signal)
+        return await this.#run(oci, listed, repo, wishes, job)
+      } catch (error) {
+        throw ociFailure(oci, error)
+      }
+    })
+  }
+
+  async #run(
+    oci: typeof import('@svc/oci'),
+    listed: Listed,
+    repo: RepoId,
+    wishes: ImportWishes,
+    job: JobContext
+  ): Promise<JobOutcome> {
+    const source = ociSource(oci, listed)
+    job.update({
+      filesTotal: source.files.length,
+      bytesTotal: source.files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
+    })
+    const outcome = await this.#deps.importer.run({ repo, source, wishes }, job)
+    const { pin } = listed.model
+    const { result } = outcome
+    if (pin === undefined || result === undefined || !('manifests' in result) || result.manifests.includes(pin))
+      return outcome
+    const warning = `the artifact was packed from ${pin}, and what was imported has another manifest`
+    return { ...outcome, result: { ...result, warnings: [...(result.warnings ?? []), warning] } }
+  }
+}

@@ -1,0 +1,41 @@
+import type { ImportSource } from '../../import/source.ts'
+import { ociFailure } from './errors.ts'
+import type { Listed } from './listing.ts'
+
+/** Files in flight at once. */
+const CONCURRENCY = 4
+
+/**
+ * An OCI artifact as an import source. Each file's digest is that of its layer, so that what the store has is not fetched. Files that the
+ * pipeline does not recognise (a README, say) are left where they are.
+ */
+export function ociSource(oci: typeof import('@svc/oci'), listed: Listed): ImportSource {
+  const { model, from } = listed
+  return {
+    kind: 'oci',
+    files: model.files.map((file) => ({
+      name: file.name,
+      sizeBytes: file.sizeBytes,
+      digest: file.digest,
+      open: async () => ({
+        kind: 'remote',
+        fetch: async (into, context) => {
+          try {
+            await listed.fetch(file, into, context)
+          } catch (error) {
+            throw ociFailure(oci, error)
+          }
+        },
+        close: async () => undefined
+      })
+    })),
+    annotations: model.annotations,
+    fetchUnrecognised: false,
+    concurrency: CONCURRENCY,
+    restricted: listed.restricted(),
+    origin: { kind: 'oci', ...from },
+    hints: { trackers: [], webseeds: [], peers: [] },
+    warnings: [],
+    close: () => listed.close()
+  }
+}
