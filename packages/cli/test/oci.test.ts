@@ -14,7 +14,7 @@ const REFS = ['acme/tiny:bf16', 'acme/split:q4_k_m'] as const
 let from: TestDaemon
 let to: TestDaemon
 
-const ok = async (daemon: TestDaemon, ...args: string[]): Promise<string> => {
+async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
   const ran = await daemon.svc(...args)
   expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
   return ran.stdout.trim()
@@ -22,7 +22,7 @@ const ok = async (daemon: TestDaemon, ...args: string[]): Promise<string> => {
 const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
   JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
 /** Takes what was imported away, so that the next import has to bring the bytes. */
-const forget = async (daemon: TestDaemon): Promise<void> => {
+async function forget(daemon: TestDaemon): Promise<void> {
   for (const ref of REFS) await daemon.svc('rm', ref)
   await ok(daemon, 'gc')
 }

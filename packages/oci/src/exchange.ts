@@ -108,7 +108,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 const inner = (host: string): OciError =>
   new OciError('E_UNAVAILABLE', `the registry redirects to ${host}, which is a loopback or private address: refused`)
 
-const reasonOf = (cause: unknown): string => {
+function reasonOf(cause: unknown): string {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   return typeof code === 'string' ? code : String(message)
 }
@@ -132,7 +132,7 @@ export async function readBody({ body }: Answer, maxBytes: number): Promise<Uint
 }
 
 /** A header's value, the first where there are several. */
-export const headerOf = ({ headers }: Answer, name: string): string | undefined => {
+export function headerOf({ headers }: Answer, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value
 }

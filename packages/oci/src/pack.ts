@@ -112,7 +112,7 @@ function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): 
   return kind === 'adapter' && name.endsWith('.safetensors') ? 'weight' : 'weight.config'
 }
 
-const rank = (file: PackFile): number => {
+function rank(file: PackFile): number {
   if (useOf(file) !== 'weight') return useOf(file) === 'weight.config' ? 3 : 4
   if (file.kind === 'weights.aux') return 1
   return file.kind === 'adapter' ? 2 : 0

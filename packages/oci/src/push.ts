@@ -60,7 +60,7 @@ export async function pushImage(
   return { digest, sentBytes, presentBytes }
 }
 
-const asContent = (document: OciDocument): BlobContent => {
+function asContent(document: OciDocument): BlobContent {
   const { digest, size } = describe(document)
   return { digest, sizeBytes: size, parts: [document.bytes] }
 }

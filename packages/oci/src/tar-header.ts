@@ -79,7 +79,7 @@ export function readTarHeader(block: Buffer): TarEntry | undefined | 'bad' {
   return { name: prefix === '' ? name : `${prefix}/${name}`, sizeBytes, type: String.fromCharCode(block[156]!) }
 }
 
-const text = (block: Buffer, from: number, to: number): string => {
+function text(block: Buffer, from: number, to: number): string {
   const end = block.indexOf(0, from)
   return block.toString('utf8', from, end < 0 || end > to ? to : end)
 }

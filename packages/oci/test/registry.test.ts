@@ -30,7 +30,7 @@ async function serve(handler: Handler): Promise<string> {
   return `127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-const open = (registry: string, credentials?: Credentials): Repository => {
+function open(registry: string, credentials?: Credentials): Repository {
   const repository = new Repository({ registry, repository: 'team/model' }, { credentials: async () => credentials })
   onTestFinished(() => repository.close())
   return repository
