@@ -1,7 +1,9 @@
 import { vi } from 'vitest'
 import { KILL_SCENARIOS } from '../support/kill-scenarios.ts'
-import { describeDaemonKills } from '../support/kill-sweep.ts'
+import { describeDaemonKills, describeOperationKills } from '../support/kill-sweep.ts'
 
-vi.setConfig({ testTimeout: 30 * 60_000 })
+vi.setConfig({ testTimeout: 4 * 3600_000 })
 // `SVC_KILL_STRIDE=5` takes every fifth point.
-describeDaemonKills(KILL_SCENARIOS, Number(process.env.SVC_KILL_STRIDE ?? 1))
+const stride = Number(process.env.SVC_KILL_STRIDE ?? 1)
+describeOperationKills(KILL_SCENARIOS, stride)
+describeDaemonKills(KILL_SCENARIOS, stride, { all: true })

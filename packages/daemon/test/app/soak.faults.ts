@@ -68,7 +68,7 @@ const DISK_FAULTS = ['fsync:error=EIO', 'pwrite64:error=ENOSPC', 'link:error=EIO
 function config(folder: string, hub: string): string {
   const file = join(folder, 'config.toml')
   const swarm =
-    'dht = false\npeer_addr = "127.0.0.1:0"\nwebseed_addr = "127.0.0.1:0"\nseed_on_import = true\nfill_timeout = 30'
+    'dht = false\npeer_addr = "127.0.0.1:0"\nwebseed_addr = "127.0.0.1:0"\nseed_on_import = true\nfill_timeout = 120'
   writeFileSync(file, `[swarm]\n${swarm}\n[hub]\nendpoint = "${hub}"\n`)
   return file
 }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished } from 'vitest'
@@ -205,6 +205,42 @@ const removal: KillScenario = {
   }
 }
 
+const placeOf = (root: string): string => join(root, '..', 'place')
+
+const view: KillScenario = {
+  name: 'a view that takes the place of another',
+  points: { ...CHANGES, symlink: FIRST_AND_LATER, rmdir: [1, 2] },
+  async prepare(folder) {
+    await rootWith(folder, { ...MODEL, 'm-q4_0.gguf': gguf(300_000, 1), 'm-q6_k.gguf': gguf(200_000, 2) })
+    const make = (api: ApiClient, root: string, quant: string): Promise<void> =>
+      ok(api.post('/v1/views', { ref: `svc:///a/b:${quant}`, path: placeOf(root), mode: 'copy' }))
+    return {
+      act: async (daemon, root) => {
+        await make(daemon, root, 'q4_0')
+        await make(daemon, root, 'q6_k')
+      },
+      check: async (after) => {
+        const [found] = (await after.get('/v1/views')).body.views as { path: string; manifestDigest: string }[]
+        const quants = existsSync(placeOf(after.root))
+          ? ['q4_0', 'q6_k'].filter((quant) => existsSync(join(placeOf(after.root), `m-${quant}.gguf`)))
+          : []
+        // whatever stands at the place is whole, one view alone, and known
+        expect(quants.length).toBeLessThan(2)
+        if (quants.length > 0) {
+          expect(found?.path).toBe(placeOf(after.root))
+          const size = quants[0] === 'q4_0' ? 300_024 : 200_024
+          expect(statSync(join(placeOf(after.root), `m-${quants[0]}.gguf`)).size).toBe(size)
+        }
+        await make(after, after.root, 'q6_k')
+        expect(readdirSync(placeOf(after.root)).filter((name) => name.startsWith('m-'))).toEqual(['m-q6_k.gguf'])
+        expect(readdirSync(join(after.root, '..')).filter((name) => name.startsWith('.place'))).toEqual([])
+        await ok(after.call('DELETE', '/v1/views', { body: { path: placeOf(after.root) } }))
+        return quants[0] === 'q6_k' ? 'new' : quants[0] === 'q4_0' ? 'between' : 'old'
+      }
+    }
+  }
+}
+
 /** Starts write little, and much of it in the main thread: the calls that set a root up and clear what is left of a kill. */
 const START: KillScenario['points'] = {
   mkdir: [1, 2, 3, 5, 9, 40, 200],
@@ -275,6 +311,7 @@ export const KILL_SCENARIOS: readonly KillScenario[] = [
   fill,
   stateChange,
   removal,
+  view,
   firstStart,
   recovery
 ]

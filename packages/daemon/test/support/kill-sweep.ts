@@ -1,9 +1,10 @@
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { DaemonOptions } from '../../src/index.ts'
 import { type ApiClient, type TestDaemon, temporaryFolder, testDaemon } from './daemon.ts'
-import { type SpawnedDaemon, spawnDaemon } from './process.ts'
+import { type SpawnedDaemon, type SpawnOptions, spawnDaemon } from './process.ts'
 import { HAS_STRACE, inject } from './strace.ts'
 
 /** What a scenario looks like after the kill: nothing of it happened, all of it did, or a part that can be continued. */
@@ -41,39 +42,69 @@ export interface KillScenario {
   readonly starting?: boolean
 }
 
+const KILLED_MAIN = new URL('./killed-daemon.ts', import.meta.url).pathname
+
 /** A daemon on `<folder>/root` with what a scenario configures. */
-export function spawnFor(folder: string, rig: KillRig, wrapper: readonly string[]): Promise<SpawnedDaemon> {
+export function spawnFor(folder: string, rig: KillRig, options: Partial<SpawnOptions> = {}): Promise<SpawnedDaemon> {
   const config = rig.config === undefined ? 'off.toml' : 'scenario.toml'
   if (rig.config !== undefined) writeFileSync(join(folder, config), rig.config)
   return spawnDaemon({
     folder,
-    wrapper,
-    ...(rig.env && { env: rig.env }),
+    ...options,
+    env: { ...rig.env, ...options.env },
     args: ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', join(folder, config)]
   })
+}
+
+/**
+ * When to kill: at a system call, by its name and its number in the thread that comes to it first; or before an operation of the file
+ * port that changes something, by its number over all threads.
+ */
+type KillPoint = { readonly call: string; readonly when: number } | { readonly call?: undefined; readonly when: number }
+
+/** Starts a daemon to be killed at a point; for a scenario that is no start, the count begins when this resolves. */
+async function doomed(
+  folder: string,
+  { starting }: KillScenario,
+  rig: KillRig,
+  { call, when }: KillPoint
+): Promise<SpawnedDaemon> {
+  if (call === undefined) {
+    if (starting) return spawnFor(folder, rig, { main: KILLED_MAIN, env: { KILL_AT: String(when) } })
+    const daemon = await spawnFor(folder, rig, { main: KILLED_MAIN })
+    const armed = once(daemon.child, 'message')
+    daemon.child.send(when)
+    await armed
+    return daemon
+  }
+  const what = `${call}:signal=KILL:when=${when}`
+  if (starting) {
+    // -D: the daemon stays our own child, and strace goes with it.
+    const wrapper = ['strace', '-D', '-f', '-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${what}`]
+    return spawnFor(folder, rig, { wrapper })
+  }
+  const daemon = await spawnFor(folder, rig)
+  await inject(daemon.child.pid!, what)
+  return daemon
 }
 
 /** Kills at one point; whether it came to that, and whether the work was acknowledged before. */
 async function killAt(
   folder: string,
-  { starting }: KillScenario,
+  scenario: KillScenario,
   rig: KillRig,
-  call: string,
-  when: number
+  point: KillPoint
 ): Promise<'killed' | 'acknowledged'> {
-  const what = `${call}:signal=KILL:when=${when}`
-  // -D: the daemon stays our own child, and strace goes with it.
-  const wrapper = ['strace', '-D', '-f', '-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${what}`]
+  const { starting } = scenario
   let daemon: SpawnedDaemon
   try {
-    daemon = await spawnFor(folder, rig, starting ? wrapper : [])
+    daemon = await doomed(folder, scenario, rig, point)
   } catch (error) {
     if (!starting) throw error
     return 'killed'
   }
   try {
     if (starting) return 'acknowledged'
-    await inject(daemon.child.pid!, what)
     const ended = daemon.ended.then(() => 'killed' as const)
     return await Promise.race([
       ended,
@@ -93,41 +124,100 @@ async function killAt(
   }
 }
 
-/** Declares one test for each scenario: a kill at every `stride`-th of its points. */
-export function describeDaemonKills(scenarios: readonly KillScenario[], stride: number): void {
+/** A scenario that is prepared once, and then killed at one point after another. */
+class KillRun {
+  readonly #template: string
+  readonly #scenario: KillScenario
+  readonly #rig: KillRig
+  kills = 0
+  rounds = 0
+  readonly outcomes: Record<string, number> = {}
+
+  static async prepare(scenario: KillScenario): Promise<KillRun> {
+    const template = temporaryFolder()
+    return new KillRun(template, scenario, await scenario.prepare(template))
+  }
+
+  private constructor(template: string, scenario: KillScenario, rig: KillRig) {
+    this.#template = template
+    this.#scenario = scenario
+    this.#rig = rig
+  }
+
+  /** Kills at a point and looks at what is left. */
+  async at(point: KillPoint): Promise<'killed' | 'acknowledged'> {
+    const rig = this.#rig
+    const folder = temporaryFolder()
+    if (existsSync(join(this.#template, 'root')))
+      cpSync(join(this.#template, 'root'), join(folder, 'root'), { recursive: true, preserveTimestamps: true })
+    const how = await killAt(folder, this.#scenario, rig, point)
+    const at = `${point.call ?? 'operation'} ${point.when}, ${how}`
+    const after = await testDaemon({ folder, ...rig.after })
+    expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
+    const aftermath = await rig.check(after)
+    if (how === 'acknowledged') expect([at, aftermath]).toEqual([at, 'new'])
+    expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
+    await after.running.close({ quick: true })
+    rmSync(folder, { recursive: true })
+    this.rounds += 1
+    if (how === 'killed') this.kills += 1
+    const outcome = `${how}, ${aftermath}`
+    this.outcomes[outcome] = (this.outcomes[outcome] ?? 0) + 1
+    return how
+  }
+}
+
+/** More than any scenario makes. */
+const MAX_POINTS = 1_000
+
+/**
+ * Declares one test for each scenario: a kill before every operation that changes a file of store, state or leaf layers, in the order in
+ * which all threads come to them, or before every `stride`-th one.
+ */
+export function describeOperationKills(scenarios: readonly KillScenario[], stride: number): void {
+  describe('kill -9 before an operation that changes a file', () => {
+    test.each(scenarios)(
+      '$name: what was acknowledged is there, the rest is old, new or can go on',
+      async (scenario) => {
+        const run = await KillRun.prepare(scenario)
+        // starts make hundreds of folders, one like the other
+        const step = (when: number): number => (scenario.starting && when > 30 ? 16 : 1) * stride
+        for (let when = 1; when < MAX_POINTS; when += step(when)) if ((await run.at({ when })) === 'acknowledged') break
+        console.log(`${scenario.name}: killed before ${run.kills} operations; ${JSON.stringify(run.outcomes)}`)
+        expect(run.kills).toBeGreaterThan(0)
+        expect(run.rounds).toBe(run.kills + 1)
+      }
+    )
+  })
+}
+
+/**
+ * Declares one test for each scenario: a kill at every `stride`-th of its points; with `all`, at each of its system calls from the first to
+ * the last that a thread comes to.
+ */
+export function describeDaemonKills(
+  scenarios: readonly KillScenario[],
+  stride: number,
+  { all = false }: { readonly all?: boolean } = {}
+): void {
   describe.skipIf(!HAS_STRACE)('kill -9 at a system call', () => {
-    for (const scenario of scenarios) {
-      test(`${scenario.name}: what was acknowledged is there, the rest is old, new or can go on`, async () => {
-        const template = temporaryFolder()
-        const rig = await scenario.prepare(template)
-        let kills = 0
-        let rounds = 0
-        const outcomes: Record<string, number> = {}
-        const points = Object.entries(scenario.points).flatMap(([call, whens]) => whens.map((when) => ({ call, when })))
+    test.each(scenarios)(
+      '$name: what was acknowledged is there, the rest is old, new or can go on',
+      async (scenario) => {
+        const run = await KillRun.prepare(scenario)
+        const points = Object.entries(scenario.points).flatMap(([call, whens]) =>
+          (all ? Array.from({ length: MAX_POINTS }, (_, n) => n + 1) : whens).map((when) => ({ call, when }))
+        )
         const over = new Set<string>()
-        for (const { call, when } of points.filter((_, i) => i % stride === 0)) {
+        for (const point of points.filter((_, i) => i % stride === 0)) {
           // fewer calls than that: later occurrences would tell nothing new
-          if (over.has(call)) continue
-          const folder = temporaryFolder()
-          if (existsSync(join(template, 'root')))
-            cpSync(join(template, 'root'), join(folder, 'root'), { recursive: true, preserveTimestamps: true })
-          const how = await killAt(folder, scenario, rig, call, when)
-          const at = `${call} ${when}, ${how}`
-          const after = await testDaemon({ folder, ...rig.after })
-          expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
-          const aftermath = await rig.check(after)
-          if (how === 'acknowledged') expect([at, aftermath]).toEqual([at, 'new'])
-          expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
-          await after.running.close({ quick: true })
-          rounds++
-          outcomes[`${how}, ${aftermath}`] = (outcomes[`${how}, ${aftermath}`] ?? 0) + 1
-          if (how === 'killed') kills++
-          else over.add(call)
+          if (over.has(point.call)) continue
+          if ((await run.at(point)) === 'acknowledged') over.add(point.call)
         }
-        console.log(`${scenario.name}: ${kills} kills in ${rounds} rounds; ${JSON.stringify(outcomes)}`)
-        expect(kills).toBeGreaterThan(rounds * 0.3)
-      })
-    }
+        console.log(`${scenario.name}: ${run.kills} kills in ${run.rounds} rounds; ${JSON.stringify(run.outcomes)}`)
+        expect(run.kills).toBeGreaterThan(run.rounds * 0.3)
+      }
+    )
   })
 }
 
@@ -168,7 +258,7 @@ export function describeDaemonErrors(
           const folder = temporaryFolder()
           const root = join(folder, 'root')
           cpSync(join(template, 'root'), root, { recursive: true, preserveTimestamps: true })
-          const daemon = await spawnFor(folder, rig, [])
+          const daemon = await spawnFor(folder, rig)
           const at = `${call} ${when || 'always'}`
           const injection = await inject(
             daemon.child.pid!,

@@ -17,6 +17,8 @@ export interface SpawnOptions {
   readonly wrapper?: readonly string[]
   /** Descriptor that becomes 3. */
   readonly descriptor?: number
+  /** A program of the tests that takes the place of `svcd`; it can be sent messages. */
+  readonly main?: string
 }
 
 export interface SpawnedDaemon extends ApiClient {
@@ -44,13 +46,20 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
     folder,
     args = ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', swarmOff(folder)],
     wrapper = [],
-    descriptor
+    descriptor,
+    main
   } = options
   writeFileSync(swarmOff(folder), '[swarm]\nenabled = false\n')
-  const [command, ...rest] = [...wrapper, process.execPath, '--conditions=svc-source', MAIN, ...args]
+  const [command, ...rest] = [...wrapper, process.execPath, '--conditions=svc-source', main ?? MAIN, ...args]
   const child = spawn(command!, rest, {
     env: environment(folder, options.env),
-    stdio: ['ignore', 'ignore', 'pipe', ...(descriptor === undefined ? [] : [descriptor])]
+    stdio: [
+      'ignore',
+      'ignore',
+      'pipe',
+      ...(descriptor === undefined ? [] : [descriptor]),
+      ...(main ? ['ipc' as const] : [])
+    ]
   })
   const log: Record<string, unknown>[] = []
   const ended = once(child, 'close').then(([code, signal]) => ({

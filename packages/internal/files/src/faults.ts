@@ -1,3 +1,4 @@
+import { constants as files } from 'node:fs'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
@@ -7,6 +8,7 @@ const [SEEN, FAIL_AT, FAILURES, FIRED, HELD] = [0, 1, 2, 3, 4]
 
 interface FaultPlan {
   readonly counters: SharedArrayBuffer
+  /** Also `SHORT`: writes take one byte. `KILL`: the process is killed before the operation; opens that create nothing are not counted. */
   readonly errno: string
   /** Only operations whose name matches are counted. */
   readonly only: string
@@ -53,6 +55,9 @@ export class Faults {
   }
 }
 
+const opensOnly = (name: keyof FilePort, args: readonly unknown[]): boolean =>
+  name.startsWith('open') && ((args[1] as number) & files.O_CREAT) === 0
+
 /** As Node makes it, which does not know the names of all: that of EDQUOT is "Unknown system error -122". */
 function systemError(name: string, syscall: string): Error {
   const errno = -((constants.errno as Readonly<Record<string, number>>)[name] ?? 0)
@@ -73,10 +78,11 @@ const factory: FilePortFactory = (given) => {
     }
     if (plan.awkward && name === 'linkSync')
       throw Object.assign(new Error('EPERM: no links here'), { code: 'EPERM', syscall: 'link' })
-    if (!only.test(name)) return call(name, args)
+    if (!only.test(name) || (plan.errno === 'KILL' && opensOnly(name, args))) return call(name, args)
     const past = Atomics.add(slots, SEEN, 1) + 1 - Atomics.load(slots, FAIL_AT)
     if (Atomics.load(slots, FAIL_AT) === 0 || past < 0 || past >= Atomics.load(slots, FAILURES)) return call(name, args)
     Atomics.store(slots, FIRED, 1)
+    if (plan.errno === 'KILL') process.kill(process.pid, 'SIGKILL')
     if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
     const error = systemError(plan.errno, name)
     if (plan.errno === 'SHORT')
