@@ -125,11 +125,10 @@ export interface ImportBtDeps {
   ) => Promise<Uint8Array>
   /** Resolves when the engine has started. */
   readonly fetch: (
-    request: FetchRequest,
+    request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints'>,
     context: Pick<FetchContext, 'signal' | 'onProgress'>
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
-  readonly mayUpload: (artifact: ArtifactState | undefined) => boolean
   /** True where nobody but the sources of the request may hear of it. */
   readonly isWithheld: (artifact: ArtifactState | undefined) => boolean
 }
@@ -162,7 +161,7 @@ class BtImport {
 
   async run(): Promise<JobOutcome> {
     const { pin, infohashText, repo } = this.#request
-    const { context, fetch, mayUpload, isWithheld, joinWhenDone } = this.#deps
+    const { context, fetch, joinWhenDone } = this.#deps
     const { store, artifacts } = context
     const { torrent, hints } = await this.#torrent()
     await requireSpaceFor(store, torrent)
@@ -173,10 +172,8 @@ class BtImport {
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
-    const known = await artifacts.read(pin)
-    const upload = mayUpload(known)
     const warnings = await fetch(
-      { torrent, layers, hints, upload, quiet: isWithheld(known) },
+      { torrent, layers, hints },
       { signal: this.#job.signal, onProgress: (progress) => this.#report(torrent, progress) }
     )
     const record = layers === undefined ? await this.#record(torrent, layers) : undefined

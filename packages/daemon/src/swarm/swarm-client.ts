@@ -1,5 +1,4 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
-import { KeyedLock } from '@svc/internal-concurrency'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
@@ -7,15 +6,14 @@ import { EnvHttpProxyAgent } from 'undici'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
 import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { configuredAddress, formatHostPort, waysIn } from './addresses.ts'
-import { type FetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
+import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
@@ -25,8 +23,6 @@ import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
-/** With nobody who could name another source, this long without any is enough. */
-const LONELY_TIMEOUT_MS = 15_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** What the swarm client needs of the daemon. */
@@ -57,7 +53,7 @@ export class SwarmClient {
   readonly #torrents: ArtifactTorrents
   readonly #artifacts: ArtifactSwarm
   readonly #seeding: Seeding
-  readonly #turns = new KeyedLock<Sha256Digest>()
+  readonly #fetches: Fetches
   readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
   #closing: Promise<void> | undefined
 
@@ -82,6 +78,7 @@ export class SwarmClient {
       trackers: config.swarm.trackers,
       log
     })
+    this.#fetches = new Fetches({ store, artifacts, swarm: this.#artifacts, config: config.swarm })
     this.#seeding = new Seeding({
       store,
       artifacts,
@@ -137,11 +134,10 @@ export class SwarmClient {
     return startImportBt(parseImportBt(body), {
       context: this.#context,
       dispatcher: this.#agent,
-      mayUpload: (artifact) => this.#mayUpload(artifact),
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine joins a swarm once
-        this.#turns.run(request.pin, signal, async () => {
+        this.#fetches.turns.run(request.pin, signal, async () => {
           const { store, config } = this.#context
           const present = await readSmallBlob(store, request.pin)
           if (present !== undefined) return present
@@ -149,10 +145,10 @@ export class SwarmClient {
           return manifestFromPeers(
             this.#engine,
             { ...request, trackers },
-            { signal, onProgress, onLie, fillTimeoutMs, lonelyTimeoutMs: this.#lonelyTimeoutMs(request) }
+            { signal, onProgress, onLie, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
           )
         }),
-      fetch: (request, fetching) => this.#fetch(request, fetching),
+      fetch: (request, fetching) => this.#fetches.run(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
   }
@@ -248,9 +244,10 @@ export class SwarmClient {
     }
   }
 
-  /** After a change of what is private: it leaves at once, or joins if it is complete. */
+  /** After a change of what is private: it leaves at once, or joins if it is complete. One that is being fetched goes on as it may now. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     await this.#seeding.withdraw(manifestDigest)
+    await this.#fetches.changed(manifestDigest)
     if (this.#artifacts.joined.has(manifestDigest)) return
     await this.#seeding.join(manifestDigest)
   }
@@ -287,10 +284,8 @@ export class SwarmClient {
       (await new WebseedDocuments(this.#agent, hints.webseeds, (message) =>
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
-    const upload = this.#mayUpload(artifact)
-    const quiet = withheldReason(artifact, this.#context.config.swarm) !== undefined
-    await this.#fetch(
-      { torrent, layers, hints, upload, quiet },
+    await this.#fetches.run(
+      { torrent, layers, hints },
       {
         signal,
         onProgress: ({ blobsDone, bytesDone }) =>
@@ -298,41 +293,6 @@ export class SwarmClient {
       }
     )
     await this.#joinWhenDone(manifestDigest)
-  }
-
-  #mayUpload(artifact: ArtifactState | undefined): boolean {
-    return artifact !== undefined && heldBackReason(artifact, this.#context.config.swarm) === undefined
-  }
-
-  /** One fetch of an artifact at a time: whoever comes second finds most of it, or all, in the store. */
-  #fetch(
-    request: FetchRequest,
-    { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>
-  ): Promise<readonly string[]> {
-    const { swarm } = this.#context.config
-    const { store, artifacts } = this.#context
-    const { torrent } = request
-    return this.#turns.run(torrent.manifestDigest, signal, async () => {
-      if (await isWhole(store, torrent)) {
-        await artifacts.complete(torrent.manifestDigest)
-        return []
-      }
-      const warnings = await fetchArtifact(this.#artifacts, request, {
-        signal,
-        onProgress,
-        fillTimeoutMs: swarm.fillTimeoutMs,
-        lonelyTimeoutMs: this.#lonelyTimeoutMs(request)
-      })
-      await artifacts.complete(torrent.manifestDigest)
-      return warnings
-    })
-  }
-
-  /** How long a fetch waits without any source; undefined where a tracker or the DHT may still name one. */
-  #lonelyTimeoutMs({ quiet = false, hints }: Pick<FetchRequest, 'quiet' | 'hints'>): number | undefined {
-    const { dht, trackers, fillTimeoutMs } = this.#context.config.swarm
-    const canBeTold = !quiet && (dht || hints.trackers.length > 0 || trackers.length > 0)
-    return canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, fillTimeoutMs)
   }
 
   /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */

@@ -4,7 +4,8 @@ import { parseManifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
 import { writeFiles } from '../support/models.ts'
-import { MIB, Node, pinned, weights } from './nodes.ts'
+import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
+import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 
 const small = (seed: number) => ({ 'model-q8_0.gguf': weights(2 * MIB, seed), 'config.json': '{"model_type":"llama"}' })
 
@@ -115,6 +116,40 @@ test('what is made private leaves at once, and comes back when it is private no 
   expect((await node.client.models()).namespaces[0]!.members).toMatchObject([{ quant: 'q8_0', private: true }])
   await node.client.setPrivate({ ref, private: false })
   await node.announced(share.manifestDigest)
+})
+
+test('what is made private while it is fetched stops being announced at once, and the fetch goes on quietly', async () => {
+  const publisher = await Node.start()
+  const share = await publisher.publish(small(8))
+  // A tracker that notes what it hears, and a source that stops in the midst of the weights.
+  const heard: string[] = []
+  const tracker = createServer((request, response) => {
+    heard.push(new URL(request.url!, 'http://tracker').searchParams.get('event') ?? 'regular')
+    response.end('d8:intervali1800e5:peers0:e')
+  })
+  await new Promise<void>((resolve) => tracker.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void tracker.close())
+  let isHeld = true
+  const source = await startWebseed(
+    await contentOf(share),
+    (path) => isHeld && kindOf(path) === 'file' && path.endsWith('.gguf')
+  )
+  const node = await Node.start()
+  const { port } = tracker.address() as AddressInfo
+  const job = await node.client.importBt(
+    pinned(share, { webseeds: [source.url], peers: [], trackers: [`http://127.0.0.1:${port}/announce`] })
+  )
+  const { manifestDigest } = share
+  await eventually(() => (heard.includes('started') ? true : undefined))
+  await node.client.setPrivate({ ref: refOf(manifestDigest), private: true })
+  await eventually(() => (heard.at(-1) === 'stopped' ? true : undefined))
+  const before = heard.length
+  isHeld = false
+  // the answers that were held never come
+  expect(await node.done(job)).toMatchObject({ state: 'done', manifest: manifestDigest })
+  await node.expectWhole(manifestDigest)
+  await expectNothingGiven(node, manifestDigest)
+  expect(heard.slice(before)).toEqual([])
 })
 
 test('what is removed leaves the swarm at once, and is not announced again by a restart', async () => {

@@ -213,9 +213,23 @@ export class Catalog {
       if (seed !== undefined && withheld === undefined && config.swarm.seed) again = seed
       return outcome
     } finally {
-      if (again) await seeds.add(again)
+      // its artifact may have been made private, or removed, meanwhile
+      if (again && (await this.#mayGive(again.infohash))) {
+        await seeds.add(again)
+        if (!(await this.#mayGive(again.infohash))) await seeds.remove(again.infohash)
+      }
       for (const source of web) if (source !== this.#hub) await source.close()
     }
+  }
+
+  /** False where an artifact that came from the torrent is kept from strangers. */
+  async #mayGive(infohash: string): Promise<boolean> {
+    const { artifacts, config } = this.#context
+    for await (const artifact of artifacts.list(() => undefined)) {
+      if (parseV1Seed(artifact.source.bittorrentV1)?.infohash !== infohash) continue
+      if (withheldReason(artifact, config.swarm) !== undefined) return false
+    }
+    return true
   }
 
   /** The web seed of the listing speaks the hub's addresses on an origin of its own, or is the hub. */

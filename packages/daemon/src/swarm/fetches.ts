@@ -1,0 +1,130 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { KeyedLock } from '@svc/internal-concurrency'
+import type { Sha256Digest } from '@svc/ref'
+import type { SwarmConfig } from '../config/config.ts'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { SwarmHints } from '../library/origin.ts'
+import { heldBackReason, withheldReason } from '../library/withheld.ts'
+import { type FetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
+import type { ArtifactSwarm } from './artifact-swarm.ts'
+import { isWhole } from './space.ts'
+
+/** Without any source, and without anybody who could name one, a fetch waits no longer than this. */
+const LONELY_TIMEOUT_MS = 15_000
+
+export interface FetchesDeps {
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly swarm: ArtifactSwarm
+  readonly config: SwarmConfig
+}
+
+/** How a fetch appears to others. */
+type Exposure = Pick<FetchRequest, 'upload' | 'quiet'>
+
+/** A fetch for as long as its exposure stays the same. */
+interface Round {
+  /** Absent until it is known. */
+  exposure?: Exposure
+  readonly stop: AbortController
+  readonly over: Promise<void>
+}
+
+/**
+ * Fetches of artifacts from their swarms: one of an artifact at a time, whoever comes second finds most of it, or all, in the store. Each
+ * tells others as much as the artifact's state allows at that moment: after a change it leaves, and goes on in the other way.
+ */
+export class Fetches {
+  readonly turns = new KeyedLock<Sha256Digest>()
+  readonly #deps: FetchesDeps
+  readonly #underWay = new Map<Sha256Digest, Round>()
+
+  constructor(deps: FetchesDeps) {
+    this.#deps = deps
+  }
+
+  /** @returns warnings. @throws as {@link fetchArtifact} */
+  run(
+    request: Omit<FetchRequest, keyof Exposure>,
+    { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>
+  ): Promise<readonly string[]> {
+    const { store, artifacts } = this.#deps
+    const { torrent } = request
+    return this.turns.run(torrent.manifestDigest, signal, async () => {
+      const warnings = (await isWhole(store, torrent)) ? [] : await this.#fetch(request, signal, onProgress)
+      await artifacts.complete(torrent.manifestDigest)
+      return warnings
+    })
+  }
+
+  /** After a change of what may be given away. Resolves when a fetch under way has left the swarm as it was in it. */
+  async changed(manifestDigest: Sha256Digest): Promise<void> {
+    const round = this.#underWay.get(manifestDigest)
+    if (round === undefined) return
+    const { upload, quiet } = await this.#exposure(manifestDigest)
+    if (round.exposure?.upload === upload && round.exposure.quiet === quiet) return
+    round.stop.abort()
+    await this.#deps.swarm.leave(manifestDigest)
+    await round.over
+  }
+
+  async #fetch(
+    request: Omit<FetchRequest, keyof Exposure>,
+    signal: AbortSignal,
+    onProgress: FetchContext['onProgress']
+  ): Promise<readonly string[]> {
+    const { swarm, config } = this.#deps
+    const { manifestDigest } = request.torrent
+    let before = { blobsDone: 0, bytesDone: 0 }
+    for (;;) {
+      const stop = new AbortController()
+      const over = Promise.withResolvers<void>()
+      // before the state is read: a change from here on is noticed
+      const round: Round = { stop, over: over.promise }
+      this.#underWay.set(manifestDigest, round)
+      let done = before
+      try {
+        round.exposure = await this.#exposure(manifestDigest)
+        stop.signal.throwIfAborted()
+        return await fetchArtifact(
+          swarm,
+          { ...request, ...round.exposure },
+          {
+            signal: AbortSignal.any([signal, stop.signal]),
+            onProgress: (now) => {
+              done = { blobsDone: before.blobsDone + now.blobsDone, bytesDone: before.bytesDone + now.bytesDone }
+              onProgress({ ...now, ...done } satisfies FetchProgress)
+            },
+            fillTimeoutMs: config.fillTimeoutMs,
+            lonelyTimeoutMs: lonelyTimeoutMs(config, { ...round.exposure, hints: request.hints })
+          }
+        )
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!stop.signal.aborted) throw error
+        before = done
+      } finally {
+        this.#underWay.delete(manifestDigest)
+        over.resolve()
+      }
+    }
+  }
+
+  async #exposure(manifestDigest: Sha256Digest): Promise<Required<Exposure>> {
+    const { artifacts, config } = this.#deps
+    const state = await artifacts.read(manifestDigest)
+    return {
+      upload: state !== undefined && heldBackReason(state, config) === undefined,
+      quiet: withheldReason(state, config) !== undefined
+    }
+  }
+}
+
+/** How long a fetch waits without any source; undefined where a tracker or the DHT may still name one. */
+export function lonelyTimeoutMs(
+  { dht, trackers, fillTimeoutMs }: SwarmConfig,
+  { quiet = false, hints }: { readonly quiet?: boolean; readonly hints: Pick<SwarmHints, 'trackers'> }
+): number | undefined {
+  const canBeTold = !quiet && (dht || hints.trackers.length > 0 || trackers.length > 0)
+  return canBeTold ? undefined : Math.min(LONELY_TIMEOUT_MS, fillTimeoutMs)
+}
