@@ -5,16 +5,19 @@ import { DaemonError } from '../../errors.ts'
 import { sendBlob } from '../../http/blob-response.ts'
 import { BufferPool } from '../../http/buffer-pool.ts'
 import { envelope, JSON_TYPE } from '../../http/envelope.ts'
-import { type ApiRoute, type Call, defineByteRoute, type Exchange } from '../route.ts'
+import { type ApiRoute, defineByteRoute, type Exchange } from '../route.ts'
 
 /** GET and HEAD of a blob. The `Range` header is parsed in `http/range.ts`. */
 export function blobRoutes({ store }: { readonly store: DiskBlobStore }): Record<'blob' | 'blobHead', ApiRoute> {
   const pool = new BufferPool()
-  const answer = async ({ params }: Call<typeof ROUTES.blob>) => {
-    const reader = await openBlob(store, blobDigest(params.digest))
+  const answer = async (digest: string) => {
+    const reader = await openBlob(store, blobDigest(digest))
     return (exchange: Exchange) => send(exchange, reader, pool)
   }
-  return { blob: defineByteRoute(ROUTES.blob, answer), blobHead: defineByteRoute(ROUTES.blobHead, answer) }
+  return {
+    blob: defineByteRoute(ROUTES.blob, ({ params }) => answer(params.digest)),
+    blobHead: defineByteRoute(ROUTES.blobHead, ({ params }) => answer(params.digest))
+  }
 }
 
 const send = ({ request, response }: Exchange, reader: BlobReader, pool: BufferPool): Promise<void> =>
