@@ -159,7 +159,7 @@ function modelsMeet({ quant, entries }: ArtifactPlan): Warning[] {
         names,
         message:
           `the artifact ${quant} holds ${models.size} models: ${some([...models.values()].map(([first]) => first!))}; ` +
-          'choose one of them by its file name'
+          'take one of them by its file name, each under a name of its own'
       }
     ]
   })

@@ -4,16 +4,13 @@ import type { Session } from './session.ts'
 
 /**
  * Before models of one's own are imported: whether others may have them. On a terminal that is asked once, and the daemon remembers the
- * answer in its configuration; elsewhere it is said each time until somebody has decided. Nothing where the swarm client gives nothing.
+ * answer in its configuration. Nothing where the swarm client gives nothing. @returns whether it must be said behind the import, as nobody
+ * could be asked
  */
-export async function settleOwnModels(session: Session): Promise<void> {
+export async function settleOwnModels(session: Session): Promise<boolean> {
   const { swarm, seedLocal } = await session.client.status()
-  if (seedLocal !== undefined || !swarm.enabled || !swarm.seed) return
-  if (!canAsk(session)) {
-    return session.note(
-      'others can fetch this model from here, from the next start of the daemon on; --private keeps it to yourself, and seed_local = false below [swarm] in the configuration all models of your own'
-    )
-  }
+  if (seedLocal !== undefined || !swarm.enabled || !swarm.seed) return false
+  if (!canAsk(session)) return true
   session.note('The daemon gives the models that it holds to others, over BitTorrent. Models of your own as well?')
   const shared = await asking(session, async (ask) => {
     let question = 'Share own models? (yes, or no to keep them private; asked once) '
@@ -27,8 +24,15 @@ export async function settleOwnModels(session: Session): Promise<void> {
     }
   })
   const { file } = await session.client.decideSeedLocal({ seedLocal: shared })
-  const kept = shared ? 'own models are shared' : 'own models stay private; svc private --off REF shares one of them'
+  const kept = shared ? 'own models are shared' : 'own models stay private; svc private REF --off shares one of them'
   session.note(file === undefined ? kept : `${kept} (seed_local = ${shared} in ${file})`)
+  return false
 }
+
+/** Said behind each import of own models until somebody has decided. */
+export const tellShared = (session: Session, as: string): void =>
+  session.note(
+    `others can fetch it from here, from the next start of the daemon on. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`
+  )
 
 const ANSWERS: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }

@@ -2,6 +2,8 @@ import {
   formatRef,
   formatShortRef,
   isDigest,
+  isQuant,
+  isReservedNamespace,
   parseRef,
   parseRepoId,
   parseShortRef,
@@ -12,6 +14,7 @@ import {
 import { CliError, usage } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import type { Session } from './session.ts'
+import { unknownHere } from './unknown-here.ts'
 
 /**
  * The canonical form of what was typed, short or canonical, names and quants in any case. Without a selector it is the only quant that
@@ -30,8 +33,19 @@ export async function canonicalRef(session: Session, text: string): Promise<stri
     const entry = inventory?.namespaces.find((candidate) => candidate.ns === ns && candidate.name === name)
     if (entry === undefined) throw error
     const candidates = entry.quants.map((quant) => `${ns}/${name}:${quant}`)
-    throw new CliError(EXIT.usage, error.message, { code: error.code, candidates, cause: error })
+    const message = SELECTOR_REASONS.has(error.reason) ? whatIsWrong(`${ns}/${name}`, text) : error.message
+    throw new CliError(EXIT.usage, message, { code: error.code, candidates, cause: error })
   }
+}
+
+const SELECTOR_REASONS: ReadonlySet<string> = new Set(['quant-format', 'bare-tag'])
+
+function whatIsWrong(repo: string, text: string): string {
+  const selector = /:([^@]*)/.exec(text.replace(/^svc:/, ''))?.[1] ?? ''
+  const plus = selector.lastIndexOf('+')
+  const wrong = `${repo} has no quant ${JSON.stringify(selector.slice(plus + 1))}`
+  const canBeTag = plus < 0 && tryParseShortRef(`${repo}:${selector}+raw`) !== undefined
+  return canBeTag ? `${wrong}; a tag stands before a quant, as in ${repo}:${selector}+QUANT` : wrong
 }
 
 const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/
@@ -52,7 +66,7 @@ async function loneMember(session: Session, repo: string): Promise<string> {
     const candidates = namespaces
       .filter(({ ns }) => ns === repo.split('/', 1)[0])
       .map(({ ns, name }) => `${ns}/${name}`)
-    throw new CliError(EXIT.notFound, `there is no ${repo} here`, { code: 'E_UNKNOWN_REF', candidates })
+    throw unknownHere(repo, candidates)
   }
   const [only, ...others] = entry.quants
   if (only !== undefined && others.length === 0) return `svc:///${repo}:${only}`
@@ -86,9 +100,13 @@ export function importName(as: string | undefined, source: string): string {
   if (as === undefined) {
     const words = source.replace(/\/+$/, '').split('/').at(-1) ?? ''
     const plain = words.toLowerCase().replace(/\.(gguf|safetensors)$/, '')
-    const name = plain.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, '')
+    const whole = plain.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, '')
+    // the quant gets its own place behind the name
+    const [, base = whole, end = ''] = /^(.+)[-._]((?:ud-)?[a-z0-9_]+)$/.exec(whole) ?? []
+    const name = isQuant(end) ? base : whole
     throw usage('an import needs a name to keep the model under', `add --as my/${name.slice(0, 128) || 'model'}`)
   }
-  const { ns, name } = parseRepoId(as)
+  const { ns, name } = parseRepoId(as, { foldCase: true })
+  if (isReservedNamespace(ns)) throw usage(`the namespace "${ns}" is reserved; choose another one`)
   return `${ns}/${name}`
 }

@@ -13,9 +13,11 @@ export interface Report {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  E_UNKNOWN_REF: 'svc ls shows what is there',
+  E_UNKNOWN_REF: 'svc ls shows what is here',
+  E_SOURCE_FORBIDDEN:
+    'SVC_HF_TOKEN is read from the environment of the daemon: export it where svcd starts, and start svcd again',
   E_NOT_ANCHORED: "add --trust-catalog to trust the catalog's own record instead",
-  E_VERIFY_FAILED: 'svc pull REF fetches what is missing from the swarm',
+  E_VERIFY_FAILED: 'svc pull REF fetches what is missing again',
   E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'
 }
 
@@ -32,7 +34,10 @@ export function reportOf(error: unknown): Report {
     return { exitCode: exitCodeOf(code), code, message, candidates, hint: elsewhere ? undefined : HINTS[code] }
   }
   if (error instanceof RefError) {
-    return { exitCode: EXIT.usage, code: error.code, message: error.message, candidates: [] }
+    // what is typed here is the short form
+    const isAboutScheme = error.reason === 'scheme' || error.reason === 'authority'
+    const message = isAboutScheme ? error.message : error.message.replaceAll('svc:///', '')
+    return { exitCode: EXIT.usage, code: error.code, message, candidates: [] }
   }
   const message = error instanceof Error ? error.message : String(error)
   return { exitCode: EXIT.failed, code: 'E_FAILED', message, candidates: [] }

@@ -2,6 +2,7 @@ import { ClientError, type View, type ViewBody } from '@svc/client'
 import { runtimePath, ViewError } from '@svc/view'
 import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { count } from './format.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 import type { Session } from './session.ts'
 
@@ -23,12 +24,15 @@ export async function viewOf(session: Session, ref: string, wanted: Omit<ViewBod
 }
 
 export const incomplete = (ref: string, missing: readonly string[] | undefined, cause?: unknown): CliError =>
-  new CliError(EXIT.notFound, `${shortRef(ref)} is not complete here`, {
-    code: 'E_NOT_FOUND',
-    candidates: missing,
-    hint: `fetch what is missing with: svc pull ${shortRef(ref)}`,
-    cause
-  })
+  new CliError(
+    EXIT.notFound,
+    `${shortRef(ref)} is not complete here${missing === undefined || missing.length === 0 ? '' : `: ${count(missing.length, 'file')} missing`}`,
+    {
+      code: 'E_NOT_FOUND',
+      hint: `fetch what is missing with: svc pull ${shortRef(ref)}`,
+      cause
+    }
+  )
 
 /**
  * What a runtime is given of a view: the file whose name is or begins with `file`, else the weights.

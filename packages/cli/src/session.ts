@@ -2,6 +2,7 @@ import { type Client, createClient } from '@svc/client'
 import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
+import { sayingWhatIsHere } from './unknown-here.ts'
 
 /** Options that every command has. */
 export interface CommonOptions {
@@ -31,7 +32,7 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
   const json = options.json === true
   const quiet = options.quiet === true
   return {
-    client: createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env }),
+    client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
     terminal,
     json,
     quiet,

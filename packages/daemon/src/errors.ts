@@ -33,3 +33,17 @@ export class DaemonError extends Error {
     this.status = details.status
   }
 }
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+function spokenBytes(sizeBytes: number): string {
+  const unit = sizeBytes < 1024 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(sizeBytes) / 10))
+  return `${unit === 0 ? sizeBytes : (sizeBytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
+}
+
+/** The disk of the store has not the room for what is to come. */
+export const noSpace = (neededBytes: number, freeBytes: number): DaemonError =>
+  new DaemonError(
+    'E_NO_SPACE',
+    `${spokenBytes(neededBytes)} are needed and ${spokenBytes(freeBytes)} are free on the disk of the store: make room (svc rm and svc gc), or take the store to another disk (svc move)`
+  )

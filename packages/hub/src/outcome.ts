@@ -16,11 +16,27 @@ export interface OutcomeContext {
   readonly nowMs: number
 }
 
+/** What the codes of systems and of undici mean to people. */
+const SPOKEN: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'it refuses the connection',
+  ECONNRESET: 'it cut the connection',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'its name cannot be looked up now',
+  ENETUNREACH: 'no way to its network',
+  EHOSTUNREACH: 'no way to it',
+  ETIMEDOUT: 'no answer in time',
+  UND_ERR_SOCKET: 'it cut the connection',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_BODY_TIMEOUT: 'it stopped sending'
+}
+
 /** A failure of the network below HTTP: refused, reset, stalled, no such host, TLS. Aborts and own errors pass unchanged. */
 export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
   if (error instanceof Trouble || error instanceof HubError) return error
   const code = (error as { code?: unknown } | null)?.code
-  const what = typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown failure'
+  const what =
+    typeof code === 'string' ? (SPOKEN[code] ?? code) : error instanceof Error ? error.name : 'unknown failure'
   const subject = context.path === undefined ? '' : ` while fetching "${context.path}"`
   return new Trouble(
     'retry',

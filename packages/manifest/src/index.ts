@@ -13,7 +13,7 @@ export {
 } from './file-rules.ts'
 export { parseManifest, parseSealedManifest, sealManifest } from './manifest.ts'
 export { MAX_MODEL_CONFIG_BYTES, type ModelConfig, parseModelConfig, sealModelConfig } from './model-config.ts'
-export { mergeIndex, parseIndex, sealIndex } from './model-index.ts'
+export { mergeIndex, parseIndex, sealIndex, shrinkIndex } from './model-index.ts'
 export { parseRecord, sealRecord } from './record.ts'
 export {
   type ArtifactFile,

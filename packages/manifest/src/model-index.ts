@@ -55,6 +55,15 @@ export function mergeIndex(previous: ModelIndex | undefined, members: readonly I
   return sealDocument(checkIndex(document, 'E_INVALID'))
 }
 
+/**
+ * The index after members were taken out of it: at least one stays, and so do unknown fields, of the index and of its members.
+ * @throws ManifestError `E_INVALID` as {@link sealIndex}.
+ */
+export function shrinkIndex(previous: ModelIndex, isGone: (member: IndexMember) => boolean): Sealed<ModelIndex> {
+  const document = { ...previous, members: previous.members.filter((member) => !isGone(member)) }
+  return sealDocument(checkIndex(document, 'E_INVALID'))
+}
+
 /** Reads the bytes of an index strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
 export function parseIndex(bytes: Uint8Array): ModelIndex {
   return checkIndex(parseCanonical(bytes), 'E_CORRUPTION')

@@ -2,7 +2,7 @@ import type { Sha256Digest } from '@svc/ref'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalBytes } from '../src/canonical.ts'
-import { mergeIndex, parseIndex, sealIndex } from '../src/model-index.ts'
+import { mergeIndex, parseIndex, sealIndex, shrinkIndex } from '../src/model-index.ts'
 import type { IndexMember, ModelIndex } from '../src/types.ts'
 import { errorOf } from './manifest-error.ts'
 import { toBytes, toText, vectors } from './vectors.ts'
@@ -59,6 +59,23 @@ test('a merge replaces members of the same quant and keeps the rest, unknown fie
     members: [member('bf16'), { ...member('q4_0'), note: 'kept' }, member('raw', 9)],
     more: 1
   })
+})
+
+test('what is left of an index keeps its unknown fields', () => {
+  const previous = parseIndex(
+    canonicalBytes({
+      ...sealIndex([member('raw')]).document,
+      members: [member('bf16'), { ...member('q4_0'), note: 'kept' }],
+      more: 1
+    })
+  )
+  expect(shrinkIndex(previous, ({ quant }) => quant === 'bf16').document).toEqual({
+    schemaVersion: 1,
+    artifactType: 'model-index',
+    members: [{ ...member('q4_0'), note: 'kept' }],
+    more: 1
+  })
+  expect(errorOf(() => shrinkIndex(previous, () => true))).toBe('E_INVALID members-empty')
 })
 
 describe('refused', () => {

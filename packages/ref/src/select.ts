@@ -32,7 +32,7 @@ export function selectMember<M extends SelectableMember>(members: readonly M[], 
   if (digest !== undefined && member.manifest !== digest) {
     throw new RefError(
       'pin-mismatch',
-      `member ${quote(member.quant)} is ${
+      `the quant ${quote(member.quant)} is ${
         member.manifest ?? 'of unknown digest'
       }, not the pinned ${digest}; drop the pin or use the digest form ns/name@sha256:…`
     )
@@ -46,7 +46,7 @@ function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefi
   if (only !== undefined && matching.length === 1) return only
   const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort(byCodeUnit)
   throw only === undefined
-    ? new RefError('no-member', `no member matches ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`, {
+    ? new RefError('no-member', `there is no quant ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`, {
         candidates
       })
     : new RefError('ambiguous-selector', `${quote(prefix)} matches ${some(candidates)}; write one of them`, {

@@ -4,10 +4,10 @@ import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
-import { settleOwnModels } from '../own-models.ts'
+import { settleOwnModels, tellShared } from '../own-models.ts'
 import { printable } from '../printable.ts'
 import { asking, canAsk } from '../question.ts'
-import { importName } from '../reference.ts'
+import { asDigest, importName } from '../reference.ts'
 import type { Session } from '../session.ts'
 
 export interface ImportOptions {
@@ -35,8 +35,9 @@ export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOption
 export async function importLocal(session: Session, paths: readonly string[], options: ChoiceOptions): Promise<void> {
   const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
   const as = importName(options.as, absolute[0]!)
-  if (options.private !== true) await settleOwnModels(session)
+  const mustTell = options.private !== true && (await settleOwnModels(session))
   await finish(session, await session.client.importLocal({ paths: absolute, as, ...choiceOf(options) }), options)
+  if (mustTell) tellShared(session, as)
 }
 
 export interface HfOptions extends ChoiceOptions {
@@ -48,6 +49,15 @@ export interface HfOptions extends ChoiceOptions {
 /** `svc import hf org/name[:QUANT[,QUANT]] [--file GLOB]… [--revision R] [--as ns/name] [--private] [--keep-names] [--all] [--dry-run]` */
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
   const { repo, quant, revision: shown } = withQuants(text)
+  if (!/^[^/\s]+\/[^/\s]+$/.test(repo))
+    throw new CliError(
+      EXIT.usage,
+      `"${repo}" is no repository of the hub: its name is org/name, as the hub spells it`,
+      {
+        code: 'E_BAD_REQUEST',
+        hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; files of your own come in with svc import local'
+      }
+    )
   const { revision = shown, as, all } = options
   const body: ImportHfBody = {
     repo,
@@ -175,10 +185,13 @@ export async function importBt(session: Session, source: string, options: BtOpti
     const hint = 'add --pin sha256:<hex>, the manifest digest; svc share prints it on the other side'
     throw usage('a magnet or infohash alone does not say which model it must be', hint)
   }
+  const pin = asDigest(options.pin)
+  if (pin === undefined)
+    throw usage('--pin is "sha256:" and 64 hex characters, lower-case', 'svc share prints it on the other side')
   const hex = /^[0-9a-f]{64}$/.test(source) ? `btmh:1220${source}` : source
   const job = await session.client.importBt({
     ...(hex.startsWith('magnet:') ? { magnet: hex } : { infohash: hex }),
-    manifestDigest: /^[0-9a-f]{64}$/.test(options.pin) ? `sha256:${options.pin}` : options.pin,
+    manifestDigest: pin,
     manifestFromPeers: true,
     ...(options.webseed !== undefined && { webseeds: [...options.webseed] }),
     ...(options.tracker !== undefined && { trackers: [...options.tracker] }),

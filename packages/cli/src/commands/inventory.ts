@@ -1,9 +1,9 @@
 import type { Inventory, ModelMember } from '@svc/client'
-import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
+import { type CliError, usage } from '../errors.ts'
 import { count, formatBytes, formatSince, formatTable } from '../format.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
+import { unknownHere } from '../unknown-here.ts'
 
 export interface LsOptions {
   readonly filter?: readonly string[]
@@ -213,8 +213,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
     return { ref, bytes, aloneBytes: bytes - sharedBytes, sharedBytes }
   }
   const shown = models.filter(({ ref, repo }) => wanted === undefined || ref === wanted || repo === wanted)
-  if (text !== undefined && shown.length === 0)
-    throw new CliError(EXIT.notFound, `there is no ${text} here`, { code: 'E_UNKNOWN_REF' })
+  if (text !== undefined && shown.length === 0) throw unknownHere(text, [])
   const rows = shown.map((model) => useOf(model.ref, (each) => each === model))
   const repositories = [...new Set(shown.map(({ repo }) => repo))].map((repo) =>
     useOf(repo, (each) => each.repo === repo)
@@ -235,7 +234,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
     const used = bytesOf(sizes.keys())
     // what tags, views and pinned imports keep
     const kept = store.bytes - used - freeableBytes
-    const more = kept > 0 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
+    const more = kept > 2 ** 20 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
     session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
   }
   if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
@@ -267,5 +266,5 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
 function unknownRepo(inventory: Inventory, repo: string): CliError {
   const ns = repo.split('/', 1)[0]
   const candidates = inventory.namespaces.filter((entry) => entry.ns === ns).map((entry) => `${entry.ns}/${entry.name}`)
-  return new CliError(EXIT.notFound, `there is no ${repo} here`, { code: 'E_UNKNOWN_REF', candidates })
+  return unknownHere(repo, candidates)
 }

@@ -1,12 +1,12 @@
 import type { Job, RemovedModel } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
+import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
 import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
+import { unknownHere } from '../unknown-here.ts'
 
 /** `svc rm REF… [--tags]`: takes names away; with `ns/name` all quants of it. */
 export async function rm(
@@ -105,7 +105,7 @@ async function refsOf(session: Session, text: string): Promise<string[]> {
   if (repo === undefined) return [await canonicalRef(session, text)]
   const { namespaces } = await session.client.models()
   const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) throw new CliError(EXIT.notFound, `there is no ${repo} here`, { code: 'E_UNKNOWN_REF' })
+  if (entry === undefined) throw unknownHere(repo, [])
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
 

@@ -10,7 +10,7 @@ import {
 } from '@svc/classify'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
+import { noSpace } from '../errors.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
@@ -79,10 +79,7 @@ async function requireSpace({ source, recognition, files }: PlannedImport, conte
     for (const file of whole) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
   }
   if (needed <= free) return
-  throw new DaemonError(
-    'E_NO_SPACE',
-    `the import needs ${needed} bytes and ${free} are free on the file system of the store; free ${needed - free} more`
-  )
+  throw noSpace(needed, free)
 }
 
 async function isShareable(file: SourceFile, store: DiskBlobStore, signal: AbortSignal): Promise<boolean> {

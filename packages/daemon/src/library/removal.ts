@@ -1,7 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { RAW } from '@svc/classify'
 import type { RemovedModel } from '@svc/client/protocol'
-import { type IndexMember, type ModelIndex, sealIndex } from '@svc/manifest'
+import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from './artifacts.ts'
@@ -85,13 +85,14 @@ async function changed(
   { store, documents }: RemovalDeps,
   gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[] }
 ): Promise<RepoState | undefined> {
-  const members = current.index === undefined ? [] : await membersOf(current.index, documents, quant === undefined)
+  const before = current.index === undefined ? undefined : await indexOf(current.index, documents, quant === undefined)
+  const members = before?.members ?? []
   const named = (member: IndexMember): boolean => quant === undefined || member.quant === quant
   const rest = members.filter((member) => !named(member))
   for (const { quant: each, manifest } of members.filter(named)) gone.removed.set(manifest, each)
   const tags = new Map(current.tags)
   for (const [tag, digest] of current.tags) {
-    const older = digest === current.index ? [] : await membersOf(digest, documents, true)
+    const older = digest === current.index ? [] : ((await indexOf(digest, documents, true))?.members ?? [])
     const hit = digest === current.index ? gone.removed.size > 0 : allTags && (quant === undefined || older.some(named))
     if (!hit) continue
     tags.delete(tag)
@@ -106,19 +107,19 @@ async function changed(
       candidates
     })
   }
-  if (rest.length === 0) return tags.size === 0 ? undefined : { index: undefined, tags }
-  const index = sealIndex(rest)
+  if (before === undefined || rest.length === 0) return tags.size === 0 ? undefined : { index: undefined, tags }
+  const index = shrinkIndex(before, named)
   await store.ingest(oneChunk(index.bytes), { digest: index.digest, sizeBytes: index.bytes.length })
   return { index: index.digest, tags }
 }
 
-/** With `lenient`, an index that cannot be read has no members: what names it can be taken away all the same. */
-async function membersOf(digest: Sha256Digest, documents: Documents, lenient: boolean): Promise<ModelIndex['members']> {
+/** With `lenient`, an index that cannot be read is none: what names it can be taken away all the same. */
+async function indexOf(digest: Sha256Digest, documents: Documents, lenient: boolean): Promise<ModelIndex | undefined> {
   try {
-    return (await documents.index(digest)).members
+    return await documents.index(digest)
   } catch (error) {
     if (!lenient || !(error instanceof DaemonError)) throw error
-    return []
+    return undefined
   }
 }
 

@@ -3,7 +3,7 @@ import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
 import { HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
-import { DaemonError } from '../errors.ts'
+import { noSpace } from '../errors.ts'
 import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { OpenBlobs } from '../library/open-blobs.ts'
 
@@ -147,11 +147,7 @@ export class ArtifactStorage implements TorrentStorage {
     }
     if (needed === 0) return
     const free = await this.#options.store.freeBytes()
-    if (needed > free)
-      throw new DaemonError(
-        'E_NO_SPACE',
-        `${needed} bytes are missing and ${free} are free on the file system of the store`
-      )
+    if (needed > free) throw noSpace(needed, free)
   }
 
   async #openFile(index: number, { digest, length: sizeBytes, ...file }: ArtifactFile, twin: boolean): Promise<void> {

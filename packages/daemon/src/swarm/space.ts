@@ -1,6 +1,6 @@
 import type { BlobStore, DiskBlobStore } from '@svc/cas'
 import type { ArtifactTorrent } from '@svc/manifest'
-import { DaemonError } from '../errors.ts'
+import { noSpace } from '../errors.ts'
 
 /** Every blob of the artifact is in the store, of the length that its manifest says. */
 export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promise<boolean> {
@@ -23,8 +23,5 @@ export async function requireSpaceFor(store: DiskBlobStore, torrent: ArtifactTor
   if (needed === 0) return
   const free = await store.freeBytes()
   if (needed <= free) return
-  throw new DaemonError(
-    'E_NO_SPACE',
-    `up to ${needed} bytes are missing and ${free} are free on the file system of the store; free some space and try again`
-  )
+  throw noSpace(needed, free)
 }

@@ -2,7 +2,7 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Hub, HubFile } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
-import { DaemonError } from '../../errors.ts'
+import { DaemonError, noSpace } from '../../errors.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
@@ -206,9 +206,7 @@ export class Pull {
       await this.#content(file, signal)
     const missing = this.#opened.reduce((sum, content) => sum + content.sizeBytes - content.bytesDone, 0)
     const free = await this.#options.store.freeBytes()
-    if (missing > free) {
-      throw new DaemonError('E_NO_SPACE', `${missing} bytes are to be fetched and ${free} are free on the store's disk`)
-    }
+    if (missing > free) throw noSpace(missing, free)
     this.#wanted = files
   }
 

@@ -1,0 +1,46 @@
+import { type Client, ClientError } from '@svc/client'
+import { tryParseRef } from '@svc/ref'
+import { CliError } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+
+/**
+ * The daemon tells programs that it does not fetch what it does not have; a person is told that it is not here, and how to get it.
+ * Unknown tags and digests are left to the daemon's own words.
+ */
+function spoken(error: unknown, text: string): unknown {
+  if (!(error instanceof ClientError) || error.code !== 'E_UNKNOWN_REF' || error.status !== 404) return error
+  const ref = tryParseRef(text)
+  if (ref?.quant === undefined || ref.tag !== undefined) return error
+  return unknownHere(`${ref.ns}/${ref.name}`, error.candidates, error)
+}
+
+/** There is no such repository here. @param candidates others of the same namespace */
+export const unknownHere = (repo: string, candidates: readonly string[], cause?: unknown): CliError =>
+  new CliError(EXIT.notFound, `there is no ${repo} here`, {
+    code: 'E_UNKNOWN_REF',
+    candidates,
+    hint: `svc ls shows what is here; if it is on the hub: svc import hf ${repo}`,
+    cause
+  })
+
+/** The same client, whose calls about a model say so in plain words when it is not here. */
+export function sayingWhatIsHere(client: Client): Client {
+  const say = async <T>(call: Promise<T>, ref: string): Promise<T> => {
+    try {
+      return await call
+    } catch (error) {
+      throw spoken(error, ref)
+    }
+  }
+  return {
+    ...client,
+    resolve: (ref, options) => say(client.resolve(ref, options), ref),
+    open: (ref, options) => say(client.open(ref, options), ref),
+    joinShare: (ref, options) => say(client.joinShare(ref, options), ref),
+    makeView: (body, options) => say(client.makeView(body, options), body.ref),
+    setPrivate: (body, options) => say(client.setPrivate(body, options), body.ref),
+    removeModel: (model, options) =>
+      say(client.removeModel(model, options), `svc:///${model.ns}/${model.name}:${model.quant ?? 'raw'}`),
+    verify: (body, options) => say(client.verify(body, options), body.target)
+  }
+}
