@@ -216,7 +216,7 @@ export function dressHelp(command: Command, words = ''): void {
 const sentence = (text: string): string =>
   text === '' ? '' : `${text[0]!.toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 
-const argumentTerm = (argument: Command['registeredArguments'][number]): string => {
+function argumentTerm(argument: Command['registeredArguments'][number]): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`
   return argument.required ? `<${name}>` : `[${name}]`
 }
