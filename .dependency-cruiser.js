@@ -132,7 +132,8 @@ export default {
       to: {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['npm', 'type-only'],
-        pathNot: '/node_modules/(@types/|webtorrent/|bittorrent-(dht|tracker|protocol)/)'
+        pathNot:
+          '/node_modules/(@types/|webtorrent/|bittorrent-(dht|tracker|protocol)/|picomatch/|canonicalize/|tar-stream/|smol-toml/)'
       }
     },
     {

@@ -12,23 +12,27 @@ export interface Bundled {
    * JavaScript that takes the place of a module, by the specifier that it is imported with: for parts that are switched
    * off at run time and would bring native code, install scripts or megabytes along.
    */
-  readonly stubs: Readonly<Record<string, string>>
+  readonly stubs?: Readonly<Record<string, string>>
+  /** Some of them `require` Node's own modules. */
+  readonly node?: boolean
 }
 
 /**
  * tsup options that bundle packages. Writes `dist/THIRD-PARTY-LICENSES` from what really ended up in the output, and
  * fails where a package has no licence text.
  */
-export const bundling = ({ packages, stubs }: Bundled): Options => ({
+export const bundling = ({ packages, stubs = {}, node = false }: Bundled): Options => ({
   noExternal: [/^@svc\/internal-/, ...packages],
   // CommonJS packages `require` built-in modules; an ES module has no `require` of its own.
-  banner: {
-    js: "import { createRequire as svcCreateRequire } from 'node:module'; const require = svcCreateRequire(import.meta.url);"
-  },
+  ...(node && {
+    banner: {
+      js: "import { createRequire as svcCreateRequire } from 'node:module'; const require = svcCreateRequire(import.meta.url);"
+    }
+  }),
   esbuildPlugins: [replaced(stubs), licences(packages)]
 })
 
-function replaced(stubs: Bundled['stubs']): Plugin {
+function replaced(stubs: NonNullable<Bundled['stubs']>): Plugin {
   return {
     name: 'stubs',
     setup(build) {

@@ -75,11 +75,11 @@ test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no
     // what is bundled comes along too, though npm does not know of it
     const config = `packages/${room}/tsup.config.ts`
     const bundled = /packages: \[([^\]]*)\]/.exec(existsSync(join(root, config)) ? read(config) : '')?.[1] ?? ''
-    const names = [
+    const names = new Set([
       ...Object.keys(json.dependencies ?? {}),
       ...[...bundled.matchAll(/'([^']+)'/g)].map(([, name]) => name!)
-    ]
-    for (const name of names.filter((each) => !each.startsWith('@svc/'))) {
+    ])
+    for (const name of [...names].filter((each) => !each.startsWith('@svc/'))) {
       used.set(name, [...(used.get(name) ?? []), room])
     }
   }

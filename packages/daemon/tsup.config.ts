@@ -8,5 +8,5 @@ export default library(
     worker: 'src/offload/worker.ts',
     'view-worker': 'src/library/view-worker.ts'
   },
-  bundling({ packages: ['ipaddr.js'], stubs: {} })
+  bundling({ packages: ['ipaddr.js', 'pino', 'smol-toml', 'typebox'], node: true })
 )

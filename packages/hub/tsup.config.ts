@@ -6,5 +6,5 @@ export default library(
     index: 'src/index.ts',
     'git-blob-sha1-hasher': 'src/git-blob-sha1-hasher.ts'
   },
-  bundling({ packages: ['ipaddr.js'], stubs: {} })
+  bundling({ packages: ['ipaddr.js'] })
 )

@@ -9,6 +9,7 @@ export default library(
   { index: 'src/index.ts', worker: 'src/worker.ts' },
   bundling({
     packages: ['webtorrent', 'bittorrent-protocol', 'bittorrent-dht', 'ipaddr.js'],
+    node: true,
     stubs: {
       // WebRTC, with a native library of its own.
       '@thaunknown/simple-peer/lite.js': `${absent} Absent.WEBRTC_SUPPORT = false`,

@@ -8,5 +8,5 @@ export default library(
     'dht-worker': 'src/discovery/dht-worker.ts',
     'tracker-worker': 'src/discovery/tracker-worker.ts'
   },
-  bundling({ packages: ['bittorrent-dht', 'ipaddr.js'], stubs: {} })
+  bundling({ packages: ['bittorrent-dht', 'ipaddr.js'], node: true })
 )

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
@@ -42,8 +42,12 @@ export function layoutOf(root: string): Layout {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    shard: (digest) => join(blobs, digestHex(digest).slice(0, 2)),
-    blob: (digest) => join(blobs, digestHex(digest).slice(0, 2), digestHex(digest).slice(2)),
+    // put together by hand, as every look at a blob does it: `blobs` is normal, and so is hex
+    shard: (digest) => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
+    blob: (digest) => {
+      const hex = digestHex(digest)
+      return `${blobs}${sep}${hex.slice(0, 2)}${sep}${hex.slice(2)}`
+    },
     aside: (digest) => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
     part: (id) => join(incoming, `${id}.part`),
     journal: (id) => join(incoming, `${id}.json`)
@@ -72,13 +76,16 @@ function makeFolder(port: FilePort, path: string): boolean {
     port.mkdirSync(path, 0o700)
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error
-    if (!port.lstatSync(path).isDirectory()) {
-      throw new CasError('E_FORMAT', `${path} is no folder: the store needs one there`, { path })
-    }
+    requireFolder(port, path)
     return false
   }
   port.chmodSync(path, 0o700)
   return true
+}
+
+function requireFolder(port: FilePort, path: string): void {
+  if (port.lstatSync(path).isDirectory()) return
+  throw new CasError('E_FORMAT', `${path} is no folder: the store needs one there`, { path })
 }
 
 /**
@@ -130,10 +137,13 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
       fresh = makeFolder(port, folder) || fresh
     }
+    const present = new Set(port.readdirSync(layout.blobs))
     let freshShards = false
     for (let i = 0; i < 256; i++) {
-      const shard = join(layout.blobs, i.toString(16).padStart(2, '0'))
-      freshShards = makeFolder(port, shard) || freshShards
+      const name = i.toString(16).padStart(2, '0')
+      const shard = `${layout.blobs}${sep}${name}`
+      if (present.has(name)) requireFolder(port, shard)
+      else freshShards = makeFolder(port, shard) || freshShards
       // A process that was killed may have left names that were linked but not yet synced: they count from now on.
       if (afterCrash) syncFolderSync(port, shard)
     }

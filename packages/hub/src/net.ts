@@ -1,4 +1,4 @@
-import { type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
@@ -54,25 +54,28 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
  */
 export function createNet(options: NetOptions): Net {
   const { endpoint, token, userAgent, publicOnly, limits, timings } = options
-  // HTTP/2 is off: its flow-control windows throttle a long-distance stream.
-  const agent = (lookup?: typeof guardedLookup) =>
-    new EnvHttpProxyAgent({
+  // HTTP/2 is off: its flow-control windows throttle a long-distance stream. Loaded with the first request.
+  const agent = async (lookup?: typeof guardedLookup): Promise<Dispatcher> => {
+    const { EnvHttpProxyAgent } = await import('undici')
+    return new EnvHttpProxyAgent({
       allowH2: false,
       pipelining: 1,
       connections: limits.ranges + limits.smallFiles,
       connect: { timeout: timings.connectMs, ...(lookup ? { lookup } : {}) }
     })
-  const own = options.dispatcher === undefined
-  const hubDispatcher = options.dispatcher ?? agent(publicOnly ? guardedLookup : undefined)
-  let guarded: Dispatcher | undefined
+  }
+  let own: Promise<Dispatcher> | undefined
+  const hubDispatcher = (): Promise<Dispatcher> | Dispatcher =>
+    options.dispatcher ?? (own ??= agent(publicOnly ? guardedLookup : undefined))
+  let guarded: Promise<Dispatcher> | undefined
   let innerAllowed: Promise<boolean> | undefined
 
   /** For origins that a redirect named. */
   const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
     innerAllowed ??= publicOnly ? Promise.resolve(false) : resolvesToInner(hostOf(new URL(endpoint.origin)))
-    if (await innerAllowed) return hubDispatcher
+    if (await innerAllowed) return hubDispatcher()
     if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
-    if (!own) return hubDispatcher
+    if (options.dispatcher !== undefined) return options.dispatcher
     guarded ??= agent(guardedLookup)
     return guarded
   }
@@ -93,7 +96,7 @@ export function createNet(options: NetOptions): Net {
     const atHub = url.origin === endpoint.origin
     // A literal address is connected to without a lookup.
     if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
-    const dispatcher = atHub ? hubDispatcher : await strangerDispatcher(url)
+    const dispatcher = await (atHub ? hubDispatcher() : strangerDispatcher(url))
     let location: string | undefined
     try {
       const head = await exchange(
@@ -148,8 +151,8 @@ export function createNet(options: NetOptions): Net {
     timings,
     walk,
     close: async () => {
-      await guarded?.destroy()
-      if (own) await hubDispatcher.destroy()
+      await (await guarded)?.destroy()
+      await (await own)?.destroy()
     }
   }
 }

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@svc/client/protocol'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TObject, TSchema } from 'typebox'
 import { JSON_TYPE } from '../http/envelope.ts'
 import type { Log } from '../log.ts'
@@ -30,10 +29,20 @@ export interface Exchange {
   readonly response: ServerResponse
 }
 
+/** A request whose target and body have been read. */
+interface ApiRequest {
+  readonly message: IncomingMessage
+  /** What stands in the places of the route's path, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /** undefined where none was announced. */
+  readonly body: Uint8Array | undefined
+}
+
 /** A route with what answers it; made by {@link defineRoute} and {@link defineByteRoute}. */
 export interface ApiRoute {
-  readonly route: Route
-  answer(request: FastifyRequest, reply: FastifyReply, log: Log): Promise<unknown>
+  readonly route: Pick<Route, 'method' | 'path' | 'maxBodyBytes'>
+  /** Writes the answer. What it throws before it began becomes the envelope. */
+  answer(request: ApiRequest, response: ServerResponse, log: Log): Promise<void>
 }
 
 /**
@@ -47,11 +56,9 @@ export function defineRoute<const R extends Route>(
 ): ApiRoute {
   return {
     route,
-    async answer(request, reply, log) {
-      const exchange = { request: request.raw, response: reply.raw }
-      const document = await handler(readCall(route, request, log), exchange)
-      sendJson(reply, route.status, document)
-      return reply
+    async answer(request, response, log) {
+      const document = await handler(readCall(route, request, log), { request: request.message, response })
+      sendJson(response, route.status, document)
     }
   }
 }
@@ -63,16 +70,14 @@ export function defineByteRoute<const R extends Route>(
 ): ApiRoute {
   return {
     route,
-    async answer(request, reply, log) {
+    async answer(request, response, log) {
       const send = await handler(readCall(route, request, log))
-      reply.hijack()
       try {
-        await send({ request: request.raw, response: reply.raw })
+        await send({ request: request.message, response })
       } catch (error) {
-        log.error({ err: error, path: request.url }, 'an answer broke off')
-        reply.raw.destroy()
+        log.error({ err: error, path: request.message.url }, 'an answer broke off')
+        response.destroy()
       }
-      return reply
     }
   }
 }
@@ -86,24 +91,26 @@ export function takeTime({ request }: Exchange): void {
 }
 
 /** Answers with a JSON document. */
-export function sendJson(reply: FastifyReply, status: number, document: unknown): void {
-  reply.code(status).header('Content-Type', JSON_TYPE).send(JSON.stringify(document))
+export function sendJson(response: ServerResponse, status: number, document: unknown): void {
+  const body = JSON.stringify(document)
+  response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': Buffer.byteLength(body) })
+  response.end(body)
 }
 
-function readCall<R extends Route>(route: R, request: FastifyRequest, log: Log): Call<R> {
+function readCall<R extends Route>(route: R, request: ApiRequest, log: Log): Call<R> {
   const { query, body } = route as Route
   return {
     params: request.params,
-    query: query === undefined ? {} : readQuery(query, request.raw.url ?? ''),
+    query: query === undefined ? {} : readQuery(query, request.message.url ?? ''),
     body: body === undefined ? {} : knownFields(body, request, log)
   } as Call<R>
 }
 
-function knownFields(schema: TObject, request: FastifyRequest, log: Log): object {
-  const { body, unknown } = readBody(schema, request.body as Uint8Array | undefined)
+function knownFields(schema: TObject, request: ApiRequest, log: Log): object {
+  const { body, unknown } = readBody(schema, request.body)
   if (unknown.length > 0) {
     const fields = unknown.slice(0, 20).map((name) => name.slice(0, 100))
-    log.info({ path: request.url, fields }, 'unknown fields ignored')
+    log.info({ path: request.message.url, fields }, 'unknown fields ignored')
   }
   return body
 }

@@ -1,5 +1,4 @@
-import { isDigest, isName, isNamespace, isTag } from '@svc/ref'
-import type { FastifyInstance } from 'fastify'
+import { isDigest, isName, isNamespace, isTag, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
@@ -7,7 +6,7 @@ import type { Repos } from '../library/repos.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
 import type { Uses } from '../library/uses.ts'
 import { parseJsonBody } from './json.ts'
-import { sendJson } from './route.ts'
+import { type ApiRoute, sendJson } from './route.ts'
 
 /** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
 export const TAG_PATH = '/svcd/tag'
@@ -26,9 +25,9 @@ export interface TagDeps {
 }
 
 /** Lets the running daemon make the change: it alone writes the state of its root. */
-export function addTagRoute(app: FastifyInstance, root: string, { repos, documents, needed, uses }: TagDeps): void {
-  app.post(TAG_PATH, async (request, reply) => {
-    const body = parseJsonBody((request.body as Uint8Array | undefined) ?? new Uint8Array())
+export function tagRoute(root: string, { repos, documents, needed, uses }: TagDeps): ApiRoute {
+  const change = (bytes: Uint8Array): Promise<Sha256Digest> => {
+    const body = parseJsonBody(bytes)
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
     if (body.root !== root)
       throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that was named`)
@@ -40,11 +39,15 @@ export function addTagRoute(app: FastifyInstance, root: string, { repos, documen
       throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
     }
     // protect what the snapshot names from a collection until the state names it
-    const digest = await uses.during(async () => {
+    return uses.during(async () => {
       if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) uses.note(blob)
       return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
     })
-    sendJson(reply, 200, { digest })
-    return reply
-  })
+  }
+  return {
+    route: { method: 'POST', path: TAG_PATH },
+    async answer({ body = new Uint8Array() }, response) {
+      sendJson(response, 200, { digest: await change(body) })
+    }
+  }
 }

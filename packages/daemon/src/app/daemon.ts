@@ -5,7 +5,7 @@ import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
 import { apiRoutes } from '../api/routes.ts'
-import { addTagRoute } from '../api/tag-route.ts'
+import { tagRoute } from '../api/tag-route.ts'
 import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
@@ -76,16 +76,14 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
     const routes = apiRoutes({ ...context, ...services, seed: config.swarm.seed, startedAt })
-    const { server } = await createApp(routes, log, {
+    const server = createApp(routes, log, {
       ...options.http,
-      extend: (app) => {
-        app.addHook('onRequest', (request, _reply, done) => {
-          const cancels = request.method === 'DELETE' && request.url.startsWith('/v1/jobs/')
-          if (stopping.begun && !cancels && !['GET', 'HEAD'].includes(request.method))
-            done(new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back'))
-          else done()
-        })
-        addTagRoute(app, context.store.root, context)
+      more: [tagRoute(context.store.root, context)],
+      refuse: ({ method = '', url = '' }) => {
+        const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
+        return stopping.begun && !cancels && !['GET', 'HEAD'].includes(method)
+          ? new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back')
+          : undefined
       }
     })
     await services.swarm?.start()

@@ -11,7 +11,6 @@ import {
 } from '@svc/manifest'
 import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { formatRepoId, isQuant, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
-import type { Dispatcher } from 'undici'
 import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
@@ -23,6 +22,7 @@ import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
+import type { WebClient } from '../web-client.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import type { PeerManifestContext } from './peer-manifest.ts'
@@ -118,7 +118,7 @@ export interface ImportBtContext extends CommitContext {
 
 export interface ImportBtDeps {
   readonly context: ImportBtContext
-  readonly dispatcher: Dispatcher
+  readonly web: WebClient
   readonly manifestFromPeers: (
     request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
     context: Pick<PeerManifestContext, 'signal' | 'onProgress' | 'onLie'>
@@ -154,9 +154,7 @@ class BtImport {
     this.#request = request
     this.#deps = deps
     this.#job = job
-    this.#documents = new WebseedDocuments(deps.dispatcher, request.hints.webseeds, (message) =>
-      this.#warnings.push(message)
-    )
+    this.#documents = new WebseedDocuments(deps.web, request.hints.webseeds, (message) => this.#warnings.push(message))
   }
 
   async run(): Promise<JobOutcome> {

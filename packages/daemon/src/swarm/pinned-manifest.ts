@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
 import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { type Dispatcher, request } from 'undici'
 import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
+import type { WebClient } from '../web-client.ts'
 
 const TIMEOUT_MS = 30_000
 /** A body may not drip longer than this, however small it is. */
@@ -14,12 +14,12 @@ export type Complain = (message: string) => void
 
 /** Asks the web seeds for what must be known before any peer is: documents that a digest or a root decides about. */
 export class WebseedDocuments {
-  readonly #dispatcher: Dispatcher
+  readonly #web: WebClient
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
 
-  constructor(dispatcher: Dispatcher, webseeds: readonly string[], complain: Complain) {
-    this.#dispatcher = dispatcher
+  constructor(web: WebClient, webseeds: readonly string[], complain: Complain) {
+    this.#web = web
     this.#webseeds = webseeds
     this.#complain = complain
   }
@@ -66,8 +66,7 @@ export class WebseedDocuments {
   /** Redirects are not followed: a web seed serves what it names itself, and a stranger must not send us elsewhere. */
   async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Uint8Array> {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
-    const { statusCode, headers, body } = await request(url, {
-      dispatcher: this.#dispatcher,
+    const { statusCode, headers, body } = await this.#web.request(url, {
       signal,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,

@@ -2,7 +2,6 @@ import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from 
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
-import { EnvHttpProxyAgent } from 'undici'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
@@ -10,6 +9,7 @@ import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
+import { WebClient } from '../web-client.ts'
 import { configuredAddress, formatHostPort, waysIn } from './addresses.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
@@ -54,7 +54,7 @@ export class SwarmClient {
   readonly #artifacts: ArtifactSwarm
   readonly #seeding: Seeding
   readonly #fetches: Fetches
-  readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
+  readonly #web = new WebClient()
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -133,7 +133,7 @@ export class SwarmClient {
   async importBt(body: ImportBtBody): Promise<Job> {
     return startImportBt(parseImportBt(body), {
       context: this.#context,
-      dispatcher: this.#agent,
+      web: this.#web,
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine joins a swarm once
@@ -269,7 +269,7 @@ export class SwarmClient {
       await this.#webseed?.close()
       await this.#artifacts.close()
       await this.#engine.close()
-      await this.#agent.destroy()
+      await this.#web.destroy()
     })()
     return this.#closing
   }
@@ -281,7 +281,7 @@ export class SwarmClient {
     const hints = artifact?.hints ?? NO_HINTS
     const layers =
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
-      (await new WebseedDocuments(this.#agent, hints.webseeds, (message) =>
+      (await new WebseedDocuments(this.#web, hints.webseeds, (message) =>
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
     await this.#fetches.run(

@@ -195,7 +195,7 @@ export class Webseed {
     const { layout, pools, userOrigins } = this.#options
     let url = new URL(webseedUrl(this.url, layout, file))
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-      const dispatcher = pools.for(url, userOrigins.has(url.origin))
+      const dispatcher = await pools.for(url, userOrigins.has(url.origin))
       const answer = await dispatcher.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,

@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from '@svc/internal-net'
-import { Agent } from 'undici'
+import type { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
 
 const refused = (host: string): SwarmError =>
@@ -24,32 +24,36 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   })
 }
 
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** The client is loaded with the first web seed: most swarms have none. */
+async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
+  const { Agent } = await import('undici')
+  return new Agent({
+    connections: 8,
+    pipelining: 1,
+    headersTimeout: 15_000,
+    bodyTimeout: 15_000,
+    keepAliveTimeout: 10_000,
+    maxHeaderSize: 16_384,
+    connect
+  })
+}
+
 /** Two connection pools: one for URLs of the user, one that never connects to non-public addresses. */
 export class HttpPools {
-  readonly #user: Agent
-  readonly #strangers: Agent
-  constructor() {
-    const common = {
-      connections: 8,
-      pipelining: 1,
-      headersTimeout: 15_000,
-      bodyTimeout: 15_000,
-      keepAliveTimeout: 10_000,
-      maxHeaderSize: 16_384
-    }
-    this.#user = new Agent({ ...common, connect: { timeout: 10_000 } })
-    this.#strangers = new Agent({ ...common, connect: { timeout: 10_000, lookup: publicLookup } })
-  }
+  #user: Promise<Agent> | undefined
+  #strangers: Promise<Agent> | undefined
 
   /** @throws SwarmError `E_ADDRESS`: a literal address that must not be contacted. */
-  for(url: URL, byUser: boolean): Agent {
-    if (byUser) return this.#user
+  async for(url: URL, byUser: boolean): Promise<Agent> {
+    if (byUser) return (this.#user ??= agent({ timeout: CONNECT_TIMEOUT_MS }))
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !isPublicAddress(host)) throw refused(host)
-    return this.#strangers
+    return (this.#strangers ??= agent({ timeout: CONNECT_TIMEOUT_MS, lookup: publicLookup }))
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#user.destroy(), this.#strangers.destroy()])
+    await Promise.all([this.#user, this.#strangers].map(async (pool) => (await pool)?.destroy()))
   }
 }

@@ -11,7 +11,6 @@ import {
   tryParseRepoId
 } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
-import { EnvHttpProxyAgent } from 'undici'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
@@ -25,6 +24,7 @@ import type { Needed } from '../../library/needed.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import { withheldReason } from '../../library/withheld.ts'
 import type { Log } from '../../log.ts'
+import { WebClient } from '../../web-client.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
@@ -58,7 +58,7 @@ const LISTING_TIMEOUT_MS = 60_000
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
-  readonly #agent = new EnvHttpProxyAgent({ allowH2: false })
+  readonly #web = new WebClient()
   readonly #provider: CatalogProvider | undefined
   readonly #hub: Hub
   #swarm: Promise<V1Swarm> | undefined
@@ -78,7 +78,7 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#agent)
+    this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#web)
     this.#hub = createHub({
       ...(config.hub.endpoint !== undefined && { endpoint: config.hub.endpoint }),
       ...(config.hub.token !== undefined && { token: config.hub.token }),
@@ -180,7 +180,7 @@ export class Catalog {
     await this.#seeds?.close()
     await (await this.#swarm?.catch(() => undefined))?.close()
     await this.#hub.close()
-    await this.#agent.close()
+    await this.#web.close()
   }
 
   async #import(

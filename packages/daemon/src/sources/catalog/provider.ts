@@ -1,5 +1,5 @@
-import { type Dispatcher, request } from 'undici'
 import { DaemonError } from '../../errors.ts'
+import type { WebClient } from '../../web-client.ts'
 import { type CatalogEntry, parseListing } from './listing.ts'
 import { parseRecord } from './record.ts'
 
@@ -21,12 +21,12 @@ const TIMEOUT_MS = 30_000
 /** Speaks the public provider's text format (spec cat.2, cat.8). */
 export class HttpCatalogProvider implements CatalogProvider {
   readonly #endpoint: string
-  readonly #dispatcher: Dispatcher
+  readonly #web: WebClient
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, dispatcher: Dispatcher) {
+  constructor(endpoint: string, web: WebClient) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
-    this.#dispatcher = dispatcher
+    this.#web = web
   }
 
   async search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]> {
@@ -53,8 +53,7 @@ export class HttpCatalogProvider implements CatalogProvider {
         }
       )
     try {
-      const { statusCode, body } = await request(this.#endpoint + path, {
-        dispatcher: this.#dispatcher,
+      const { statusCode, body } = await this.#web.request(this.#endpoint + path, {
         signal: both,
         headersTimeout: TIMEOUT_MS,
         bodyTimeout: TIMEOUT_MS

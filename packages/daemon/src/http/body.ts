@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Why a body was not taken. The rest of it is not read. */
+export class BodyError extends Error {
+  override readonly name = 'BodyError'
+  readonly problem: 'too-large' | 'other-length' | 'broken'
+
+  constructor(problem: BodyError['problem'], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.problem = problem
+  }
+}
+
+const WITH_BODY = new Set(['POST', 'PUT', 'DELETE'])
+
+/**
+ * The body of a request, copied together: at most `maxBytes` of it are ever held.
+ * @returns undefined where the method has none or nothing was announced. @throws BodyError
+ */
+export function readRequestBody(
+  request: IncomingMessage,
+  maxBytes: number
+): Promise<Uint8Array | undefined> | undefined {
+  const { method = '', headers } = request
+  if (!WITH_BODY.has(method)) return undefined
+  const announced = headers['content-length']
+  if (headers['transfer-encoding'] === undefined && (announced === undefined || announced === '0')) return undefined
+  return collect(request, maxBytes, announced === undefined ? undefined : Number(announced))
+}
+
+function collect(request: IncomingMessage, maxBytes: number, announced: number | undefined): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const tooLarge = (): BodyError =>
+      new BodyError('too-large', `the body is larger than the ${maxBytes} bytes that this path takes`)
+    if (announced !== undefined && announced > maxBytes) return reject(tooLarge())
+    const chunks: Buffer[] = []
+    let received = 0
+    const over = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onError)
+    }
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length
+      if (received > maxBytes) {
+        over()
+        reject(tooLarge())
+      } else chunks.push(chunk)
+    }
+    const onEnd = (): void => {
+      over()
+      if (announced === undefined || announced === received) return resolve(Buffer.concat(chunks, received))
+      reject(new BodyError('other-length', 'the body has another length than Content-Length says'))
+    }
+    const onError = (cause: Error): void => {
+      over()
+      reject(new BodyError('broken', 'the body broke off', cause))
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onError)
+  })
+}
