@@ -1,14 +1,16 @@
 import { cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import type { Gate } from '@svc/internal-concurrency'
+import { InnerAddressError } from './address.ts'
 import { HubError } from './errors.ts'
 import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
 import { FileAddress, wrongBytes } from './file-address.ts'
 import { header, isIdentity } from './headers.ts'
 import type { Net } from './net.ts'
 import { networkTrouble, statusTrouble } from './outcome.ts'
+import type { RangeProgress } from './range-protocol.ts'
 import { type Buffers, RangeWriter, SinkFailure } from './range-writer.ts'
 import { Retry, type Waiting } from './retry.ts'
-import type { HubSink } from './sink.ts'
+import type { DirectSink, HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
@@ -61,6 +63,8 @@ class Download {
   readonly #address: FileAddress
   #bytesDone = 0
   #wrongAnswers = 0
+  /** Cleared where the source's answers are not such as threads read, or the sink cannot be written to by them. */
+  #threadsServe = true
   #restarted = false
 
   constructor(
@@ -93,8 +97,9 @@ class Download {
       try {
         if (oneStream) await this.#inParallel([{ start: 0, end: this.#to }], 1, true)
         else {
-          const pieces = cutRanges(gaps, this.#net.limits.rangeBytes).map(([start, end]) => ({ start, end }))
-          await this.#inParallel(pieces, Math.min(pieces.length, this.#net.limits.rangesPerFile), false)
+          const { rangeBytes, rangesPerFile } = this.#net.limits
+          const pieces = tapered(cutRanges(gaps, rangeBytes), rangesPerFile).map(([start, end]) => ({ start, end }))
+          await this.#inParallel(pieces, Math.min(pieces.length, rangesPerFile), false)
         }
         if (this.#gaps().length === 0) return
         const { path } = this.#file
@@ -152,25 +157,36 @@ class Download {
     }
   }
 
-  async #try(piece: Piece, oneStream: boolean, signal: AbortSignal): Promise<void> {
+  async #try(piece: Piece, oneStream: boolean, signal: AbortSignal, mayUseThread = true): Promise<void> {
     const { sizeBytes } = this.#file
     const whole = oneStream || (piece.start === 0 && piece.end === sizeBytes)
+    const direct = whole || !mayUseThread || !this.#threadsServe ? undefined : this.#sink.direct
+    const byThread = direct !== undefined && piece.end - piece.start >= this.#net.limits.writeBytes
     let asked: URL | undefined
     let body: Body | undefined
     let failure: unknown
+    let notTaken = false
     try {
-      await this.#address.get({
+      const { url, head } = await this.#address.get({
         signal,
         headers: whole ? {} : { range: `bytes=${piece.start}-${piece.end - 1}` },
+        stopElsewhere: byThread,
         onAnswer: (head, url, flow) => {
           asked = url
           body = this.#body(head, url, piece, whole, oneStream, flow)
           return body
         }
       })
+      if (head === undefined) {
+        asked = url
+        if (await this.#inThread(piece, url, direct!, signal)) return
+        notTaken = true
+      }
     } catch (error) {
       failure = error
     }
+    // What a thread does not take, the complete client understands.
+    if (notTaken) return await this.#try(piece, oneStream, signal, false)
     // What arrived before a cut is kept: the next try goes on behind it.
     await body?.finish()
     signal.throwIfAborted()
@@ -185,6 +201,53 @@ class Download {
     throw trouble
   }
 
+  /** False where the answer is not one that threads read; what they wrote before is kept. @throws as {@link #try} does */
+  async #inThread(piece: Piece, url: URL, direct: DirectSink, signal: AbortSignal): Promise<boolean> {
+    const net = this.#net
+    const { sizeBytes } = this.#file
+    const how = await net.directly(url)
+    if (how === undefined) {
+      this.#threadsServe = false
+      return false
+    }
+    const refused = new AbortController()
+    const onProgress = (progress: RangeProgress): void => {
+      if (refused.signal.aborted) return
+      try {
+        if ('headers' in progress) {
+          this.#partAt({ status: 206, headers: { ...progress.headers } }, url, piece)
+          this.#address.answered()
+          return
+        }
+        const { start, end, hashes } = progress
+        try {
+          direct.markWritten(start, end, hashes)
+        } catch (error) {
+          throw new SinkFailure(error)
+        }
+        piece.start = end
+        this.#bytesDone += end - start
+        this.#options.onProgress?.(this.#bytesDone)
+      } catch (error) {
+        refused.abort(error)
+      }
+    }
+    const { start, end } = piece
+    const { fd, hashing } = direct
+    const { connectMs, stallMs } = net.timings
+    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, connectMs, stallMs }
+    try {
+      const reply = await net.ranges.fetch(job, AbortSignal.any([signal, refused.signal]), onProgress)
+      refused.signal.throwIfAborted()
+      if (reply === 'done') return true
+      if (reply !== 'status') this.#threadsServe = false
+      return false
+    } catch (error) {
+      refused.signal.throwIfAborted()
+      throw error instanceof InnerAddressError ? net.refusedInner(url, error) : error
+    }
+  }
+
   #context() {
     const { repoId, commit, path } = this.#file
     const { endpoint, hasToken, tokenName, timings } = this.#net
@@ -195,11 +258,7 @@ class Download {
   #body(head: ResponseHead, url: URL, piece: Piece, whole: boolean, oneStream: boolean, flow: Flow): Body {
     const { path, sizeBytes } = this.#file
     if (head.status !== 200 && head.status !== 206) throw statusTrouble(head, url, this.#context())
-    const bad = (what: string) =>
-      new Trouble(
-        'retry',
-        new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what} for "${path}"`, { path })
-      )
+    const bad = (what: string) => badAnswer(url, path, what)
     if (!isIdentity(head)) throw bad('sends encoded bytes, which were asked to be plain,')
     if (head.status === 200) {
       const length = header(head.headers, 'content-length')
@@ -213,6 +272,14 @@ class Download {
       return this.#into(0, sizeBytes, gaps, oneStream ? undefined : piece, flow)
     }
     if (whole) throw bad('answers with a part of the file where all of it was asked')
+    const [start, end] = this.#partAt(head, url, piece)
+    return this.#into(start, end, [[start, end]], piece, flow)
+  }
+
+  /** Where in the file the body of a 206 belongs. @throws Trouble unless that is what was asked for */
+  #partAt(head: ResponseHead, url: URL, piece: Piece): [start: number, end: number] {
+    const { path, sizeBytes } = this.#file
+    const bad = (what: string) => badAnswer(url, path, what)
     const range = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/i.exec(header(head.headers, 'content-range') ?? '')
     if (!range) throw bad('does not say which range it sends')
     const [start, end] = [Number(range[1]), Number(range[2]) + 1]
@@ -221,7 +288,7 @@ class Download {
     }
     if (start !== piece.start || end > piece.end || end <= start) throw bad('sends another range than was asked')
     this.#address.checkEtag(head)
-    return this.#into(start, end, [[start, end]], piece, flow)
+    return [start, end]
   }
 
   #into(start: number, end: number, gaps: [number, number][], piece: Piece | undefined, flow: Flow): Body {
@@ -236,6 +303,26 @@ class Download {
     return new Body(start, end, gaps, open, flow.abort)
   }
 }
+
+const badAnswer = (url: URL, path: string, what: string): Trouble =>
+  new Trouble(
+    'retry',
+    new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what} for "${path}"`, { path })
+  )
+
+/** The last ranges in quarters: all of them end at about the same time, and the hash of the file is close behind then. */
+function tapered(ranges: [number, number][], atOnce: number): [number, number][] {
+  if (ranges.length <= 2 * atOnce) return ranges
+  const last = ranges.splice(-atOnce)
+  for (const [start, end] of last) {
+    const step = Math.max(BLOCK_STEP, Math.ceil((end - start) / 4 / BLOCK_STEP) * BLOCK_STEP)
+    for (let at = start; at < end; at += step) ranges.push([at, Math.min(end, at + step)])
+  }
+  return ranges
+}
+
+/** Ranges begin at multiples of this where they can: what hashes blocks has whole ones then. */
+const BLOCK_STEP = 1 << 20
 
 /** Nothing more of a response is wanted. */
 const ENOUGH = new Error('enough')

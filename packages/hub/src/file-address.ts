@@ -10,6 +10,8 @@ import { Trouble } from './trouble.ts'
 export interface OpenRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  /** The caller asks the address of the bytes by itself, where that is not the hub's: the result has no head then. */
+  readonly stopElsewhere?: boolean
   readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
 }
 
@@ -39,6 +41,7 @@ export class FileAddress {
     request.signal.throwIfAborted()
     const known = this.#found
     if (known !== undefined) {
+      if (request.stopElsewhere) return { url: known, head: undefined }
       return await this.#net.walk({
         ...request,
         url: known,
@@ -58,7 +61,7 @@ export class FileAddress {
     }
     try {
       const { repoId, commit, path } = this.#file
-      return await this.#net.walk({
+      const result = await this.#net.walk({
         ...request,
         url: new URL(resolveUrl(this.#net.endpoint, repoId, commit, path)),
         onHop: (head, url) => this.#checkHop(head, url),
@@ -73,9 +76,19 @@ export class FileAddress {
           return request.onAnswer(head, url, flow)
         }
       })
+      if (result.head === undefined) {
+        this.#found = result.url
+        this.#etag = undefined
+      }
+      return result
     } finally {
       finish()
     }
+  }
+
+  /** The address that {@link get} gave has answered with bytes: others may ask it, too. */
+  answered(): void {
+    this.#tellReady()
   }
 
   /** Makes the next range ask the hub for a new address. False if another range has already done so. */

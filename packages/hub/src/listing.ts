@@ -180,7 +180,7 @@ async function tryJson(
         }
       }
     })
-    return { value: parseJson(Buffer.concat(chunks)), head }
+    return { value: parseJson(Buffer.concat(chunks)), head: head! }
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {

@@ -5,6 +5,7 @@ import { HubError } from './errors.ts'
 import { type BodyConsumer, exchange, type Flow, type ResponseHead } from './exchange.ts'
 import { header } from './headers.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
+import { RangeThreads } from './range-threads.ts'
 import { Trouble } from './trouble.ts'
 
 /** State that all calls of one hub object share. */
@@ -16,6 +17,16 @@ export interface Net {
   readonly limits: HubLimits
   readonly timings: RetryTimings
   walk(request: WalkRequest): Promise<WalkResult>
+  /**
+   * How a thread may ask this address by itself, under the rules that `walk` has; undefined where only `walk` can, because connections are not
+   * ours to make (a proxy, a dispatcher of the caller). @throws Trouble for an address that is refused
+   */
+  directly(
+    url: URL
+  ): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly guarded: boolean } | undefined>
+  readonly ranges: RangeThreads
+  /** What it means that the name in `url` is resolved to an inner address. */
+  refusedInner(url: URL, error: InnerAddressError): Trouble
   close(): Promise<void>
 }
 
@@ -27,12 +38,15 @@ interface WalkRequest {
   readonly sameOriginOnly?: boolean
   /** Sees every head, those of redirects too; throws to refuse. */
   readonly onHop?: (head: ResponseHead, url: URL) => void
+  /** Ends the walk before an address at another origin than the hub's is asked: the result has no head then. */
+  readonly stopElsewhere?: boolean
   /** Chooses who takes the body of the answer that is no redirect. */
   readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
 }
 export interface WalkResult {
   readonly url: URL
-  readonly head: ResponseHead
+  /** Absent where the walk stopped before this address. */
+  readonly head: ResponseHead | undefined
 }
 
 export interface NetOptions {
@@ -45,6 +59,13 @@ export interface NetOptions {
   readonly limits: HubLimits
   readonly timings: RetryTimings
 }
+
+/** What can stand in a header that a thread sends as it is. */
+const SENDABLE = /^[\x20-\x7e]*$/
+
+/** Whether undici would take the environment's word for how to connect. */
+const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
+  ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
@@ -72,13 +93,28 @@ export function createNet(options: NetOptions): Net {
 
   /** For origins that a redirect named. */
   const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
-    innerAllowed ??= publicOnly ? Promise.resolve(false) : resolvesToInner(hostOf(new URL(endpoint.origin)))
-    if (await innerAllowed) return hubDispatcher()
-    if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
+    if (!(await isGuarded(url))) return hubDispatcher()
     if (options.dispatcher !== undefined) return options.dispatcher
     guarded ??= agent(guardedLookup)
     return guarded
   }
+
+  /** Whether names must not be resolved to inner addresses when `url` is connected to. @throws Trouble for an inner address itself */
+  const isGuarded = async (url: URL): Promise<boolean> => {
+    // A literal address is connected to without a lookup.
+    if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
+    if (url.origin === endpoint.origin) return publicOnly
+    innerAllowed ??= publicOnly ? Promise.resolve(false) : resolvesToInner(hostOf(new URL(endpoint.origin)))
+    if (await innerAllowed) return false
+    if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
+    return true
+  }
+
+  const headersFor = (url: URL): Record<string, string> => ({
+    'user-agent': userAgent,
+    'accept-encoding': 'identity',
+    ...(url.origin === endpoint.origin && token !== undefined ? { authorization: `Bearer ${token}` } : {})
+  })
 
   const refused = (url: URL, what: string, cause?: unknown) =>
     new Trouble(
@@ -94,8 +130,7 @@ export function createNet(options: NetOptions): Net {
 
   async function hop(request: WalkRequest, url: URL): Promise<{ head: ResponseHead; location: string | undefined }> {
     const atHub = url.origin === endpoint.origin
-    // A literal address is connected to without a lookup.
-    if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
+    if (atHub) await isGuarded(url)
     const dispatcher = await (atHub ? hubDispatcher() : strangerDispatcher(url))
     let location: string | undefined
     try {
@@ -103,12 +138,7 @@ export function createNet(options: NetOptions): Net {
         dispatcher,
         {
           url,
-          headers: {
-            'user-agent': userAgent,
-            'accept-encoding': 'identity',
-            ...request.headers,
-            ...(atHub && token !== undefined ? { authorization: `Bearer ${token}` } : {})
-          },
+          headers: { ...request.headers, ...headersFor(url) },
           signal: request.signal,
           stallMs: timings.stallMs
         },
@@ -129,6 +159,7 @@ export function createNet(options: NetOptions): Net {
   async function walk(request: WalkRequest): Promise<WalkResult> {
     let url = request.url
     for (let hops = 0; hops <= limits.redirects; hops++) {
+      if (request.stopElsewhere && url.origin !== endpoint.origin) return { url, head: undefined }
       const { head, location } = await hop(request, url)
       if (location === undefined) return { url, head }
       const next = URL.parse(location, url.href)
@@ -143,7 +174,13 @@ export function createNet(options: NetOptions): Net {
     throw refused(request.url, `more than ${limits.redirects} addresses in a row`)
   }
 
+  const direct = options.dispatcher === undefined && !hasProxy(process.env) && SENDABLE.test(userAgent)
+  const ranges = new RangeThreads()
+
   return {
+    directly: async (url) => (direct ? { guarded: await isGuarded(url), headers: headersFor(url) } : undefined),
+    ranges,
+    refusedInner: (url, error) => refused(url, 'a loopback or private address', error),
     endpoint,
     hasToken: token !== undefined,
     tokenName: options.tokenName,
@@ -151,6 +188,7 @@ export function createNet(options: NetOptions): Net {
     timings,
     walk,
     close: async () => {
+      await ranges.close()
       await (await guarded)?.destroy()
       await (await own)?.destroy()
     }

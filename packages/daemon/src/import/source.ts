@@ -1,4 +1,4 @@
-import type { HashAttachment, HashResult, PartialBlob } from '@svc/cas'
+import type { BlockShape, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
@@ -29,6 +29,8 @@ export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
 
 export interface FetchContext {
   readonly signal: AbortSignal
+  /** What of `into`'s further hashes is made of blocks that stand alone: who writes through `into.fd` may hand their hashes over. */
+  readonly byBlock?: BlockAttachment | undefined
   /** Bytes of this file that are there by now (not a delta), whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
   /**
@@ -36,6 +38,9 @@ export interface FetchContext {
    */
   readonly onWaiting?: (message: string | undefined) => void
 }
+
+/** A further hash of blocks that stand alone. */
+export type BlockAttachment = HashAttachment & { readonly blocks: BlockShape }
 
 /** One upstream file. Nothing is read or fetched before `open`. */
 export interface SourceFile {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
-import type { OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
+import type { BlockAttachment, OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
@@ -53,10 +53,9 @@ export async function fetchRemote<T>(
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
-    const partial = await store.partial(partialKeyOf(file), {
-      attachments: [...attachments, ...(file.attachments ?? [])],
-      signal
-    })
+    const all = [...attachments, ...(file.attachments ?? [])]
+    const partial = await store.partial(partialKeyOf(file), { attachments: all, signal })
+    const byBlock = all.find((one): one is BlockAttachment => one.blocks !== undefined)
     let settled = false
     try {
       const already = await present?.()
@@ -64,7 +63,7 @@ export async function fetchRemote<T>(
         await partial.discard()
         return already
       }
-      await opened.fetch(partial, { signal, onProgress, onWaiting })
+      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock })
       settled = true
       return await settle(partial)
     } catch (error) {

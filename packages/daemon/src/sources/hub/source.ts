@@ -1,7 +1,7 @@
-import type { HashAttachment } from '@svc/cas'
-import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type Waiting } from '@svc/hub'
+import type { HashAttachment, PartialBlob } from '@svc/cas'
+import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type Waiting } from '@svc/hub'
 import { DaemonError } from '../../errors.ts'
-import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
@@ -72,11 +72,32 @@ const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partial
   }
 })
 
+/** A partial blob as the hub client fills it: by threads through its descriptor where it has one. */
+function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): HubSink {
+  const { sizeBytes, fd } = partial
+  return {
+    sizeBytes,
+    ranges: () => partial.ranges(),
+    write: (offset, bytes) => partial.write(offset, bytes),
+    unmark: (start, end) => partial.unmark(start, end),
+    ...(fd !== undefined && {
+      direct: {
+        fd,
+        ...(byBlock !== undefined && {
+          hashing: { module: byBlock.module, options: byBlock.options, blockBytes: byBlock.blocks.blockBytes }
+        }),
+        markWritten: (start, end, hashes) =>
+          partial.markWritten(start, end, byBlock && hashes && { [byBlock.name]: hashes })
+      }
+    })
+  }
+}
+
 async function fetchFile(
   hub: Hub,
   file: HubFile,
-  into: Parameters<Hub['download']>[1],
-  { signal, onProgress, onWaiting }: FetchContext,
+  into: PartialBlob,
+  { signal, onProgress, onWaiting, byBlock }: FetchContext,
   options: HubSourceOptions
 ): Promise<void> {
   let waits = false
@@ -85,7 +106,7 @@ async function fetchFile(
     waits = false
   }
   try {
-    await hub.download(file, into, {
+    await hub.download(file, sinkOf(into, byBlock), {
       signal,
       onProgress: (bytesDone) => {
         goesOn()

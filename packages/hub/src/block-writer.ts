@@ -1,0 +1,123 @@
+import { writeSync } from 'node:fs'
+import type { BlockHashing } from './sink.ts'
+
+/** Collected before a write: more leaves the cache, less costs calls and messages. */
+const WRITE_BYTES = 1 << 20
+
+/** A hasher as the sink's module makes it: one hash for each block of what it is given. */
+type HasherFactory = (options: unknown, sizeBytes: number) => { update(bytes: Uint8Array): void; digest(): Uint8Array }
+
+/** The file could not be written to; the sink's own `write` tells why. */
+export class WriteFailure extends Error {
+  override readonly name = 'WriteFailure'
+
+  constructor(cause: unknown) {
+    super('the file could not be written to', { cause })
+  }
+}
+
+/** Blocks are used again: nothing is allocated per answer. */
+const spare: Buffer[] = []
+const MAX_SPARE = 16
+
+export interface BlockTarget {
+  readonly fd: number
+  readonly start: number
+  readonly end: number
+  readonly sizeBytes: number
+  readonly hashing: BlockHashing | undefined
+  readonly makeHasher: HasherFactory | undefined
+}
+
+/**
+ * Takes the bytes of one range, in a worker thread: sockets read into its block, which is hashed while it is in the cache and written, and only
+ * then told of. Writes wait for the disk, and with them this thread's sockets: that is the backpressure.
+ * Invariant: `[start, at)` is written and told of; `filled` bytes behind it are in the block.
+ */
+export class BlockWriter {
+  readonly #target: BlockTarget
+  readonly #onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void
+  readonly #block = spare.pop() ?? Buffer.allocUnsafeSlow(WRITE_BYTES)
+  #at: number
+  #filled = 0
+  #limit = 0
+
+  constructor(target: BlockTarget, onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void) {
+    this.#target = target
+    this.#onWritten = onWritten
+    this.#at = target.start
+    this.#setLimit()
+  }
+
+  /** Bytes that are still to come. */
+  get leftBytes(): number {
+    return this.#target.end - this.#at - this.#filled
+  }
+
+  /** Where the next bytes go. Not empty while bytes are to come. */
+  room(): Uint8Array {
+    return this.#block.subarray(this.#filled, this.#limit)
+  }
+
+  /** So many bytes were put where `room` said. @throws WriteFailure */
+  took(count: number): void {
+    this.#filled += count
+    if (this.#filled === this.#limit) this.#flush()
+  }
+
+  /** Takes bytes from elsewhere. @throws WriteFailure */
+  take(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      const count = Math.min(bytes.length - at, this.#limit - this.#filled)
+      this.#block.set(bytes.subarray(at, at + count), this.#filled)
+      at += count
+      this.took(count)
+    }
+  }
+
+  /** Writes what is there; nothing may be asked of it afterwards. @throws WriteFailure */
+  end(): void {
+    try {
+      this.#flush()
+    } finally {
+      if (spare.length < MAX_SPARE) spare.push(this.#block)
+    }
+  }
+
+  /** The block ends where a block of the hasher does, so that as few as can be span two writes. */
+  #setLimit(): void {
+    const { hashing, end } = this.#target
+    const over = hashing === undefined ? 0 : (this.#at + this.#block.length) % hashing.blockBytes
+    this.#limit = Math.min(this.#block.length - over, end - this.#at)
+  }
+
+  #flush(): void {
+    if (this.#filled === 0) return
+    const { fd } = this.#target
+    const start = this.#at
+    const end = start + this.#filled
+    const hashes = this.#hashes(start, end)
+    try {
+      for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block, at, this.#filled - at, start + at)
+    } catch (error) {
+      throw new WriteFailure(error)
+    }
+    this.#at = end
+    this.#filled = 0
+    this.#setLimit()
+    this.#onWritten(start, end, hashes)
+  }
+
+  /** Of the blocks that lie whole in `[start, end)`. */
+  #hashes(start: number, end: number): Uint8Array | undefined {
+    const { hashing, makeHasher, sizeBytes } = this.#target
+    if (hashing === undefined || makeHasher === undefined) return undefined
+    const { blockBytes, options } = hashing
+    const from = Math.min(Math.ceil(start / blockBytes) * blockBytes, sizeBytes)
+    const to = Math.max(end === sizeBytes ? end : Math.floor(end / blockBytes) * blockBytes, from)
+    if (from >= to) return new Uint8Array(0)
+    const hasher = makeHasher(options, to - from)
+    hasher.update(this.#block.subarray(from - start, to - start))
+    return hasher.digest()
+  }
+}

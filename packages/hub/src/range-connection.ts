@@ -1,0 +1,204 @@
+import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { BlockWriter } from './block-writer.ts'
+import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
+
+/** Where a connection leads, and how it is made. */
+export interface Destination {
+  readonly secure: boolean
+  readonly host: string
+  readonly port: number
+  readonly lookup: LookupFunction | undefined
+  readonly connectMs: number
+}
+
+/** One request and what becomes of its answer. */
+export interface RangeExchange {
+  /** The request as it is sent. */
+  readonly request: string
+  readonly start: number
+  readonly end: number
+  readonly sizeBytes: number
+  /** Longest time without a byte. */
+  readonly stallMs: number
+  readonly onHead: (head: PlainHead) => BlockWriter
+}
+
+/** `status`, `form`: an answer that is not read here (see `readPlainHead`); the connection is gone. */
+export type RangeOutcome = 'done' | 'status' | 'form'
+
+class ConnectionError extends Error {
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+interface Current extends RangeExchange {
+  readonly resolve: (outcome: RangeOutcome) => void
+  readonly reject: (error: unknown) => void
+  writer: BlockWriter | undefined
+  keepsAlive: boolean
+}
+
+/** Server's usual patience is longer; one that has closed meanwhile costs a second try. */
+const IDLE_MS = 4_000
+
+/**
+ * A connection that asks for ranges, one at a time, and reads their bodies straight into the blocks that are hashed and written.
+ * Invariants: at most one exchange is under way; what comes without one ends the connection; after an end nothing is written.
+ */
+export class RangeConnection {
+  readonly #socket: Socket
+  readonly #head = Buffer.allocUnsafeSlow(MAX_HEAD_BYTES)
+  readonly #onGone: () => void
+  #headFilled = 0
+  #current: Current | undefined
+  #gone = false
+  #answered = 0
+  #stall: NodeJS.Timeout | undefined
+  #heard = false
+
+  constructor(to: Destination, onGone: () => void) {
+    this.#onGone = onGone
+    const { secure, host, port, lookup, connectMs } = to
+    const options = {
+      host,
+      port,
+      noDelay: true,
+      ...(lookup !== undefined && { lookup }),
+      onread: { buffer: () => this.#room(), callback: (count: number) => this.#read(count) }
+    }
+    this.#socket = secure
+      ? connectTls({
+          ...options,
+          ALPNProtocols: ['http/1.1'],
+          ...(isIP(host) === 0 && { servername: host })
+        })
+      : connectPlain(options)
+    this.#socket.setTimeout(connectMs, () => this.#fail(new ConnectionError('ETIMEDOUT', 'no connection in time')))
+    this.#socket.once(secure ? 'secureConnect' : 'connect', () => this.#socket.setTimeout(0))
+    this.#socket.on('error', (error) => this.#fail(error))
+    this.#socket.on('end', () => this.#fail(new ConnectionError('ECONNRESET', 'the other side ended the connection')))
+    this.#socket.on('close', () => this.#fail(new ConnectionError('ECONNRESET', 'the connection was closed')))
+  }
+
+  get isGone(): boolean {
+    return this.#gone
+  }
+
+  /** It has served before: the other side may have given it up without our knowing. */
+  get wasUsed(): boolean {
+    return this.#answered > 0
+  }
+
+  /**
+   * Resolves after the last byte was written. What had arrived when it rejects was written, too.
+   * @throws WriteFailure; errors of the network, with their codes
+   */
+  run(exchange: RangeExchange): Promise<RangeOutcome> {
+    return new Promise((resolve, reject) => {
+      if (this.#gone || this.#current !== undefined) throw new Error('the connection is gone or busy')
+      this.#current = { ...exchange, resolve, reject, writer: undefined, keepsAlive: false }
+      this.#headFilled = 0
+      this.#heard = false
+      this.#watch(exchange.stallMs)
+      this.#socket.write(exchange.request, 'latin1')
+    })
+  }
+
+  destroy(reason: Error = new ConnectionError('ECONNABORTED', 'the connection is not needed any more')): void {
+    this.#fail(reason)
+  }
+
+  /** What is not part of an answer goes where it can be noticed. */
+  #room(): Uint8Array {
+    const writer = this.#current?.writer
+    return writer === undefined ? this.#head.subarray(this.#headFilled) : writer.room()
+  }
+
+  #read(count: number): boolean {
+    if (this.#gone) return false
+    this.#heard = true
+    const current = this.#current
+    try {
+      if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'bytes that nobody asked for')
+      if (current.writer === undefined) this.#readHead(current, count)
+      else current.writer.took(count)
+      if (current.writer?.leftBytes === 0) this.#complete(current)
+    } catch (error) {
+      this.#fail(error)
+    }
+    return !this.#gone
+  }
+
+  #readHead(current: Current, count: number): void {
+    this.#headFilled += count
+    const bytes = this.#head.subarray(0, this.#headFilled)
+    const head = readPlainHead(bytes, current)
+    if (head === 'more') return
+    if (typeof head === 'string') {
+      this.#settle()
+      current.resolve(head)
+      this.#fail(new ConnectionError('ECONNABORTED', 'not read here'))
+      return
+    }
+    current.keepsAlive = head.keepsAlive
+    current.writer = current.onHead(head)
+    const rest = bytes.subarray(head.headBytes)
+    if (rest.length > current.writer.leftBytes)
+      throw new ConnectionError('HPE_UNEXPECTED', 'the body is longer than its head said')
+    current.writer.take(rest)
+  }
+
+  #complete(current: Current): void {
+    const { writer } = current
+    current.writer = undefined
+    writer!.end()
+    this.#answered += 1
+    this.#headFilled = 0
+    this.#settle()
+    current.resolve('done')
+    if (current.keepsAlive) this.#watch(IDLE_MS)
+    else this.#fail(new ConnectionError('ECONNABORTED', 'done'))
+  }
+
+  /** One timer, which looks whether there was a byte. After a wait for the disk, what has arrived meanwhile is read first. */
+  #watch(afterMs: number): void {
+    clearTimeout(this.#stall)
+    this.#stall = setTimeout(() => {
+      setImmediate(() => {
+        if (this.#gone) return
+        if (this.#heard && this.#current !== undefined) {
+          this.#heard = false
+          this.#watch(afterMs)
+        } else this.#fail(new ConnectionError('ERR_STALLED', `no byte for ${afterMs / 1000} s`))
+      })
+    }, afterMs)
+  }
+
+  #settle(): void {
+    clearTimeout(this.#stall)
+    this.#current = undefined
+  }
+
+  #fail(error: unknown): void {
+    if (this.#gone) return
+    this.#gone = true
+    const current = this.#current
+    this.#settle()
+    this.#socket.destroy()
+    this.#onGone()
+    if (current === undefined) return
+    let reason = error
+    try {
+      // What arrived before a cut is kept: the next try goes on behind it.
+      current.writer?.end()
+    } catch (failure) {
+      reason = failure
+    }
+    current.reject(reason)
+  }
+}

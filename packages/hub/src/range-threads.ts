@@ -1,0 +1,61 @@
+import { availableParallelism } from 'node:os'
+import { plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
+import { InnerAddressError } from './address.ts'
+import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
+
+/** Threads without a range for so long are ended. */
+const IDLE_MS = 10_000
+/** More gain nothing: two take more than a gigabyte a second. */
+const MAX_THREADS = 4
+
+/** Threads that fetch ranges into files, each with connections of its own. Started with the first range. */
+export class RangeThreads {
+  readonly #threads: readonly WorkerThread<RangeCalls>[]
+  #idle: NodeJS.Timeout | undefined
+  #calls = 0
+
+  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism()))) {
+    const url = workerUrl('./range-worker', import.meta.url)
+    const errors = { ...plainErrors, decode: decodeError }
+    this.#threads = Array.from(
+      { length: count },
+      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range' })
+    )
+  }
+
+  /**
+   * Settles when the thread has let go of the file, also after an abort. @throws errors of the network, with their codes;
+   * InnerAddressError
+   */
+  async fetch(job: RangeJob, signal: AbortSignal, onProgress: (progress: RangeProgress) => void): Promise<RangeReply> {
+    clearTimeout(this.#idle)
+    this.#calls += 1
+    let least = this.#threads[0]!
+    for (const thread of this.#threads) if (thread.pendingCalls < least.pendingCalls) least = thread
+    try {
+      return await least.call('fetch', job, { signal, onProgress })
+    } finally {
+      this.#calls -= 1
+      if (this.#calls === 0) this.#rest()
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle)
+    await Promise.all(this.#threads.map((thread) => thread.close()))
+  }
+
+  #rest(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => {
+      for (const thread of this.#threads) thread.rest()
+    }, IDLE_MS)
+    this.#idle.unref()
+  }
+}
+
+/** The class of an error does not cross threads; its code does. */
+function decodeError(wire: never): Error {
+  const error = plainErrors.decode(wire)
+  return (error as { code?: unknown }).code === 'ERR_INNER_ADDRESS' ? new InnerAddressError(error.message) : error
+}

@@ -1,0 +1,94 @@
+import { serveCalls } from '@svc/internal-workers'
+import { guardedLookup, hostOf } from './address.ts'
+import { type BlockTarget, BlockWriter, WriteFailure } from './block-writer.ts'
+import { RangeConnection, type RangeExchange } from './range-connection.ts'
+import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
+
+// The thread behind `RangeThreads`: owns its sockets, reads the bodies of ranges into blocks, hashes and writes them.
+
+/** Connections without a request, by where they lead. */
+const idle = new Map<string, RangeConnection[]>()
+
+function connectionTo({ url, guarded, connectMs }: RangeJob): RangeConnection {
+  const { protocol, origin, port } = new URL(url)
+  const key = `${guarded} ${origin}`
+  const kept = idle.get(key)?.pop()
+  if (kept !== undefined) return kept
+  const secure = protocol === 'https:'
+  const connection: RangeConnection = new RangeConnection(
+    {
+      secure,
+      host: hostOf(new URL(url)),
+      port: Number(port) || (secure ? 443 : 80),
+      lookup: guarded ? guardedLookup : undefined,
+      connectMs
+    },
+    () => {
+      const rest = idle.get(key)?.filter((other) => other !== connection) ?? []
+      if (rest.length === 0) idle.delete(key)
+      else idle.set(key, rest)
+    }
+  )
+  return connection
+}
+
+function keep({ url, guarded }: RangeJob, connection: RangeConnection): void {
+  if (connection.isGone) return
+  const key = `${guarded} ${new URL(url).origin}`
+  idle.set(key, [...(idle.get(key) ?? []), connection])
+}
+
+function requestOf({ url, headers, start, end }: RangeJob): string {
+  const { pathname, search, host } = new URL(url)
+  const lines = Object.entries({ host, ...headers, range: `bytes=${start}-${end - 1}` })
+  return `GET ${pathname}${search} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+}
+
+async function fetch(
+  job: RangeJob,
+  signal: AbortSignal,
+  progress: (progress: RangeProgress) => void
+): Promise<RangeReply> {
+  const { hashing, fd, start, end, sizeBytes, stallMs } = job
+  const makeHasher: BlockTarget['makeHasher'] =
+    hashing === undefined ? undefined : ((await import(hashing.module)) as { default: never }).default
+  const exchange: RangeExchange = {
+    request: requestOf(job),
+    start,
+    end,
+    sizeBytes,
+    stallMs,
+    onHead: ({ headers, bodyBytes }) => {
+      progress({ headers: { ...headers } })
+      const target = { fd, start, end: start + bodyBytes, sizeBytes, hashing, makeHasher }
+      return new BlockWriter(target, (from, to, hashes) => progress({ start: from, end: to, hashes }))
+    }
+  }
+  for (;;) {
+    signal.throwIfAborted()
+    const connection = connectionTo(job)
+    const reused = connection.wasUsed
+    const stop = (): void => connection.destroy(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+    let answered = false
+    try {
+      const onHead = (head: Parameters<RangeExchange['onHead']>[0]): BlockWriter => {
+        answered = true
+        return exchange.onHead(head)
+      }
+      const outcome = await connection.run({ ...exchange, onHead })
+      keep(job, connection)
+      return outcome
+    } catch (error) {
+      if (error instanceof WriteFailure) return 'unwritable'
+      signal.throwIfAborted()
+      // The other side gave the connection up while nobody used it: that says nothing about the range.
+      if (reused && !answered) continue
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+serveCalls<RangeCalls>({ fetch: (job, { signal, progress }) => fetch(job, signal, progress) })
