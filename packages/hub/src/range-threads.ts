@@ -19,7 +19,7 @@ export class RangeThreads {
     const errors = { ...plainErrors, decode: decodeError }
     this.#threads = Array.from(
       { length: count },
-      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range' })
+      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range', reusable: () => true })
     )
   }
 
