@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const BLOCK = 1000
 const attachment: HashAttachment = { ...blockAttachment, blocks: { blockBytes: BLOCK, hashBytes: 32 } }
-const hashesIn = (bytes: Uint8Array, start: number, end: number): Uint8Array => {
+function hashesIn(bytes: Uint8Array, start: number, end: number): Uint8Array {
   const from = Math.ceil(start / BLOCK) * BLOCK
   return blockHashes(bytes.subarray(from, Math.max(from, end === bytes.length ? end : Math.floor(end / BLOCK) * BLOCK)))
 }
