@@ -57,7 +57,7 @@ class Peer {
     const child =
       kind === 'lt'
         ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
-        : spawn(process.execPath, ['--conditions=svc-source', path.join(here, 'swarm/engine-peer.ts')], {
+        : spawn(process.execPath, [path.join(here, 'swarm/engine-peer.ts')], {
             stdio: ['pipe', 'pipe', 'inherit']
           })
     const peer = new Peer(child, kind)
