@@ -1,11 +1,11 @@
 // The first hour of somebody new, through the programs alone: choose a quant of a repository as publishers spell it, load it in llama.cpp, see it, share it
 // with another machine, remove it, see the space come back. Needs `dist`, so `pnpm build` comes first.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type FakeHub, startFakeHub } from '../packages/testkit/src/fake-hub.ts'
 import { haveLlamaCpp, loadLlama } from '../packages/testkit/src/llama-cpp.ts'
 import { makeLlamaGgufs } from '../packages/testkit/src/llama-gguf.ts'
@@ -26,9 +26,12 @@ class Person {
   readonly home = mkdtempSync(join(tmpdir(), 'svc-hour-'))
   readonly config = join(this.home, '.config', 'svc', 'config.toml')
   readonly #env: NodeJS.ProcessEnv
+  readonly #machine: readonly string[]
   #daemon: ChildProcess | undefined
 
-  constructor(hub: string) {
+  /** `machine` is the network namespace that its programs run in; without one, this machine's. */
+  constructor(hub: string, machine?: string) {
+    this.#machine = machine === undefined ? [] : ['ip', 'netns', 'exec', machine]
     const { PATH } = process.env
     const run = join(this.home, 'run')
     mkdirSync(run, { mode: 0o700 })
@@ -38,7 +41,8 @@ class Person {
   }
 
   async start(): Promise<void> {
-    const daemon = spawn(join(root, 'bin/svcd'), [], { env: this.#env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const [program = '', ...args] = [...this.#machine, join(root, 'bin/svcd')]
+    const daemon = spawn(program, args, { env: this.#env, stdio: ['ignore', 'ignore', 'pipe'] })
     this.#daemon = daemon
     let log = ''
     await new Promise<void>((resolve, reject) => {
@@ -85,7 +89,8 @@ class Person {
   }
 
   async #run(program: string, args: readonly string[], answer?: string): Promise<Ran> {
-    const child = spawn(program, args, { cwd: this.home, env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] })
+    const [first = '', ...rest] = [...this.#machine, program, ...args]
+    const child = spawn(first, rest, { cwd: this.home, env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] })
     let [stdout, stderr] = ['', '']
     let asked = false
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -169,6 +174,44 @@ test('from a repository of six quants to a loaded model, and back to an empty di
   expect(await here.storeBytes()).toBe(before)
   expect(await here.svc('path', MODEL)).toMatchObject({ code: 3, stdout: '' })
 })
+
+const ip = (...args: string[]): boolean => spawnSync('ip', args, { stdio: 'ignore' }).status === 0
+const haveNamespaces = process.getuid?.() === 0 && ip('netns', 'list')
+
+test.skipIf(!haveNamespaces)(
+  'the command that share prints works on another machine as it is (network namespaces, which need root)',
+  { timeout: 120_000 },
+  async () => {
+    const names = ['a', 'b'].map((side) => `svc-${process.pid}-${side}`) as [string, string]
+    onTestFinished(async () => {
+      for (const name of names) ip('netns', 'del', name)
+    })
+    for (const name of names) expect(ip('netns', 'add', name)).toBe(true)
+    const [a, b] = names
+    expect(ip('-n', a, 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b)).toBe(true)
+    for (const [i, name] of names.entries()) {
+      expect(ip('-n', name, 'addr', 'add', `192.0.2.${i + 1}/24`, 'dev', 'eth0')).toBe(true)
+      for (const device of ['lo', 'eth0']) expect(ip('-n', name, 'link', 'set', device, 'up')).toBe(true)
+    }
+    const [publisher, reader] = names.map((name) => new Person('http://127.0.0.1:9', name)) as [Person, Person]
+    onTestFinished(async () => {
+      await Promise.all([publisher.leave(), reader.leave()])
+    })
+    await Promise.all([publisher.start(), reader.start()])
+    writeFileSync(join(publisher.home, 'own-q8_0.gguf'), makeLlamaGgufs({ seed: 51 })[0]!)
+    await publisher.lines('import', 'local', 'own-q8_0.gguf', '--as', 'me/own')
+    const { stdout, stderr } = await publisher.svc('share', 'me/own')
+    // nothing stands in the way, and no address is named that only the publisher reaches
+    expect(stderr).toBe('')
+    expect(stdout).toContain('192.0.2.1:')
+    expect(stdout).not.toContain('127.0.0.1')
+    const command = /^ +(svc import bt .*)$/m.exec(stdout)![1]!
+    expect(await reader.shell(command)).toMatchObject({ code: 0, stdout: 'me/own:q8_0\n' })
+    expect(await reader.lines('resolve', 'me/own', '-q')).toEqual(await publisher.lines('resolve', 'me/own', '-q'))
+    // the doctor has nothing to advise for it either
+    expect((await publisher.svc('doctor')).stdout).not.toContain('webseed_addr')
+  }
+)
 
 const onLinux = process.platform === 'linux' && existsSync('/usr/bin/script')
 

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { laterUndo, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
 
 const REPO = 'Some-Org/Model-7B-GGUF'
 const AS = 'some-org/model-7b-gguf'
@@ -133,6 +133,41 @@ it('what was lost comes back from the hub when no peer has it', async () => {
   expect(pulled).toMatchObject({ code: 0, stdout: 'me/lost:q6_k\n' })
   expect(pulled.stderr).toContain(REPO)
   expect((await daemon.svc('fsck')).code).toBe(0)
+})
+
+it('peers that are silent, a cancelled pull, and names that were not normalized', { timeout: 60_000 }, async () => {
+  hub.commit({ id: 'someone/Stories', files: [{ path: 'Stories260K.gguf', content: makeGguf({ seed: 41 }) }] })
+  const swarm = { ...QUIET_SWARM, dht: true, dht_bootstrap: [] }
+  const other = await testDaemon({ fileConfig: { swarm, hub: { endpoint: hub.endpoint } } })
+  const lose = async (ref: string): Promise<void> => {
+    const [weights] = JSON.parse((await other.svc('path', '--blob', ref, '--json')).stdout)
+    rmSync(weights.path)
+  }
+  for (const flags of [[], ['--keep-names']]) {
+    expect((await other.svc('import', 'hf', 'someone/Stories', ...flags)).code).toBe(0)
+    const { stdout: before } = await other.svc('resolve', 'someone/stories', '-q')
+    await lose('someone/stories')
+    const pulled = await other.svc('pull', 'someone/stories', '--wait', '1s')
+    expect(pulled).toMatchObject({ code: 0, stdout: 'someone/stories:raw\n' })
+    expect(pulled.stderr).toMatch(/^asking peers .* the hub is asked \(someone\/Stories\)$/m)
+    expect(pulled.stderr).toMatch(
+      /^no peer gave anything for 1s; asking the hub for someone\/Stories at [0-9a-f]{40}$/m
+    )
+    expect((await other.svc('resolve', 'someone/stories', '-q')).stdout).toBe(before)
+  }
+
+  await lose('someone/stories')
+  const asked = hub.requests.length
+  const pulling = other.svc('pull', 'someone/stories')
+  const id = await vi.waitFor(async () => {
+    const { jobs } = JSON.parse((await other.svc('jobs', '--json')).stdout)
+    expect(jobs[0]).toMatchObject({ kind: 'ensure', state: expect.stringMatching(/waiting|fetching/) })
+    return jobs[0].id as string
+  })
+  expect(await other.svc('cancel', id.slice(0, 8))).toMatchObject({ code: 0, stdout: `${id}\n` })
+  expect(await pulling).toMatchObject({ code: 1, stdout: '' })
+  expect(hub.requests.length).toBe(asked)
+  expect((await other.svc('jobs')).stdout).toMatch(new RegExp(`^${id} +ensure +failed \\(E_ABORTED\\) +just now `, 'm'))
 })
 
 it('through the real program', async () => {

@@ -19,6 +19,7 @@ import { Removals } from '../library/removal.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
+import { Superseded } from '../library/superseded.ts'
 import { Usage } from '../library/usage.ts'
 import { Uses } from '../library/uses.ts'
 import { Views } from '../library/views.ts'
@@ -49,6 +50,7 @@ export interface DaemonContext {
   readonly offload: Offload
   readonly uses: Uses
   readonly needed: Needed
+  readonly superseded: Superseded
   readonly usage: Usage
   readonly members: Members
   readonly views: Views
@@ -103,8 +105,22 @@ export async function composeContext(
       // what a job relies on is kept; a collection relies on nothing
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
     })
-    const importer = new Importer({ store, documents, repos, artifacts, jobs, leafLayers, offload, log })
-    const library = { store, repos, artifacts, documents, resolver, leafLayers, uses, needed, usage, members, views }
+    const superseded = new Superseded()
+    const importer = new Importer({ store, documents, repos, artifacts, superseded, jobs, leafLayers, offload, log })
+    const library = {
+      superseded,
+      store,
+      repos,
+      artifacts,
+      documents,
+      resolver,
+      leafLayers,
+      uses,
+      needed,
+      usage,
+      members,
+      views
+    }
     return { config, log, version, ...library, jobs, importer, offload }
   } catch (cause) {
     await store.close()
@@ -120,12 +136,17 @@ export async function composeServices(context: DaemonContext, factories: Network
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
   const hub = await factories.hub?.(context)
   const catalog = enabled ? await factories.catalog?.(context) : undefined
-  const removals = new Removals({
-    ...context,
-    onUnneeded: async (digest) => {
-      await swarm?.unneeded(digest)
-      await catalog?.withhold(digest)
-    }
+  const onUnneeded = async (digest: Sha256Digest): Promise<void> => {
+    await swarm?.unneeded(digest)
+    await catalog?.withhold(digest)
+  }
+  const removals = new Removals({ ...context, onUnneeded })
+  const { needed, superseded, log } = context
+  superseded.listen((digest) => {
+    const leaving = needed.has(digest).then((isNeeded) => (isNeeded ? undefined : onUnneeded(digest)))
+    leaving.catch((error: unknown) =>
+      log.error({ err: error, manifest: digest }, 'a replaced artifact is still shared')
+    )
   })
   const onWithheld = async (digest: Sha256Digest): Promise<void> => {
     await swarm?.withhold(digest)

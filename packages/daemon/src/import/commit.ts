@@ -6,6 +6,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { ArtifactSource } from '../library/origin.ts'
 import type { RepoState, Repos } from '../library/repos.ts'
+import type { Superseded } from '../library/superseded.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
 
@@ -14,6 +15,7 @@ export interface CommitContext {
   readonly documents: Documents
   readonly repos: Repos
   readonly artifacts: Artifacts
+  readonly superseded: Pick<Superseded, 'tell'>
 }
 
 /**
@@ -28,8 +30,9 @@ export async function commitArtifacts(
     readonly private: boolean
     readonly origin: ArtifactSource
   },
-  { store, documents, repos, artifacts }: CommitContext
+  { store, documents, repos, artifacts, superseded }: CommitContext
 ): Promise<Sha256Digest> {
+  let replaced: readonly Sha256Digest[] = []
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     const index = mergeIndex(
@@ -37,6 +40,8 @@ export async function commitArtifacts(
       sealed.map(({ member }) => member)
     )
     await writeDocument(store, index)
+    const present = new Set(index.document.members.map(({ manifest }) => manifest))
+    replaced = (before?.members ?? []).map(({ manifest }) => manifest).filter((manifest) => !present.has(manifest))
     for (const { manifest, member } of sealed) {
       await artifacts.record({
         manifestDigest: manifest.digest,
@@ -50,6 +55,7 @@ export async function commitArtifacts(
     if (current?.index === index.digest) return current
     return { index: index.digest, tags: current?.tags ?? new Map() }
   })
+  superseded.tell(replaced)
   return state.index!
 }
 

@@ -8,6 +8,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Repos } from '../library/repos.ts'
+import type { Superseded } from '../library/superseded.ts'
 import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planWished } from './choice.ts'
@@ -25,6 +26,7 @@ export interface ImporterDeps {
   readonly documents: Documents
   readonly repos: Repos
   readonly artifacts: Artifacts
+  readonly superseded: Pick<Superseded, 'tell'>
   readonly jobs: JobRegistry
   readonly leafLayers: LeafLayers
   readonly offload: Offload

@@ -166,3 +166,17 @@ test('what is removed leaves the swarm at once, and is not announced again by a 
   expect((await again.done(await again.client.gc({ graceSeconds: 0 }))).state).toBe('done')
   expect(again.blobs()).toEqual([])
 })
+
+test('what an import replaced leaves the swarm at once, unless another name still needs it', async () => {
+  const node = await Node.start()
+  const share = await node.publish(small(8))
+  await node.importFiles(small(8), 'other/name')
+  await node.importFiles(small(9))
+  // another name has the first one still
+  expect(await node.share(share.manifestDigest)).toMatchObject({ announced: true })
+  await node.importFiles(small(10), 'other/name')
+  await eventually(async () => ((await node.share(share.manifestDigest)).announced ? undefined : true))
+  expect((await node.client.status()).swarm.torrents.map(({ manifestDigest }) => manifestDigest)).not.toContain(
+    share.manifestDigest
+  )
+})
