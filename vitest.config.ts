@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -22,7 +23,8 @@ export default defineConfig({
     execArgv: ['--conditions=svc-source'],
     // Threads and processes that tests start strip and compile the sources each time otherwise: five times the CPU.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url)) },
-    maxWorkers: 2,
+    // Many tests wait, for a disk, a timer or a program of others: with as many workers as cores, cores would idle.
+    maxWorkers: 2 * Math.max(2, availableParallelism()),
     // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,

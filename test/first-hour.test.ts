@@ -37,7 +37,13 @@ class Person {
     mkdirSync(run, { mode: 0o700 })
     mkdirSync(join(this.config, '..'), { recursive: true })
     writeFileSync(this.config, '# mine\n[swarm]\ndht = false\n')
-    this.#env = { PATH: `${join(root, 'bin')}:${PATH}`, HOME: this.home, XDG_RUNTIME_DIR: run, HF_ENDPOINT: hub }
+    this.#env = {
+      PATH: `${join(root, 'bin')}:${PATH}`,
+      HOME: this.home,
+      XDG_RUNTIME_DIR: run,
+      HF_ENDPOINT: hub,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
+    }
   }
 
   async start(): Promise<void> {

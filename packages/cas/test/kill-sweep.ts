@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { openDiskStore } from '@svc/cas'
 import { collect, seededBytes } from '@svc/cas/contract'
@@ -23,8 +22,7 @@ function run(strace: readonly string[], root: string): Promise<Run> {
   return new Promise((resolve, reject) => {
     const args = ['-f', ...strace, process.execPath, '--conditions=svc-source', CHILD, root]
     const child = spawn('strace', args, {
-      stdio: ['ignore', 'pipe', 'ignore'],
-      env: { ...process.env, NODE_COMPILE_CACHE: `${tmpdir()}/svc-cas-compile-cache` }
+      stdio: ['ignore', 'pipe', 'ignore']
     })
     let stdout = ''
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))

@@ -11,8 +11,6 @@ import type { Terminal } from '../src/terminal.ts'
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 const MAIN = resolve(import.meta.dirname, '../src/main.ts')
-/** Stripping types again in every process would be most of a run. */
-const COMPILE_CACHE = join(tmpdir(), 'svc-test-compile-cache')
 
 export interface Ran {
   readonly code: number | null
@@ -102,7 +100,7 @@ export async function svcProcess(args: readonly string[], options: ProcessOption
   const file = options.stdoutTo === undefined ? undefined : openSync(options.stdoutTo, 'w')
   const child = spawn(process.execPath, [...node, MAIN, ...args], {
     cwd: options.cwd ?? tmpdir(),
-    env: { ...process.env, SVC_SOCKET: options.socketPath, NODE_COMPILE_CACHE: COMPILE_CACHE },
+    env: { ...process.env, SVC_SOCKET: options.socketPath },
     stdio: ['ignore', file ?? 'pipe', 'pipe']
   })
   let [stdout, stderr] = ['', '']

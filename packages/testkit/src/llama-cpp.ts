@@ -38,7 +38,9 @@ async function start(): Promise<import('node-llama-cpp').Llama> {
     build: 'never',
     skipDownload: true,
     progressLogs: false,
-    logLevel: LlamaLogLevel.disabled
+    logLevel: LlamaLogLevel.disabled,
+    // Its threads wait for each other without sleeping: more than one only takes the CPU from other tests.
+    maxThreads: 1
   })
 }
 

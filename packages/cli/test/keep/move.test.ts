@@ -19,7 +19,12 @@ async function move({ folder, socketPath }: TestDaemon, words: readonly string[]
   mkdirSync(join(folder, '.config/svc'), { recursive: true })
   if (!existsSync(config)) writeFileSync(config, '[store]\nroot = "~/root"\n')
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
-  const env = { HOME: folder, PATH: process.env.PATH, SVC_SOCKET: socketPath }
+  const env = {
+    HOME: folder,
+    PATH: process.env.PATH,
+    SVC_SOCKET: socketPath,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
+  }
   const args = ['move', ...words, '--svcd', svcd]
   const code = await run(args, '1.2.3', { stdout, stderr, cwd: folder, env }, new AbortController().signal)
   return { code, stdout: stdout.text, stderr: stderr.text, config: readFileSync(config, 'utf8') }

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { describe, expect, it, vi } from 'vitest'
-import { temporaryFolder } from '../support/daemon.ts'
+import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, seededBytes, writeFiles } from '../support/models.ts'
 import { runSvcd, type SpawnedDaemon, spawnDaemon } from '../support/process.ts'
 
@@ -46,12 +46,13 @@ async function stop({ child, ended }: SpawnedDaemon): Promise<void> {
   expect(await ended).toEqual({ code: 0, signal: null })
 }
 
-/** Imports a model through the daemon, and stops it. */
+/** Imports a model through a daemon, which ends. */
 async function filled(at: Home): Promise<void> {
   writeFiles(join(at.folder, 'model'), MODEL)
-  const daemon = await serve(at)
+  const daemon = await testDaemon({ folder: at.folder, root: at.old })
   expect(await daemon.import([join(at.folder, 'model')], 'me/model')).toMatchObject({ state: 'done' })
-  await stop(daemon)
+  daemon.agent.destroy()
+  await daemon.running.close()
 }
 
 /** What lies in a folder: names and bytes, links as what they say. */
@@ -113,7 +114,7 @@ describe('svcd move', () => {
     const before = readFileSync(at.config, 'utf8')
 
     const child = spawn(process.execPath, ['--conditions=svc-source', MAIN, 'move', at.to], {
-      env: { PATH: process.env.PATH, HOME: at.folder },
+      env: { PATH: process.env.PATH, HOME: at.folder, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       stdio: ['ignore', 'ignore', 'pipe']
     })
     const ended = once(child, 'close')

@@ -30,6 +30,7 @@ async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Pro
     {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         HOME: root,
         SVC_SOCKET: socketPath,
         HF_ENDPOINT: fake.endpoint,

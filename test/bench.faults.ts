@@ -1,0 +1,14 @@
+// The rows of the benchmarks that start a daemon many times; the others are in bench.test.ts.
+import { expect, test } from 'vitest'
+import { smoke } from './bench-smoke.ts'
+
+test('the benchmarks of many files, memory and starts run', { timeout: 250_000 }, async () => {
+  const reports = await smoke('import-many', 'import-memory', 'start')
+  expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
+    ['import-memory', undefined, 2],
+    ['import-many', undefined, 3],
+    ['start', undefined, 5]
+  ])
+  for (const { row, lines } of reports)
+    if (row === 'import-many') for (const { ratio } of lines) expect(ratio).toBeGreaterThan(0)
+})
