@@ -1,0 +1,42 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** The interpreter whose packages are used. */
+export const PYTHON = process.env.SVC_PYTHON ?? 'python3'
+
+const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
+
+/** The Python packages that are not there; a test names them when it is skipped. */
+export const missingModules: readonly string[] = (() => {
+  const look = 'import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])'
+  const { status, stdout } = spawnSync(PYTHON, ['-c', look, ...MODULES], { encoding: 'utf8' })
+  return status === 0 ? stdout.split(/\s+/).filter((name) => name !== '') : MODULES
+})()
+
+/** Python's loaders in a process of their own, started once: importing them takes seconds. */
+export interface PythonLoaders {
+  /** @throws Error with what the loader threw */
+  ask<T>(work: string, ...args: readonly unknown[]): Promise<T>
+  close(): void
+}
+
+/** @param env besides that of this process */
+export function startPythonLoaders(env: Readonly<Record<string, string>> = {}): PythonLoaders {
+  const script = fileURLToPath(new URL('./loaders.py', import.meta.url))
+  const child = spawn(PYTHON, [script], { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  return {
+    async ask<T>(work: string, ...args: readonly unknown[]): Promise<T> {
+      child.stdin.write(`${JSON.stringify([work, ...args])}\n`)
+      const { value, done } = await answers.next()
+      if (done === true) throw new Error(`the loaders ended: ${complaint}`)
+      const answer = JSON.parse(value) as { value: T } | { error: string }
+      if ('error' in answer) throw new Error(answer.error)
+      return answer.value
+    },
+    close: () => void child.kill()
+  }
+}
