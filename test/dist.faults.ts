@@ -1,12 +1,12 @@
 // The real release of this platform, with the official Node inside: made twice, installed, unpacked, and run as its container would.
 import { execFile, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeModelFolder } from '../packages/testkit/src/models.ts'
-import { PLATFORMS, RUNTIMES } from '../scripts/dist/runtimes.ts'
+import { PLATFORMS, type Platform, RUNTIMES } from '../scripts/dist/runtimes.ts'
 import { type As, useInstalled } from './installed.ts'
 
 const run = promisify(execFile)
@@ -21,7 +21,12 @@ const out = join(scratch, 'out')
 const dist = (...args: string[]) =>
   run(
     process.execPath,
-    ['--conditions=svc-source', join(root, 'scripts/dist/main.ts'), '--platform', 'this', ...args],
+    [
+      '--conditions=svc-source',
+      join(root, 'scripts/dist/main.ts'),
+      ...(args.includes('--platform') ? [] : ['--platform', 'this']),
+      ...args
+    ],
     {
       cwd: scratch
     }
@@ -58,7 +63,49 @@ async function hasFirstHour(bin: string, home: string, as?: As): Promise<void> {
   })
 }
 
+/** What a program says of itself: its machine, and for macOS whether a signature ends the file as the signer left it. */
+function headerOf(program: Buffer): string {
+  if (program.readUInt32BE(0) === 0x7f454c46) return `elf ${program.readUInt16LE(18)}`
+  expect(program.readUInt32LE(0)).toBe(0xfeedfacf)
+  for (let i = 0, at = 32; i < program.readUInt32LE(16); i++) {
+    // LC_CODE_SIGNATURE
+    if (program.readUInt32LE(at) === 0x1d) {
+      const [from, size] = [program.readUInt32LE(at + 8), program.readUInt32LE(at + 12)]
+      expect([from + size, program.readUInt32BE(from)]).toEqual([program.length, 0xfade0cc0])
+      return `mach-o ${program.readUInt32LE(4).toString(16)} signed`
+    }
+    at += program.readUInt32LE(at + 4)
+  }
+  return 'mach-o unsigned'
+}
+const HEADERS: Readonly<Record<Platform, string>> = {
+  'linux-x64': 'elf 62',
+  'linux-arm64': 'elf 183',
+  'darwin-x64': 'mach-o 1000007 signed',
+  'darwin-arm64': 'mach-o 100000c signed'
+}
+
 describe('pnpm dist', () => {
+  for (const other of PLATFORMS.filter((each) => each !== platform)) {
+    released(`the archive for ${other} has that platform's Node, untouched`, async () => {
+      const folder = join(scratch, other)
+      await dist('--platform', other, '--out', folder)
+      const [archive] = readdirSync(folder).filter((name) => name.endsWith(`-${other}.tar.gz`))
+      mkdirSync(join(folder, 'unpacked'))
+      await run('tar', ['-xzf', join(folder, archive!), '-C', join(folder, 'unpacked'), '--strip-components=1'])
+      const node = join(folder, 'unpacked/lib/svc/node')
+      expect(headerOf(readFileSync(node))).toBe(HEADERS[other])
+      expect(statSync(node).mode & 0o111).toBe(0o111)
+      const { name, version } = RUNTIMES[other]
+      const kept = join(root, 'node_modules/.cache/svc-dist', `${name}-${version}.tgz`)
+      const { stdout } = await run('tar', ['-xzOf', kept, 'package/bin/node'], {
+        encoding: 'buffer',
+        maxBuffer: 2 ** 28
+      })
+      expect(stdout.equals(readFileSync(node))).toBe(true)
+    })
+  }
+
   released('gives the same bytes twice', async () => {
     const again = join(scratch, 'again')
     await dist('--out', again)

@@ -1,6 +1,7 @@
 // A Debian package, deb(5): an ar archive of control and data.
 import { createHash } from 'node:crypto'
 import { ar, gzip, tar } from './pack.ts'
+import type { Project } from './product.ts'
 import { FileTree } from './tree.ts'
 
 type DebianArchitecture = 'amd64' | 'arm64'
@@ -8,15 +9,17 @@ type DebianArchitecture = 'amd64' | 'arm64'
 export interface DebianPackage {
   readonly version: string
   readonly architecture: DebianArchitecture
+  /** Who answers for it, and where the project lives. */
+  readonly project: Project
   /** What lies below `/usr`. */
   readonly usr: FileTree
 }
 
-export const debName = ({ version, architecture }: Omit<DebianPackage, 'usr'>): string =>
+export const debName = ({ version, architecture }: Pick<DebianPackage, 'version' | 'architecture'>): string =>
   `svc_${version}_${architecture}.deb`
 
 /** The bytes of the package. No scripts of the maintainer's run at its installation: what starts is for each user to say. */
-export function debianPackage({ version, architecture, usr }: DebianPackage): Buffer {
+export function debianPackage({ version, architecture, project, usr }: DebianPackage): Buffer {
   const data = usr.below('usr')
   data.add('usr/share/doc/svc/copyright', COPYRIGHT)
   const control = new FileTree()
@@ -26,12 +29,13 @@ export function debianPackage({ version, architecture, usr }: DebianPackage): Bu
       'Package: svc',
       `Version: ${version}`,
       `Architecture: ${architecture}`,
-      'Maintainer: svc maintainers <maintainers@users.noreply.example>',
+      `Maintainer: ${project.maintainer}`,
       'Section: utils',
       'Priority: optional',
       // What the Node that comes along is linked with.
       'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1',
       `Installed-Size: ${Math.ceil(data.sizeBytes / 1024)}`,
+      `Homepage: ${project.homepage}`,
       'Description: local store of machine learning models',
       ' One verified copy of every model on this machine, for all tools that run models.',
       ' svcd keeps models as blobs that are named by their SHA-256; svc is its command line.',

@@ -29,6 +29,23 @@ exec "$lib/node" "$lib/node_modules/${entry}" "$@"
 export const versionOf = (root: string): string =>
   (JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8')) as { version: string }).version
 
+export interface Project {
+  /** A name and an address, as Debian wants them. */
+  readonly maintainer: string
+  readonly homepage: string
+}
+
+/** As the manifests of the packages have it; the address is the one that the forge of the repository gives its owner. */
+export function projectOf(root: string): Project {
+  const { author, repository } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8')) as {
+    author: string
+    repository: { url: string }
+  }
+  const { host, pathname } = new URL(repository.url.replace(/^git\+/, ''))
+  const path = pathname.replace(/\.git$/, '')
+  return { maintainer: `${author} <${path.split('/')[1]}@users.noreply.${host}>`, homepage: `https://${host}${path}` }
+}
+
 /** Where things lie that systems disagree about. */
 export interface Layout {
   readonly units: string

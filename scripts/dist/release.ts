@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join } from 'node:path'
 import { debianPackage, debName } from './deb.ts'
 import { gzip, tar } from './pack.ts'
-import { ARCHIVE, DEBIAN, product, versionOf } from './product.ts'
+import { ARCHIVE, DEBIAN, product, projectOf, versionOf } from './product.ts'
 import type { Platform, Runtime } from './runtimes.ts'
 
 export interface Release {
@@ -36,7 +36,7 @@ export function release({ root, out, platforms, runtimeOf, say = () => {} }: Rel
     const architecture = DEBIAN_NAMES[platform]
     if (architecture === undefined) continue
     const usr = product(root, runtime, DEBIAN)
-    write(debName({ version, architecture }), debianPackage({ version, architecture, usr }))
+    write(debName({ version, architecture }), debianPackage({ version, architecture, project: projectOf(root), usr }))
   }
   copyFileSync(join(import.meta.dirname, 'install.sh'), join(out, 'install.sh'))
   const files = readdirSync(out).filter((name) => /^svc[-_].*\.(?:tar\.gz|deb)$|^install\.sh$/.test(name))

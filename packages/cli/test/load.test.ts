@@ -98,6 +98,29 @@ it('view --layout hf: what the hub’s own client finds without a network', asyn
   expect(readFileSync(path).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))).toBe(true)
 })
 
+it('view --comfyui: a folder for each use, and the file that shows them to ComfyUI', async () => {
+  const base = join(daemon.folder, "com fy's")
+  const folder = await line('view', 'acme/tiny:bf16', base, '--comfyui', 'checkpoints')
+  expect(folder).toBe(join(base, 'checkpoints/acme-tiny-bf16'))
+  expect(existsSync(join(folder, 'model.safetensors'))).toBe(true)
+  await line('view', 'acme/llama-1:f32', base, '--comfyui', 'text_encoders')
+  const file = join(base, 'extra_model_paths.yaml')
+  expect(readFileSync(file, 'utf8').split('\n').slice(1)).toEqual([
+    'svc:',
+    `  base_path: ${JSON.stringify(base)}`,
+    '  checkpoints: checkpoints',
+    '  text_encoders: text_encoders',
+    ''
+  ])
+  // somebody's own file is left alone, and nothing is made then
+  const theirs = join(daemon.folder, 'theirs')
+  mkdirSync(theirs)
+  writeFileSync(join(theirs, 'extra_model_paths.yaml'), 'mine: {}\n')
+  expect(await run('view', 'acme/tiny:bf16', theirs, '--comfyui', 'vae')).toMatchObject({ code: 2, stdout: '' })
+  expect(readFileSync(join(theirs, 'extra_model_paths.yaml'), 'utf8')).toBe('mine: {}\n')
+  expect(await run('view', 'acme/tiny:bf16', base, '--comfyui', 'nonsense')).toMatchObject({ code: 2 })
+})
+
 it('exec hands on paths and the exit code', async () => {
   const show = 'console.log(process.argv.slice(1).join(" ")); process.exit(7)'
   const ran = await process_(

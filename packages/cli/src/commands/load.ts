@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { COMFYUI_USES } from '../comfyui.ts'
 import type { CommandTools } from './keep.ts'
 
 /** The commands that hand models to other programs, or take them over: `view`, `path`, `exec`, `adopt`. */
@@ -24,7 +25,13 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
       new Option('--copy', 'copies instead of links; blocks are shared where that is possible').conflicts('hardlink')
     )
     .option('--hardlink', 'hard links: whoever writes to them writes to the store')
-    .addOption(new Option('--rm <dir>', 'remove a view').conflicts(['copy', 'hardlink']))
+    .addOption(
+      new Option(
+        '--comfyui <use>',
+        'below DIR, in the folder for this use, with an extra_model_paths.yaml in DIR'
+      ).choices(COMFYUI_USES)
+    )
+    .addOption(new Option('--rm <dir>', 'remove a view').conflicts(['copy', 'hardlink', 'comfyui']))
     .action(async (ref: string | undefined, dir: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./view.ts')).view(session, ref, dir, options))
     )

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type View } from '@svc/client'
+import { type ComfyuiUse, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { canonicalRef } from '../reference.ts'
 import { viewOf } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
@@ -11,6 +13,7 @@ export interface ViewOptions {
   readonly layout: 'files' | 'hf'
   readonly copy?: boolean
   readonly hardlink?: boolean
+  readonly comfyui?: ComfyuiUse
   readonly rm?: string
 }
 
@@ -31,13 +34,20 @@ export async function view(
       'a view needs a folder to be made in',
       `svc view ${ref} DIR; svc path --dir ${ref} gives the managed one`
     )
-  const path = resolve(session.terminal.cwd, dir)
-  const { layout } = options
+  const base = resolve(session.terminal.cwd, dir)
+  const { layout, comfyui } = options
+  let path = base
+  if (comfyui !== undefined) {
+    path = comfyuiPlace(base, comfyui, await canonicalRef(session, ref))
+    await prepareComfyui(base, comfyui)
+  }
   const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
   const made = await watched(session, path, () => viewOf(session, ref, { path, layout, mode }))
-  if (session.json) return session.document(made)
+  const comfyuiPaths = comfyui === undefined ? undefined : await writeComfyuiPaths(base)
+  if (session.json) return session.document({ ...made, ...(comfyuiPaths !== undefined && { comfyuiPaths }) })
   session.print(made.folder)
   session.note(`${made.made ? '' : 'it was there already: '}${count(made.files.length, 'file')} in ${made.path}`)
+  if (comfyuiPaths !== undefined) session.note(`start ComfyUI with: --extra-model-paths-config ${comfyuiPaths}`)
   if (layout === 'hf') session.note(`use it with: HF_HUB_CACHE=${made.path} HF_HUB_OFFLINE=1`)
 }
 

@@ -1,0 +1,60 @@
+import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseRef } from '@svc/ref'
+import { usage } from './errors.ts'
+
+/** Folders that ComfyUI looks into, by what the models in them are for; keys of its `extra_model_paths.yaml`. */
+export const COMFYUI_USES = [
+  'checkpoints',
+  'clip_vision',
+  'controlnet',
+  'diffusion_models',
+  'embeddings',
+  'loras',
+  'style_models',
+  'text_encoders',
+  'upscale_models',
+  'vae'
+] as const
+export type ComfyuiUse = (typeof COMFYUI_USES)[number]
+
+const FILE = 'extra_model_paths.yaml'
+/** By this line a file is known as one of ours; others are left alone. */
+const HEAD =
+  '# Written by svc view --comfyui, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.'
+
+/** Where the view of a model goes below `base`. ComfyUI shows the folder's name in its lists. */
+export function comfyuiPlace(base: string, use: ComfyuiUse, canonicalRef: string): string {
+  const { ns, name, quant, digest } = parseRef(canonicalRef)
+  return join(base, use, [ns, name, quant ?? digest?.slice(7, 19)].join('-'))
+}
+
+/** Makes the folder that a view for `use` goes into. @throws CliError when `base` has a file of that name which is not ours */
+export async function prepareComfyui(base: string, use: ComfyuiUse): Promise<void> {
+  await mkdir(join(base, use), { recursive: true })
+  await checkOwn(join(base, FILE))
+}
+
+/** Writes the file that shows ComfyUI the folders below `base`: its own tree stays as it is. @returns its path */
+export async function writeComfyuiPaths(base: string): Promise<string> {
+  const path = join(base, FILE)
+  await checkOwn(path)
+  const entries = await readdir(base, { withFileTypes: true })
+  const uses = COMFYUI_USES.filter((use) => entries.some((entry) => entry.isDirectory() && entry.name === use))
+  // a JSON string is a YAML string, whatever the path has in it
+  const lines = [HEAD, 'svc:', `  base_path: ${JSON.stringify(base)}`, ...uses.map((use) => `  ${use}: ${use}`), '']
+  const draft = `${path}.${process.pid}.tmp`
+  await writeFile(draft, lines.join('\n'))
+  await rename(draft, path)
+  return path
+}
+
+async function checkOwn(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (found === undefined) return
+  if (found.isFile() && (await readFile(path, 'utf8')).startsWith(HEAD)) return
+  throw usage(`${path} is not one that svc wrote`, 'choose a folder of its own for models from here')
+}
