@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { gguf } from '@huggingface/gguf'
 import { downloadFileToCacheDir, scanCacheDir } from '@huggingface/hub'
-import { haveLlamaCpp, loadLlama } from '@svc/testkit/llama-cpp'
-import { makeLlamaGgufs } from '@svc/testkit/llama-gguf'
+import { haveLlamaCpp, loadLlama, probableNext } from '@svc/testkit/llama-cpp'
+import { makeLlamaGgufs, makeLoraGguf, makeProjectorGguf } from '@svc/testkit/llama-gguf'
+import { haveLlamaVision, seePicture } from '@svc/testkit/llama-vision'
 import { makeGguf, makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { laterUndo, svcProcess, type TestDaemon, testDaemon } from './support.ts'
@@ -97,6 +98,45 @@ it('view --layout hf: what the hub’s own client finds without a network', asyn
   })
   expect(readFileSync(path).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))).toBe(true)
 })
+
+it.skipIf(!haveLlamaCpp)('llama.cpp applies a LoRA that is kept as a GGUF', async () => {
+  const folder = join(daemon.folder, 'Lora')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'Tiny-LoRA-F32.gguf'), makeLoraGguf())
+  await run('import', 'local', folder, '--as', 'acme/lora')
+  const [model, lora] = [await line('path', 'acme/llama-1:f32'), await line('path', 'acme/lora')]
+  const adapted = await probableNext(model, lora)
+  expect(adapted).toEqual(await probableNext(model, join(folder, 'Tiny-LoRA-F32.gguf')))
+  expect(adapted).not.toEqual(await probableNext(model))
+})
+
+it.skipIf(!haveLlamaVision)('llama.cpp sees a picture through the projector that svc path prints', async () => {
+  const folder = join(daemon.folder, 'Vision')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'Tiny-F32.gguf'), makeLlamaGgufs()[0]!)
+  writeFileSync(join(folder, 'mmproj-Tiny-F32.gguf'), makeProjectorGguf())
+  writeFileSync(join(daemon.folder, 'picture.bmp'), picture(28))
+  expect(await run('import', 'local', folder, '--as', 'acme/vision')).toMatchObject({ code: 0 })
+  const [model, projector] = [await line('path', 'acme/vision'), await line('path', 'acme/vision#mmproj')]
+  const seen = await seePicture(model, projector, join(daemon.folder, 'picture.bmp'))
+  expect(seen.vision).toBe(true)
+  // a picture of 2 × 2 patches is 4 tokens more
+  expect(seen.withPicture - seen.without).toBeGreaterThanOrEqual(4)
+})
+
+/** A Windows bitmap of 24 bits, all grey. */
+function picture(side: number): Buffer {
+  const head = Buffer.alloc(54)
+  head.write('BM')
+  head.writeUInt32LE(54 + side * side * 3, 2)
+  head.writeUInt32LE(54, 10)
+  head.writeUInt32LE(40, 14)
+  head.writeInt32LE(side, 18)
+  head.writeInt32LE(side, 22)
+  head.writeUInt16LE(1, 26)
+  head.writeUInt16LE(24, 28)
+  return Buffer.concat([head, Buffer.alloc(side * side * 3, 128)])
+}
 
 it('view --comfyui: a folder for each use, and the file that shows them to ComfyUI', async () => {
   const base = join(daemon.folder, "com fy's")

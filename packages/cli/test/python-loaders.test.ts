@@ -23,7 +23,7 @@ afterAll(undo.all)
 let daemon: TestDaemon
 let python: PythonLoaders
 let model: string
-const line = async (...args: string[]): Promise<string> => {
+async function line(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await daemon.svc(...args)
   if (code !== 0) throw new Error(stderr)
   return stdout.trimEnd()

@@ -44,6 +44,23 @@ async function start(): Promise<import('node-llama-cpp').Llama> {
   })
 }
 
+/** What llama.cpp finds probable behind a text, the adapter at `lora` applied where there is one; token by token. @throws what llama.cpp refuses */
+export async function probableNext(path: string, lora?: string): Promise<ReadonlyMap<number, number>> {
+  started ??= start()
+  const model = await (await started).loadModel({ modelPath: path })
+  try {
+    const context = await model.createContext({ contextSize: 64, ...(lora !== undefined && { lora }) })
+    const tokens = model.tokenize('hello world')
+    const last = tokens.pop()!
+    const results = await context
+      .getSequence()
+      .controlledEvaluate([...tokens, [last, { generateNext: { probabilities: true } }]])
+    return new Map(results.at(-1)?.next.probabilities)
+  } finally {
+    await model.dispose()
+  }
+}
+
 /** Loads a GGUF with llama.cpp on the CPU, evaluates a text, and lets go of it. @throws what llama.cpp refuses */
 export async function loadLlama(path: string, text = 'hello world'): Promise<LoadedLlama> {
   started ??= start()

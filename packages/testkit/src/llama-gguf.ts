@@ -98,3 +98,76 @@ export function makeLlamaGgufs(options: { readonly shards?: number; readonly see
     })
   })
 }
+
+const ADAPTER_RANK = 4
+
+/** A LoRA for the llama of {@link makeLlamaGgufs}, as `convert_lora_to_gguf` writes one: pairs of small matrices for queries and values. */
+export function makeLoraGguf(seed = 50): Buffer {
+  const made: GgufTensor[] = []
+  // larger than the model's own numbers, so that the answer is another one
+  const add = (name: string, ...shape: number[]): void => {
+    const count = shape.reduce((product, n) => product * n, 1)
+    const values = Float32Array.from(seededBytes(count, seed * 100 + made.length), (byte) => (byte - 127.5) / 50)
+    made.push({ name, shape, type: 'F32', data: new Uint8Array(values.buffer) })
+  }
+  for (let i = 0; i < LAYERS; i++) {
+    for (const name of ['attn_q', 'attn_v']) {
+      add(`blk.${i}.${name}.weight.lora_a`, WIDTH, ADAPTER_RANK)
+      add(`blk.${i}.${name}.weight.lora_b`, ADAPTER_RANK, WIDTH)
+    }
+  }
+  const metadata = { 'general.type': 'adapter', 'adapter.type': 'lora', 'adapter.lora.alpha': 8.5 }
+  return makeGguf({ metadata, tensors: made })
+}
+
+const EYE_WIDTH = 16
+const PATCH = 14
+/** Pixels of a side of the pictures that {@link makeProjectorGguf} sees. */
+export const PICTURE_SIDE = 28
+
+/** A vision projector for the llama of {@link makeLlamaGgufs}: two layers and a multilayer perceptron, as LLaVA has them. */
+export function makeProjectorGguf(seed = 60): Buffer {
+  const made: GgufTensor[] = []
+  const add = (name: string, ...shape: number[]): void => {
+    const count = shape.reduce((product, n) => product * n, 1)
+    made.push({ name, shape, type: 'F32', data: floats(count, seed * 100 + made.length) })
+  }
+  const both = (name: string, ...shape: [number, ...number[]]): void => {
+    add(`${name}.weight`, ...shape)
+    add(`${name}.bias`, shape.at(-1)!)
+  }
+  add('v.patch_embd.weight', PATCH, PATCH, 3, EYE_WIDTH)
+  add('v.class_embd', EYE_WIDTH)
+  add('v.position_embd.weight', EYE_WIDTH, (PICTURE_SIDE / PATCH) ** 2 + 1)
+  both('v.pre_ln', EYE_WIDTH)
+  for (let i = 0; i < LAYERS; i++) {
+    for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_out']) both(`v.blk.${i}.${name}`, EYE_WIDTH, EYE_WIDTH)
+    both(`v.blk.${i}.ln1`, EYE_WIDTH)
+    both(`v.blk.${i}.ln2`, EYE_WIDTH)
+    // by these names the first of the two is "down" in files of this kind
+    both(`v.blk.${i}.ffn_down`, EYE_WIDTH, 2 * EYE_WIDTH)
+    both(`v.blk.${i}.ffn_up`, 2 * EYE_WIDTH, EYE_WIDTH)
+  }
+  both('mm.0', EYE_WIDTH, WIDTH)
+  both('mm.2', WIDTH, WIDTH)
+  return makeGguf({
+    metadata: {
+      'general.architecture': 'clip',
+      'general.type': 'mmproj',
+      'clip.has_vision_encoder': true,
+      'clip.projector_type': 'mlp',
+      'clip.use_gelu': true,
+      'clip.vision.image_size': PICTURE_SIDE,
+      'clip.vision.patch_size': PATCH,
+      'clip.vision.embedding_length': EYE_WIDTH,
+      'clip.vision.feed_forward_length': 2 * EYE_WIDTH,
+      'clip.vision.projection_dim': WIDTH,
+      'clip.vision.block_count': LAYERS,
+      'clip.vision.attention.head_count': HEADS,
+      'clip.vision.attention.layer_norm_epsilon': 1.5e-5,
+      'clip.vision.image_mean': Float32Array.of(0.5, 0.5, 0.5),
+      'clip.vision.image_std': Float32Array.of(0.5, 0.5, 0.5)
+    },
+    tensors: made
+  })
+}

@@ -15,7 +15,7 @@ async function store(root: string): Promise<DiskBlobStore> {
   return opened
 }
 
-const put = async (into: DiskBlobStore, sizeBytes: number, seed: number): Promise<BlobInfo> => {
+async function put(into: DiskBlobStore, sizeBytes: number, seed: number): Promise<BlobInfo> {
   const { digest } = await into.ingest(
     (async function* () {
       yield seededBytes(sizeBytes, seed)
@@ -35,7 +35,7 @@ async function interrupted(from: DiskBlobStore, to: DiskBlobStore, blobs: readon
   await expect(copying).rejects.toThrow()
 }
 
-const listed = async (of: DiskBlobStore): Promise<string[]> => {
+async function listed(of: DiskBlobStore): Promise<string[]> {
   const digests: string[] = []
   for await (const { digest } of of.list()) digests.push(digest)
   return digests

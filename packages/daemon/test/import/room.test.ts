@@ -27,7 +27,7 @@ function mounted(mount: (image: string, at: string) => boolean): string | undefi
   return is ? at : undefined
 }
 
-const freeBytes = (at: string): number => {
+function freeBytes(at: string): number {
   const { bavail, bsize } = statfsSync(at)
   return bavail * bsize
 }
