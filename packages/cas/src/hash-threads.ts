@@ -25,7 +25,7 @@ export class HashThreads {
   readonly #commit: readonly HashThread[]
   /** For parts that are still written: a large one must not hold up what is to be published. */
   readonly #early: HashThread
-  /** For what arrives from elsewhere: its hash is behind the last byte by what it lags, and somebody waits for it. */
+  /** For bytes that arrive over the network: somebody waits for the hash, which lags behind the last byte. */
   readonly #follower: HashThread
   readonly #passGate: Gate
   readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>

@@ -18,9 +18,9 @@ import type {
 // The thread behind `HashThreads`. Operations of different sessions interleave; the messages of one session are answered in
 // order, since the sender awaits each answer that matters before it sends the next message.
 
-// Hashing takes what the event loop leaves: with both cores busy a request then waits half as long. On Linux this is the
-// priority of the thread; elsewhere it would be that of the whole process. It cannot be raised again without privileges, so that
-// the threads for which somebody waits are others from their start.
+// Hashing yields to the event loop: with both cores busy, a request then waits half as long. On Linux this sets the
+// priority of the thread; elsewhere it would be that of the whole process. Raising it again takes privileges, so threads that
+// somebody waits for are separate ones, from their start.
 if (process.platform === 'linux' && (workerData as ThreadData).lowPriority) {
   try {
     setPriority(0, 5)

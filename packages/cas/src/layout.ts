@@ -42,7 +42,7 @@ export function layoutOf(root: string): Layout {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    // put together by hand, as every look at a blob does it: `blobs` is normal, and so is hex
+    // concatenated, because every lookup of a blob comes through here: `blobs` is normalised, and so is hex
     shard: (digest) => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
     blob: (digest) => {
       const hex = digestHex(digest)

@@ -28,7 +28,7 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
 export const oversize = (expectedSizeBytes: number): CasError =>
   new CasError('E_SIZE_MISMATCH', `more bytes than the ${expectedSizeBytes} that were announced`, { expectedSizeBytes })
 
-/** By module: even a cached import costs a tenth of a small file. */
+/** Kept by module: even a repeated `import()` costs a tenth of hashing a small file. */
 const factories = new Map<string, StreamHasherFactory>()
 
 /** All hashes of one pass over a blob's bytes. */

@@ -28,7 +28,7 @@ export class Pull {
       length = await this.fill(buffer, length)
       if (length < buffer.length) break
       if (buffer.length === limit) {
-        // Whether that was all decides the way: look one chunk ahead.
+        // Look one chunk ahead: a stream that ends here takes another way.
         await this.#next()
         break
       }

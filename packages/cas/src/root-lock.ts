@@ -35,7 +35,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     const owner = readOwner(fd)
     if (taken === false) throw lockedError(path, owner?.pid)
     const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
-    // The kernel's word is enough, unless the owner could not ask for it.
+    // The kernel's lock decides, unless its owner had no program to take it with.
     if (owner !== undefined && (kind === 'pid-file' || owner.kind === 'pid-file')) {
       if (openInThisProcess.has(path) || isAlive(owner)) throw lockedError(path, owner.pid)
     }
@@ -63,7 +63,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
         try {
           fs.ftruncateSync(fd, 0)
         } catch {
-          // The next start then looks as after a crash: it only checks more.
+          // The next start then behaves as after a crash, which costs more checks and nothing else.
         }
         fs.closeSync(fd)
       }

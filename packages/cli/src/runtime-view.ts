@@ -56,7 +56,7 @@ export function loadPath(view: View, file: string | undefined): string {
 
 /**
  * Removes the managed views of artifacts whose names are about to go: a view that was made on the way, by `svc path`, would keep their space.
- * Views at places that somebody named stay, and so do those that a running command holds; both are told.
+ * Views at places that somebody named stay, and so do those that a running command holds; both are reported.
  */
 export async function letGoOfViews(session: Session, manifests: ReadonlySet<string>): Promise<void> {
   for (const { path, managed, manifestDigest, heldUntil } of await session.client.views()) {

@@ -5,7 +5,7 @@ import type { Session } from './session.ts'
 
 /** A start is given this long; then the command goes on, and says what it finds. */
 const PATIENCE_MS = 60_000
-/** A daemon that starts writes its file again twice a second: an older one was left behind, whoever has its process id now. */
+/** A starting daemon rewrites its file twice a second, so an older file is a leftover, even if its process id is in use again. */
 const STALE_MS = 10_000
 const LOOK_EVERY_MS = 100
 const TELL_EVERY_MS = 2_000

@@ -27,7 +27,7 @@ export interface JoinOptions {
   readonly onWarning?: (message: string) => void
 }
 
-/** How a torrent goes. */
+/** Progress of a torrent. */
 export interface V1Progress {
   readonly peers: number
   readonly downBytesPerSecond: number

@@ -73,5 +73,5 @@ type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
 /** The events of some kinds. */
 export type EventOf<Kind extends SwarmEvent['kind']> = Extract<SwarmEvent, { readonly kind: Kind }>
 
-/** Where a part sends its events of these kinds. */
+/** Where an object sends its events of these kinds. */
 export type Emit<Kind extends SwarmEvent['kind']> = (event: EventOf<Kind>) => void

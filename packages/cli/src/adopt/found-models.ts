@@ -115,7 +115,7 @@ async function costOf(models: readonly FoundModel[], store: string): Promise<Tra
   )
 }
 
-/** What need not be copied: by the digests that caches know, as for others nobody can tell. `brought` grows by what this model brings. */
+/** Bytes that need no copy, judged by the digests that caches record; of other files nothing is known yet. Adds to `brought` what this model brings. */
 async function bytesSpared(
   { client }: Session,
   { files }: FoundModel,

@@ -8,10 +8,10 @@ import type { AdoptableModel } from './found-models.ts'
 import type { Outcome } from './take-over.ts'
 
 /**
- * Removes from other tools' caches the files that became blobs here, model by model, so that not all of them need room twice. An import that is
- * done is durable. A file goes only when every model over there that has it came in whole, and when it is the one that was looked at. Small files
- * that went into a tar, and whatever was not imported, stay. Links that lead nowhere afterwards go with the files, and so do folders that
- * are empty then.
+ * Removes from other tools' caches the files that became blobs here, model by model, so that the disk never has to hold all of them twice. A
+ * finished import is durable. A file is removed only once every model of that cache which uses it was imported whole, and only if it is still
+ * the file that was listed. Small files that went into a tar, and whatever was not imported, stay. Links that lead nowhere afterwards are
+ * removed with the files, and so are folders that are empty then.
  */
 export class MovedFiles {
   readonly #session: Session

@@ -5,7 +5,7 @@ import { type Candidate, type Source, wantedAt } from '../completion/wanted.ts'
 import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 
-/** Somebody waits at the prompt: without an answer by then, nothing is offered. */
+/** A person is waiting at the prompt: when there is no answer within this time, nothing is offered. */
 const PATIENCE_MS = 1500
 
 /** `svc completion bash|zsh|fish` */

@@ -98,7 +98,7 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   const plan = await session.client.planHf(body)
   // the commit that was looked at is the one to import
   const pinned = { ...body, revision: plan.commit, warnings: plan.warnings }
-  // before gigabytes are fetched, not behind them
+  // ask before gigabytes are fetched, not afterwards
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
   // most people want this one, and runtimes that choose for them take it
@@ -145,7 +145,7 @@ function artifactTable({ artifacts }: ImportPlan): string[] {
   return formatTable([['  QUANT', 'SIZE', 'FILES', ''], ...rows])
 }
 
-/** Upper case is what names lose here anyway; the rest is worth a word. */
+/** Names lose their upper case here anyway; only other changes are worth reporting. */
 const renamed = (name: string, upstream: string | undefined): string | undefined =>
   upstream === undefined || upstream.toLowerCase() === name.toLowerCase() ? undefined : `named ${upstream} there`
 

@@ -98,7 +98,7 @@ const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, 
   shared: sharedOf(member, seeded, seeds)
 })
 
-/** `yes` only of what others get now: an import is announced from the next start on, or when it is shared. */
+/** `yes` only for what others can fetch now: an import is announced from the next start on, or when it is shared. */
 function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {
   if (member.private) return 'private'
   if (member.restricted === true && !seeded.has(member.manifest)) return 'held back'
@@ -185,7 +185,7 @@ function printCsv(session: Session, lines: readonly Line[]): void {
 interface Use {
   readonly ref: string
   readonly bytes: number
-  /** Of what nothing else here needs. */
+  /** Bytes that nothing else in the store needs. */
   readonly aloneBytes: number
   readonly sharedBytes: number
 }

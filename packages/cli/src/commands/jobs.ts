@@ -22,7 +22,7 @@ export async function jobs(
   printJob(session, job)
 }
 
-/** `svc cancel ID`; a job that was over before stays as it is, and that is said. */
+/** `svc cancel ID`; a job that has already ended stays as it is, and the output says so. */
 export async function cancel(session: Session, id: string): Promise<void> {
   const job = await session.client.cancelJob(await wholeId(session, id))
   if (session.json) return session.document(job)
@@ -104,7 +104,7 @@ function finishJob(session: Session, job: Job): void {
   else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
 }
 
-/** Without a byte from peers for so long, what came from the hub is asked for there. */
+/** When peers send nothing for this long, a model that came from the hub is fetched from there. */
 const PEERS_SECONDS = '15s'
 
 /** `svc pull REF [--wait TIME]`: fetches what is missing from peers, and what came from the hub from there when no peer gives it. */

@@ -89,7 +89,7 @@ export const dht: Check = ({ status }) => {
     : [say.ok(text)]
 }
 
-/** Before this the machine's clock cannot be right: this program is younger. */
+/** A clock before this date is wrong: this program was written later. */
 const EARLIEST_MS = Date.parse('2025-01-01')
 
 /** Certificates of the hub are checked against the clock. */

@@ -12,7 +12,7 @@ import { toWireError, type WireError } from './wire-error.ts'
 export interface AppOptions extends ServerOptions {
   /** Routes beside those of the contract. */
   readonly more?: readonly ApiRoute[]
-  /** Says why nothing of this request is looked at. */
+  /** Why this request is refused before anything of it is read. */
   readonly refuse?: (request: IncomingMessage) => DaemonError | undefined
 }
 

@@ -32,7 +32,7 @@ import { endMove } from './move-marker.ts'
 import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
 
 /**
- * Everything that works on the store of this machine. Only `app` knows the whole: each part declares what it needs in
+ * Everything that works on the store of this machine. Only `app` knows the whole: each object declares what it needs in
  * an interface in its own folder, and this object satisfies all of them.
  */
 export interface DaemonContext {

@@ -11,8 +11,8 @@ const TERMINAL_EVERY_MS = 100
 const LOG_EVERY_MS = 5_000
 
 /**
- * `svcd move DIR`: takes the store of this configuration to another folder, and writes that into the configuration file. Where a flag or
- * `SVC_ROOT` names the root, the file would not be heard: then it is said what to change.
+ * `svcd move DIR`: moves the store of this configuration to another folder, and writes the new root into the configuration file. Where a
+ * flag or `SVC_ROOT` names the root, it would override the file, so the output says what to change.
  * @throws StartError, MoveError; the exit code is 130 after SIGINT or SIGTERM
  */
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {

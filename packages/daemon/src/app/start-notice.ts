@@ -2,7 +2,7 @@ import type { SwarmStatus } from '@svc/client/protocol'
 import type { Log } from '../log.ts'
 import { type RuntimeFacts, removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 
-/** Who reads the file takes it for left behind when it was not written again for some seconds. */
+/** Readers take the file for a leftover when it has not been rewritten for some seconds. */
 const REWRITE_MS = 500
 
 /** What `runtime.json` says from when the root's lock is held until the socket answers (spec add.30). */

@@ -1,7 +1,7 @@
 import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
 
-/** What a copy of blobs tells while it goes on. */
+/** Progress of a copy of blobs. */
 interface CopyProgress {
   readonly blobsDone: number
   readonly blobsTotal: number
@@ -18,7 +18,7 @@ export interface CopyOptions {
 
 /** Two copies at once keep both disks busy; more only make them seek. */
 const PARALLEL_COPIES = 2
-/** What one second of a disk is worth: less is sooner copied anew than journalled. */
+/** About a second of writing: copying less than this again is cheaper than a journal. */
 const RESUMABLE_BYTES = 64 << 20
 const CHUNK_BYTES = 4 << 20
 
@@ -114,7 +114,7 @@ async function copyResumably(
   }
 }
 
-/** The old store's bytes are other ones, or its disk does not give them. */
+/** True when the old store's bytes have another digest, or cannot be read. */
 const isSourceDamage = (error: unknown): boolean =>
   error instanceof CasError &&
   (['E_DIGEST_MISMATCH', 'E_SIZE_MISMATCH', 'E_CORRUPT'].includes(error.code) ||

@@ -87,7 +87,7 @@ export class Connection {
 
   #onFinish(response: ServerResponse): void {
     if (this.#last === undefined || this.#waiting.length > 0) return
-    // whoever said that this is the last request is not told about what follows it
+    // a client that announced its last request gets no answer to what follows it
     if (response.shouldKeepAlive) refuseRaw(this.#socket, this.#last)
   }
 

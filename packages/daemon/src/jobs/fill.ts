@@ -24,7 +24,7 @@ export interface FillContext {
 }
 
 /**
- * Brings missing blobs of a known artifact in from the swarm. Implemented by the swarm part of the daemon.
+ * Brings missing blobs of a known artifact in from the swarm. Implemented by the daemon's swarm client.
  *
  * `fill` resolves when every missing blob is in the store, durable and verified. It throws a `DaemonError`:
  * `E_SOURCE_UNAVAILABLE` (no source, or none within the time-out), `E_NOT_IMPORTABLE` (bytes do not verify),

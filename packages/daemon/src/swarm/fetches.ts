@@ -32,7 +32,7 @@ interface Round {
 
 /**
  * Fetches of artifacts from their swarms: one of an artifact at a time, whoever comes second finds most of it, or all, in the store. Each
- * tells others as much as the artifact's state allows at that moment: after a change it leaves, and goes on in the other way.
+ * shows itself to others as far as the artifact's state allows at that moment; after a change it leaves, and joins again in the new way.
  */
 export class Fetches {
   readonly turns = new KeyedLock<Sha256Digest>()

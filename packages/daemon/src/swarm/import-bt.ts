@@ -210,7 +210,7 @@ class BtImport {
       const lies: string[] = []
       bytes = await this.#manifestFromPeers((lie) => lies.push(lie))
       hints = { ...hints, webseeds: [] }
-      // the web seeds were of no use, which is no news now; liars are
+      // that web seeds were of no use does not matter any more; lies do
       this.#warnings.splice(0, this.#warnings.length, ...lies)
     }
     this.#job.update({ message: undefined })

@@ -6,7 +6,7 @@ import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 import type { WebClient } from '../web-client.ts'
 
 const TIMEOUT_MS = 30_000
-/** A body may not drip longer than this, however small it is. */
+/** A body that trickles in is given up after this time, however small it is. */
 const TOTAL_TIMEOUT_MS = 120_000
 
 /** Why a web seed was of no use, for the result's warnings. */

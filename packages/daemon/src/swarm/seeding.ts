@@ -60,7 +60,7 @@ export class Seeding {
     return this.#progress
   }
 
-  /** Resolves when everything is joined, or after ten seconds; the rest goes on behind. Failures are logged, never thrown. */
+  /** Resolves when everything is joined, or after ten seconds; the rest goes on in the background. Failures are logged, never thrown. */
   async start(): Promise<void> {
     const { config, log } = this.#deps
     if (!config.seed) {

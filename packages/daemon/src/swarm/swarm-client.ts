@@ -124,7 +124,7 @@ export class SwarmClient {
 
   /**
    * Joins what is complete. Resolves when the socket may listen: everything is joined, or ten seconds have passed and the rest
-   * goes on behind (spec swarm.6). A failure of one artifact is logged, never thrown.
+   * goes on in the background (spec swarm.6). A failure of one artifact is logged, never thrown.
    */
   start(): Promise<void> {
     return this.#seeding.start()

@@ -10,7 +10,7 @@ const MAX_INTERVAL_MS = 86_400_000
 const DEFAULT_INTERVAL_MS = 1_800_000
 /** After an announce that failed; doubles up to the usual interval. */
 const FIRST_RETRY_MS = 15_000
-/** A silent tracker must not hold up who leaves. */
+/** A silent tracker must not delay leaving. */
 const GOODBYE_MS = 1_500
 
 export interface TrackerOptions {
@@ -88,7 +88,7 @@ class OneTracker {
       const next = this.#next
       this.#next = undefined
       if (next !== undefined) this.announce(next)
-      // Who is not known yet is told again that we have started.
+      // A tracker that has not answered yet is told again that we have started.
       else this.#timer = setTimeout(() => this.announce(this.#known ? undefined : 'started'), waitMs)
     })
   }

@@ -45,7 +45,7 @@ export class Faults {
     Atomics.notify(this.#slots, HELD)
   }
 
-  /** How many operations that match came since. */
+  /** Matching operations so far. */
   get seen(): number {
     return Atomics.load(this.#slots, SEEN)
   }

@@ -1,6 +1,6 @@
 import type { Transferable } from 'node:worker_threads'
 
-/** One operation of a thread: what goes in, what comes out, and what it tells on the way. */
+/** One operation of a thread: what goes in, what comes out, and what it reports on the way. */
 export interface Call {
   readonly request: unknown
   readonly response: unknown
@@ -19,7 +19,7 @@ export interface CallOptions<Progress> {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a call tells on the way. */
+/** What a call reports on the way. */
 export type ProgressOf<C extends Call> = C extends { readonly progress?: infer Progress } ? Progress : never
 
 /** To the thread. */

@@ -91,7 +91,7 @@ export class ThreadTorrent {
     this.#opened.resolve()
   }
 
-  /** Tells how it goes, where that has changed; called now and then. */
+  /** Reports the progress if it has changed; called now and then. */
   tick(): void {
     const torrent = this.#torrent
     if (torrent.destroyed) return

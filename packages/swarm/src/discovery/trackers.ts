@@ -6,7 +6,7 @@ import { type FromTrackers, parseFromTrackers, type Stats, type ToTrackers } fro
 const CLOSE_GRACE_MS = 3_000
 /** How long one torrent waits for its goodbyes. */
 const LEAVE_GRACE_MS = 2_000
-/** Announces tell figures that are at most so old. */
+/** Figures in announces are at most this old. */
 const STATS_INTERVAL_MS = 30_000
 
 /** What is announced of a torrent. */

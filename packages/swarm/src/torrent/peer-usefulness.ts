@@ -15,8 +15,8 @@ export const INDIFFERENT_MS = 15_000
 export const WAITING_MS = 120_000
 
 /**
- * For how many milliseconds a peer has been of no use beyond what it is allowed; 0: it is of use, or has time left. Only peers
- * that came by themselves: those that we dialled, we wanted. Pure.
+ * For how many milliseconds a peer has been of no use beyond what it is allowed; 0: it is of use, or has time left. Only for
+ * peers that connected to us: the others we chose ourselves. Pure.
  */
 export function uselessForMs(peer: PeerUse, nowMs: number): number {
   if (!peer.incoming) return 0

@@ -68,7 +68,7 @@ export class CacheFolder {
     }
   }
 
-  /** Names of the folders in a folder. Those that are links are told, not entered: people move models to other disks so. */
+  /** Names of the folders in a folder. Links are reported, not entered: people move models to other disks that way. */
   async folders(at: string): Promise<readonly string[]> {
     const entries = await this.list(at)
     for (const { name } of entries.filter((entry) => entry.isSymbolicLink()))
