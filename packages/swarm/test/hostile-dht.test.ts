@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import type { DhtOptions } from '@svc/internal-discovery'
 import { encodeBencode } from '@svc/metainfo'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Engines } from './engines.ts'
@@ -46,8 +47,12 @@ async function ping(port: number): Promise<void> {
   clearInterval(timer)
 }
 
-const node = async (bootstrap: readonly string[] = []): Promise<number> =>
-  (await engines.open({ dht: { bootstrap, host: '127.0.0.1' }, onFault })).dhtPort!
+const node = async (
+  bootstrap: readonly string[] = [],
+  limits: NonNullable<DhtOptions['limits']> = {}
+): Promise<number> => (await engines.open({ dht: { bootstrap, host: '127.0.0.1', limits }, onFault })).dhtPort!
+/** For tests of the library behind the checks. */
+const UNLIMITED = { perAddress: 1_000_000, total: 1_000_000 }
 
 test.each([
   ['find_node with an integer target', query('find_node', { target: 5 })],
@@ -93,7 +98,7 @@ test.each([
 })
 
 test('10,000 mutated messages leave the node answering', async () => {
-  const port = await node()
+  const port = await node([], UNLIMITED)
   const templates = [
     query('ping', {}),
     query('find_node', { target: HASH }),

@@ -111,7 +111,7 @@ test(`${ROUNDS} times ${COUNT} mutated DHT, uTP, wire and hash messages, and tra
     const right = Buffer.concat([u32(0), transaction, Buffer.alloc(8, 5)])
     const announced = Buffer.concat([u32(1), transaction, u32(60, 1, 1), COMPACT])
     const isConnect = bytes.readUInt32BE(8) === 0
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 12; i++) {
       const message = mutateBytes(random, isConnect ? right : announced)
       if (message.length > 0) udpTracker.send(message, port, HOST)
       counts.udpTracker += 1

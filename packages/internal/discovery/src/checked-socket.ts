@@ -1,21 +1,66 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { EventEmitter } from 'node:events'
 import { isPort } from '@svc/internal-net'
+import { PerSecond } from './per-second.ts'
+
+/** Datagrams a second (docs/budgets.md). */
+export interface DatagramLimits {
+  /** From one address; more are dropped. Default 50. */
+  readonly perAddress: number
+  /** Of all whom we have asked nothing, together; more are dropped. Default 500. */
+  readonly total: number
+  /** Queries of our own to one node; more wait. Default 20. */
+  readonly ownPerNode: number
+  /** Queries of our own, in all; more wait. Default 200. */
+  readonly own: number
+}
+
+const LIMITS: DatagramLimits = { perAddress: 50, total: 500, ownPerNode: 20, own: 200 }
+/** Queries that wait for their second. The library gives up on them after two. */
+const MAX_WAITING = 1_000
+const FLUSH_MS = 100
+/** Whom we have asked is heard for as long, and for as long again. */
+const ASKED_MS = 4_000
+/** Bencoded keys are in order, so that the kind of a message comes last. */
+const QUERY_END = Buffer.from('1:y1:qe')
+
+type Done = (error: Error | null) => void
+
+interface Waiting {
+  readonly bytes: Buffer
+  readonly port: number
+  readonly host: string
+  readonly done: Done
+}
 
 /**
  * A UDP socket in the shape that the DHT library uses. It sees only datagrams that `check` passes, as `check` returns them,
- * and only from senders that can be answered; what it sends to an impossible port fails by callback instead of a throw.
+ * only from senders that can be answered, and only so many a second; what it sends to an impossible port fails by callback
+ * instead of a throw. Its own queries leave at a bounded rate: those beyond it wait. A flood, from forged addresses too, takes nothing
+ * from those who answer us.
  */
 export class CheckedSocket extends EventEmitter {
   readonly #socket: Socket
+  readonly #strangers: PerSecond
+  readonly #known: PerSecond
+  readonly #own: PerSecond
+  /** Nodes that were asked: of this period, and of the one before. */
+  #asked: [Set<string>, Set<string>] = [new Set(), new Set()]
+  #period = 0
+  #waiting: Waiting[] = []
+  #timer: NodeJS.Timeout | undefined
   #refused = 0
 
-  constructor(check: (datagram: Uint8Array) => Uint8Array | undefined) {
+  constructor(check: (datagram: Uint8Array) => Uint8Array | undefined, limits: Partial<DatagramLimits> = {}) {
     super()
+    const { perAddress, total, ownPerNode, own } = { ...LIMITS, ...limits }
+    this.#strangers = new PerSecond({ total, each: perAddress })
+    this.#known = new PerSecond({ total: Number.POSITIVE_INFINITY, each: perAddress })
+    this.#own = new PerSecond({ total: own, each: ownPerNode })
     this.#socket = createSocket('udp4')
     this.#socket.on('message', (datagram, sender: RemoteInfo) => {
       const checked = isPort(sender.port) ? check(datagram) : undefined
-      if (checked === undefined) this.#refused += 1
+      if (checked === undefined || !this.#mayCome(sender)) this.#refused += 1
       else this.emit('message', Buffer.from(checked.buffer, checked.byteOffset, checked.byteLength), sender)
     })
     for (const event of ['error', 'listening', 'close'] as const) {
@@ -36,19 +81,56 @@ export class CheckedSocket extends EventEmitter {
     return this.#socket.address()
   }
 
-  send(
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    port: number,
-    host: string,
-    done: (error: Error | null) => void
-  ): void {
+  send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: Done): void {
     if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`nobody can be reached at port ${port}`)))
-    this.#socket.send(bytes, offset, length, port, host, done)
+    const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
+    // Answers are bounded by what they answer.
+    if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END) || this.#mayAsk(host, port)) {
+      this.#socket.send(datagram, port, host, done)
+      return
+    }
+    if (this.#waiting.length >= MAX_WAITING) {
+      queueMicrotask(() => done(new Error('too many queries wait for their turn')))
+      return
+    }
+    this.#waiting.push({ bytes: datagram, port, host, done })
+    this.#timer ??= setInterval(() => this.#flush(), FLUSH_MS)
   }
 
   close(): void {
+    clearInterval(this.#timer)
+    this.#waiting = []
     this.#socket.close()
+  }
+
+  #mayCome({ address, port }: RemoteInfo): boolean {
+    const node = `${address}:${port}`
+    const budget = this.#askedLately().some((asked) => asked.has(node)) ? this.#known : this.#strangers
+    return budget.take(address, performance.now())
+  }
+
+  #mayAsk(host: string, port: number): boolean {
+    const node = `${host}:${port}`
+    if (!this.#own.take(node, performance.now())) return false
+    this.#askedLately()[0].add(node)
+    return true
+  }
+
+  #askedLately(): [Set<string>, Set<string>] {
+    const period = Math.floor(performance.now() / ASKED_MS)
+    if (period !== this.#period) this.#asked = [new Set(), period === this.#period + 1 ? this.#asked[0] : new Set()]
+    this.#period = period
+    return this.#asked
+  }
+
+  #flush(): void {
+    this.#waiting = this.#waiting.filter(({ bytes, port, host, done }) => {
+      if (!this.#mayAsk(host, port)) return true
+      this.#socket.send(bytes, port, host, done)
+      return false
+    })
+    if (this.#waiting.length > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 }

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { isPort, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import DHT from 'bittorrent-dht'
-import { CheckedSocket } from './checked-socket.ts'
+import { CheckedSocket, type DatagramLimits } from './checked-socket.ts'
 import { checkKrpc } from './krpc.ts'
 
 export interface DhtOptions {
@@ -13,14 +13,16 @@ export interface DhtOptions {
   readonly host?: string
   /** Default: any free one. */
   readonly port?: number
+  /** Bounds of its traffic, where they shall be others than the defaults. */
+  readonly limits?: Partial<DatagramLimits>
 }
 
 /** `allowPrivate`: the DHT is a private one, which may name private addresses. */
 export type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
 
 const REANNOUNCE_MS = 15 * 60_000
-/** While nobody was found: a young routing table. */
-const RETRY_MS = 2_000
+/** After a first lookup that found nobody: a young routing table. Doubles with each that follows, up to the above. */
+const FIRST_RETRY_MS = 2_000
 /** Peers taken from one lookup. */
 const MAX_PEERS = 200
 
@@ -48,7 +50,7 @@ export class DhtNode {
     const dht = new DHT({
       bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
       maxAge: REANNOUNCE_MS,
-      socket: new CheckedSocket((datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0))
+      socket: new CheckedSocket((datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0), options.limits)
     })
     // Errors of single lookups are of no consequence; those of the socket end the announcing only.
     dht.on('error', () => undefined)
@@ -80,6 +82,7 @@ export class DhtNode {
   join(infohash: string, port: number | undefined, found: FoundPeer): void {
     this.leave(infohash)
     const entry = { found, taken: 0, timer: undefined as NodeJS.Timeout | undefined }
+    let retryMs = FIRST_RETRY_MS
     this.#found.set(infohash, entry)
     const over = (): boolean => this.#closed || this.#found.get(infohash) !== entry
     const round = (): void => {
@@ -88,7 +91,8 @@ export class DhtNode {
       entry.taken = 0
       const again = (): void => {
         if (over() || entry.timer !== undefined) return
-        entry.timer = setTimeout(round, entry.taken > 0 ? REANNOUNCE_MS : RETRY_MS)
+        entry.timer = setTimeout(round, entry.taken > 0 ? REANNOUNCE_MS : retryMs)
+        retryMs = entry.taken > 0 ? FIRST_RETRY_MS : Math.min(REANNOUNCE_MS, retryMs * 2)
       }
       // A lookup that cannot be made yet (no nodes) calls back with an error: tried again.
       if (port === undefined) this.#dht.lookup(infohash, again)

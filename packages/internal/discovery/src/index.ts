@@ -1,4 +1,4 @@
-export { CheckedSocket } from './checked-socket.ts'
+export { CheckedSocket, type DatagramLimits } from './checked-socket.ts'
 export { DhtNode, type DhtOptions, type FoundPeer } from './dht.ts'
 export { checkKrpc } from './krpc.ts'
 export { type TrackerOptions, Trackers } from './tracker.ts'

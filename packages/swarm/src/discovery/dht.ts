@@ -31,7 +31,8 @@ export class DhtThread {
       data: () => ({
         bootstrap: options.bootstrap,
         host: options.host ?? '0.0.0.0',
-        port: this.#again ?? options.port ?? 0
+        port: this.#again ?? options.port ?? 0,
+        limits: options.limits
       }),
       parse: parseFromDht,
       received: (message) => this.#received(message),

@@ -1,14 +1,11 @@
+import type { DhtOptions } from '@svc/internal-discovery'
 import { isHost, isPort, type PeerAddress } from '@svc/internal-net'
 
 // What crosses the border between the engine and its discovery threads: plain data, and what comes from a thread is read as if a
 // stranger had sent it.
 
 /** How a thread of the DHT begins. */
-export interface DhtThreadData {
-  readonly bootstrap: readonly string[]
-  readonly host: string
-  readonly port: number
-}
+export type DhtThreadData = DhtOptions
 
 export type ToDht =
   | { readonly kind: 'join'; readonly infohash: string; readonly port: number | undefined }

@@ -1,0 +1,59 @@
+// How long a client that behaves waits while strangers and other clients flood each door of a daemon process. The floods are made in
+// a thread of their own; the daemon, the floods and the client share the machine's cores. The bar is for a machine that does
+// nothing else; on a busy one the figures are printed with its load, and the bar is a loose one.
+
+import { loadavg } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { expect, test } from 'vitest'
+import { FLOOD_KINDS, type FloodData } from '../support/floods.ts'
+import { startSeedingProcess } from '../support/seeding-process.ts'
+
+const SECONDS = Number(process.env.SVC_FLOOD_SECONDS ?? 5)
+/** A run queue of so many counts as quiet: what the test before this one left in the average. */
+const QUIET = 1.5
+const BAR_MS = 10
+const BUSY_BAR_MS = 1_000
+
+test(`a resolve beside ${FLOOD_KINDS.length - 1} floods`, {
+  timeout: 60_000 + FLOOD_KINDS.length * SECONDS * 10_000
+}, async () => {
+  const loadBefore = loadavg()[0]!
+  const bar = loadBefore < QUIET ? BAR_MS : BUSY_BAR_MS
+  const { daemon, ...seeding } = await startSeedingProcess({ sizeBytes: 16 << 20, dhtBootstrap: '127.0.0.1:9' })
+  const measure = async (): Promise<readonly number[]> => {
+    const times: number[] = []
+    const end = performance.now() + SECONDS * 1_000
+    while (performance.now() < end) {
+      const begun = performance.now()
+      const { status } = await daemon.resolve(seeding.ref)
+      times.push(performance.now() - begun)
+      expect(status).toBe(200)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    return times.sort((a, b) => a - b)
+  }
+  // what is called often is compiled by then
+  await measure()
+  const rows: { kind: string; p50: number; p99: number; sent: number }[] = []
+  for (const kind of FLOOD_KINDS) {
+    const { rssMiB: _, folder: __, ...doors } = seeding
+    const data: FloodData = { kind, socketPath: daemon.socketPath, ...doors }
+    const flood = new Worker(new URL('../support/flood-thread.ts', import.meta.url), { workerData: data })
+    await new Promise((resolve) => flood.once('online', resolve))
+    // connections are open and slots taken by then
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const times = await measure()
+    const ended = new Promise((resolve) => flood.once('exit', resolve))
+    const sent = new Promise<number>((resolve) => flood.once('message', resolve))
+    flood.postMessage('stop')
+    const at = (part: number): number => Number(times[Math.floor(times.length * part)]!.toFixed(1))
+    rows.push({ kind, p50: at(0.5), p99: at(0.99), sent: await sent })
+    await ended
+  }
+  const lines = rows.map(({ kind, p50, p99, sent }) => `${kind}: p50 ${p50} ms, p99 ${p99} ms (${sent} sent)`)
+  console.log(`load before ${loadBefore.toFixed(1)}, RSS ${Math.round(seeding.rssMiB())} MiB\n${lines.join('\n')}`)
+  expect(rows.filter(({ p99 }) => p99 > bar)).toEqual([])
+  expect((await daemon.verify('all')).verify).toEqual({})
+  expect(daemon.child.exitCode).toBe(null)
+  expect(daemon.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
+})

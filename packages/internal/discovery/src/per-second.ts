@@ -1,0 +1,28 @@
+/** Counts what happens within one second, in all and for each key. */
+export class PerSecond {
+  readonly #total: number
+  readonly #each: number
+  readonly #taken = new Map<string, number>()
+  #second = Number.NaN
+  #count = 0
+
+  constructor(bounds: { readonly total: number; readonly each: number }) {
+    this.#total = bounds.total
+    this.#each = bounds.each
+  }
+
+  /** Whether one more of `key` is within the budget of this second; it is counted then. */
+  take(key: string, nowMs: number): boolean {
+    const second = Math.floor(nowMs / 1_000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#count = 0
+      this.#taken.clear()
+    }
+    const taken = this.#taken.get(key) ?? 0
+    if (this.#count >= this.#total || taken >= this.#each) return false
+    this.#count += 1
+    this.#taken.set(key, taken + 1)
+    return true
+  }
+}

@@ -1,0 +1,123 @@
+// Runs in a network of its own, in which 8.8.8.8 is this machine and nothing else can be reached. A name leads to a public address when it
+// is asked for first, and to loopback from then on. What asks at the inner address is counted.
+
+import dns from 'node:dns'
+import { mkdtempSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const PUBLIC = '8.8.8.8'
+const NAME = 'rebind.example'
+let lookups = 0
+const answers = (): { address: string; family: number }[] => [
+  { address: lookups++ === 0 ? PUBLIC : '127.0.0.1', family: 4 }
+]
+dns.lookup = ((_name: string, options: { all?: boolean }, done: (...given: unknown[]) => void) => {
+  const found = answers()
+  queueMicrotask(() => (options.all ? done(null, found) : done(null, found[0]!.address, 4)))
+}) as typeof dns.lookup
+syncBuiltinESMExports()
+
+// after the names are ours
+const { Trackers } = await import('@svc/internal-discovery')
+const { createFileStorage, createSwarm } = await import('../src/index.ts')
+const { makeTorrent } = await import('./torrent-fixture.ts')
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+let outer: Handler = () => undefined
+let inner = 0
+let outside = 0
+const open = (host: string, port: number, handler: Handler): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer((request, response) => {
+      response.setHeader('Connection', 'close')
+      handler(request, response)
+    })
+    server.listen(port, host, () => resolve((server.address() as AddressInfo).port))
+  })
+const port = await open(PUBLIC, 0, (request, response) => {
+  outside += 1
+  outer(request, response)
+})
+await open('127.0.0.1', port, (_, response) => {
+  inner += 1
+  response.end('d8:intervali1e5:peers0:e')
+})
+
+const results: Record<string, { outside: number; inner: number; warnings: number }> = {}
+/** Runs until there are so many warnings. */
+async function scenario(name: string, start: (warn: (text: string) => void) => () => Promise<void>): Promise<void> {
+  lookups = 0
+  outside = 0
+  inner = 0
+  let warnings = 0
+  const warned = Promise.withResolvers<void>()
+  const stop = start(() => {
+    warnings += 1
+    warned.resolve()
+  })
+  await warned.promise
+  await stop()
+  results[name] = { outside, inner, warnings: Math.min(1, warnings) }
+}
+const tracker = (url: string) => (warn: (text: string) => void) => {
+  const trackers = new Trackers({
+    urls: [url],
+    infohash: Buffer.alloc(20, 1),
+    peerId: Buffer.alloc(20, 2),
+    port: 9,
+    allowPrivate: false,
+    stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
+    found: () => undefined,
+    warn
+  })
+  return () => trackers.close()
+}
+
+outer = (_, response) => response.end('d8:intervali1e5:peers0:e')
+await scenario(
+  'a tracker whose name leads elsewhere at the second announce',
+  tracker(`http://${NAME}:${port}/announce`)
+)
+outer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/announce` }).end()
+await scenario('a tracker that redirects to an inner address', tracker(`http://${PUBLIC}:${port}/announce`))
+outer = (_, response) => response.writeHead(302, { location: `http://${NAME}:${port}/announce` }).end()
+await scenario('a tracker that redirects to a name', tracker(`http://${PUBLIC}:${port}/announce`))
+
+const fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
+const webseed = (location: string) => (warn: (text: string) => void) => {
+  const opened = createSwarm({ peerAddress: false })
+  void opened.then((swarm) => {
+    const torrent = swarm.add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(mkdtempSync(join(tmpdir(), 'rebind-'))),
+      webseeds: [`http://${PUBLIC}:${port}/`]
+    })
+    torrent.on('warning', ({ kind, message }) => kind === 'webseed' && warn(message))
+    torrent.on('failed', (error) => warn(error.message))
+  })
+  outer = (request, response) => {
+    const range = /bytes=(\d+)-(\d+)/.exec(request.headers.range ?? '')
+    if (!(request.headers.host ?? '').startsWith(NAME)) return void response.writeHead(302, { location }).end()
+    const [start, end] = [Number(range![1]), Number(range![2]) + 1]
+    const bytes = fixture.files.get('a')!
+    response.writeHead(206, {
+      'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,
+      'content-length': String(end - start)
+    })
+    response.end(bytes.subarray(start, end))
+  }
+  return async () => (await opened).close()
+}
+await scenario('a webseed that redirects to an inner address', webseed(`http://127.0.0.1:${port}/a`))
+await scenario(
+  'a webseed that redirects to a name that leads elsewhere at the second range',
+  webseed(`http://${NAME}:${port}/a`)
+)
+await fixture.remove()
+process.stdout.write(JSON.stringify(results))
+process.exit()
