@@ -1,3 +1,5 @@
+// One file, as every step reads and changes the same model of what a library holds.
+
 import { createHash } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
