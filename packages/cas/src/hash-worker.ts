@@ -6,6 +6,7 @@ import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError, threadErrors } from './errors.ts'
 import { HashSession } from './hash-session.ts'
+import { NamedFile } from './named-file.ts'
 import type {
   SessionResult,
   SmallCheck,
@@ -44,15 +45,20 @@ function finish(id: number): SessionResult {
   return result
 }
 
-async function runSmall(port: FilePort, { spec, fd }: SmallRun): Promise<SmallRunOutcome> {
+async function runSmall(port: FilePort, { spec, source }: SmallRun): Promise<SmallRunOutcome> {
   let session: HashSession | undefined
+  let named: NamedFile | undefined
   try {
+    if ('path' in source) named = NamedFile.open(port, source)
     session = await HashSession.begin(port, spec)
-    await session.pump({ fd })
+    await session.pump({ fd: 'path' in source ? named!.fd : source.fd })
+    named?.check()
     return { result: session.finish() }
   } catch (error) {
     await session?.drop()
     return { error: encodeError(error) }
+  } finally {
+    named?.close()
   }
 }
 

@@ -11,7 +11,7 @@ import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { publish, requireRoom, SMALL_BYTES } from './publish.ts'
 import { Pull } from './pull.ts'
-import type { ByteSource, HashResult, IngestOptions, IngestResult } from './store.ts'
+import type { ByteSource, FileSource, HashResult, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
@@ -22,7 +22,7 @@ const STREAM_BLOCKS = 3
 /** From here on one file is worth two threads. */
 const PAIR_BYTES = 8 << 20
 
-const isFile = (source: ByteSource): source is { readonly fd: number } => 'fd' in source
+const isFile = (source: ByteSource): source is FileSource => 'fd' in source
 
 /** The way in of a disk store: streams and descriptors, hashed, checked, published. */
 export class Ingestor {
@@ -41,7 +41,11 @@ export class Ingestor {
 
   async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
     return this.#context.run(options.signal, (signal) =>
-      isFile(source) ? this.#file(source.fd, options, signal) : this.#stream(source, options, signal)
+      isFile(source)
+        ? this.#file(source.fd, options, signal)
+        : 'path' in source
+          ? this.#named(source, options, signal)
+          : this.#stream(source, options, signal)
     )
   }
 
@@ -52,10 +56,25 @@ export class Ingestor {
       const part = this.#context.layout.part(randomId())
       const { partFd, ...result } =
         sizeBytes < SMALL_BYTES
-          ? await this.#smallFilePass(fd, part, sizeBytes, options)
+          ? await this.#smallFilePass({ fd }, part, sizeBytes, options)
           : await this.#filePass(fd, part, sizeBytes, options, signal)
       options.onProgress?.(result.sizeBytes)
       // A file that shrank or grew while it was read is refused too.
+      return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
+    } finally {
+      leave()
+    }
+  }
+
+  async #named(source: NamedFileSource, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    const sizeBytes = Number(source.identity.size)
+    if (sizeBytes >= SMALL_BYTES)
+      throw new CasError('E_RANGE', `a file of ${sizeBytes} bytes is opened by its caller`, { sizeBytes })
+    const leave = await this.#files.enter(signal)
+    try {
+      const part = this.#context.layout.part(randomId())
+      const { partFd, ...result } = await this.#smallFilePass(source, part, sizeBytes, options)
+      options.onProgress?.(result.sizeBytes)
       return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     } finally {
       leave()
@@ -86,7 +105,7 @@ export class Ingestor {
 
   /** Too short to be worth stopping: an abort is seen before the commit. */
   async #smallFilePass(
-    fd: number,
+    source: FileSource | NamedFileSource,
     part: string,
     sizeBytes: number,
     options: IngestOptions
@@ -98,7 +117,7 @@ export class Ingestor {
       maxBytes: sizeBytes,
       part
     }
-    const outcome = await this.#context.threads.runSmall({ spec, fd })
+    const outcome = await this.#context.threads.runSmall({ spec, source })
     if ('error' in outcome) throw decodeError(outcome.error)
     return { ...outcome.result, digest: outcome.result.digest! }
   }

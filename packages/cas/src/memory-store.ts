@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { loadFilePort } from '@svc/internal-files'
+import { loadFilePort, nodeFilePort } from '@svc/internal-files'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { checkRange, notFound } from './blob-reader.ts'
 import { checkBlockHashes } from './block-shape.ts'
 import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
 import { checkPartialKey } from './journal.ts'
+import { NamedFile } from './named-file.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { Pull } from './pull.ts'
 import type {
@@ -19,6 +20,7 @@ import type {
   HashResult,
   IngestOptions,
   IngestResult,
+  NamedFileSource,
   PartialBlob,
   PartialKey,
   PartialOptions,
@@ -74,7 +76,9 @@ class MemoryStore implements BlobStore {
       const bytes =
         'fd' in source
           ? await readDescriptor(source.fd, options.sizeBytes, signal)
-          : await readStream(source, options.sizeBytes, signal)
+          : 'path' in source
+            ? await readNamed(source, options.sizeBytes, signal)
+            : await readStream(source, options.sizeBytes, signal)
       const result = await hashOf(bytes, options.attachments)
       options.onProgress?.(bytes.length)
       checkExpected(result, options)
@@ -219,6 +223,21 @@ async function readStream(
   } catch (error) {
     pull.breakOff()
     throw error
+  }
+}
+
+async function readNamed(
+  source: NamedFileSource,
+  sizeBytes: number | undefined,
+  signal: AbortSignal
+): Promise<Uint8Array> {
+  const file = NamedFile.open(nodeFilePort, source)
+  try {
+    const bytes = await readDescriptor(file.fd, sizeBytes ?? Number(source.identity.size), signal)
+    file.check()
+    return bytes
+  } finally {
+    file.close()
   }
 }
 

@@ -77,8 +77,24 @@ export interface IngestOptions {
 export interface FileSource {
   readonly fd: number
 }
-/** Bytes to be taken in: chunks of any size, or an open file. */
-export type ByteSource = AsyncIterable<Uint8Array> | FileSource
+/** What a file is known again by; any difference means that it is another one or was written to. As `fstat` gives them. */
+export interface FileIdentity {
+  readonly dev: bigint
+  readonly ino: bigint
+  readonly size: bigint
+  readonly mtimeNs: bigint
+  readonly ctimeNs: bigint
+}
+/**
+ * A file of less than 4 MiB that the worker thread opens (no link is followed), reads and closes: many at a time, where each would cost
+ * more to open here than to read there. `E_IO` unless it is the file that `identity` says, before the first byte and after the last.
+ */
+export interface NamedFileSource {
+  readonly path: string
+  readonly identity: FileIdentity
+}
+/** Bytes to be taken in: chunks of any size, an open file, or a small one that is known by its identity. */
+export type ByteSource = AsyncIterable<Uint8Array> | FileSource | NamedFileSource
 
 /**
  * What identifies a resumable partial blob: it survives restarts, renames and new URLs.

@@ -2,7 +2,7 @@ import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
 import type { WireError } from './errors.ts'
-import type { HashAttachment } from './store.ts'
+import type { FileSource, HashAttachment, NamedFileSource } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
@@ -58,7 +58,8 @@ export type CommitOutcome =
 /** A file of a few megabytes, taken in one go. */
 export interface SmallRun {
   readonly spec: SessionSpec
-  readonly fd: number
+  /** An open file, or one to open. */
+  readonly source: FileSource | NamedFileSource
 }
 export type SmallRunOutcome = { readonly result: SessionResult } | { readonly error: WireError }
 

@@ -164,6 +164,8 @@ class FileIngest {
       leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
     const already = await present()
     if (already !== undefined) return already
+    const named = await this.#ingestNamed(file, signal, onProgress)
+    if (named !== undefined) return await keep(named)
     const opened = await file.open(signal)
     try {
       if (opened.kind === 'file') return await keep(await this.#ingestLocal(file, opened, signal, onProgress))
@@ -174,6 +176,25 @@ class FileIngest {
     } finally {
       await opened.close()
     }
+  }
+
+  /** Undefined where the file has to be opened to be read, or to find out why it cannot be. */
+  async #ingestNamed(
+    file: SourceFile,
+    signal: AbortSignal,
+    onProgress: (bytesDone: number) => void
+  ): Promise<IngestResult | undefined> {
+    if (file.named === undefined) return undefined
+    const { name, sizeBytes, digest, accept, attachments = [] } = file
+    if (accept !== undefined || digest !== undefined)
+      throw new Error(`nothing is known of a local file beforehand: ${name}`)
+    const options = { sizeBytes, attachments: [LEAVES, ...attachments], signal, onProgress }
+    return file
+      .named((source) => this.#context.store.ingest(source, options))
+      .catch(() => {
+        signal.throwIfAborted()
+        return undefined
+      })
   }
 
   async #ingestLocal(

@@ -1,4 +1,4 @@
-import type { BlockShape, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
+import type { BlockShape, HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
@@ -26,6 +26,9 @@ export interface OpenedRemoteFile {
   close(): Promise<void>
 }
 export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
+
+/** The name of a local file, for the store to open, while the folder that it is looked up in is held. */
+export type WithNamed = <T>(use: (source: NamedFileSource) => Promise<T>) => Promise<T>
 
 export interface FetchContext {
   readonly signal: AbortSignal
@@ -56,6 +59,11 @@ export interface SourceFile {
   /** Last check of the bytes before they count; throwing refuses them (wrong bytes, retried once when remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
   open(signal: AbortSignal): Promise<OpenedFile>
+  /**
+   * A short cut past `open` for small local files: the store opens it where it reads it. Where that fails, whatever the reason, `open` tells
+   * what is wrong.
+   */
+  readonly named?: WithNamed
   /** Random access before the import, for the few bytes that tell a quant. Unverified: nothing of it is kept. Of remote files only. */
   readonly peek?: (signal: AbortSignal) => ReadAt
 }

@@ -25,13 +25,22 @@ interface Entry extends Chunk {
   waiting: Set<() => void>
 }
 
+/** Chunks that are held as long as nothing is read twice: the system's own cache is behind them. */
+const FIRST_CHUNKS = 16
+/** More are held by so many at a time, when chunks are asked for again that were given up lately. */
+const MORE_CHUNKS = 8
+
 /**
- * Read cache of the uploads of the whole engine. A chunk that is pinned (queued requests need it, or a write to a socket is
+ * Read cache of the uploads of the whole engine. It begins small and grows up to its budget where that saves reads. A chunk that is pinned (queued requests need it, or a write to a socket is
  * under way) is never evicted nor its buffer reused: its bytes may still be on their way to a socket.
  * Invariant: every buffer is in exactly one place: an entry, or the list of spare ones.
  */
 export class ReadCache {
   readonly #budget: number
+  /** Unpinned chunks are given up beyond this. */
+  #worthwhile: number
+  /** Keys of chunks that were given up, the latest last. */
+  readonly #givenUp = new Set<string>()
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>()
   readonly #spare: Uint8Array[] = []
@@ -40,6 +49,7 @@ export class ReadCache {
 
   constructor(budgetBytes: number) {
     this.#budget = Math.max(4, Math.floor(budgetBytes / CHUNK_BYTES))
+    this.#worthwhile = Math.min(FIRST_CHUNKS, this.#budget)
   }
 
   /**
@@ -64,6 +74,7 @@ export class ReadCache {
       if (!held.ready) held.waiting.add(notify)
       return held
     }
+    if (this.#givenUp.delete(key)) this.#worthwhile = Math.min(this.#budget, this.#worthwhile + MORE_CHUNKS)
     const buffer = this.#buffer(insist)
     if (buffer === undefined) {
       this.#starving.add(notify)
@@ -78,16 +89,22 @@ export class ReadCache {
   #buffer(insist: boolean): Uint8Array | undefined {
     const spare = this.#spare.pop()
     if (spare !== undefined) return spare
-    if (this.#buffers >= this.#budget) {
+    if (this.#buffers >= this.#worthwhile) {
       for (const [key, entry] of this.#entries) {
         if (entry.pins > 0) continue
         this.#entries.delete(key)
+        this.#noteGivenUp(key)
         return entry.bytes
       }
-      if (!insist) return undefined
+      if (this.#buffers >= this.#budget && !insist) return undefined
     }
     this.#buffers += 1
     return Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  }
+
+  #noteGivenUp(key: string): void {
+    this.#givenUp.add(key)
+    if (this.#givenUp.size > this.#budget) this.#givenUp.delete(this.#givenUp.values().next().value!)
   }
 
   async #load(
@@ -155,6 +172,8 @@ export class ReadCache {
 
   /** Frees what is not pinned. */
   trim(): void {
+    this.#worthwhile = Math.min(FIRST_CHUNKS, this.#budget)
+    this.#givenUp.clear()
     for (const [key, entry] of this.#entries) {
       if (entry.pins > 0) continue
       this.#entries.delete(key)

@@ -1,3 +1,4 @@
+import type { NamedFileSource } from '@svc/cas'
 import { Gate } from '@svc/internal-concurrency'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
@@ -31,8 +32,20 @@ export async function localSource(paths: readonly string[]): Promise<ImportSourc
 const localFile = (file: WalkedFile, parents: HeldParents): SourceFile => ({
   name: file.name,
   sizeBytes: Number(file.identity.size),
-  open: () => openLocal(file, parents)
+  open: () => openLocal(file, parents),
+  ...(file.identity.size < MAX_NAMED_BYTES && { named: (use) => withNamed(file, parents, use) })
 })
+
+/** Larger files are worth opening here. */
+const MAX_NAMED_BYTES = 4n << 20n
+
+function withNamed<T>(
+  { path, identity }: WalkedFile,
+  parents: HeldParents,
+  use: (source: NamedFileSource) => Promise<T>
+): Promise<T> {
+  return parents.with(path, (parent, last) => use({ path: parent.at(last), identity }))
+}
 
 /**
  * Opens the file again in its folder, and takes it only if it is the one that was listed.
