@@ -56,3 +56,6 @@ export const spokenAddress = (address: string): string =>
   isLoopback(address)
     ? `${address}, from this machine only`
     : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')
+
+/** `2026-01-31 09:05:00`, here. */
+export const formatTime = (at: string): string => new Date(at).toLocaleString('sv')

@@ -37,7 +37,8 @@ export async function hubOrigin({ client }: Session, ref: string): Promise<HubOr
 }
 
 /** Starts the import that gives the same artifact: the same commit, the same weights, named as they were. */
-export async function importAgain({ client }: Session, origin: HubOrigin): Promise<Job> {
+export async function importAgain(session: Session, origin: HubOrigin): Promise<Job> {
+  const { client } = session
   const { repo, revision, as, isPrivate, weights } = origin
   const plan = await client.planHf({ repo, revision })
   const there = new Set(plan.files.map(({ name }) => name))

@@ -1,6 +1,6 @@
 import type { ModelMember, SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { count, formatBytes, formatTable, shortDigest, spokenAddress } from '../format.ts'
+import { count, formatBytes, formatTable, formatTime, shortDigest, spokenAddress } from '../format.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -13,7 +13,7 @@ export async function status(session: Session): Promise<void> {
   const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
   const incomplete = members.filter(({ complete }) => !complete).length
   const rows = [
-    ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${new Date(all.startedAt).toLocaleString('sv')}`],
+    ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${formatTime(all.startedAt)}`],
     ['socket', session.client.socketPath],
     ['store', all.root],
     ['models', `${members.length}${incomplete > 0 ? `, ${incomplete} of them not complete` : ''}`],

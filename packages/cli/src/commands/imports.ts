@@ -9,6 +9,7 @@ import { printable } from '../printable.ts'
 import { asking, canAsk } from '../question.ts'
 import { asDigest, importName } from '../reference.ts'
 import type { Session } from '../session.ts'
+import { sayingWhatWaits } from '../slow-answer.ts'
 
 export interface ImportOptions {
   readonly as?: string
@@ -66,14 +67,22 @@ export async function importHf(session: Session, text: string, options: HfOption
     ...(as !== undefined && { as: importName(as, repo) })
   }
   if (options.dryRun === true) {
-    const plan = await session.client.planHf(body)
+    const plan = await askingHub(session, body, session.client.planHf(body))
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
   const chosen = quant !== undefined || options.file !== undefined || all === true
-  if (chosen) return finish(session, await session.client.importHf(body), options)
+  if (chosen) return finish(session, await askingHub(session, body, session.client.importHf(body)), options)
   const { warnings, ...choice } = await choose(session, body)
-  await finish(session, await session.client.importHf(choice), options, warnings)
+  await finish(session, await askingHub(session, choice, session.client.importHf(choice)), options, warnings)
 }
+
+/** A hub that limits the rate may take minutes. */
+const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>): Promise<T> =>
+  sayingWhatWaits(
+    session,
+    `asking the hub what ${body.repo} holds; when it limits the rate, that takes a while`,
+    answer
+  )
 
 /** An address as a browser shows it: with or without the page of a revision, and quants behind it. */
 const HUB_PAGE =
@@ -95,7 +104,7 @@ function withQuants(text: string): Named {
 
 /** Where a repository holds several quants, which of them: asked on a terminal, else refused with the list. */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
-  const plan = await session.client.planHf(body)
+  const plan = await askingHub(session, body, session.client.planHf(body))
   // the commit that was looked at is the one to import
   const pinned = { ...body, revision: plan.commit, warnings: plan.warnings }
   // ask before gigabytes are fetched, not afterwards

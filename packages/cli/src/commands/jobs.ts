@@ -1,8 +1,8 @@
-import { isTerminal, type Job } from '@svc/client'
+import { ClientError, isTerminal, type Job } from '@svc/client'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow, PatienceOver } from '../follow.ts'
-import { count, formatBytes, formatSince, formatTable } from '../format.ts'
+import { count, formatBytes, formatSince, formatTable, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -16,7 +16,8 @@ export async function jobs(
   options: { readonly follow?: boolean }
 ): Promise<void> {
   if (id === undefined && options.follow !== true) return listJobs(session)
-  const job = id === undefined ? await newestRunning(session) : await session.client.job(await wholeId(session, id))
+  const job =
+    id === undefined ? await newestRunning(session) : await aboutJob(session, id, (each) => session.client.job(each))
   if (options.follow === true && !isTerminal(job)) return finishJob(session, await follow(session, job))
   if (session.json) return session.document(job)
   printJob(session, job)
@@ -24,7 +25,7 @@ export async function jobs(
 
 /** `svc cancel ID`; a job that has already ended stays as it is, and the output says so. */
 export async function cancel(session: Session, id: string): Promise<void> {
-  const job = await session.client.cancelJob(await wholeId(session, id))
+  const job = await aboutJob(session, id, (each) => session.client.cancelJob(each))
   if (session.json) return session.document(job)
   const cancelled = job.error?.code === 'E_ABORTED'
   session.print(job.id)
@@ -35,11 +36,16 @@ export async function cancel(session: Session, id: string): Promise<void> {
   )
 }
 
-/** The job whose id begins so, where there is one only; anything else is for the daemon to judge. */
-async function wholeId(session: Session, text: string): Promise<string> {
-  if (!/^[0-9a-f]{4,23}$/.test(text)) return text
-  const found = (await session.client.jobs()).filter(({ id }) => id.startsWith(text))
-  return found.length === 1 ? found[0]!.id : text
+/** A call about a job, whose id may be cut short as long as one job only begins so. */
+async function aboutJob(session: Session, text: string, call: (id: string) => Promise<Job>): Promise<Job> {
+  try {
+    return await call(text)
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND' || !/^[0-9a-f]{4,}$/.test(text)) throw error
+    const [found, ...others] = (await session.client.jobs()).filter(({ id }) => id.startsWith(text))
+    if (found === undefined || others.length > 0) throw error
+    return call(found.id)
+  }
 }
 
 /** What a job is about, as people name it. */
@@ -57,18 +63,14 @@ async function listJobs(session: Session): Promise<void> {
   if (session.json) return session.document({ jobs: all })
   if (session.quiet) return all.forEach((job) => session.print(job.id))
   if (all.length === 0) return session.note('no jobs since the daemon started')
-  const rows = all.map((job) => [
-    job.id,
-    job.kind,
-    job.error === undefined ? job.state : `${job.state} (${job.error.code})`,
-    formatSince(job.createdAt),
-    amount(job),
-    nameOf(job)
-  ])
+  const rows = all.map((job) => [job.id, job.kind, stateOf(job), formatSince(job.createdAt), amount(job), nameOf(job)])
   for (const line of formatTable([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows]))
     session.print(line)
   if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
 }
+
+const stateOf = ({ state, error }: Job): string =>
+  error === undefined ? state : error.code === 'E_ABORTED' ? 'cancelled' : `${state} (${error.code})`
 
 function amount(job: Job): string {
   const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0} of ${count(job.filesTotal, 'file')}`
@@ -81,16 +83,16 @@ function printJob(session: Session, job: Job): void {
   const rows: (readonly [string, string | undefined])[] = [
     ['job', job.id],
     ['kind', job.kind],
-    ['state', job.state],
+    ['state', stateOf(job)],
     ['ref', job.ref],
     ['as', job.as],
     ['target', job.target],
     ['manifest', job.manifest],
     ['progress', amount(job) || undefined],
     ['message', job.message],
-    ['created', job.createdAt],
-    ['finished', job.finishedAt],
-    ['error', job.error === undefined ? undefined : `${job.error.code}: ${job.error.message}`]
+    ['created', formatTime(job.createdAt)],
+    ['finished', job.finishedAt && formatTime(job.finishedAt)],
+    ['error', job.error?.message]
   ]
   const shown = rows.filter(([, value]) => value !== undefined) as [string, string][]
   for (const line of formatTable(shown)) session.print(line)
