@@ -52,6 +52,8 @@ export default defineConfig({
     /\/LICENSE$/,
     /^(?:\.\/|\.\.\/)*(?:packages|bench|vectors|systemd|\.changeset|scripts)\/[^.]*$/
   ],
+  // `/v1/jobs/{id}` in a heading is a path, and no attribute of the heading.
+  markdown: { attrs: { disable: true } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
