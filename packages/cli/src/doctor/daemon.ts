@@ -7,7 +7,7 @@ import { type Check, codeOf, type Finding, findingsOf, type Subject } from './fi
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
   const say = findingsOf('daemon')
   if (status === undefined)
-    return [say.bad(`no daemon answers at ${socketPath}: ${silence}`, 'start it with "svcd", or "svc service install"')]
+    return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install has it start by itself')]
   if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
   return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${status.startedAt}`)]
 }

@@ -48,7 +48,7 @@ async function completed(...words: string[]): Promise<string[]> {
 describe('what is offered', () => {
   it('commands, options and choices', async () => {
     expect(await completed('ver')).toEqual(['verify'])
-    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog'])
+    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'oci'])
     expect(await completed('help', 'import', 'h')).toEqual(['hf'])
     expect(await completed('service', 'in')).toEqual(['install'])
     expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish'])
