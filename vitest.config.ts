@@ -5,17 +5,26 @@ import { defineConfig } from 'vitest/config'
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
 const conditions = ['svc-source']
+const PURE = [
+  'packages/{ref,manifest,metainfo,classify}/test/**/*.test.ts',
+  'packages/internal/{byte-ranges,concurrency,files,net}/test/**/*.test.ts'
+]
+const ALL = [
+  'packages/*/test/**/*.test.ts',
+  'packages/internal/*/test/**/*.test.ts',
+  'vectors/**/*.test.ts',
+  'test/**/*.test.ts'
+]
 const report = process.env.SVC_TEST_REPORT
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: [
-      'packages/*/test/**/*.test.ts',
-      'packages/internal/*/test/**/*.test.ts',
-      'vectors/**/*.test.ts',
-      'test/**/*.test.ts'
+    projects: [
+      // Modules without state: their tests share processes, since starting one and loading modules would be most of the work.
+      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
+      { extends: true, test: { name: 'rest', include: ALL, exclude: PURE } }
     ],
     // A test that needs a second try is a defect of its own, in CI too.
     retry: 0,

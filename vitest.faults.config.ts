@@ -4,7 +4,7 @@ import base from './vitest.config.ts'
 // The longer tier, `pnpm test:faults`: crashes, full disks, soaks. Its files are `*.faults.ts` beside the tests; what needs
 // root or a foreign program says so and is skipped where that is absent.
 export default mergeConfig(
-  { ...base, test: { ...base.test, include: [] } },
+  { ...base, test: { ...base.test, projects: undefined } },
   defineConfig({
     test: {
       include: [
