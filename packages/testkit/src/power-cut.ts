@@ -19,6 +19,14 @@ export type PowerCut = 'shutdown' | 'volatile'
 
 const works = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0
 
+/** A mount stays busy for as long as a mount namespace of some other program has it too, which may be minutes. */
+async function untilItWorks(command: string, ...args: string[]): Promise<void> {
+  for (let tries = 0; !works(command, ...args); tries += 1) {
+    if (tries > 6_000) throw new Error(`${command} ${args.join(' ')} does not succeed`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 /** Why power cannot be cut on this machine; undefined where it can. Needs root, loop devices, xfsprogs, and nbdkit for `volatile`. */
 export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root'
@@ -77,19 +85,13 @@ export class TestDisk {
   }
 
   async close(): Promise<void> {
-    for (let tries = 0; !works('umount', this.mountPoint); tries += 1) {
-      if (!works('mountpoint', '-q', this.mountPoint)) break
-      if (tries > 100) throw new Error(`${this.mountPoint} stays busy`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+    if (works('mountpoint', '-q', this.mountPoint)) await untilItWorks('umount', this.mountPoint)
     if (this.#loop !== undefined) works('losetup', '-d', this.#loop)
     this.#loop = undefined
     const nbd = this.#nbd
     this.#nbd = undefined
     if (nbd === undefined) return
-    for (let tries = 0; !works('fusermount3', '-u', nbd.file) && tries < 100; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+    await untilItWorks('fusermount3', '-u', nbd.file)
     await nbd.ended
   }
 
