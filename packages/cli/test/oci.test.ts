@@ -162,8 +162,20 @@ describe.skipIf(!haveRegistry)('a registry', () => {
       const [path, back] = [join(from.folder, 'for-skopeo'), join(from.folder, 'by-skopeo')]
       await ok(from, 'export', 'oci', REFS[0], path)
       const tls = (side: string) => `--${side}-tls-verify=false`
-      skopeo('copy', '--preserve-digests', tls('dest'), `oci:${path}:bf16`, `docker://${registry.address}/by/skopeo:1`)
-      skopeo('copy', '--preserve-digests', tls('src'), `docker://${registry.address}/by/skopeo:1`, `oci:${back}:1`)
+      await skopeo(
+        'copy',
+        '--preserve-digests',
+        tls('dest'),
+        `oci:${path}:bf16`,
+        `docker://${registry.address}/by/skopeo:1`
+      )
+      await skopeo(
+        'copy',
+        '--preserve-digests',
+        tls('src'),
+        `docker://${registry.address}/by/skopeo:1`,
+        `oci:${back}:1`
+      )
       await forget(to)
       expect(await ok(to, 'import', 'oci', back)).toBe(REFS[0])
       await forget(to)
@@ -176,7 +188,7 @@ describe.skipIf(!haveRegistry)('a registry', () => {
     const image = `${registry.address}/images/tiny:1`
     await ok(from, 'push', '--image', REFS[0], image)
     const [folder, files] = [join(from.folder, 'image'), join(from.folder, 'unpacked')]
-    skopeo('copy', '--src-tls-verify=false', `docker://${image}`, `dir:${folder}`)
+    await skopeo('copy', '--src-tls-verify=false', `docker://${image}`, `dir:${folder}`)
     mkdirSync(files)
     const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
     for (const { digest } of manifest.layers) {

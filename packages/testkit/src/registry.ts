@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -69,8 +69,12 @@ function freePort(): Promise<number> {
 }
 
 /** Runs skopeo with a policy that takes everything. @throws Error with what it said */
-export function skopeo(...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync('skopeo', ['--insecure-policy', ...args], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`skopeo ${args.join(' ')}: ${stderr}`)
-  return stdout
+export function skopeo(...args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const all = ['--insecure-policy', ...args]
+    execFile('skopeo', all, { encoding: 'utf8', timeout: 60_000 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout)
+      else reject(new Error(`skopeo ${args.join(' ')}: ${stderr}`, { cause: error }))
+    })
+  })
 }

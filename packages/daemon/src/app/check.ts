@@ -1,8 +1,8 @@
 import { defaultSocketPath } from '@svc/client/protocol'
+import { configuredAddress } from '../config/address.ts'
 import { configPath, type DaemonConfig, type Environment, mergeConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
-import { configuredAddress } from '../swarm/addresses.ts'
 import type { Flags } from './flags.ts'
 
 /**
@@ -37,7 +37,10 @@ const none = (written: FileConfig): string =>
   Object.keys(written).length > 0 ? 'nothing is set: defaults' : 'absent or empty: defaults'
 
 /** Settings that are otherwise parsed only when a listener starts, so that a check covers them. */
-function checkAddresses({ swarm }: DaemonConfig): void {
+function checkAddresses({ swarm, mirror, metrics }: DaemonConfig): void {
+  if (mirror.hubAddr !== undefined) configuredAddress(mirror.hubAddr, '[mirror] hub_addr')
+  if (mirror.ociAddr !== undefined) configuredAddress(mirror.ociAddr, '[mirror] oci_addr')
+  if (metrics.addr !== undefined) configuredAddress(metrics.addr, '[metrics] addr')
   if (!swarm.enabled) return
   configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
   if (swarm.webseedAddr !== '') configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')

@@ -24,6 +24,7 @@ import { Usage } from '../library/usage.ts'
 import { Uses } from '../library/uses.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
@@ -63,6 +64,7 @@ export interface Services {
   readonly hub: HubImports | undefined
   readonly catalog: CatalogNetwork | undefined
   readonly oci: OciImports
+  readonly mirrors: Mirrors | undefined
   readonly removals: Removals
   /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
@@ -131,6 +133,21 @@ export async function composeContext(
 
 /** Makes what imports and shares: the sources, the swarm client, and what follows when a model is removed or made private. */
 export async function composeServices(context: DaemonContext, factories: NetworkFactories): Promise<Services> {
+  const { hubAddr, ociAddr } = context.config.mirror
+  const isMirror = hubAddr !== undefined || ociAddr !== undefined
+  const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
+  try {
+    return { ...(await composeNetworks(context, factories)), mirrors }
+  } catch (error) {
+    await mirrors?.close()
+    throw error
+  }
+}
+
+async function composeNetworks(
+  context: DaemonContext,
+  factories: NetworkFactories
+): Promise<Omit<Services, 'mirrors'>> {
   const { enabled } = context.config.swarm
   const swarm = enabled ? await factories.swarm?.(context) : undefined
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
@@ -165,6 +182,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
       log.error({ err: error, network: name }, 'connections did not close cleanly')
     })
   }
+  await services?.mirrors?.close()
   await views.close()
   await usage.close()
   await offload.close()

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
+import { statusOf } from '../api/routes/status.ts'
 import { apiRoutes } from '../api/routes.ts'
 import { tagRoute } from '../api/tag-route.ts'
 import { type DaemonConfig, mergeConfig } from '../config/config.ts'
@@ -11,6 +12,7 @@ import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { createLog, type Log } from '../log.ts'
+import type { MetricsListener } from '../metrics/metrics-listener.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
 import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
@@ -66,6 +68,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const context = await composeContext(config, log, VERSION, options.filePort)
   let services: Services | undefined
   let notice: StartNotice | undefined
+  let metrics: MetricsListener | undefined
   try {
     const startedAt = new Date().toISOString()
     if (options.socketDescriptor === undefined) {
@@ -75,6 +78,16 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
+    const { addr } = config.metrics
+    const statusDeps = { ...context, ...services, seed: config.swarm.seed, startedAt }
+    metrics =
+      addr === undefined
+        ? undefined
+        : await (await import('../metrics/metrics-listener.ts')).MetricsListener.listen(
+            { status: statusOf(statusDeps), jobs: context.jobs },
+            addr,
+            log
+          )
     const routes = apiRoutes({ ...context, ...services, seed: config.swarm.seed, startedAt })
     const server = createApp(routes, log, {
       ...options.http,
@@ -106,7 +119,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       socket: claimed.path,
       startedAt,
       state: 'running' as const,
-      ...services.swarm?.addresses()
+      ...services.swarm?.addresses(),
+      ...services.mirrors?.addresses(),
+      ...(metrics !== undefined && { metricsAddress: metrics.address })
     }
     const writeFacts = (): Promise<void> =>
       writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
@@ -115,9 +130,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await notice?.end()
     await writeFacts()
     log.info(facts, 'listening')
-    return running(context, services, server, kept, runtimePath, stopping)
+    metrics?.setReady(true)
+    return running(context, services, server, kept, runtimePath, stopping, metrics)
   } catch (error) {
     await notice?.withdraw()
+    await metrics?.close()
     await closeAll(context, services)
     throw error
   }
@@ -129,13 +146,15 @@ function running(
   server: Server,
   kept: KeptSocket,
   runtimePath: string,
-  stopping: { begun: boolean }
+  stopping: { begun: boolean },
+  metrics: MetricsListener | undefined
 ): RunningDaemon {
   const { jobs, log } = context
   const hurry = new AbortController()
   let closed: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     stopping.begun = true
+    metrics?.setReady(false)
     const cut = jobs.openCount
     log.info({ jobs: cut }, 'stopping')
     await jobs.stop()
@@ -143,6 +162,7 @@ function running(
     await removeRuntimeFile(runtimePath)
     await kept.release()
     await drain(server, kept, hurry.signal)
+    await metrics?.close()
     await closeAll(context, services)
     log.info('stopped')
   }

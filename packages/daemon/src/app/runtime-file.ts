@@ -1,10 +1,11 @@
 import { readFile, unlink } from 'node:fs/promises'
 import type { SwarmStatus } from '@svc/client/protocol'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
+import type { MirrorAddresses } from '../mirror/mirrors.ts'
 import type { SwarmAddresses } from '../swarm/swarm-client.ts'
 
 /** `runtime.json` (0600) beside the socket (spec swarm.11): who listens, and on which ports. */
-export interface RuntimeFacts extends SwarmAddresses {
+export interface RuntimeFacts extends SwarmAddresses, MirrorAddresses {
   readonly pid: number
   readonly version: string
   readonly root: string
@@ -12,6 +13,8 @@ export interface RuntimeFacts extends SwarmAddresses {
   readonly startedAt: string
   /** `starting` before the socket answers. */
   readonly state: 'starting' | 'running'
+  /** `host:port` of metrics and health checks. */
+  readonly metricsAddress?: string
   /** While starting: how far the stored bytes are hashed again. */
   readonly verifying?: SwarmStatus['verifying']
 }

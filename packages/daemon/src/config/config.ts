@@ -36,6 +36,15 @@ export interface CatalogConfig {
   readonly uploadLimitBytesPerSecond: number
 }
 
+/** `[mirror]`, and what the environment says of it. */
+export interface MirrorConfig {
+  /** undefined: no such listener. */
+  readonly hubAddr: string | undefined
+  readonly ociAddr: string | undefined
+  /** `SVC_MIRROR_TOKEN`: what both ask for. */
+  readonly token: string | undefined
+}
+
 /** What the daemon runs with: file, environment and flags merged, defaults filled in (spec conf.1, disk.3, disk.13). */
 export interface DaemonConfig {
   /** The configuration file, which may be absent; undefined when there is none to speak of. */
@@ -44,6 +53,9 @@ export interface DaemonConfig {
   readonly hub: HubConfig
   readonly swarm: SwarmConfig
   readonly catalog: CatalogConfig
+  readonly mirror: MirrorConfig
+  /** `[metrics]` */
+  readonly metrics: { readonly addr: string | undefined }
 }
 
 /** Flags of `svcd` that take part in the configuration; they win over environment and file. */
@@ -91,7 +103,7 @@ function fileRoot(text: string | undefined): string | undefined {
 
 /** Fills in defaults and lays environment and flags over what the file says. */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
-  const { swarm = {}, hub = {}, catalog = {} } = file
+  const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
   const root =
     flags.root ??
     set(env.SVC_ROOT) ??
@@ -124,7 +136,13 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     catalog: {
       endpoint: set(catalog.endpoint),
       uploadLimitBytesPerSecond: catalog.upload_limit ?? upload
-    }
+    },
+    mirror: {
+      hubAddr: set(mirror.hub_addr),
+      ociAddr: set(mirror.oci_addr),
+      token: set(env.SVC_MIRROR_TOKEN?.trim())
+    },
+    metrics: { addr: set(metrics.addr) }
   }
 }
 

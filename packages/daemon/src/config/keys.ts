@@ -33,6 +33,13 @@ export const CONFIG_KEYS = {
   catalog: {
     endpoint: { type: 'string', summary: 'base address of the catalog provider' },
     upload_limit: { type: 'count', summary: 'bytes per second; unset takes that of [swarm]' }
+  },
+  mirror: {
+    hub_addr: { type: 'string', summary: 'address that answers as a model hub does; unset: none' },
+    oci_addr: { type: 'string', summary: 'address that answers as an OCI registry does; unset: none' }
+  },
+  metrics: {
+    addr: { type: 'string', summary: 'address of metrics for Prometheus and of health checks; unset: none' }
   }
 } as const satisfies Record<string, Record<string, ConfigKey>>
 

@@ -6,6 +6,8 @@ import { blobAnswer, blobETag } from './range.ts'
 export interface BlobResponseOptions extends PumpOptions {
   /** Sent with every answer, e.g. the hardening headers of a listener that browsers can reach. */
   readonly headers?: OutgoingHttpHeaders
+  /** Quoted; default: the digest. Other protocols name the same bytes otherwise. */
+  readonly etag?: string | undefined
   /** Writes the body of 412 and 416; the status line and headers are this function's to send too. */
   readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
 }
@@ -22,7 +24,7 @@ export async function sendBlob(
   options: BlobResponseOptions
 ): Promise<void> {
   try {
-    const etag = blobETag(blob.digest)
+    const etag = options.etag ?? blobETag(blob.digest)
     const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
     const { headers } = request
     const conditions = {

@@ -46,7 +46,15 @@ export async function planWished(
 
 function withNormalizedNames(source: ImportSource): ImportSource {
   const names = normalisedNames(source.files.map(({ name }) => name))
-  return { ...source, files: source.files.map((file) => ({ ...file, name: names.get(file.name)! })) }
+  const changed = [...names].filter(([upstream, name]) => upstream !== name).map(([upstream, name]) => [name, upstream])
+  return {
+    ...source,
+    origin: {
+      ...source.origin,
+      ...(source.origin.kind === 'hf' && changed.length > 0 && { names: Object.fromEntries(changed) })
+    },
+    files: source.files.map((file) => ({ ...file, name: names.get(file.name)! }))
+  }
 }
 
 async function leftOut(whole: PlannedImport, wishes: ImportWishes, signal: AbortSignal): Promise<ReadonlySet<string>> {

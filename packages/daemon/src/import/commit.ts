@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type ModelIndex, mergeIndex } from '@svc/manifest'
+import { type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
@@ -46,7 +46,7 @@ export async function commitArtifacts(
       await artifacts.record({
         manifestDigest: manifest.digest,
         record: member.distribution,
-        source: source.origin,
+        source: originOf(source.origin, manifest.document),
         restricted: source.restricted,
         private: source.private,
         hints: source.hints
@@ -57,6 +57,14 @@ export async function commitArtifacts(
   })
   superseded.tell(replaced)
   return state.index!
+}
+
+/** Of the upstream names those of this artifact's own files. */
+function originOf({ names, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {
+  const own = Object.fromEntries(
+    files.flatMap(({ name }) => (names?.[name] === undefined ? [] : [[name, names[name]]]))
+  )
+  return Object.keys(own).length === 0 ? origin : { ...origin, names: own }
 }
 
 async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, documents: Documents): Promise<ModelIndex> {

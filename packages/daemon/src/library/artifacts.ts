@@ -202,7 +202,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
   // Earlier versions called this field `foreign`.
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
-  onlyKeys(source, ['kind', 'repo', 'revision', 'bittorrentV1'], file)
+  onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
   for (const key of ['repo', 'revision']) {
     if (source[key] !== undefined && typeof source[key] !== 'string') {
@@ -210,6 +210,11 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     }
   }
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
+  if (source.names !== undefined) {
+    const names = Object.values(fieldsOf(source.names, file, '"source.names"'))
+    if (!names.every((name) => typeof name === 'string'))
+      throw new CorruptStateError(file, '"source.names" is not all strings')
+  }
   if (fields.incomplete !== undefined && fields.incomplete !== true)
     throw new CorruptStateError(file, '"incomplete" is not true')
   if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')

@@ -14,6 +14,8 @@ export interface ArtifactSource {
   /** `org/name` in upstream spelling, on hub and catalog imports. */
   readonly repo?: string
   readonly revision?: string
+  /** Files whose names upstream are others than in the manifest (spec add.2): upstream names by those of the manifest. */
+  readonly names?: Readonly<Record<string, string>>
   /** What a BitTorrent v1 swarm needs to go on seeding after a restart; written and read by that source alone. */
   readonly bittorrentV1?: Readonly<Record<string, unknown>>
 }

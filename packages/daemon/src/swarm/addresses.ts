@@ -1,30 +1,5 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { tryParseAddress } from '@svc/internal-net'
-import { ConfigError } from '../errors.ts'
-
-export interface HostPort {
-  readonly host: string
-  readonly port: number
-}
-
-/** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
-function tryParseHostPort(text: string): HostPort | undefined {
-  // Port 0 is no peer's, but it is what a listener may be configured with: the system chooses.
-  const anyPort = /^(.+):0{1,5}$/.exec(text)
-  if (anyPort === null) return tryParseAddress(text)
-  const address = tryParseAddress(`${anyPort[1]}:1`)
-  return address && { host: address.host, port: 0 }
-}
-
-/** @throws ConfigError naming the key. */
-export function configuredAddress(text: string, key: string): HostPort {
-  const address = tryParseHostPort(text)
-  if (address !== undefined) return address
-  throw new ConfigError(`${key} is "${text}", expected "host:port", e.g. "127.0.0.1:0"`)
-}
-
-export const formatHostPort = ({ host, port }: HostPort): string =>
-  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+import { formatHostPort, type HostPort } from '../config/address.ts'
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of the interfaces. */
 function reachableHosts(host: string): string[] {

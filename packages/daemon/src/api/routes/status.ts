@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type CatalogStatus, type Job, ROUTES, type SwarmStatus } from '@svc/client/protocol'
+import { type CatalogStatus, type Job, ROUTES, type Status, type SwarmStatus } from '@svc/client/protocol'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { defineRoute } from '../route.ts'
 
@@ -18,9 +18,21 @@ export interface StatusDeps {
   readonly local: { readonly seedLocal: boolean | undefined }
 }
 
-export function statusRoute({ version, startedAt, seed, store, jobs, swarm, catalog, local }: StatusDeps) {
+export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, statusOf(deps))
+
+/** What `GET /v1/status` answers; metrics take it from here as well. */
+export function statusOf({
+  version,
+  startedAt,
+  seed,
+  store,
+  jobs,
+  swarm,
+  catalog,
+  local
+}: StatusDeps): () => Promise<Status> {
   const count = recentCount(store)
-  return defineRoute(ROUTES.status, async () => {
+  return async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
     for (const { state } of jobs.list()) states[state]++
     const freeBytes = await store.freeBytes().catch(() => undefined)
@@ -35,7 +47,7 @@ export function statusRoute({ version, startedAt, seed, store, jobs, swarm, cata
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })
     }
-  })
+  }
 }
 
 interface Count {

@@ -1,0 +1,170 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
+import { hostname } from 'node:os'
+import type { ErrorCode } from '@svc/client/protocol'
+import type { Log } from '../log.ts'
+import { envelope, JSON_TYPE } from './envelope.ts'
+import { createHttpServer } from './server.ts'
+
+/** Sent with everything: a browser must neither run, frame nor guess what such a port holds. */
+export const HARDENING: OutgoingHttpHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Content-Disposition': 'attachment',
+  'Cross-Origin-Resource-Policy': 'same-origin'
+}
+
+const MAX_CONNECTIONS = 512
+const MAX_PATH_CHARACTERS = 8_192
+
+/** What a port is for, and to whom it answers. */
+export interface ListenerOptions {
+  /** In the log and in refusals: `webseed`, `mirror`. */
+  readonly name: string
+  readonly address: { readonly host: string; readonly port: number }
+  /** Default: GET and HEAD. */
+  readonly methods?: readonly string[]
+  /** Whoever does not have it is refused; absent: everybody is answered. Compared as a bearer token or as a password. */
+  readonly token?: string | undefined
+  /** Sent with that refusal. */
+  readonly challenge?: string
+  /** Answers a request that has passed; what it throws becomes 500. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
+  readonly log: Log
+}
+
+/**
+ * A port that strangers may reach: hardened HTTP that answers to its own addresses only, refuses what a page in a browser sends, and
+ * asks for a token where there is one.
+ */
+export class GuardedListener {
+  readonly #server: Server
+  readonly #options: ListenerOptions
+  readonly #methods: readonly string[]
+  readonly #names: readonly string[]
+
+  private constructor(options: ListenerOptions) {
+    this.#options = options
+    this.#methods = options.methods ?? ['GET', 'HEAD']
+    const own = hostname().toLowerCase()
+    this.#names = [options.address.host.toLowerCase(), own, `${own.split('.')[0]}.local`]
+    this.#server = createHttpServer((request, response) => void this.#answer(request, response), {
+      limits: { maxConnections: MAX_CONNECTIONS }
+    })
+  }
+
+  /** @throws the error of `listen`, e.g. EADDRINUSE. */
+  static async listen(options: ListenerOptions): Promise<GuardedListener> {
+    const listener = new GuardedListener(options)
+    const { address, log, name } = options
+    await new Promise<void>((resolve, reject) => {
+      listener.#server.once('error', reject)
+      listener.#server.listen(address.port, address.host, () => {
+        listener.#server.off('error', reject)
+        resolve()
+      })
+    })
+    listener.#server.on('error', (error) => log.error({ err: error }, `the ${name} listener failed`))
+    return listener
+  }
+
+  get address(): { readonly host: string; readonly port: number } {
+    const { address, port } = this.#server.address() as AddressInfo
+    return { host: address, port }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { log, name, answer } = this.#options
+    response.on('error', () => response.destroy())
+    try {
+      if (this.#refuses(request, response)) return
+      await answer(request, response, request.url!)
+    } catch (error) {
+      log.error({ err: error, url: request.url?.slice(0, 200) }, `a ${name} request failed`)
+      if (response.headersSent) response.destroy()
+      else refuse(request, response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
+    }
+  }
+
+  #refuses(request: IncomingMessage, response: ServerResponse): boolean {
+    const no = (status: number, code: ErrorCode, message: string, headers?: OutgoingHttpHeaders): true => {
+      refuse(request, response, status, code, message, headers)
+      return true
+    }
+    if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
+    const { origin, 'sec-fetch-site': site } = request.headers
+    if (origin !== undefined || (site !== undefined && site !== 'none'))
+      return no(403, 'E_BAD_REQUEST', 'pages in a browser are not served')
+    if (!this.#methods.includes(request.method ?? ''))
+      return no(405, 'E_METHOD_NOT_ALLOWED', `this port answers ${this.#methods.join(', ')}`, {
+        Allow: this.#methods.join(', ')
+      })
+    if ((request.url ?? '').length > MAX_PATH_CHARACTERS) return no(404, 'E_NOT_FOUND', 'there is nothing of that name')
+    const { token, challenge } = this.#options
+    if (token !== undefined && !hasToken(request.headers.authorization, token))
+      return no(401, 'E_SOURCE_FORBIDDEN', 'this port asks for a token', { 'WWW-Authenticate': challenge ?? 'Bearer' })
+    return false
+  }
+
+  /** Names that a foreign page could bind to this address (DNS rebinding) do not count. */
+  #isOwnHost(request: IncomingMessage): boolean {
+    const { localAddress, localPort } = request.socket
+    const host = request.headers.host?.toLowerCase()
+    if (host === undefined || localAddress === undefined) return false
+    const ip = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
+    const own = [isIP(ip) === 6 ? `[${ip}]` : ip, ...this.#names]
+    const names = ip === '127.0.0.1' || ip === '::1' ? [...own, 'localhost'] : own
+    // some programs leave the port out; a browser never does
+    return names.some((name) => host === `${name}:${localPort}`) || own.includes(host)
+  }
+}
+
+/** `Bearer <token>`, or Basic with it as the password, as container tools send it. Takes as long whatever was wrong. */
+function hasToken(authorization: string | undefined, token: string): boolean {
+  const [scheme = '', given = ''] = (authorization ?? '').split(' ', 2)
+  const sent =
+    scheme.toLowerCase() === 'basic'
+      ? Buffer.from(given, 'base64')
+          .toString('utf8')
+          .replace(/^[^:]*:/, '')
+      : given
+  const hashed = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hashed(sent), hashed(token))
+}
+
+/** Sends bytes at hand. */
+export function sendBytes(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Uint8Array,
+  headers: OutgoingHttpHeaders
+): void {
+  response.writeHead(200, { ...HARDENING, ...headers, 'Content-Length': bytes.length })
+  response.end(request.method === 'HEAD' ? undefined : bytes)
+}
+
+/** Sends the envelope. */
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  code: ErrorCode,
+  message: string,
+  headers: OutgoingHttpHeaders = {}
+): void {
+  const body = JSON.stringify(envelope(code, message))
+  response.writeHead(status, {
+    ...HARDENING,
+    ...headers,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': Buffer.byteLength(body)
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}

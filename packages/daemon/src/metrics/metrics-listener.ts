@@ -1,0 +1,68 @@
+import { configuredAddress, formatHostPort } from '../config/address.ts'
+import { StartError } from '../errors.ts'
+import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Log } from '../log.ts'
+import { EXPOSITION_TYPE, formatMetrics } from './exposition.ts'
+import { Metrics, type MetricsDeps } from './metrics.ts'
+
+/** `GET /metrics`, `/healthz` and `/readyz` on a port of their own (spec add.26). */
+export class MetricsListener {
+  readonly #metrics: Metrics
+  #listener!: GuardedListener
+  #isReady = false
+
+  private constructor(deps: MetricsDeps) {
+    this.#metrics = new Metrics(deps)
+  }
+
+  /** @throws ConfigError, StartError naming the key */
+  static async listen(deps: MetricsDeps, addr: string, log: Log): Promise<MetricsListener> {
+    const metrics = new MetricsListener(deps)
+    const key = '[metrics] addr'
+    const address = configuredAddress(addr, key)
+    try {
+      metrics.#listener = await GuardedListener.listen({
+        name: 'metrics',
+        address,
+        log,
+        answer: async (request, response, url) => {
+          const path = url.split('?', 1)[0]
+          const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
+          if (path === '/metrics') {
+            const text = formatMetrics(await metrics.#metrics.collect())
+            return sendBytes(request, response, Buffer.from(text), { ...plain, 'Content-Type': EXPOSITION_TYPE })
+          }
+          if (path === '/healthz' || (path === '/readyz' && metrics.#isReady))
+            return sendBytes(request, response, Buffer.from('ok\n'), plain)
+          if (path === '/readyz')
+            return refuse(
+              request,
+              response,
+              503,
+              'E_SHUTTING_DOWN',
+              'the API does not answer now: starting, or stopping'
+            )
+          refuse(request, response, 404, 'E_NOT_FOUND', 'here are /metrics, /healthz and /readyz')
+        }
+      })
+    } catch (cause) {
+      metrics.#metrics.close()
+      throw new StartError(`${key} = "${addr}" cannot be listened on: ${(cause as Error).message}`, { cause })
+    }
+    return metrics
+  }
+
+  get address(): string {
+    return formatHostPort(this.#listener.address)
+  }
+
+  /** Whether the API answers. */
+  setReady(isReady: boolean): void {
+    this.#isReady = isReady
+  }
+
+  async close(): Promise<void> {
+    this.#metrics.close()
+    await this.#listener.close()
+  }
+}

@@ -1,0 +1,65 @@
+import { configuredAddress, formatHostPort } from '../config/address.ts'
+import type { MirrorConfig } from '../config/config.ts'
+import { StartError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
+import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
+
+/** What the mirrors need of the daemon. */
+export interface MirrorsDeps extends OciMirrorDeps {
+  readonly config: { readonly mirror: MirrorConfig }
+  readonly log: Log
+}
+
+/** Where the mirrors listen, as `host:port`. */
+export interface MirrorAddresses {
+  readonly hubMirrorAddress?: string
+  readonly ociMirrorAddress?: string
+}
+
+/** The mirrors that the configuration asks for: off unless it names an address (spec add.22). */
+export class Mirrors {
+  readonly #hub: HubMirror | undefined
+  readonly #oci: OciMirror | undefined
+
+  private constructor(hub: HubMirror | undefined, oci: OciMirror | undefined) {
+    this.#hub = hub
+    this.#oci = oci
+  }
+
+  /** @throws ConfigError, StartError naming the key */
+  static async listen({ config, log, ...deps }: MirrorsDeps): Promise<Mirrors> {
+    const { hubAddr, ociAddr, token } = config.mirror
+    const at = (text: string, key: string): MirrorOptions => ({ address: configuredAddress(text, key), token, log })
+    const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
+    const hub =
+      hubAddr === undefined ? undefined : await named(hubKey, hubAddr, HubMirror.listen(deps, at(hubAddr, hubKey)))
+    try {
+      const oci =
+        ociAddr === undefined ? undefined : await named(ociKey, ociAddr, OciMirror.listen(deps, at(ociAddr, ociKey)))
+      return new Mirrors(hub, oci)
+    } catch (error) {
+      await hub?.close()
+      throw error
+    }
+  }
+
+  addresses(): MirrorAddresses {
+    return {
+      ...(this.#hub !== undefined && { hubMirrorAddress: formatHostPort(this.#hub.address) }),
+      ...(this.#oci !== undefined && { ociMirrorAddress: formatHostPort(this.#oci.address) })
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#hub?.close(), this.#oci?.close()])
+  }
+}
+
+async function named<T>(key: string, text: string, listening: Promise<T>): Promise<T> {
+  try {
+    return await listening
+  } catch (cause) {
+    throw new StartError(`${key} = "${text}" cannot be listened on: ${(cause as Error).message}`, { cause })
+  }
+}

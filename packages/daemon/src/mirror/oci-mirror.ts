@@ -1,0 +1,170 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parseModelConfig } from '@svc/manifest'
+import type { PackedImage } from '@svc/oci'
+import { isDigest, parseDigest, type Sha256Digest, tryParseRepoId } from '@svc/ref'
+import { BufferPool } from '../http/buffer-pool.ts'
+import { GuardedListener, HARDENING, type ListenerOptions, sendBytes } from '../http/guarded-listener.ts'
+import type { Repos } from '../library/repos.ts'
+import { readSmallBlob } from '../library/small-blob.ts'
+import type { MirrorOptions } from './hub-mirror.ts'
+import { Published, type PublishedDeps, type PublishedFile } from './published.ts'
+import { sendFile } from './send-file.ts'
+
+const CHUNK_BYTES = 256 << 10
+const MAX_MODEL_CONFIG_BYTES = 1 << 20
+const MAX_PACKED = 1_000
+
+/** What the mirror of OCI artifacts needs of the daemon. */
+export interface OciMirrorDeps extends PublishedDeps {
+  readonly repos: Repos
+}
+
+interface Packed {
+  readonly image: PackedImage
+  readonly files: ReadonlyMap<Sha256Digest, PublishedFile>
+  /** Configuration, and the licence texts that a manifest carries. */
+  readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
+}
+
+/**
+ * The pull side of the OCI distribution specification (spec add.21): `/v2/<ns>/<name>/manifests/<quant or digest>` and `…/blobs/<digest>`, for
+ * models that have a name here. Read-only; whatever is private or restricted does not exist here.
+ */
+export class OciMirror {
+  readonly #deps: OciMirrorDeps
+  readonly #published: Published
+  readonly #pool = new BufferPool(CHUNK_BYTES)
+  /** By manifest digest and name: the name is part of the OCI manifest. */
+  readonly #packed = new Map<string, Promise<Packed>>()
+  #listener!: GuardedListener
+
+  private constructor(deps: OciMirrorDeps) {
+    this.#deps = deps
+    this.#published = new Published(deps)
+  }
+
+  /** @throws the error of `listen` */
+  static async listen(deps: OciMirrorDeps, { address, token, log }: MirrorOptions): Promise<OciMirror> {
+    const mirror = new OciMirror(deps)
+    const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
+    const challenge = 'Basic realm="svc"'
+    mirror.#listener = await GuardedListener.listen({ name: 'OCI mirror', address, token, challenge, log, answer })
+    return mirror
+  }
+
+  get address(): { readonly host: string; readonly port: number } {
+    return this.#listener.address
+  }
+
+  close(): Promise<void> {
+    return this.#listener.close()
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+    const path = url.split('?', 1)[0]!
+    const version = { 'Docker-Distribution-Api-Version': 'registry/2.0' }
+    if (path === '/v2/' || path === '/v2')
+      return sendBytes(request, response, Buffer.from('{}'), { ...version, 'Content-Type': 'application/json' })
+    const list = /^\/v2\/([^/]+\/[^/]+)\/tags\/list$/.exec(path)
+    if (list !== null) return this.#tags(request, response, list[1]!)
+    const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
+    if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
+    if (what === 'blobs') return this.#blob(request, response, name, wanted)
+    for (const packed of await this.#candidates(name, wanted)) {
+      const { manifest } = packed.image
+      if (isDigest(wanted) && manifest.digest !== wanted) continue
+      const { digest, mediaType, bytes } = manifest
+      const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
+      return sendBytes(request, response, bytes, headers)
+    }
+    absent(request, response, 'MANIFEST_UNKNOWN')
+  }
+
+  async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
+    const digest = isDigest(wanted) ? parseDigest(wanted) : undefined
+    if (digest === undefined) return absent(request, response, 'DIGEST_INVALID')
+    const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
+    for (const { files, small } of await this.#candidates(name, digest)) {
+      const bytes = small.get(digest)
+      if (bytes !== undefined)
+        return sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
+      const file = files.get(digest)
+      if (file === undefined) continue
+      const { store } = this.#deps
+      if (await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${digest}"` })) return
+      // its view, or its blob, is gone: the next request finds out what is there
+      this.#published.forget(file.manifest)
+      this.#packed.clear()
+    }
+    absent(request, response, 'BLOB_UNKNOWN')
+  }
+
+  async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
+    const tags: string[] = []
+    for (const { quant, manifest } of await this.#members(name))
+      if (await this.#published.has(manifest)) tags.push(quant)
+    if (tags.length === 0) return absent(request, response, 'NAME_UNKNOWN')
+    const body = Buffer.from(JSON.stringify({ name, tags: tags.sort() }))
+    sendBytes(request, response, body, { 'Content-Type': 'application/json' })
+  }
+
+  /** The artifacts of a name: that of a quant, or all of them for a digest. */
+  async #candidates(name: string, wanted: string): Promise<Packed[]> {
+    const found: Packed[] = []
+    for (const { quant, manifest } of await this.#members(name)) {
+      if (!isDigest(wanted) && quant !== wanted) continue
+      if (!(await this.#published.has(manifest))) continue
+      const packed = await this.#pack(`${name}:${quant}`, manifest).catch(() => undefined)
+      if (packed !== undefined) found.push(packed)
+    }
+    return found
+  }
+
+  async #members(name: string): Promise<readonly { readonly quant: string; readonly manifest: Sha256Digest }[]> {
+    const repo = tryParseRepoId(name)
+    const state = repo === undefined ? undefined : await this.#deps.repos.read(repo.ns, repo.name)
+    return state?.index === undefined ? [] : (await this.#deps.documents.index(state.index)).members
+  }
+
+  #pack(ref: string, manifest: Sha256Digest): Promise<Packed> {
+    const key = `${manifest} ${ref}`
+    const known = this.#packed.get(key)
+    if (known !== undefined) return known
+    const packed = this.#packNow(ref, manifest)
+    if (this.#packed.size >= MAX_PACKED) this.#packed.delete(this.#packed.keys().next().value!)
+    this.#packed.set(key, packed)
+    packed.catch(() => this.#packed.delete(key))
+    return packed
+  }
+
+  async #packNow(ref: string, digest: Sha256Digest): Promise<Packed> {
+    const { packArtifact } = await import('@svc/oci')
+    const { store, documents } = this.#deps
+    const manifest = await documents.manifest(digest)
+    if (manifest === undefined) throw new Error(`the manifest ${digest} is not here`)
+    const config = manifest.files.find(({ kind }) => kind === 'config')
+    const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
+    // packing writes the licence texts of the annotations itself
+    const files = (await this.#published.files(digest)).filter(({ bytes }) => bytes === undefined)
+    const image = packArtifact({
+      files,
+      manifestDigest: digest,
+      annotations: manifest.annotations,
+      ref,
+      model: facts === undefined ? undefined : parseModelConfig(facts)
+    })
+    const small = new Map<Sha256Digest, Uint8Array>([[image.config.digest, image.config.bytes]])
+    for (const { content } of image.layers) {
+      const [part] = content.parts
+      if (part instanceof Uint8Array) small.set(content.digest, part)
+    }
+    return { image, small, files: new Map(files.map((file) => [file.digest, file])) }
+  }
+}
+
+/** As the distribution specification writes errors. */
+function absent(request: IncomingMessage, response: ServerResponse, code: string): void {
+  const body = Buffer.from(JSON.stringify({ errors: [{ code, message: 'there is nothing of that name' }] }))
+  response.writeHead(404, { ...HARDENING, 'Content-Type': 'application/json', 'Content-Length': body.length })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}

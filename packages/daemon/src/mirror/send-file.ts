@@ -1,0 +1,74 @@
+import { open } from 'node:fs/promises'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import { sendBlob } from '../http/blob-response.ts'
+import type { BufferPool } from '../http/buffer-pool.ts'
+import { refuse } from '../http/guarded-listener.ts'
+import type { PublishedFile } from './published.ts'
+
+/** How a file is sent. */
+export interface SendOptions {
+  readonly store: DiskBlobStore
+  readonly pool: BufferPool
+  readonly headers: OutgoingHttpHeaders
+  /** Quoted. */
+  readonly etag: string
+}
+
+/** Answers GET or HEAD for a file, ranges and conditions included. @returns false where the file is gone; nothing was answered then */
+export async function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: PublishedFile,
+  { store, ...options }: SendOptions
+): Promise<boolean> {
+  const reader = await (file.isBlob
+    ? store.open(file.digest)
+    : file.bytes === undefined
+      ? openUnpacked(file)
+      : atHand(file, file.bytes)
+  ).catch((error: { code?: unknown }) => {
+    if (error.code === 'E_NOT_FOUND' || error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (reader === undefined) return false
+  await sendBlob(request, response, reader, {
+    ...options,
+    refuse: (status, headers) =>
+      status === 416
+        ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+        : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
+  })
+  return true
+}
+
+/** Bytes at hand, read as blobs are. */
+async function atHand({ digest, sizeBytes }: PublishedFile, bytes: Uint8Array): Promise<BlobReader> {
+  return {
+    digest,
+    sizeBytes,
+    fd: undefined,
+    read: async (target, offset) => {
+      const part = bytes.subarray(offset, offset + target.length)
+      target.set(part)
+      return part.length
+    },
+    stream: async function* (range) {
+      yield bytes.subarray(range?.start, range?.end)
+    },
+    close: async () => undefined
+  }
+}
+
+/** A small file of a view, read as blobs are. */
+async function openUnpacked({ path, digest, sizeBytes }: PublishedFile): Promise<BlobReader> {
+  const handle = await open(path)
+  return {
+    digest,
+    sizeBytes,
+    fd: handle.fd,
+    read: async (target, offset) => (await handle.read(target, 0, target.length, offset)).bytesRead,
+    stream: (range) => handle.createReadStream({ start: range?.start, end: range && range.end - 1 }),
+    close: () => handle.close()
+  }
+}
