@@ -15,7 +15,9 @@ import { hubRow } from './rows/hub.ts'
 import { importRow } from './rows/import.ts'
 import { importManyRow } from './rows/import-many.ts'
 import { importMemoryRow } from './rows/import-memory.ts'
+import { importSmallRow } from './rows/import-small.ts'
 import { resolveRow } from './rows/resolve.ts'
+import { seedRow } from './rows/seed.ts'
 import { startRow } from './rows/start.ts'
 import { verifyRow } from './rows/verify.ts'
 
@@ -23,12 +25,14 @@ const ROWS: readonly Row[] = [
   importRow,
   importMemoryRow,
   importManyRow,
+  importSmallRow,
   verifyRow,
   blobRow,
   resolveRow,
   startRow,
   cliRow,
-  hubRow
+  hubRow,
+  seedRow
 ]
 const SWARM = new URL('./swarm.ts', import.meta.url).pathname
 

@@ -1,97 +1,17 @@
 // The engine against libtorrent on loopback, one file in /dev/shm: seed and leech are processes of their own, runs are interleaved.
 // The last line is daemon to daemon (`import/bt`): built daemons, the store included.
 // Usage: node --conditions=svc-source bench/swarm.ts [sizeMiB=1024] [runs=5] [pieceMiB=4]
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomFillSync } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { DaemonPair } from './swarm/daemon-pair.ts'
+import { type Kind, Peer } from './swarm/peer-process.ts'
 
 const sizeMiB = Number(process.argv[2] ?? 1024)
 const runs = Number(process.argv[3] ?? 5)
 const pieceMiB = Number(process.argv[4] ?? 4)
 const only = process.argv[5]?.split(',')
-const here = path.dirname(fileURLToPath(import.meta.url))
-const python = path.join(here, '../packages/swarm/test/interop/libtorrent_peer.py')
-const TUNED = {
-  settings: {
-    disk_io_read_mode: 0,
-    disk_io_write_mode: 0,
-    send_buffer_watermark: 4 * 1024 * 1024,
-    max_out_request_queue: 1500,
-    aio_threads: 4,
-    hashing_threads: 2,
-    file_pool_size: 100,
-    unchoke_slots_limit: -1,
-    mixed_mode_algorithm: 0
-  }
-}
-
-type Kind = 'lt' | 'us'
-type Message = Record<string, unknown> & { event: string }
-
-class Peer {
-  readonly #child: ChildProcess
-  readonly #seen: Message[] = []
-  #wake: () => void = () => undefined
-  port = 0
-
-  private constructor(child: ChildProcess, kind: Kind) {
-    this.#child = child
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      if (process.env.BENCH_VERBOSE) console.error(line)
-      const message = JSON.parse(line) as Message
-      if (message.event === 'error') throw new Error(String(message.message))
-      this.#seen.push(message)
-      this.#wake()
-    })
-    child.on('exit', (code, signal) => {
-      if (code !== 0) throw new Error(`a peer (${kind}) ended with ${code ?? signal}`)
-    })
-  }
-
-  static async start(kind: Kind): Promise<Peer> {
-    const child =
-      kind === 'lt'
-        ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
-        : spawn(process.execPath, [path.join(here, 'swarm/engine-peer.ts')], {
-            stdio: ['pipe', 'pipe', 'inherit']
-          })
-    const peer = new Peer(child, kind)
-    peer.port = (await peer.wait('ready')).port as number
-    return peer
-  }
-
-  send(message: object): void {
-    this.#child.stdin!.write(`${JSON.stringify(message)}\n`)
-  }
-
-  async wait(event: string): Promise<Message> {
-    for (;;) {
-      const at = this.#seen.findIndex((message) => message.event === event)
-      if (at >= 0) return this.#seen.splice(at, 1)[0]!
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-  }
-
-  async usage(): Promise<{ cpuSeconds: number; maxRssBytes: number; loopP99Ms?: number }> {
-    this.send({ cmd: 'usage' })
-    return (await this.wait('usage')) as unknown as { cpuSeconds: number; maxRssBytes: number }
-  }
-
-  async stop(): Promise<void> {
-    const gone = new Promise((resolve) => this.#child.once('exit', resolve))
-    this.send({ cmd: 'quit' })
-    this.#child.stdin!.end()
-    await gone
-  }
-}
-
 const root = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'bench-swarm-'))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 process.on('exit', () => rmSync(root, { recursive: true, force: true }))
@@ -161,7 +81,7 @@ const daemons =
   only === undefined || only.includes('daemons')
     ? await DaemonPair.start(path.join(root, 'daemons'), sizeMiB * 1024 * 1024)
     : undefined
-const daemonSpeeds: number[] = []
+const daemonRuns: Awaited<ReturnType<DaemonPair['measure']>>[] = []
 for (let run = 0; run < runs; run += 1) {
   for (const [seed, leech] of pairs) {
     const key = `${seed} → ${leech}`
@@ -172,9 +92,11 @@ for (let run = 0; run < runs; run += 1) {
     results.set(key, [...(results.get(key) ?? []), result])
   }
   if (daemons === undefined) continue
-  const speed = await daemons.measure()
-  console.error(`${run + 1}/${runs} daemon → daemon: ${speed.toFixed(0)} MB/s`)
-  daemonSpeeds.push(speed)
+  const result = await daemons.measure()
+  console.error(
+    `${run + 1}/${runs} daemon → daemon: ${result.megabytesPerSecond.toFixed(0)} MB/s, CPU s/GB ${result.seedCpu.toFixed(2)} + ${result.leechCpu.toFixed(2)}`
+  )
+  daemonRuns.push(result)
 }
 await daemons?.stop()
 // On a busy machine medians measure the neighbours: the best run of each kind is printed beside them.
@@ -196,11 +118,14 @@ for (const [key, list] of results) {
       `${of((r) => r.leechCpu).toFixed(2)} (${least((r) => r.leechCpu).toFixed(2)}) | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`
   )
 }
-if (daemonSpeeds.length > 0) {
+if (daemonRuns.length > 0) {
+  const daemonSpeeds = daemonRuns.map((result) => result.megabytesPerSecond)
+  const cpu = (pick: (result: (typeof daemonRuns)[number]) => number): string =>
+    `${median(daemonRuns.map(pick)).toFixed(2)} (${Math.min(...daemonRuns.map(pick)).toFixed(2)})`
   const unit = (pick: (values: number[]) => number, value: number): string =>
     base === undefined ? '' : (value / pick([...speeds(base)])).toFixed(2)
   const [typical, best] = [median([...daemonSpeeds]), Math.max(...daemonSpeeds)]
   console.log(
-    `| daemon → daemon | ${typical.toFixed(0)} | ${unit(median, typical)} | ${best.toFixed(0)} | ${unit((values) => Math.max(...values), best)} | | | | |`
+    `| daemon → daemon | ${typical.toFixed(0)} | ${unit(median, typical)} | ${best.toFixed(0)} | ${unit((values) => Math.max(...values), best)} | ${cpu((r) => r.seedCpu)} | ${cpu((r) => r.leechCpu)} | | |`
   )
 }

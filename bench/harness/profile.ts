@@ -17,6 +17,7 @@ export interface Profile {
   readonly artifacts: number
   readonly repositories: number
   readonly hubBytes: number
+  readonly seedBytes: number
 }
 
 export const PROFILES = {
@@ -33,7 +34,8 @@ export const PROFILES = {
     loadSeconds: 3,
     artifacts: 1_000,
     repositories: 10_000,
-    hubBytes: 1024 * MIB
+    hubBytes: 1024 * MIB,
+    seedBytes: 1024 * MIB
   },
   quick: {
     runs: 3,
@@ -48,7 +50,8 @@ export const PROFILES = {
     loadSeconds: 1,
     artifacts: 300,
     repositories: 2_000,
-    hubBytes: 256 * MIB
+    hubBytes: 256 * MIB,
+    seedBytes: 512 * MIB
   },
   /** Shows that every row still runs; its figures mean nothing. */
   smoke: {
@@ -64,6 +67,7 @@ export const PROFILES = {
     loadSeconds: 0.2,
     artifacts: 5,
     repositories: 20,
-    hubBytes: 8 * MIB
+    hubBytes: 8 * MIB,
+    seedBytes: 64 * MIB
   }
 } as const satisfies Record<string, Profile>

@@ -62,16 +62,26 @@ export class DaemonPair {
     }
   }
 
-  /** MB/s from the request to the durable end of the job. */
-  async measure(): Promise<number> {
+  /** From the request to the durable end of the job. */
+  async measure(): Promise<{
+    readonly megabytesPerSecond: number
+    readonly leechCpu: number
+    readonly seedCpu: number
+  }> {
     const root = join(this.#root, 'leech')
     mkdirSync(root, { mode: 0o700 })
     const leech = await this.#launcher.start({ root, config: CONFIG })
     try {
       await leech.api.job('/v1/import/local', { paths: [this.#warmUp], as: 'bench/warm' })
       const { magnet, manifestDigest } = this.#share
+      const before = [leech.cpuSeconds(), this.#seed.cpuSeconds()] as const
       const { seconds } = await leech.api.job('/v1/import/bt', { magnet, manifestDigest })
-      return this.#sizeBytes / 1e6 / seconds
+      const gigabytes = this.#sizeBytes / 1e9
+      return {
+        megabytesPerSecond: (gigabytes * 1000) / seconds,
+        leechCpu: (leech.cpuSeconds() - before[0]) / gigabytes,
+        seedCpu: (this.#seed.cpuSeconds() - before[1]) / gigabytes
+      }
     } finally {
       await leech.stop()
       rmSync(root, { recursive: true, force: true })

@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto'
 import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { loadFilePort, nodeFilePort } from '@svc/internal-files'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { checkRange, notFound } from './blob-reader.ts'
 import { checkBlockHashes } from './block-shape.ts'
 import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
 import { checkPartialKey } from './journal.ts'
-import { NamedFile } from './named-file.ts'
+import { readSource } from './memory-source.ts'
 import { PassHasher } from './pass-hasher.ts'
-import { Pull } from './pull.ts'
 import type {
   BlobInfo,
   BlobReader,
@@ -20,7 +18,6 @@ import type {
   HashResult,
   IngestOptions,
   IngestResult,
-  NamedFileSource,
   PartialBlob,
   PartialKey,
   PartialOptions,
@@ -73,12 +70,7 @@ class MemoryStore implements BlobStore {
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
     return this.run(options.signal, async (signal) => {
-      const bytes =
-        'fd' in source
-          ? await readDescriptor(source.fd, options.sizeBytes, signal)
-          : 'path' in source
-            ? await readNamed(source, options.sizeBytes, signal)
-            : await readStream(source, options.sizeBytes, signal)
+      const bytes = await readSource(source, options.sizeBytes, signal)
       const result = await hashOf(bytes, options.attachments)
       options.onProgress?.(bytes.length)
       checkExpected(result, options)
@@ -195,49 +187,6 @@ class MemoryStore implements BlobStore {
 
   #throwIfClosed(): void {
     if (this.#closing.signal.aborted) throw closedError('the store')
-  }
-}
-
-async function readDescriptor(fd: number, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
-  const port = await loadFilePort(undefined)
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    for (let offset = 0; ; ) {
-      const chunk = new Uint8Array(CHUNK_BYTES)
-      const count = await port.read(fd, chunk, 0, chunk.length, offset)
-      if (count === 0) return
-      offset += count
-      yield chunk.subarray(0, count)
-    }
-  }
-  return readStream(chunks(), sizeBytes, signal)
-}
-
-async function readStream(
-  source: AsyncIterable<Uint8Array>,
-  sizeBytes: number | undefined,
-  signal: AbortSignal
-): Promise<Uint8Array> {
-  const pull = new Pull(source, sizeBytes, signal)
-  try {
-    return await pull.upTo(Number.MAX_SAFE_INTEGER)
-  } catch (error) {
-    pull.breakOff()
-    throw error
-  }
-}
-
-async function readNamed(
-  source: NamedFileSource,
-  sizeBytes: number | undefined,
-  signal: AbortSignal
-): Promise<Uint8Array> {
-  const file = NamedFile.open(nodeFilePort, source)
-  try {
-    const bytes = await readDescriptor(file.fd, sizeBytes ?? Number(source.identity.size), signal)
-    file.check()
-    return bytes
-  } finally {
-    file.close()
   }
 }
 

@@ -28,7 +28,7 @@ export interface OpenedRemoteFile {
 export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
 
 /** The name of a local file, for the store to open, while the folder that it is looked up in is held. */
-export type WithNamed = <T>(use: (source: NamedFileSource) => Promise<T>) => Promise<T>
+type WithNamed = <T>(use: (source: NamedFileSource) => Promise<T>) => Promise<T>
 
 export interface FetchContext {
   readonly signal: AbortSignal

@@ -6,7 +6,7 @@ import { HeldParents } from './held-parents.ts'
 import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
 /** So that small files go to the hashing threads, and to the disk, many at a time; large ones wait for a thread. */
-const CONCURRENCY = 32
+const CONCURRENCY = 64
 
 /** A walk may list 100,000 files: whatever asks, so many are under way at once. */
 const walks = new Gate(4)

@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { versionOf } from './command.ts'
+
+/** A file system on a loop device: needs root and the tools for it. */
+export const hasLoopDisk = (): boolean =>
+  process.platform === 'linux' && process.geteuid?.() === 0 && versionOf('mkfs.ext4', '-V') !== undefined
+
+/** An ext4 of its own, in a file on the system's temporary folder; `close` takes it away. */
+export class LoopDisk {
+  readonly #folder: string
+  readonly path: string
+
+  constructor(sizeBytes: number) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'svc-bench-disk-'))
+    this.path = join(this.#folder, 'mounted')
+    const image = join(this.#folder, 'image')
+    const fd = openSync(image, 'wx')
+    ftruncateSync(fd, sizeBytes)
+    closeSync(fd)
+    mkdirSync(this.path)
+    execFileSync('mkfs.ext4', ['-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image])
+    execFileSync('mount', ['-o', 'loop', image, this.path])
+  }
+
+  close(): void {
+    execFileSync('umount', [this.path])
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { parseTorrent, toHex } from '@svc/metainfo'
+import { interleave, median } from '../harness/measure.ts'
+import { writeGguf } from '../harness/model-files.ts'
+import { formatSize } from '../harness/report.ts'
+import type { Line, Row } from '../harness/row.ts'
+import { type Kind, Peer } from '../swarm/peer-process.ts'
+
+const PIECE_BYTES = 4 << 20
+const BLOCK_BYTES = 16_384
+const DISCARD = new URL('../swarm/discard-process.ts', import.meta.url).pathname
+/** With so many connections, so much of libtorrent's speed. */
+const TARGETS = [
+  [1, 1],
+  [4, 1.15],
+  [16, 1.3]
+] as const
+
+interface Seeding {
+  readonly bytesPerSecond: number
+  readonly cpuPerGigabyte: number
+}
+
+export const seedRow: Row = {
+  name: 'seed',
+  summary: 'the engine seeding into 1, 4 and 16 connections that throw everything away, against libtorrent',
+  async run({ scratch, profile, say }) {
+    const { seedBytes, runs } = profile
+    const folder = await scratch.folder()
+    mkdirSync(join(folder, 'data'))
+    writeGguf(join(folder, 'data'), 'model.bin', seedBytes)
+    writeFileSync(join(folder, 'data', 'small.txt'), 'small')
+    const torrent = join(folder, 'data.torrent')
+    const maker = await Peer.start('lt')
+    maker.send({ cmd: 'make', path: join(folder, 'data'), piece: PIECE_BYTES, out: torrent })
+    await maker.wait('made')
+    await maker.stop()
+    if (!existsSync(torrent)) throw new Error('no torrent was made')
+    const infohash = toHex(parseTorrent(readFileSync(torrent)).info.infohash)
+
+    const measure = async (kind: Kind, connections: number): Promise<Seeding> => {
+      const seed = await Peer.start(kind)
+      seed.send({ cmd: 'add', id: 's', torrent, save: folder, seed: true, check: true })
+      await seed.wait(kind === 'lt' ? 'checked' : 'added')
+      const blocks = Math.floor(seedBytes / PIECE_BYTES) * (PIECE_BYTES / BLOCK_BYTES)
+      const job = { port: seed.port, infohash, pieceBytes: PIECE_BYTES, connections, blocks }
+      const before = await seed.usage()
+      const { stdout } = await promisify(execFile)(process.execPath, [
+        ...process.execArgv,
+        DISCARD,
+        JSON.stringify(job)
+      ])
+      const after = await seed.usage()
+      await seed.stop()
+      const bytes = Math.floor(blocks / connections) * connections * BLOCK_BYTES
+      return {
+        bytesPerSecond: bytes / Number(stdout),
+        cpuPerGigabyte: (after.cpuSeconds - before.cpuSeconds) / (bytes / 1e9)
+      }
+    }
+
+    const lines: Line[] = []
+    for (const [connections, target] of TARGETS) {
+      const rounds = await interleave<Seeding, Kind>(runs, {
+        lt: () => measure('lt', connections),
+        us: () => measure('us', connections)
+      })
+      const of = (kind: Kind, pick: (one: Seeding) => number): number => median(rounds[kind].map(pick))
+      const speed = (kind: Kind): number => of(kind, (one) => one.bytesPerSecond)
+      const ratio = speed('us') / speed('lt')
+      say(`${connections} connections: ${ratio.toFixed(2)}`)
+      lines.push({
+        what: `${formatSize(seedBytes)} into ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
+        ours: `${Math.round(speed('us') / 1e6)} MB/s`,
+        peer: `libtorrent ${Math.round(speed('lt') / 1e6)} MB/s`,
+        ratio,
+        target: `≥ ${target}`,
+        met: ratio >= target,
+        note: `CPU s/GB ${of('us', (one) => one.cpuPerGigabyte).toFixed(2)} against ${of('lt', (one) => one.cpuPerGigabyte).toFixed(2)}`
+      })
+    }
+    return lines
+  }
+}

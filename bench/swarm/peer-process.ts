@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const here = path.dirname(fileURLToPath(import.meta.url))
+const python = path.join(here, '../../packages/swarm/test/interop/libtorrent_peer.py')
+const TUNED = {
+  settings: {
+    disk_io_read_mode: 0,
+    disk_io_write_mode: 0,
+    send_buffer_watermark: 4 * 1024 * 1024,
+    max_out_request_queue: 1500,
+    aio_threads: 4,
+    hashing_threads: 2,
+    file_pool_size: 100,
+    unchoke_slots_limit: -1,
+    mixed_mode_algorithm: 0
+  }
+}
+
+/** libtorrent, or our engine. */
+export type Kind = 'lt' | 'us'
+type Message = Record<string, unknown> & { event: string }
+
+/** A seed or leech in a process of its own, told by JSON lines what to do. */
+export class Peer {
+  readonly #child: ChildProcess
+  readonly #seen: Message[] = []
+  #wake: () => void = () => undefined
+  port = 0
+
+  private constructor(child: ChildProcess, kind: Kind) {
+    this.#child = child
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      if (process.env.BENCH_VERBOSE) console.error(line)
+      const message = JSON.parse(line) as Message
+      if (message.event === 'error') throw new Error(String(message.message))
+      this.#seen.push(message)
+      this.#wake()
+    })
+    child.on('exit', (code, signal) => {
+      if (code !== 0) throw new Error(`a peer (${kind}) ended with ${code ?? signal}`)
+    })
+  }
+
+  static async start(kind: Kind): Promise<Peer> {
+    const child =
+      kind === 'lt'
+        ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
+        : spawn(process.execPath, [path.join(here, 'engine-peer.ts')], {
+            stdio: ['pipe', 'pipe', 'inherit']
+          })
+    const peer = new Peer(child, kind)
+    peer.port = (await peer.wait('ready')).port as number
+    return peer
+  }
+
+  send(message: object): void {
+    this.#child.stdin!.write(`${JSON.stringify(message)}\n`)
+  }
+
+  async wait(event: string): Promise<Message> {
+    for (;;) {
+      const at = this.#seen.findIndex((message) => message.event === event)
+      if (at >= 0) return this.#seen.splice(at, 1)[0]!
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  async usage(): Promise<{ cpuSeconds: number; maxRssBytes: number; loopP99Ms?: number }> {
+    this.send({ cmd: 'usage' })
+    return (await this.wait('usage')) as unknown as { cpuSeconds: number; maxRssBytes: number }
+  }
+
+  async stop(): Promise<void> {
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve))
+    this.send({ cmd: 'quit' })
+    this.#child.stdin!.end()
+    await gone
+  }
+}

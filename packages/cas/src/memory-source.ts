@@ -1,0 +1,58 @@
+import { nodeFilePort } from '@svc/internal-files'
+import { NamedFile } from './named-file.ts'
+import { Pull } from './pull.ts'
+import type { ByteSource, NamedFileSource } from './store.ts'
+
+const CHUNK_BYTES = 256 << 10
+
+/** All bytes of a source, in memory. @throws CasError `E_SIZE_MISMATCH`, `E_IO`, `E_ABORTED`; what the source throws */
+export function readSource(
+  source: ByteSource,
+  sizeBytes: number | undefined,
+  signal: AbortSignal
+): Promise<Uint8Array> {
+  if ('fd' in source) return readDescriptor(source.fd, sizeBytes, signal)
+  return 'path' in source ? readNamed(source, sizeBytes, signal) : readStream(source, sizeBytes, signal)
+}
+
+async function readDescriptor(fd: number, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let offset = 0; ; ) {
+      const chunk = new Uint8Array(CHUNK_BYTES)
+      const count = await nodeFilePort.read(fd, chunk, 0, chunk.length, offset)
+      if (count === 0) return
+      offset += count
+      yield chunk.subarray(0, count)
+    }
+  }
+  return readStream(chunks(), sizeBytes, signal)
+}
+
+async function readStream(
+  source: AsyncIterable<Uint8Array>,
+  sizeBytes: number | undefined,
+  signal: AbortSignal
+): Promise<Uint8Array> {
+  const pull = new Pull(source, sizeBytes, signal)
+  try {
+    return await pull.upTo(Number.MAX_SAFE_INTEGER)
+  } catch (error) {
+    pull.breakOff()
+    throw error
+  }
+}
+
+async function readNamed(
+  source: NamedFileSource,
+  sizeBytes: number | undefined,
+  signal: AbortSignal
+): Promise<Uint8Array> {
+  const file = NamedFile.open(nodeFilePort, source)
+  try {
+    const bytes = await readDescriptor(file.fd, sizeBytes ?? Number(source.identity.size), signal)
+    file.check()
+    return bytes
+  } finally {
+    file.close()
+  }
+}
