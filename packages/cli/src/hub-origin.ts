@@ -1,6 +1,6 @@
 import type { Job } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { readManifest } from './commands/model.ts'
+import { readManifest } from './manifest-facts.ts'
 import type { Session } from './session.ts'
 
 /** Where an artifact came from, and how it is fetched from there again. */

@@ -107,6 +107,12 @@ it('choose, see, remove, and the space comes back', async () => {
   expect(await daemon.svc('private', `${AS}:bf16`, '--off')).toMatchObject({ code: 0, stdout: `${AS}:bf16\n` })
   expect((await daemon.svc('du', AS)).stdout).toMatch(new RegExp(`^${AS}:bf16 +[\\d.]+ MiB +[\\d.]+ MiB +`, 'm'))
 
+  // to look at what models cost is no use of them
+  const usedAt = async (): Promise<string> => (await daemon.svc('ls', AS, '--format', 'csv')).stdout
+  const used = await usedAt()
+  expect((await daemon.svc('du')).code).toBe(0)
+  expect(await usedAt()).toBe(used)
+
   const removed = await daemon.svc('rm', `${AS}:BF16`)
   expect(removed).toMatchObject({ code: 0, stdout: `removed ${AS}:bf16\n` })
   expect(removed.stderr).toContain('svc gc')

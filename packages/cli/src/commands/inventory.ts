@@ -1,6 +1,7 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { type CliError, usage } from '../errors.ts'
 import { count, formatBytes, formatSince, formatTable } from '../format.ts'
+import { readManifestBlob } from '../manifest-facts.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
@@ -197,11 +198,13 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
   const sizes = new Map<string, number>()
   const models: { readonly ref: string; readonly repo: string; readonly digests: ReadonlySet<string> }[] = []
-  for (const { ns, name, quants } of namespaces)
-    for (const quant of quants) {
-      const { files } = await client.open(`svc:///${ns}/${name}:${quant}`)
+  for (const { ns, name, members } of namespaces)
+    for (const { quant, manifest } of members) {
+      // to open a model would count as a use of it
+      const { files = [], sizeBytes } = await readManifestBlob(client, manifest)
+      sizes.set(manifest, sizeBytes)
       for (const { digest, size } of files) sizes.set(digest, size)
-      const digests = new Set(files.map(({ digest }) => digest))
+      const digests = new Set([manifest, ...files.map(({ digest }) => digest)])
       models.push({ ref: `${ns}/${name}:${quant}`, repo: `${ns}/${name}`, digests })
     }
   const bytesOf = (digests: Iterable<string>): number =>

@@ -1,6 +1,7 @@
-import type { Client, OpenFile, OpenResult } from '@svc/client'
+import type { OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { readManifest } from '../manifest-facts.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
@@ -66,23 +67,6 @@ const LABELS = [
 
 /** The manifest's own files; the index and manifest blobs, which are listed too, have no name. */
 export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
-
-/** A manifest is at most 4 MiB (spec doc.1). */
-const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
-
-/** What the command line reads of a manifest. */
-interface ManifestFacts {
-  readonly annotations?: Record<string, string>
-  readonly files?: readonly { readonly name: string; readonly kind: string }[]
-}
-
-/** The manifest, where it is here; else nothing. */
-export async function readManifest(client: Client, result: OpenResult): Promise<ManifestFacts> {
-  const blob = result.files.find((file) => file.digest === result.manifestDigest)
-  if (blob === undefined || blob.size > MAX_MANIFEST_BYTES) return {}
-  const { body } = await client.readBlob(blob.digest)
-  return JSON.parse(Buffer.concat(await body.toArray()).toString('utf8')) as ManifestFacts
-}
 
 export const isWeights = ({ kind }: { readonly kind?: string }): boolean =>
   kind === 'weights.gguf' || kind === 'weights.safetensors'
