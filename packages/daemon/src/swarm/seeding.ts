@@ -45,6 +45,12 @@ export class Seeding {
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
+  /** What the start re-hashes first: nobody else joins it. */
+  readonly #unverified = new Set<Sha256Digest>()
+  /** Joins under way: who asks again meanwhile waits for the same one. */
+  readonly #joins = new Map<Sha256Digest, Promise<void>>()
+  /** Resolves when the start knows what it re-hashes. */
+  #listed: Promise<void> = Promise.resolve()
   #progress: NonNullable<SwarmStatus['verifying']> | undefined
   #background: Promise<void> = Promise.resolve()
 
@@ -69,11 +75,15 @@ export class Seeding {
     }
     const begun = performance.now()
     this.#progress = { artifactsDone: 0, artifactsTotal: 0, bytesDone: 0, bytesTotal: 0 }
-    this.#background = this.#joinAll()
+    const listed = Promise.withResolvers<void>()
+    this.#listed = listed.promise
+    this.#background = this.#joinAll(listed.resolve)
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) log.error({ err: error }, 'the start of seeding failed')
       })
       .finally(() => {
+        listed.resolve()
+        this.#unverified.clear()
         this.#progress = undefined
       })
     let timer: NodeJS.Timeout | undefined
@@ -90,10 +100,17 @@ export class Seeding {
     }
   }
 
-  /** Joins one artifact that was verified on its way in; one that may not be seeded is held back. */
+  /** The start re-hashes it still, and joins it when it is sound. */
+  awaitsVerification(manifestDigest: Sha256Digest): boolean {
+    return this.#unverified.has(manifestDigest)
+  }
+
+  /** Joins one artifact that was verified on its way in; one that may not be seeded is held back, one that the start re-hashes waits for that. */
   async join(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, log } = this.#deps
     try {
+      await this.#listed
+      if (this.#unverified.has(manifestDigest)) return
       const state = await artifacts.read(manifestDigest)
       const candidate = state && (await this.#candidate(state))
       if (candidate) await this.#join(candidate)
@@ -128,7 +145,7 @@ export class Seeding {
     await this.#background
   }
 
-  async #joinAll(): Promise<void> {
+  async #joinAll(listed: () => void): Promise<void> {
     const { artifacts, config, log } = this.#deps
     const states: ArtifactState[] = []
     for await (const state of artifacts.list((error) =>
@@ -144,6 +161,8 @@ export class Seeding {
         log.error({ err: error, manifest: state.manifestDigest }, 'an artifact cannot be seeded')
       }
     })
+    if (!config.noSeedVerify) for (const { state } of candidates) this.#unverified.add(state.manifestDigest)
+    listed()
     if (config.noSeedVerify)
       await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, (candidate) => this.#join(candidate))
     else await this.#verifyAndJoin(candidates)
@@ -194,13 +213,13 @@ export class Seeding {
     const queue = [...candidates]
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        if (
-          await this.#isSound(next, (bytes) => {
-            bytesDone += bytes
-            publish()
-          })
-        )
-          await this.#join(next)
+        const sound = await this.#isSound(next, (bytes) => {
+          bytesDone += bytes
+          publish()
+        })
+        // one that is not may be healed from now on, and joins then
+        this.#unverified.delete(next.state.manifestDigest)
+        if (sound) await this.#join(next)
         artifactsDone++
         publish()
       }
@@ -247,7 +266,17 @@ export class Seeding {
     return sound
   }
 
-  async #join({ state, torrent }: Candidate): Promise<void> {
+  #join(candidate: Candidate): Promise<void> {
+    const { manifestDigest } = candidate.torrent
+    let joining = this.#joins.get(manifestDigest)
+    if (joining === undefined) {
+      joining = this.#joinOnce(candidate).finally(() => this.#joins.delete(manifestDigest))
+      this.#joins.set(manifestDigest, joining)
+    }
+    return joining
+  }
+
+  async #joinOnce({ state, torrent }: Candidate): Promise<void> {
     const { swarm, torrents, log } = this.#deps
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     try {

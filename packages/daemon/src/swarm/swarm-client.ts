@@ -180,6 +180,9 @@ export class SwarmClient {
     const note = announced
       ? ways.note
       : (heldBack ??
+        (this.#seeding.awaitsVerification(manifestDigest)
+          ? 'it is being verified after the start, and is announced when that is done'
+          : undefined) ??
         ((await isWhole(store, torrent))
           ? 'it is not announced yet: svc share does that now, else the next start of the daemon, or [swarm] seed_on_import = true for every import'
           : 'it is not complete here; svc pull fetches the rest'))

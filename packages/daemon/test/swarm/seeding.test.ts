@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
+import { createLog } from '../../src/log.ts'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
@@ -177,9 +178,39 @@ test('the start answers at its limit, and the verification goes on behind, with 
     now = (await again.client.status()).swarm.verifying
   )
     seen.push(now)
-  expect(seen[0]).toMatchObject({ artifactsDone: 0 })
+  expect(seen[0]!.artifactsDone).toBeLessThan(2)
   expect(seen).toContainEqual(expect.objectContaining({ artifactsTotal: 2, bytesTotal: expect.any(Number) }))
   for (const manifest of manifests) expect(await again.share(manifest)).toMatchObject({ announced: true })
+})
+
+test('a share during the start-up verification announces nothing before that is done', async () => {
+  const node = await Node.start({ swarm: { seed_on_import: false } })
+  const good = await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 8) })
+  const bad = await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 9) }, 'me/second')
+  corrupt(node, await weightsOf(node, bad))
+  await node.stop()
+  const again = await Node.start({
+    folder: node.folder,
+    more: { networks: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
+  })
+  // before, while and after it is found to be corrupt
+  const shares = await Promise.all([bad, bad, good, bad].map((manifest) => again.client.joinShare(refOf(manifest))))
+  for (const { manifestDigest, announced } of shares) if (manifestDigest === bad) expect(announced).toBe(false)
+  await again.announced(good)
+  await again.verified()
+  expect(await again.share(bad)).toMatchObject({ announced: false })
+  expect((await again.client.status()).swarm.torrents.map(({ manifestDigest }) => manifestDigest)).toEqual([good])
+})
+
+test('joins of one artifact at once are one, and log no error', async () => {
+  const lines: { readonly level: string }[] = []
+  const log = createLog('info', 'json', { write: (line) => void lines.push(JSON.parse(line)) })
+  const node = await Node.start({ swarm: { seed_on_import: false }, more: { log } })
+  const manifest = await node.importFiles(small(3))
+  const shares = await Promise.all(Array.from({ length: 20 }, () => node.client.joinShare(refOf(manifest))))
+  for (const share of shares) expect(share).toMatchObject({ announced: true })
+  expect((await node.client.status()).swarm.seeding).toBe(1)
+  expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
 })
 
 test('upload_limit holds', async () => {

@@ -95,6 +95,23 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(uploaded).toBeLessThan(content.length - (512 << 10))
   })
 
+  test('what the hub restricts by the next pull leaves its swarm, and stays out after a restart', async () => {
+    const content = weights(300_000)
+    const { seed } = await listed({ [GGUF]: content })
+    const { client, daemon, root } = await start()
+    expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
+    await portOf(client, seed.infohash)
+    const files = [{ path: GGUF, content }]
+    const gated = hub.commit({ id: REPO, gated: true, files })
+    catalog.list([line(seed.infohash, GGUF, gated)])
+    expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
+    expect((await client.status()).catalog?.torrents).toEqual([])
+    await client.close()
+    await daemon.close()
+    const again = await start({ root })
+    expect((await again.client.status()).catalog?.torrents ?? []).toEqual([])
+  })
+
   test('its upload budget is its own', async () => {
     const content = weights(2 << 20)
     const { seed } = await listed({ [GGUF]: content })
