@@ -102,7 +102,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
     await portOf(client, seed.infohash)
     const files = [{ path: GGUF, content }]
-    const gated = hub.commit({ id: REPO, gated: true, files })
+    const gated = hub.commit({ id: REPO, gated: 'manual', files })
     catalog.list([line(seed.infohash, GGUF, gated)])
     expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
     expect((await client.status()).catalog?.torrents).toEqual([])
