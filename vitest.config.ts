@@ -37,6 +37,8 @@ export default defineConfig({
     // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // The default of one second is less than what starting a thread may take then.
+    expect: { poll: { timeout: 30_000 } },
     reporters: [
       'default',
       './scripts/skipped-reporter.ts',

@@ -8,11 +8,11 @@ import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length
 
-test('200 torrents on one listener: all are fetched, nothing is left after closing', { timeout: 60_000 }, async () => {
+/** One engine seeds them all, another one fetches them; both are closed, and nothing stays on the disk. */
+async function exchange(count: number): Promise<void> {
   const engines = new Engines()
   const fixtures: Fixture[] = []
-  const before = await descriptors()
-  for (let index = 0; index < 200; index += 1)
+  for (let index = 0; index < count; index += 1)
     fixtures.push(await makeTorrent({ a: 20_000 + index, b: index }, 16_384, { name: `t${index}` }))
   const seed = await engines.open()
   for (const fixture of fixtures) {
@@ -36,6 +36,13 @@ test('200 torrents on one listener: all are fetched, nothing is left after closi
   for (const fixture of fixtures) await expectFiles(fixture, folder)
   await engines.close()
   await Promise.all(fixtures.map((fixture) => fixture.remove()))
+}
+
+test('200 torrents on one listener: all are fetched, nothing is left after closing', { timeout: 60_000 }, async () => {
+  // The idle threads of closed engines are kept a while for the next ones: what is left is counted with them.
+  await exchange(1)
+  const before = await descriptors()
+  await exchange(200)
   expect(await descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
