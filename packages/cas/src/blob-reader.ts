@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import type { FilePort } from '@svc/internal-files'
+import { type FilePort, QuickReads } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { CasError, closedError, errnoOf, ioError } from './errors.ts'
 import type { BlobReader } from './store.ts'
@@ -7,6 +7,11 @@ import type { BlobReader } from './store.ts'
 /** `O_NONBLOCK` so that a FIFO cannot hang the open; `O_NOFOLLOW` so that a link is seen as one. */
 export const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 256 << 10
+/** A longer read goes through the thread pool in any case. */
+const QUICK_BYTES = 128 << 10
+
+/** For small reads and looks at names in this store's thread. */
+export const quickReads = new QuickReads()
 
 export const notFound = (digest: Sha256Digest): CasError =>
   new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
@@ -28,7 +33,10 @@ export async function openBlobFile(
 ): Promise<{ readonly fd: number; readonly sizeBytes: number; readonly dev: number; readonly ino: number }> {
   let fd: number
   try {
-    fd = await port.open(path, OPEN_BLOB)
+    fd = await quickReads.run(
+      () => port.openSync(path, OPEN_BLOB),
+      () => port.open(path, OPEN_BLOB)
+    )
   } catch (error) {
     const errno = errnoOf(error)
     if (errno === 'ENOENT') throw notFound(digest)
@@ -36,7 +44,8 @@ export async function openBlobFile(
     throw ioError(error, 'open blob', path)
   }
   try {
-    const stat = await port.fstat(fd)
+    // the inode is in memory since the open
+    const stat = port.fstatSync(fd)
     if (!stat.isFile()) throw notRegular(digest, path)
     return { fd, sizeBytes: stat.size, dev: stat.dev, ino: stat.ino }
   } catch (error) {
@@ -84,7 +93,7 @@ export class DiskBlobReader implements BlobReader {
     while (done < length) {
       let count: number
       try {
-        count = await this.#port.read(this.#fd, target, done, length - done, offset + done)
+        count = await this.#readSome(target, done, length - done, offset + done)
       } catch (error) {
         throw ioError(error, 'read blob')
       }
@@ -96,6 +105,12 @@ export class DiskBlobReader implements BlobReader {
       done += count
     }
     return done
+  }
+
+  #readSome(target: Uint8Array, at: number, length: number, offset: number): Promise<number> {
+    const pooled = (): Promise<number> => this.#port.read(this.#fd, target, at, length, offset)
+    if (length > QUICK_BYTES) return pooled()
+    return quickReads.run(() => this.#port.readSync(this.#fd, target, at, length, offset), pooled)
   }
 
   async *stream(range?: { readonly start: number; readonly end: number }): AsyncGenerator<Uint8Array, void, undefined> {
@@ -123,7 +138,10 @@ export class DiskBlobReader implements BlobReader {
 
   close(): Promise<void> {
     this.#closed ??= Promise.allSettled(this.#reads)
-      .then(() => this.#port.close(this.#fd))
+      .then(() =>
+        // the last name of a large file may be gone, and freeing its blocks takes time
+        this.sizeBytes > QUICK_BYTES ? this.#port.close(this.#fd) : this.#port.closeSync(this.#fd)
+      )
       .catch((error) => {
         throw ioError(error, 'close blob')
       })

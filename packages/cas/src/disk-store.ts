@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type FilePort, type FilePortModule, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
-import { DiskBlobReader, notRegular, openBlobFile } from './blob-reader.ts'
+import { DiskBlobReader, notRegular, openBlobFile, quickReads } from './blob-reader.ts'
 import { DiskPartials } from './disk-partials.ts'
 import { errnoOf, ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
@@ -139,7 +139,10 @@ class DiskStore implements DiskBlobStore {
     const release = await digestLocks.acquire(digest)
     try {
       if (notDurable.has(digest)) return undefined
-      const stat = await port.lstat(path)
+      const stat = await quickReads.run(
+        () => port.lstatSync(path),
+        () => port.lstat(path)
+      )
       if (!stat.isFile()) throw notRegular(digest, path)
       return { digest, sizeBytes: stat.size }
     } catch (error) {

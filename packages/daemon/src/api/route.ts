@@ -93,8 +93,10 @@ export function takeTime({ request }: Exchange): void {
 /** Answers with a JSON document. */
 export function sendJson(response: ServerResponse, status: number, document: unknown): void {
   const body = JSON.stringify(document)
-  response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': Buffer.byteLength(body) })
-  response.end(body)
+  const sizeBytes = Buffer.byteLength(body)
+  response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': sizeBytes })
+  // for plain ASCII both encodings are the same bytes, and this one is copied without being looked at
+  response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 
 function readCall<R extends Route>(route: R, request: ApiRequest, log: Log): Call<R> {

@@ -1,6 +1,7 @@
-import { read as readCallback } from 'node:fs'
+import { read as readCallback, readSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
+import { QuickReads } from '@svc/internal-files'
 import type { BufferPool } from './buffer-pool.ts'
 
 /** A reader must take a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
@@ -15,6 +16,15 @@ export interface SendBudget {
 
 /** What goes out at once under a budget. */
 const BUDGET_CHUNK_BYTES = 64 << 10
+
+/**
+ * What is in the page cache is read on this thread, in pieces that stay in the processor's cache on their way to the socket: measured, it
+ * costs a third less than through the thread pool. A cold disk turns that off by itself, see `QuickReads`.
+ */
+const quickReads = new QuickReads()
+const QUICK_BYTES = 256 << 10
+/** Every so many reads one goes through the pool all the same, so that a client that takes everything at once lets others come first. */
+const QUICK_IN_A_ROW = 16
 
 /** One buffer is being written to the socket while the next one is read. */
 const BUFFERS = 2
@@ -47,6 +57,7 @@ export class BlobPump {
   readonly #free: Buffer[] = []
   #buffersTaken = 0
   #reading = false
+  #quickInARow = 0
   #writesPending = 0
   #finishing = false
 
@@ -109,17 +120,31 @@ export class BlobPump {
   #read(buffer: Buffer): void {
     const { budget } = this.#options
     const most = budget === undefined ? buffer.length : Math.min(buffer.length, BUDGET_CHUNK_BYTES)
-    const length = Math.min(most, this.#end - this.#offset)
+    const { fd } = this.#blob
+    const quick = fd !== undefined && quickReads.allowed && ++this.#quickInARow < QUICK_IN_A_ROW
+    const length = Math.min(quick ? Math.min(most, QUICK_BYTES) : most, this.#end - this.#offset)
     budget?.spend(length)
+    if (quick) return this.#readHere(fd, buffer, length)
+    this.#quickInARow = 0
     this.#reading = true
-    if (this.#blob.fd !== undefined) {
-      readCallback(this.#blob.fd, buffer, 0, length, this.#offset, (error, count) => this.#onRead(buffer, error, count))
+    if (fd !== undefined) {
+      readCallback(fd, buffer, 0, length, this.#offset, (error, count) => this.#onRead(buffer, error, count))
     } else {
       this.#blob.read(buffer.subarray(0, length), this.#offset).then(
         (count) => this.#onRead(buffer, null, count),
         (error: Error) => this.#onRead(buffer, error, 0)
       )
     }
+  }
+
+  #readHere(fd: number, buffer: Buffer, length: number): void {
+    let count: number
+    try {
+      count = quickReads.timed(() => readSync(fd, buffer, 0, length, this.#offset))
+    } catch (error) {
+      return this.#onRead(buffer, error as Error, 0)
+    }
+    this.#onRead(buffer, null, count)
   }
 
   #onRead(buffer: Buffer, error: Error | null, count: number): void {

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { CasError, type DiskBlobStore } from '@svc/cas'
-import { type Manifest, type ModelIndex, parseIndex, parseManifest } from '@svc/manifest'
-import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import { type Manifest, type ModelIndex, parseIndex, parseManifest, type Sealed } from '@svc/manifest'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
@@ -24,19 +24,28 @@ interface Cached<T> {
   readonly path: string
   readonly stamp: FileStamp
   readonly document: T
+  readonly sizeBytes: number
+}
+
+/** How a document is asked for. */
+export interface DocumentUse {
+  /** One of very many in a row, such as in a list of all models: it fills what is free of the cache, and drives nothing out of it. */
+  readonly scan?: boolean
 }
 
 /** Parsed documents of one kind, kept while their blob's file is the one that was parsed. */
 class DocumentCache<T> {
   readonly #store: DiskBlobStore
   readonly #parse: (bytes: Uint8Array) => T
-  readonly #bound: number
+  readonly #maxBytes: number
   readonly #cache = new Map<Sha256Digest, Cached<T>>()
+  #bytes = 0
 
-  constructor(store: DiskBlobStore, parse: (bytes: Uint8Array) => T, bound: number) {
+  /** Documents of `maxBytes` together are kept, counted as they lie on the disk; parsed they take about three times that. */
+  constructor(store: DiskBlobStore, parse: (bytes: Uint8Array) => T, maxBytes: number) {
     this.#store = store
     this.#parse = parse
-    this.#bound = bound
+    this.#maxBytes = maxBytes
   }
 
   cached(digest: Sha256Digest): T | undefined {
@@ -44,17 +53,23 @@ class DocumentCache<T> {
     if (hit === undefined) return undefined
     const stamp = stampOf(hit.path)
     if (stamp !== undefined && sameStamp(stamp, hit.stamp)) return hit.document
-    this.#cache.delete(digest)
+    this.#drop(digest)
     return undefined
   }
 
   /** @throws DocumentError; I/O errors pass through. */
-  async read(digest: Sha256Digest): Promise<T> {
-    const hit = this.cached(digest)
-    if (hit !== undefined) return hit
+  async read(digest: Sha256Digest, { scan = false }: DocumentUse = {}): Promise<T> {
+    return this.cached(digest) ?? (await this.readWithBytes(digest, scan)).document
+  }
+
+  /** From the disk, with the bytes that were parsed. @throws as {@link read} */
+  async readWithBytes(
+    digest: Sha256Digest,
+    scan: boolean
+  ): Promise<{ readonly bytes: Uint8Array; readonly document: T }> {
     const path = this.#store.blobPath(digest)
     const stamp = stampOf(path)
-    const bytes = await readBlob(this.#store, digest)
+    const bytes = stamp === undefined ? undefined : await readBlob(this.#store, digest)
     if (bytes === undefined) throw new DocumentError('absent', digest, `the blob ${digest} is not in the store`)
     let document: T
     try {
@@ -62,14 +77,26 @@ class DocumentCache<T> {
     } catch (cause) {
       throw new DocumentError('no-document', digest, `${digest}: ${(cause as Error).message}`, cause)
     }
-    if (stamp !== undefined) {
-      if (this.#cache.size >= this.#bound) {
-        const [oldest] = this.#cache.keys()
-        this.#cache.delete(oldest!)
-      }
-      this.#cache.set(digest, { path, stamp, document })
+    if (stamp !== undefined) this.#keep(digest, { path, stamp, document, sizeBytes: bytes.length }, scan)
+    return { bytes, document }
+  }
+
+  #keep(digest: Sha256Digest, entry: Cached<T>, scan: boolean): void {
+    this.#drop(digest)
+    if (entry.sizeBytes > this.#maxBytes || (scan && this.#bytes + entry.sizeBytes > this.#maxBytes)) return
+    for (const oldest of this.#cache.keys()) {
+      if (this.#bytes + entry.sizeBytes <= this.#maxBytes) break
+      this.#drop(oldest)
     }
-    return document
+    this.#cache.set(digest, entry)
+    this.#bytes += entry.sizeBytes
+  }
+
+  #drop(digest: Sha256Digest): void {
+    const entry = this.#cache.get(digest)
+    if (entry === undefined) return
+    this.#cache.delete(digest)
+    this.#bytes -= entry.sizeBytes
   }
 }
 
@@ -94,7 +121,7 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
       )
     }
     const bytes = await readWhole(reader)
-    const actual = digestFromBytes(createHash('sha256').update(bytes).digest())
+    const actual = digestFromHex(hash('sha256', bytes))
     if (actual !== digest)
       throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
     return bytes
@@ -103,14 +130,18 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
   }
 }
 
+/** Indexes are what every resolve needs: those of tens of thousands of small repositories. */
+const MAX_INDEX_BYTES = 16 << 20
+const MAX_MANIFEST_BYTES = 4 << 20
+
 /** Reads and keeps the store's documents. */
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
 
   constructor(store: DiskBlobStore) {
-    this.#indexes = new DocumentCache(store, (bytes) => parseIndex(bytes), 20_000)
-    this.#manifests = new DocumentCache(store, (bytes) => parseManifest(bytes), 500)
+    this.#indexes = new DocumentCache(store, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
+    this.#manifests = new DocumentCache(store, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
   }
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
@@ -118,9 +149,9 @@ export class Documents {
   }
 
   /** @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
-  async index(digest: Sha256Digest): Promise<ModelIndex> {
+  async index(digest: Sha256Digest, use?: DocumentUse): Promise<ModelIndex> {
     try {
-      return await this.#indexes.read(digest)
+      return await this.#indexes.read(digest, use)
     } catch (cause) {
       if (!(cause instanceof DocumentError)) throw cause
       throw cause.problem === 'absent'
@@ -134,9 +165,18 @@ export class Documents {
    * @throws DaemonError `E_CORRUPTION` for bytes that went bad, `E_UNKNOWN_REF` for a sound blob that is no manifest: whoever named it
    *   named something else
    */
-  async manifest(digest: Sha256Digest): Promise<Manifest | undefined> {
+  manifest(digest: Sha256Digest, use?: DocumentUse): Promise<Manifest | undefined> {
+    return this.#manifest(digest, () => this.#manifests.read(digest, use))
+  }
+
+  /** As {@link manifest}, with its bytes, in one read. It counts as one of many. @throws as {@link manifest} */
+  sealedManifest(digest: Sha256Digest): Promise<Sealed<Manifest> | undefined> {
+    return this.#manifest(digest, async () => ({ digest, ...(await this.#manifests.readWithBytes(digest, true)) }))
+  }
+
+  async #manifest<T>(digest: Sha256Digest, read: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await this.#manifests.read(digest)
+      return await read()
     } catch (cause) {
       if (!(cause instanceof DocumentError)) throw cause
       if (cause.problem === 'absent') return undefined

@@ -75,11 +75,12 @@ export class Members {
 
   async #filesOf(digest: Sha256Digest): Promise<Files | undefined> {
     const { store, documents } = this.#deps
+    if (stampOf(store.blobPath(digest)) === undefined) return undefined
     const known = this.#files.get(digest)
-    if (known !== undefined) return stampOf(store.blobPath(digest)) === undefined ? undefined : known
+    if (known !== undefined) return known
     let manifest: Manifest | undefined
     try {
-      manifest = await documents.manifest(digest)
+      manifest = await documents.manifest(digest, { scan: true })
     } catch (error) {
       // the error is reported where the document itself is asked for; the list goes on
       if (!(error instanceof DaemonError)) throw error

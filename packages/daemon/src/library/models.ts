@@ -58,7 +58,7 @@ async function presenceOf(digest: Sha256Digest, documents: Documents, store: Dis
   const cached = documents.cachedIndex(digest)
   if (cached !== undefined) return { indexPresent: true, index: cached }
   try {
-    return { indexPresent: true, index: await documents.index(digest) }
+    return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {
     if (!(error instanceof DaemonError)) throw error
     // absent or invalid: the inventory says so by what it leaves out, resolve has the error

@@ -31,7 +31,7 @@ type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 export class Needed {
   readonly #deps: NeededDeps
   readonly #holders: Holder[] = []
-  #known: { readonly revision: number; readonly manifests: ReadonlySet<Sha256Digest> } | undefined
+  #known: { readonly revision: number; readonly manifests: Promise<ReadonlySet<Sha256Digest>> } | undefined
 
   constructor(deps: NeededDeps) {
     this.#deps = deps
@@ -54,9 +54,15 @@ export class Needed {
    */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
     const { revision } = this
-    if (this.#known?.revision !== revision)
-      this.#known = { revision, manifests: new Set((await this.#wanted(new Set(), () => undefined)).keys()) }
-    return this.#known.manifests.has(manifestDigest)
+    // whoever asks meanwhile waits for the same walk
+    if (this.#known?.revision !== revision) this.#known = { revision, manifests: this.#wantedManifests() }
+    const known = this.#known
+    try {
+      return (await known.manifests).has(manifestDigest)
+    } catch (error) {
+      if (this.#known === known) this.#known = undefined
+      throw error
+    }
   }
 
   /**
@@ -86,6 +92,10 @@ export class Needed {
     return blobs
   }
 
+  async #wantedManifests(): Promise<ReadonlySet<Sha256Digest>> {
+    return new Set((await this.#wanted(new Set(), () => undefined)).keys())
+  }
+
   async #wanted(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
     const { repos, documents, artifacts } = this.#deps
     const wanted: Wanted = new Map()
@@ -99,7 +109,8 @@ export class Needed {
         if (digest === undefined || indexes.has(digest)) continue
         indexes.add(digest)
         try {
-          for (const { manifest, distribution } of (await documents.index(digest)).members) want(manifest, distribution)
+          for (const { manifest, distribution } of (await documents.index(digest, { scan: true })).members)
+            want(manifest, distribution)
         } catch (error) {
           if (onProblem === undefined || !(error instanceof DaemonError)) throw error
           onProblem(error)

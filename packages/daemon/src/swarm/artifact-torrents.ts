@@ -25,9 +25,8 @@ export class ArtifactTorrents {
   /** undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
   async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
     // through the documents, which hash what they read
-    if ((await this.#documents.manifest(manifestDigest)) === undefined) return undefined
-    const bytes = await readSmallBlob(this.#store, manifestDigest)
-    return bytes === undefined ? undefined : torrentOf(sealedManifest(manifestDigest, bytes))
+    const manifest = await this.#documents.sealedManifest(manifestDigest)
+    return manifest && torrentOf(manifest)
   }
 
   /**

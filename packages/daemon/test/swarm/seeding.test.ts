@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
+import { SwarmClient, type SwarmClientDeps } from '../../src/swarm/swarm-client.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
@@ -167,11 +167,17 @@ test('the start answers at its limit, and the verification goes on behind, with 
     await node.importFiles(small(9), 'me/second')
   ]
   await node.stop()
-  const again = await Node.start({
-    folder: node.folder,
-    more: { networks: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
-  })
-  const seen = []
+  const seen: unknown[] = []
+  const swarm = async (context: SwarmClientDeps): Promise<SwarmClient> => {
+    const client = await SwarmClient.open(context, { startLimitMs: 0 })
+    const start = client.start.bind(client)
+    client.start = async () => {
+      await start()
+      seen.push(client.status().verifying)
+    }
+    return client
+  }
+  const again = await Node.start({ folder: node.folder, more: { networks: { swarm } } })
   for (
     let now = (await again.client.status()).swarm.verifying;
     now !== undefined;

@@ -4,8 +4,8 @@ import * as fs from 'node:fs'
 export type FileStat = Pick<fs.Stats, 'size' | 'mode' | 'uid' | 'dev' | 'ino' | 'mtimeMs' | 'isFile' | 'isDirectory'>
 
 /**
- * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads (and while
- * the store opens), the promised half on the event loop's thread. Semantics are those of `node:fs`; `read` and `write`
+ * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads, while
+ * the store opens, and for what `QuickReads` lets through; the promised half on the event loop's thread. Semantics are those of `node:fs`; `read` and `write`
  * may be short. Tests replace it to make the N-th operation fail (see `Faults`).
  */
 export interface FilePort {

@@ -8,5 +8,6 @@ export {
 } from './file-port.ts'
 export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
 export { isNoSpace } from './no-space.ts'
+export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { type FileWindow, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'

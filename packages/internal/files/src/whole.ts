@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import type { FilePort } from './file-port.ts'
+import { QuickReads } from './quick-reads.ts'
 
 /** Writes all of `bytes` at `position`, going on after short writes. */
 export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, position: number): void {
@@ -25,11 +26,55 @@ export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, 
  * All bytes of a small file; undefined where there is none, or where its folder is none. A link is followed.
  * @throws system errors; RangeError for a file of more than `maxBytes`
  */
-export function readWhole(port: FilePort, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
-  return withFile(port, path, async (fd, size) => {
-    if (size > maxBytes) throw new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
-    return readUpTo(port, fd, new Uint8Array(size), 0)
-  })
+export async function readWhole(port: FilePort, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
+  const pooled = (): Promise<Uint8Array | undefined> =>
+    withFile(port, path, async (fd, size) => {
+      if (size > maxBytes) throw tooLarge(path, size, maxBytes)
+      return readUpTo(port, fd, new Uint8Array(size), 0)
+    })
+  const found = await quick.run(
+    () => readSmall(port, path, maxBytes),
+    async () => 'large' as const
+  )
+  return found === 'large' ? pooled() : found
+}
+
+const quick = new QuickReads()
+/** What is larger goes through the thread pool in any case. */
+const SMALL_BYTES = 128 << 10
+
+const tooLarge = (path: string, size: number, maxBytes: number): RangeError =>
+  new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
+
+/** As {@link readWhole}, on this thread; `large` for a file that is too large for that. */
+function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array | 'large' | undefined {
+  let fd: number
+  try {
+    fd = port.openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+  try {
+    const { size } = port.fstatSync(fd)
+    if (size > maxBytes) throw tooLarge(path, size, maxBytes)
+    if (size > SMALL_BYTES) return 'large'
+    const bytes = new Uint8Array(size)
+    let done = 0
+    while (done < size) {
+      const count = port.readSync(fd, bytes, done, size - done, done)
+      if (count === 0) break
+      done += count
+    }
+    return bytes.subarray(0, done)
+  } finally {
+    port.closeSync(fd)
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
 /** A part of a file of a known size. */
@@ -60,8 +105,7 @@ async function withFile<T>(
     // Not blocking, so that a pipe under that name cannot hang the open.
     fd = await port.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (isAbsent(error)) return undefined
     throw error
   }
   try {
