@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { inspect, parseArgs } from 'node:util'
 import { DaemonLauncher } from './harness/daemon.ts'
+import { type Plot, plotSvg } from './harness/plot.ts'
 import { PROFILES, type Profile } from './harness/profile.ts'
 import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
 import type { Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { blobRow } from './rows/blob.ts'
 import { cliRow } from './rows/cli.ts'
+import { growthImportRow, growthNamesRow } from './rows/growth.ts'
 import { hubRow } from './rows/hub.ts'
 import { importRow } from './rows/import.ts'
 import { importManyRow } from './rows/import-many.ts'
@@ -32,7 +34,9 @@ const ROWS: readonly Row[] = [
   startRow,
   cliRow,
   hubRow,
-  seedRow
+  seedRow,
+  growthNamesRow,
+  growthImportRow
 ]
 const SWARM = new URL('./swarm.ts', import.meta.url).pathname
 
@@ -50,6 +54,7 @@ flags
   --source        the daemon from its sources, without a build
   --json FILE     the table as data, too
   --cpu-prof DIR  the daemons leave CPU profiles there
+  --plots DIR     growth rows write their plots there, as SVG
 `
 
 function fail(message: string): never {
@@ -71,6 +76,7 @@ function parseWords(words: readonly string[]) {
         source: { type: 'boolean' },
         json: { type: 'string' },
         'cpu-prof': { type: 'string' },
+        plots: { type: 'string' },
         help: { type: 'boolean', short: 'h' }
       }
     })
@@ -110,6 +116,11 @@ async function main(): Promise<void> {
   if (wanted.includes('swarm')) await runSwarm()
 }
 
+function plot(name: string, curves: Plot): void {
+  const svg = plotSvg(curves)
+  if (values.plots !== undefined) writeFileSync(resolve(values.plots, `${name}.svg`), svg)
+}
+
 async function runRow(row: Row, parent: string, profile: Profile, daemons: DaemonLauncher): Promise<RowReport> {
   const scratch = new Scratch(parent)
   const remove = (): void => {
@@ -119,7 +130,7 @@ async function runRow(row: Row, parent: string, profile: Profile, daemons: Daemo
   process.once('exit', remove)
   try {
     const say = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`${row.name}: ${text}\n`))
-    return { row: row.name, lines: await row.run({ profile, scratch, daemons, say }) }
+    return { row: row.name, lines: await row.run({ profile, scratch, daemons, say, plot }) }
   } catch (error) {
     process.stderr.write(`${row.name}: ${inspect(error)}\n`)
     return { row: row.name, lines: [], error: (error as Error).message }

@@ -7,8 +7,16 @@ test('the benchmarks of many files, memory and starts run', { timeout: 250_000 }
   expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
     ['import-memory', undefined, 2],
     ['import-many', undefined, 3],
-    ['start', undefined, 5]
+    ['start', undefined, 10]
   ])
   for (const { row, lines } of reports)
     if (row === 'import-many') for (const { ratio } of lines) expect(ratio).toBeGreaterThan(0)
+})
+
+test('the curves of growth are drawn', { timeout: 250_000 }, async () => {
+  const reports = await smoke('growth-names', 'growth-import')
+  expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
+    ['growth-names', undefined, 5],
+    ['growth-import', undefined, 4]
+  ])
 })

@@ -11,10 +11,15 @@ export function cpuSecondsOf(pid: number): number {
 }
 
 /** Resident memory now and at its highest, in bytes. Pages of files and of tmpfs that are mapped count, page cache does not. */
-export function memoryOf(pid: number): { readonly rssBytes: number; readonly peakBytes: number } {
+export function memoryOf(pid: number): {
+  readonly rssBytes: number
+  readonly peakBytes: number
+  /** What no file stands behind. */
+  readonly ownBytes: number
+} {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1')
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
-  return { rssBytes: field('VmRSS'), peakBytes: field('VmHWM') }
+  return { rssBytes: field('VmRSS'), peakBytes: field('VmHWM'), ownBytes: field('RssAnon') }
 }
 
 export function childrenOf(pid: number): number[] {

@@ -18,6 +18,12 @@ export interface Profile {
   readonly repositories: number
   readonly hubBytes: number
   readonly seedBytes: number
+  /** Repositories of a start with very many artifacts. */
+  readonly manyArtifacts: number
+  readonly manyRepositories: number
+  readonly growthNames: readonly number[]
+  readonly growthMib: readonly number[]
+  readonly growthFiles: readonly number[]
 }
 
 export const PROFILES = {
@@ -35,7 +41,12 @@ export const PROFILES = {
     artifacts: 1_000,
     repositories: 10_000,
     hubBytes: 1024 * MIB,
-    seedBytes: 1024 * MIB
+    seedBytes: 1024 * MIB,
+    manyArtifacts: 10_000,
+    manyRepositories: 21_000,
+    growthNames: [10, 100, 1_000, 10_000, 30_000],
+    growthMib: [64, 256, 1_024, 4_096],
+    growthFiles: [10, 100, 1_000, 5_000]
   },
   quick: {
     runs: 3,
@@ -51,7 +62,12 @@ export const PROFILES = {
     artifacts: 300,
     repositories: 2_000,
     hubBytes: 256 * MIB,
-    seedBytes: 512 * MIB
+    seedBytes: 512 * MIB,
+    manyArtifacts: 1_000,
+    manyRepositories: 4_000,
+    growthNames: [10, 100, 1_000, 3_000],
+    growthMib: [64, 256, 1_024],
+    growthFiles: [10, 100, 1_000]
   },
   /** Shows that every row still runs; its figures mean nothing. */
   smoke: {
@@ -68,6 +84,11 @@ export const PROFILES = {
     artifacts: 5,
     repositories: 20,
     hubBytes: 8 * MIB,
-    seedBytes: 64 * MIB
+    seedBytes: 64 * MIB,
+    manyArtifacts: 6,
+    manyRepositories: 25,
+    growthNames: [5, 10],
+    growthMib: [2, 4],
+    growthFiles: [2, 4]
   }
 } as const satisfies Record<string, Profile>

@@ -1,4 +1,5 @@
 import type { DaemonLauncher } from './daemon.ts'
+import type { Plot } from './plot.ts'
 import type { Profile } from './profile.ts'
 import type { Scratch } from './scratch.ts'
 
@@ -8,6 +9,8 @@ export interface Bench {
   /** A fresh folder of this row, removed afterwards. */
   readonly scratch: Scratch
   readonly daemons: DaemonLauncher
+  /** A curve of this run; written as `NAME.svg` where `--plots` names a folder. */
+  plot(name: string, plot: Plot): void
   /** Progress for the person who waits, on stderr. */
   say(text: string): void
 }

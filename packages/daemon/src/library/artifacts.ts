@@ -115,12 +115,16 @@ export class Artifacts {
   /** {@link read} through a cache that one `stat` validates. @throws CorruptStateError */
   async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const stamp = stampOf(this.#path(manifestDigest))
+    if (stamp === undefined) {
+      this.#known.delete(manifestDigest)
+      return undefined
+    }
     const hit = this.#known.get(manifestDigest)
-    if (hit !== undefined && stamp !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
+    if (hit !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
     const state = await this.read(manifestDigest)
     this.#known.delete(manifestDigest)
     if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    if (stamp !== undefined && state !== undefined) this.#known.set(manifestDigest, { stamp, state })
+    if (state !== undefined) this.#known.set(manifestDigest, { stamp, state })
     return state
   }
 

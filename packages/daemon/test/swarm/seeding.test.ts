@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SwarmStatus } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
@@ -167,7 +168,7 @@ test('the start answers at its limit, and the verification goes on behind, with 
     await node.importFiles(small(9), 'me/second')
   ]
   await node.stop()
-  const seen: unknown[] = []
+  const seen: SwarmStatus['verifying'][] = []
   const swarm = async (context: SwarmClientDeps): Promise<SwarmClient> => {
     const client = await SwarmClient.open(context, { startLimitMs: 0 })
     const start = client.start.bind(client)
@@ -184,7 +185,7 @@ test('the start answers at its limit, and the verification goes on behind, with 
     now = (await again.client.status()).swarm.verifying
   )
     seen.push(now)
-  expect(seen[0]!.artifactsDone).toBeLessThan(2)
+  expect(seen[0]?.artifactsDone).toBeLessThan(2)
   expect(seen).toContainEqual(expect.objectContaining({ artifactsTotal: 2, bytesTotal: expect.any(Number) }))
   for (const manifest of manifests) expect(await again.share(manifest)).toMatchObject({ announced: true })
 })
