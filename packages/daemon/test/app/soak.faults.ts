@@ -331,10 +331,15 @@ test(`${MINUTES} minutes of mixed work and hostile peers: what it uses stays fla
   expect((await other.verify('all')).verify).toEqual({})
   const unfinished = (folder: string): string[] => readdirSync(folder).filter((name) => !name.startsWith('.'))
   expect(unfinished(join(root, 'state/tmp'))).toEqual([])
+  // what an injected error did may be logged a while after it, on a busy machine
+  const isInjected = (at: number, code: unknown): boolean =>
+    faulty.some(({ from, to }) => at >= from && at <= to) ||
+    (/^EIO$|^ENOSPC$|^Unknown system error/.test(String(code)) &&
+      faulty.some(({ from, to }) => at >= from && at <= to + 30_000))
   const outside = daemon.log.filter(
-    ({ level, time }) =>
+    ({ level, time, err }) =>
       (level === 'error' || level === 'fatal') &&
-      !faulty.some(({ from, to }) => Date.parse(String(time)) >= from && Date.parse(String(time)) <= to)
+      !isInjected(Date.parse(String(time)), (err as { code?: unknown } | undefined)?.code)
   )
   expect(outside).toEqual([])
   rmSync(join(home, 'sources'), { recursive: true })
