@@ -7,7 +7,7 @@ import { CHECKS, type Check, runStep } from './checks.ts'
 
 const root = join(import.meta.dirname, '..')
 /** What a check needs to have ended before: exports are read from built declarations. */
-const AFTER: Readonly<Record<string, string>> = { docstrings: 'types', api: 'types' }
+const AFTER: Readonly<Record<string, string>> = { docstrings: 'build', api: 'build' }
 
 async function perform({ name, what, steps }: Check): Promise<boolean> {
   const started = performance.now()
