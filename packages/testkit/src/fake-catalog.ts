@@ -18,6 +18,8 @@ export interface FakeCatalog {
   record(repo: string, files: ReadonlyMap<string, string>): void
   /** Answers every request with this status from now on; `undefined` ends it. */
   fail(status: number | undefined): void
+  /** Answers every request with this redirect from now on. */
+  redirect(status: number, location: string): void
   /** Sends this body for a path instead of what the listing would give. */
   override(path: string, body: string | Uint8Array): void
   close(): Promise<void>
@@ -27,6 +29,7 @@ export interface FakeCatalog {
 export async function startFakeCatalog(): Promise<FakeCatalog> {
   let lines: readonly (CatalogLine | string)[] = []
   let status: number | undefined
+  let location: string | undefined
   const records = new Map<string, string>()
   const overrides = new Map<string, string | Uint8Array>()
   const requests: string[] = []
@@ -35,7 +38,7 @@ export async function startFakeCatalog(): Promise<FakeCatalog> {
     const path = request.url ?? '/'
     requests.push(path)
     const answer = (code: number, body: string | Uint8Array, type = 'text/plain; charset=utf-8') => {
-      response.writeHead(code, { 'content-type': type })
+      response.writeHead(code, { 'content-type': type, ...(location !== undefined && { location }) })
       response.end(body)
     }
     if (status !== undefined) return answer(status, 'no')
@@ -67,6 +70,10 @@ export async function startFakeCatalog(): Promise<FakeCatalog> {
     },
     fail: (next) => {
       status = next
+    },
+    redirect: (next, to) => {
+      status = next
+      location = to
     },
     override: (path, body) => {
       overrides.set(path, body)

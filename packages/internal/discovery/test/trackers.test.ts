@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { PeerAddress } from '@svc/internal-net'
 import { startTracker } from '@svc/testkit/tracker'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { Trackers } from '../src/tracker.ts'
 import { tryParseTrackerUrl } from '../src/tracker-url.ts'
 
@@ -148,4 +148,29 @@ test.each([
 
 test('a tracker URL beyond all bounds', () => {
   expect(tryParseTrackerUrl(`http://a.b/${'x'.repeat(3_000)}`)).toBeUndefined()
+})
+
+test('a tracker that fails is asked again after 15 s, then after twice as long each time, up to half an hour', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  cleanups.push(() => vi.useRealTimers())
+  let asked = 0
+  const { warnings } = announce([
+    await http((_, response) => {
+      asked += 1
+      response.writeHead(500).end()
+    })
+  ])
+  // sockets have the clock of the machine
+  const answers = async (count: number): Promise<void> => {
+    while (warnings.length < count || vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (const [index, seconds] of [15, 30, 60, 120, 240, 480, 960, 1_800, 1_800].entries()) {
+    await answers(index + 1)
+    vi.advanceTimersByTime(seconds * 1_000 - 1)
+    expect([vi.getTimerCount(), asked]).toEqual([1, index + 1])
+    vi.advanceTimersByTime(1)
+    expect(vi.getTimerCount()).toBe(0)
+  }
+  await answers(10)
+  expect(asked).toBe(10)
 })

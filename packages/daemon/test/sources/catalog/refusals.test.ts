@@ -40,6 +40,18 @@ describe('the error table', () => {
       status: 502
     })
   })
+  test('the provider redirects: nobody else is asked', async () => {
+    const { client } = await start({ file: { catalog: { endpoint: `${catalog.endpoint}/from` } } })
+    for (const status of [301, 302, 303, 307, 308]) {
+      catalog.redirect(status, '/elsewhere')
+      expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({
+        code: 'E_SOURCE_UNAVAILABLE',
+        status: 502
+      })
+    }
+    expect(catalog.requests).toHaveLength(5)
+    expect(catalog.requests.filter((path) => path.startsWith('/elsewhere'))).toEqual([])
+  })
   test('the provider is gone', async () => {
     const { client } = await start()
     await catalog.close()

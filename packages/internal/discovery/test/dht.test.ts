@@ -1,0 +1,46 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { type BencodeDictionary, decodeBencode, encodeBencode } from '@svc/metainfo'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { DhtNode } from '../src/dht.ts'
+
+const HASH = Buffer.alloc(20, 9)
+const ID = Buffer.alloc(20, 7)
+
+test('a torrent that nobody has is looked for after 2 s, then after twice as long each time, up to 15 minutes', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const pauses = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => void vi.useRealTimers())
+  // The whole DHT: a node that knows nobody.
+  const other = createSocket('udp4')
+  let lookups = 0
+  other.on('message', (bytes, { port, address }) => {
+    const message = decodeBencode(bytes) as BencodeDictionary
+    if (Buffer.from(message.get('y') as Uint8Array).toString() !== 'q') return
+    if (Buffer.from(message.get('q') as Uint8Array).toString() === 'get_peers') lookups += 1
+    const r = { id: ID, nodes: new Uint8Array(), token: Buffer.from('x') }
+    other.send(encodeBencode({ t: message.get('t'), y: 'r', r } as never), port, address)
+  })
+  other.bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const node = await DhtNode.start({ bootstrap: [`127.0.0.1:${other.address().port}`], host: '127.0.0.1' })
+  onTestFinished(() => node.close())
+  pauses.mockClear()
+  node.join(HASH.toString('hex'), undefined, () => expect.unreachable())
+  const expected = [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+  // the library's own timer, which keeps its routing table fresh
+  const asked = (): unknown[] =>
+    pauses.mock.calls.filter(([callback]) => callback.name !== 'checkBucket').map(([, ms]) => ms)
+  for (const [index, seconds] of expected.entries()) {
+    // sockets have the clock of the machine
+    while (asked().length <= index) await new Promise((resolve) => setImmediate(resolve))
+    expect(asked()[index]).toBe(seconds * 1_000)
+    const before = lookups
+    vi.advanceTimersByTime(seconds * 1_000 - 1)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(lookups).toBe(before)
+    vi.advanceTimersByTime(1)
+  }
+  expect(lookups).toBeGreaterThanOrEqual(expected.length)
+})
