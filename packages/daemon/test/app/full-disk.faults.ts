@@ -24,7 +24,7 @@ function mountedDisk(): string | undefined {
   return folder
 }
 
-const freeBytes = (folder: string): number => {
+function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
