@@ -287,7 +287,10 @@ const recovery: KillScenario = {
     const daemon = await spawnDaemon({ folder })
     const root = join(folder, 'root')
     await daemon.post('/v1/import/local', { paths: [model], as: 'a/b' })
-    while (incoming(root).length === 0) await new Promise((resolve) => setImmediate(resolve))
+    // of the weights: small files come and go in there
+    const begun = (name: string): boolean =>
+      (statSync(join(root, 'incoming', name), { throwIfNoEntry: false })?.size ?? 0) > 1 << 20
+    while (!incoming(root).some(begun)) await new Promise((resolve) => setImmediate(resolve))
     daemon.agent.destroy()
     daemon.child.kill('SIGKILL')
     await daemon.ended
