@@ -93,7 +93,8 @@ export class Repos {
       }
       this.#cache.delete(key)
       try {
-        if (next === undefined) await this.#files.remove(path)
+        // what holds neither an index nor a tag is no repository, and would not be read as one
+        if (next === undefined || (next.index === undefined && next.tags.size === 0)) await this.#files.remove(path)
         else await this.#files.write(path, formatRepoState(next))
       } finally {
         // also where it failed: the last sync may have, when the new state was there already

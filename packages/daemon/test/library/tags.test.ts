@@ -45,3 +45,18 @@ describe('svcd tag', () => {
     }
   })
 })
+
+it('forgets a repository whose quants are gone with its last tag', async () => {
+  const api = await testDaemon()
+  const files = (seed: number) => [writeFiles(join(api.folder, `m${seed}`), { 'm-q4_0.gguf': gguf(100, seed) })]
+  await api.import(files(1), 'a/b')
+  const change = { root: api.root, ns: 'a', name: 'b', tag: 'old' }
+  expect((await api.post('/svcd/tag', { ...change, index: 'current' })).status).toBe(200)
+  // the tag is now an older snapshot, and stays where the repository goes
+  await api.import(files(2), 'a/b')
+  expect((await api.call('DELETE', '/v1/models/a/b')).body.tags).toEqual([])
+  expect((await api.post('/svcd/tag', { ...change, index: null })).status).toBe(200)
+  expect((await api.resolve('svc:///a/b:q4_0')).body.error.code).toBe('E_UNKNOWN_REF')
+  expect((await api.get('/v1/models')).body).toMatchObject({ namespaces: [], tags: [] })
+  expect((await api.import(files(3), 'a/b')).state).toBe('done')
+})
