@@ -7,7 +7,8 @@ const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 
 /** Base names of all test files of both tiers. */
 const testNames = new Set(
-  readdirSync(`${root}packages`, { recursive: true, encoding: 'utf8' })
+  ['packages', 'test']
+    .flatMap((folder) => readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }))
     .filter((path) => /\.(?:test|faults)\.ts$/.test(path) && !path.includes('node_modules'))
     .map((path) => path.slice(path.lastIndexOf('/') + 1))
 )
@@ -24,7 +25,8 @@ test('each promise of docs/reliability.md names tests that exist', () => {
 test.each(['docs/budgets.md', 'SECURITY.md'])('each test that %s names exists', (page) => {
   const named = [...read(page).matchAll(/`([\w./-]+\.(?:test|faults)\.ts)`/g)].map(([, path]) => path!)
   expect(named.length).toBeGreaterThan(0)
-  expect(named.filter((path) => !testNames.has(path.slice(path.lastIndexOf('/') + 1)))).toEqual([])
+  const exists = (path: string): boolean => (path.includes('/') ? existsSync(`${root}${path}`) : testNames.has(path))
+  expect(named.filter((path) => !exists(path))).toEqual([])
 })
 
 test('each path that ARCHITECTURE.md sends a reader to exists', () => {

@@ -63,6 +63,8 @@ async function scenario(name: string, start: (warn: (text: string) => void) => (
   await stop()
   results[name] = { outside, inner, warnings: Math.min(1, warnings) }
 }
+/** What trackers named, and whether they may name private addresses. */
+const named: { readonly host: string; readonly allowPrivate: boolean }[] = []
 const tracker = (url: string) => (warn: (text: string) => void) => {
   const trackers = new Trackers({
     urls: [url],
@@ -71,13 +73,13 @@ const tracker = (url: string) => (warn: (text: string) => void) => {
     port: 9,
     allowPrivate: false,
     stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
-    found: () => undefined,
+    found: ({ host }, allowPrivate) => void named.push({ host, allowPrivate }),
     warn
   })
   return () => trackers.close()
 }
 
-outer = (_, response) => response.end('d8:intervali1e5:peers0:e')
+outer = (_, response) => response.end(Buffer.from('d8:intervali1e5:peers6:\x0a\0\0\x01\0\x50e', 'latin1'))
 await scenario(
   'a tracker whose name leads elsewhere at the second announce',
   tracker(`http://${NAME}:${port}/announce`)
@@ -119,5 +121,5 @@ await scenario(
   webseed(`http://${NAME}:${port}/a`)
 )
 await fixture.remove()
-process.stdout.write(JSON.stringify(results))
+process.stdout.write(JSON.stringify({ results, named }))
 process.exit()

@@ -20,9 +20,14 @@ test.skipIf(!canIsolate)(
       `ip link set lo up && ip address add 8.8.8.8/32 dev lo && exec ${process.execPath} --conditions=svc-source ${CHILD}`
     )
     expect([status, stderr]).toEqual([0, expect.anything()])
-    const results = JSON.parse(String(stdout)) as Record<string, { outside: number; inner: number; warnings: number }>
+    const { results, named } = JSON.parse(String(stdout)) as {
+      results: Record<string, { outside: number; inner: number; warnings: number }>
+      named: unknown
+    }
     console.log(results)
     expect(Object.keys(results)).toHaveLength(5)
+    // by a tracker at a public address: to be contacted only where it is public
+    expect(named).toEqual([{ host: '10.0.0.1', allowPrivate: false }])
     for (const [name, { inner, outside, warnings }] of Object.entries(results))
       expect([name, inner, warnings, outside > 0]).toEqual([name, 0, 1, true])
   }

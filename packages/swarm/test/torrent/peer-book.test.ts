@@ -26,3 +26,20 @@ test('twice as many addresses as are remembered: who failed most goes, whom the 
   expect(book.size).toBe(2_000)
   expect(book.next(nowMs, new Set())?.address).toEqual(named)
 })
+
+test.each(['127.0.0.1', '10.0.0.1', '192.168.1.1', '169.254.169.254', '::1', 'fe80::1', 'fd00::1', '::ffff:10.0.0.1'])(
+  '%s is taken from the user, and from whoever is on such an address, and from no other stranger',
+  (host) => {
+    for (const source of ['tracker', 'pex'] as const) {
+      expect(new PeerBook().add({ host, port: 6881 }, source, false)).toBe(false)
+      expect(new PeerBook().add({ host, port: 6881 }, source, true)).toBe(true)
+    }
+    expect(new PeerBook().add({ host, port: 6881 }, 'user', false)).toBe(true)
+  }
+)
+
+test('a name is taken from the user alone', () => {
+  const named = { host: 'peer.example', port: 6881 }
+  expect(new PeerBook().add(named, 'tracker', true)).toBe(false)
+  expect(new PeerBook().add(named, 'user', false)).toBe(true)
+})
