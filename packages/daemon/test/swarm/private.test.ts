@@ -53,7 +53,8 @@ test('with seed_local off, imports from disk are private unless they say otherwi
   await node.announced(job.result!.manifests[0]!)
 })
 
-test('fetching what is held back announces to no tracker, and asks only the sources of the request', async () => {
+/** A tracker that knows nobody, and what it was told. */
+async function listeningTracker(): Promise<{ announces: string[]; trackers: string[] }> {
   const announces: string[] = []
   const tracker = createServer((request, response) => {
     announces.push(request.url!)
@@ -61,7 +62,11 @@ test('fetching what is held back announces to no tracker, and asks only the sour
   })
   await new Promise<void>((listening) => tracker.listen(0, '127.0.0.1', listening))
   onTestFinished(() => void tracker.close())
-  const trackers = [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`]
+  return { announces, trackers: [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`] }
+}
+
+test('fetching what is held back announces to no tracker, and asks only the sources of the request', async () => {
+  const { announces, trackers } = await listeningTracker()
   const source = await Node.start()
   const share = await source.publish(small(4))
   const known = await Node.start()
@@ -87,6 +92,20 @@ test('fetching what is held back announces to no tracker, and asks only the sour
   const open = await Node.start()
   expect(await open.importBt(asked)).toMatchObject({ state: 'done' })
   expect(announces.length).toBeGreaterThan(0)
+})
+
+test('nobody hears of a private import while it looks for a peer that gives the manifest', async () => {
+  const { announces, trackers } = await listeningTracker()
+  const source = await Node.start({ swarm: { seed_on_import: true } })
+  const share = await source.publish(small(41))
+  const body = { ...pinned(share, { trackers, webseeds: [], peers: ['127.0.0.1:9'] }), manifestFromPeers: true }
+  const node = await Node.start({ swarm: { fill_timeout: 1 } })
+  expect(await node.importBt({ ...body, private: true })).toMatchObject({ state: 'failed' })
+  expect(announces).toEqual([])
+  const open = await Node.start()
+  const { id } = await open.client.importBt(body)
+  await eventually(async () => (announces.length > 0 ? true : undefined))
+  await open.client.cancelJob(id)
 })
 
 test('a pinned import with a name is a member of its index, under the quant of its model config', async () => {
