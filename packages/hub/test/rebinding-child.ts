@@ -6,7 +6,7 @@ import { openSync, truncateSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { digestFromHex } from '@svc/ref'
-import { createHub, createMemorySink, HubError, type HubFile, type HubSink } from '../src/index.ts'
+import { createHub, createMemorySink, HubError, type HubFile, type HubOptions, type HubSink } from '../src/index.ts'
 
 const PUBLIC = '8.8.8.8'
 const bytes = randomBytes(1 << 20)
@@ -51,14 +51,15 @@ const file: HubFile = {
   sha256: digestFromHex(createHash('sha256').update(bytes).digest('hex'))
 }
 const results: Record<string, unknown> = {}
-async function scenario(name: string, sink: HubSink): Promise<void> {
+async function scenario(name: string, sink: HubSink, options: HubOptions = {}): Promise<void> {
   truncateSync(process.env.SVC_TEST_LOOKUPS!)
   outside = 0
   inner = 0
   const hub = createHub({
     endpoint: `http://${PUBLIC}:${port}`,
     limits: { ranges: 1, rangeBytes: 128 << 10, writeBytes: 16 << 10, smallFileBytes: 64 << 10 },
-    retry: { tries: 2, firstDelayMs: 1 }
+    retry: { tries: 2, firstDelayMs: 1 },
+    ...options
   })
   const reason = await hub.download(file, sink).then(
     () => 'done',
@@ -76,5 +77,10 @@ await scenario('a sink that threads write to', {
   ranges: held.ranges,
   direct: { fd: openSync(`${process.env.SVC_TEST_LOOKUPS}.bytes`, 'w+'), markWritten: () => undefined }
 } as HubSink)
+// as for a catalog's webseed: it redirects to itself, and by then its name leads elsewhere
+await scenario('an endpoint that a stranger named', createMemorySink(bytes.length), {
+  endpoint: `http://rebind.example:${port}`,
+  publicOnly: true
+})
 process.stdout.write(JSON.stringify(results))
 process.exit()
