@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 
-const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const CHILD = fileURLToPath(new URL('./rebinding-child.ts', import.meta.url))
+const NAMES = fileURLToPath(new URL('./rebinding-names.ts', import.meta.url))
 const isolated = (command: string, env: NodeJS.ProcessEnv = {}): ReturnType<typeof spawnSync> =>
   spawnSync('unshare', ['--map-root-user', '--net', 'sh', '-c', command], {
     encoding: 'utf8',
@@ -25,7 +26,7 @@ test.skipIf(!canIsolate)(
     const lookups = join(folder, 'lookups')
     writeFileSync(lookups, '')
     const { stdout, stderr, status } = isolated(
-      `${NETWORK} && exec ${process.execPath} --conditions=svc-source --import ${pathOf('./rebinding-names.ts')} ${pathOf('./rebinding-child.ts')}`,
+      `${NETWORK} && exec ${process.execPath} --conditions=svc-source --import ${NAMES} ${CHILD}`,
       { SVC_TEST_LOOKUPS: lookups }
     )
     expect([status, stderr]).toEqual([0, expect.anything()])
