@@ -278,9 +278,26 @@ describe('the container file', () => {
   const value = (word: string): string[] => last.filter(([each]) => each === word).map(([, text]) => text)
 
   it('has two stages; the last one runs nothing, and is not root', () => {
-    const known = ['FROM', 'WORKDIR', 'COPY', 'RUN', 'ENV', 'VOLUME', 'USER', 'STOPSIGNAL', 'HEALTHCHECK', 'ENTRYPOINT']
+    const known = [
+      'ARG',
+      'FROM',
+      'WORKDIR',
+      'COPY',
+      'RUN',
+      'ENV',
+      'VOLUME',
+      'USER',
+      'STOPSIGNAL',
+      'HEALTHCHECK',
+      'ENTRYPOINT'
+    ]
     expect(lines.map(([word]) => word).filter((word) => !known.includes(word))).toEqual([])
-    expect(stages.map(([, text]) => text)).toEqual(['node:24-bookworm-slim AS build', 'debian:bookworm-slim'])
+    const given = lines.filter(([word]) => word === 'ARG').map(([, text]) => text.split('=') as [string, string])
+    expect(given).toEqual([
+      ['BUILD_BASE', 'docker.io/library/node:24-bookworm-slim'],
+      ['BASE', 'docker.io/library/debian:bookworm-slim']
+    ])
+    expect(stages.map(([, text]) => text)).toEqual(['${BUILD_BASE} AS build', '${BASE}'])
     expect(value('RUN')).toEqual([])
     expect(value('USER')).toEqual(['10001:10001'])
     expect(value('COPY')).toEqual(['--from=build /image/ /'])
