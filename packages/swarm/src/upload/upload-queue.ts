@@ -32,6 +32,7 @@ const MIN_HIGH_WATER = 262_144
 const MAX_HIGH_WATER = 4 * 1024 * 1024
 /** Blocks go out in writes of about this size, so that memory comes back early. */
 const BATCH_BYTES = 1_048_576
+const keyOf = ({ piece, begin, length }: BlockRef): string => `${piece} ${begin} ${length}`
 const ZEROS = new Uint8Array(131_072)
 
 /**
@@ -44,6 +45,8 @@ export class UploadQueue implements LimitedSender {
   readonly #peer: Peer
   readonly #context: UploadContext
   readonly #queue: Entry[] = []
+  /** Those of the queue that wait, by block, so that a cancel that names none costs nothing. Of two requests for one block the later. */
+  readonly #byBlock = new Map<string, Entry>()
   #head = 0
   /** Entries from the head that have (or wait for) their chunks. */
   #fetched = 0
@@ -83,7 +86,9 @@ export class UploadQueue implements LimitedSender {
       return
     }
     const span = this.#context.layout.span(block.piece)
-    this.#queue.push({ block, fileIndex: span.file.index, offset: span.offset + block.begin, chunks: undefined })
+    const entry: Entry = { block, fileIndex: span.file.index, offset: span.offset + block.begin, chunks: undefined }
+    this.#queue.push(entry)
+    this.#byBlock.set(keyOf(block), entry)
     if (!this.#pumping) this.pumpSoon()
   }
 
@@ -100,23 +105,25 @@ export class UploadQueue implements LimitedSender {
   }
 
   cancel(block: BlockRef): void {
-    for (let at = this.#head; at < this.#queue.length; at += 1) {
-      const entry = this.#queue[at]!
-      if (entry.block.piece !== block.piece || entry.block.begin !== block.begin || entry.block.length !== block.length)
-        continue
-      this.#remove(at)
-      this.#reject(block)
-      return
-    }
+    const entry = this.#byBlock.get(keyOf(block))
+    if (entry === undefined) return
+    this.#remove(this.#queue.indexOf(entry, this.#head))
+    this.#reject(block)
   }
 
   #remove(at: number): void {
     const entry = this.#queue.splice(at, 1)[0]!
+    this.#forget(entry)
     if (at < this.#head + this.#fetched) {
       this.#fetched -= 1
       this.#fetchedBytes -= entry.block.length
     }
     for (const chunk of entry.chunks ?? []) this.#context.cache.release(chunk)
+  }
+
+  #forget(entry: Entry): void {
+    const key = keyOf(entry.block)
+    if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
   }
 
   #reject(block: BlockRef): void {
@@ -128,6 +135,7 @@ export class UploadQueue implements LimitedSender {
   /** After a choke: drops everything unsent, and rejects each request where the peer knows rejects. */
   clear(): void {
     const dropped = this.#queue.splice(0).slice(this.#head)
+    this.#byBlock.clear()
     this.#head = 0
     this.#fetched = 0
     this.#fetchedBytes = 0
@@ -263,6 +271,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   #shift(entry: Entry): void {
+    this.#forget(entry)
     this.#head += 1
     this.#fetched -= 1
     this.#fetchedBytes -= entry.block.length
@@ -288,6 +297,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   checkInvariants(): void {
+    if (this.#byBlock.size > this.queued) throw new Error('requests that are gone can be cancelled')
     if (this.#fetched > this.queued) throw new Error('read ahead of the queue')
     let bytes = 0
     for (let at = this.#head; at < this.#head + this.#fetched; at += 1) {
