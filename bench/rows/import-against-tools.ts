@@ -1,10 +1,9 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Timed, timeCommand } from '../harness/command.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
-import { writeSafetensors } from '../harness/model-files.ts'
 import { formatRate, formatSeconds } from '../harness/report.ts'
 import type { Bench, Line } from '../harness/row.ts'
+import { timeImport, warmUpFolder } from '../harness/time-import.ts'
 
 export interface Comparison {
   readonly what: string
@@ -14,8 +13,6 @@ export interface Comparison {
   readonly note?: string
 }
 
-const WARM_UP_BYTES = 12 << 20
-
 /**
  * Imports a folder through a fresh daemon each round (warmed up by one small import), in turn with `openssl dgst` over the same files
  * and with `cp` and `sync` of them, and compares with the slower of the two.
@@ -24,8 +21,7 @@ export async function compareImport(
   { scratch, daemons, profile, say }: Bench,
   { what, folder, sizeBytes, note }: Comparison
 ): Promise<Line> {
-  const warmUp = await scratch.folder()
-  writeSafetensors(warmUp, 'model.safetensors', WARM_UP_BYTES)
+  const warmUp = await warmUpFolder(scratch)
   const rounds = await interleave<Timed, 'svc' | 'openssl' | 'copy'>(profile.runs, {
     openssl: () => timeCommand('find "$1" -type f -exec openssl dgst -sha256 {} +', [folder]),
     copy: async () => {
@@ -39,19 +35,9 @@ export async function compareImport(
       return time
     },
     svc: async (round) => {
-      const place = await scratch.folder()
-      mkdirSync(join(place, 'root'), { mode: 0o700 })
-      const daemon = await daemons.start({ root: join(place, 'root') })
-      try {
-        await daemon.api.job('/v1/import/local', { paths: [warmUp], as: 'bench/warm' })
-        const before = daemon.cpuSeconds()
-        const { seconds } = await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
-        say(`${what}, round ${round + 1}: ${formatSeconds(seconds)}`)
-        return { seconds, cpuSeconds: daemon.cpuSeconds() - before }
-      } finally {
-        await daemon.stop()
-        await scratch.drop(place)
-      }
+      const time = await timeImport(daemons, scratch, { warmUp, folder })
+      say(`${what}, round ${round + 1}: ${formatSeconds(time.seconds)}`)
+      return time
     }
   })
   await scratch.drop(warmUp)

@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Timed, timeCommand } from '../harness/command.ts'
 import { hasLoopDisk, LoopDisk } from '../harness/loop-disk.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
@@ -7,6 +5,7 @@ import { writeCode, writeSafetensors } from '../harness/model-files.ts'
 import { formatSeconds } from '../harness/report.ts'
 import type { Bench, Line, Row } from '../harness/row.ts'
 import { Scratch } from '../harness/scratch.ts'
+import { timeImport, warmUpFolder } from '../harness/time-import.ts'
 
 const FILE_BYTES = 10 << 10
 const WEIGHTS_BYTES = 1 << 20
@@ -44,8 +43,7 @@ async function measure(
   writeSafetensors(folder, 'model.safetensors', WEIGHTS_BYTES)
   for (let i = 1; i < profile.smallFiles; i++)
     writeCode(folder, `modeling_part${String(i).padStart(5, '0')}.py`, FILE_BYTES)
-  const warmUp = await scratch.folder()
-  writeSafetensors(warmUp, 'model.safetensors', 12 << 20)
+  const warmUp = await warmUpFolder(scratch)
   const rounds = await interleave<Timed, 'git' | 'svc'>(profile.runs, {
     git: async () => {
       const place = await scratch.folder()
@@ -55,19 +53,9 @@ async function measure(
       return time
     },
     svc: async (round) => {
-      const place = await scratch.folder()
-      mkdirSync(join(place, 'root'), { mode: 0o700 })
-      const daemon = await daemons.start({ root: join(place, 'root') })
-      try {
-        await daemon.api.job('/v1/import/local', { paths: [warmUp], as: 'bench/warm' })
-        const before = daemon.cpuSeconds()
-        const { seconds } = await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
-        say(`${where}, round ${round + 1}: ${formatSeconds(seconds)}`)
-        return { seconds, cpuSeconds: daemon.cpuSeconds() - before }
-      } finally {
-        await daemon.stop()
-        await scratch.drop(place)
-      }
+      const time = await timeImport(daemons, scratch, { warmUp, folder })
+      say(`${where}, round ${round + 1}: ${formatSeconds(time.seconds)}`)
+      return time
     }
   })
   await scratch.drop(folder)

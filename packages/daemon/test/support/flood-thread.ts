@@ -5,6 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { encodeBencode } from '@svc/metainfo'
 import { mutateBytes, randomFrom } from '@svc/testkit/mutate'
 import type { FloodData } from './floods.ts'
+import { framed, u32 } from './wire-bytes.ts'
 
 const { kind, socketPath, webseedPort, webseedPath, peerPort, dhtPort, digest, root, handshake, ref } =
   workerData as FloodData
@@ -71,15 +72,6 @@ const smuggle = (door: Door): Promise<unknown> =>
     `POST /v1/ensure HTTP/1.1\r\nHost: x\r\n${SMUGGLED[random(SMUGGLED.length)]}\r\n\r\n0\r\n\r\n${get(door)}`
   )
 
-function u32(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4)
-  values.forEach((value, i) => bytes.writeUInt32BE(value, i * 4))
-  return bytes
-}
-function framed(id: number, ...parts: Uint8Array[]): Buffer {
-  const body = Buffer.concat([Buffer.of(id), ...parts])
-  return Buffer.concat([u32(body.length), body])
-}
 const HASH_REQUEST = framed(21, Buffer.from(root), u32(0, 0, 512, 0))
 const WIRE = [
   framed(2),

@@ -13,6 +13,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 import { spawnDaemon } from '../support/process.ts'
+import { framed, u32 } from '../support/wire-bytes.ts'
 import { eventually } from './nodes.ts'
 
 const COUNT = Number(process.env.SVC_MUTATED_MESSAGES ?? 150)
@@ -21,15 +22,6 @@ const HOST = '127.0.0.1'
 const ID = Buffer.alloc(20, 7)
 const TARGET = Buffer.alloc(20, 9)
 
-function u32(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4)
-  values.forEach((value, i) => bytes.writeUInt32BE(value, i * 4))
-  return bytes
-}
-function framed(id: number, ...parts: Uint8Array[]): Buffer {
-  const body = Buffer.concat([Buffer.of(id), ...parts])
-  return Buffer.concat([u32(body.length), body])
-}
 const ping = encodeBencode({ t: 'aa', y: 'q', q: 'ping', a: { id: ID } })
 const COMPACT = Buffer.from([127, 0, 0, 1, 0, 9])
 

@@ -1,5 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import type { FileIdentity } from '@svc/cas'
 import { DaemonError } from '../../errors.ts'
 import { notRegular, type OpenFolder, withParent } from './folder.ts'
 
@@ -8,15 +9,6 @@ const MAX_DEPTH = 64
 const MAX_PATHS = 1_000
 const MAX_PATH_BYTES = 4_096
 const STATS_AT_ONCE = 32
-
-/** What a file is known again by: any difference means that it is another file or was written to. */
-export interface FileIdentity {
-  readonly dev: bigint
-  readonly ino: bigint
-  readonly size: bigint
-  readonly mtimeNs: bigint
-  readonly ctimeNs: bigint
-}
 
 export const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => ({
   dev,
