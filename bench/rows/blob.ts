@@ -62,7 +62,7 @@ export const blobRow: Row = {
       }
       return [
         line('sendfile', 'sendfile on', 0.8),
-        line('plain', 'sendfile off', 1),
+        line('plain', 'sendfile off', 1.2),
         await besideStalled(daemon, digest, ours, shortRuns)
       ]
     } finally {
