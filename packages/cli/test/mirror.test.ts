@@ -55,9 +55,10 @@ afterAll(undo.all)
 interface Asked {
   readonly method?: string
   readonly headers?: Record<string, string>
+  readonly body?: string
 }
 
-function ask(address: string, path: string, { method = 'GET', headers = {} }: Asked = {}) {
+function ask(address: string, path: string, { method = 'GET', headers = {}, body: sent = '' }: Asked = {}) {
   const [host, port] = address.split(':')
   return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
     request({ host, port, path, method, headers, agent: false }, (response) => {
@@ -66,7 +67,7 @@ function ask(address: string, path: string, { method = 'GET', headers = {} }: As
       response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body }))
     })
       .on('error', reject)
-      .end()
+      .end(sent)
   })
 }
 
@@ -149,7 +150,9 @@ describe('the hub mirror', () => {
     ['a page of another site', { headers: { origin: 'http://evil.example' } }, 403],
     ['another name for this address', { headers: { host: 'evil.example' } }, 421],
     ['writers', { method: 'PUT' }, 405],
-    ['a body that is none', { method: 'POST', headers: { 'content-type': 'application/json' } }, 400]
+    ['a body that is none', { method: 'POST', headers: { 'content-type': 'application/json' } }, 400],
+    ['a list of too many paths', { method: 'POST', body: 'paths=x&'.repeat(20_000) }, 400],
+    ['a body that is too large', { method: 'POST', body: `paths=${'x'.repeat(2 << 20)}` }, 400]
   ])('refuses %s', async (_, asked, status) => {
     expect(await ask(hubAddress, `/api/models/${REPO}/paths-info/main`, asked)).toMatchObject({ status })
   })
