@@ -41,6 +41,8 @@ export class Connection {
   readonly #waiting: Exchange[] = []
   #active: Exchange | undefined
   #last: Refusal | undefined
+  /** Ends a request that was late while it could not be read, should its rest not come once it can be. */
+  #late: { readonly refusal: Refusal; readonly graceMs: number; timer?: NodeJS.Timeout } | undefined
 
   constructor(socket: Duplex, all: Connections) {
     this.#socket = socket
@@ -51,6 +53,7 @@ export class Connection {
   /** Begins the exchange when its turn comes; never, when the connection is gone by then. */
   accept(exchange: Exchange): void {
     if (this.#last !== undefined || this.#socket.destroyed) return
+    this.#notLate()
     if (this.#active === undefined) return this.#begin(exchange)
     if (this.#all.waiting >= MAX_WAITING_REQUESTS && this.#waiting.length >= FAIR_WAITING_REQUESTS) {
       this.#socket.destroy()
@@ -76,6 +79,16 @@ export class Connection {
     else refuseRaw(this.#socket, refusal)
   }
 
+  /**
+   * A request did not arrive in time. Where an answer is being sent, or requests wait, nobody read it: it gets `graceMs` anew when
+   * that is over. Node looks at the same request only once.
+   */
+  refuseLate(refusal: Refusal, graceMs: number): void {
+    const newest = this.#waiting.at(-1) ?? this.#active
+    if (newest === undefined || !newest.request.complete) return this.refuse(refusal)
+    this.#late = { refusal, graceMs }
+  }
+
   #begin(exchange: Exchange): void {
     const { response, begin } = exchange
     this.#active = exchange
@@ -99,7 +112,12 @@ export class Connection {
     const next = this.#take(0)
     if (next !== undefined) this.#begin(next)
     if (this.#waiting.length > 0) this.#pauseSoon()
-    else if (this.#last === undefined) this.#socket.resume()
+    else if (this.#last === undefined) {
+      this.#socket.resume()
+      const late = this.#late
+      if (late !== undefined && next === undefined)
+        late.timer ??= setTimeout(() => this.refuse(late.refusal), late.graceMs)
+    }
   }
 
   #take(index: number): Exchange | undefined {
@@ -115,7 +133,13 @@ export class Connection {
     })
   }
 
+  #notLate(): void {
+    clearTimeout(this.#late?.timer)
+    this.#late = undefined
+  }
+
   #drop(): void {
+    this.#notLate()
     this.#all.waiting -= this.#waiting.length
     this.#waiting.length = 0
   }

@@ -75,7 +75,12 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
-    else connections.of(socket).refuse(refusalOfError(error.code, limits.maxHeaderBytes))
+    else {
+      const refusal = refusalOfError(error.code, limits.maxHeaderBytes)
+      const connection = connections.of(socket)
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') connection.refuseLate(refusal, limits.headersTimeoutMs)
+      else connection.refuse(refusal)
+    }
   })
   return server
 }

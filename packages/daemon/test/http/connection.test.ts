@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
+import { createHttpServer } from '../../src/http/server.ts'
 import { createLog } from '../../src/log.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -96,6 +97,33 @@ describe('pipelined requests', () => {
     expect(starts).toEqual([...Array.from({ length: count }, (_, i) => String(i)), '404'])
     expect(last).toMatch(/connection: close/i)
     await until(() => openBlobs() === 0)
+  })
+
+  it('have time from when they can be read: a header behind a long answer is not late', async () => {
+    let answer: (() => void) | undefined
+    const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
+    const server = createHttpServer((_request, response) => (answer = () => response.end('ok')), { limits })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    const late = new Promise((seen) => server.once('clientError', seen))
+    const socket = createConnection({ host: '127.0.0.1', port: (server.address() as { port: number }).port })
+    let received = ''
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+    const closed = new Promise((done) => socket.on('close', done))
+    socket.write(`${request('/1')}GET /2 HTTP/1.1\r\nHost:`)
+    await until(() => answer !== undefined)
+    // Node finds that the second request takes too long, and says so
+    await late
+    const first = answer!
+    answer = undefined
+    first()
+    await until(() => received.includes('ok'))
+    socket.write(' x\r\n\r\nGET /3 HTTP/1.1\r\nHost:')
+    await until(() => answer !== undefined)
+    answer!()
+    // the third has its time, and does not come
+    await closed
+    expect(responsesOf(received).map(({ status }) => status)).toEqual([200, 200, 408])
+    await new Promise((done) => server.close(done))
   })
 
   it('beside CONNECT let go of everything as soon as the connection is gone', async () => {
