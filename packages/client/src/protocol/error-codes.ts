@@ -27,7 +27,7 @@ export const ERROR_CODES = {
   },
   E_TIMEOUT: { status: 408, description: 'The request did not arrive in time.' },
   E_PRECONDITION_FAILED: { status: 412, description: '`If-Match` names another blob.' },
-  E_TOO_LARGE: { status: 413, description: 'The request body is over 1 MiB.' },
+  E_TOO_LARGE: { status: 413, description: 'The request body is over 1 MiB, or over 32 MiB on `/v1/adopt`.' },
   E_HEADERS_TOO_LARGE: { status: 431, description: 'The request headers are too large.' },
   E_PARSE: { status: 400, description: 'The reference is malformed or not canonical; the message names the fix.' },
   E_LENGTH: { status: 400, description: 'The reference is longer than 512 bytes.' },
