@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
 import * as fs from 'node:fs'
+import { tryFlock } from '@svc/internal-files'
 import { CasError, errnoOf, ioError } from './errors.ts'
 
 /** `flock`: released by the kernel with the process. `pid-file`: weaker, used where the program `flock` is absent. */
@@ -31,7 +31,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     throw ioError(error, 'open lock', path)
   }
   try {
-    const taken = await runFlock(fd)
+    const taken = await tryFlock(fd)
     const owner = readOwner(fd)
     if (taken === false) throw lockedError(path, owner?.pid)
     const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
@@ -81,23 +81,6 @@ function lockedError(path: string, pid: number | undefined): CasError {
   return new CasError('E_LOCKED', `${who} is using this store (${path}): stop it, or choose another root`, {
     path,
     ...(pid === undefined ? {} : { pid })
-  })
-}
-
-/** True: locked. False: somebody else has it. Undefined: there is no such program. */
-function runFlock(fd: number): Promise<boolean | undefined> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('flock', ['-n', '-x', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] })
-    let said = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      if (said.length < 1000) said += chunk.toString('utf8')
-    })
-    child.on('error', (error) => (errnoOf(error) === 'ENOENT' ? resolve(undefined) : reject(error)))
-    child.on('close', (code) => {
-      if (code === 0) resolve(true)
-      else if (code === 1) resolve(false)
-      else reject(new Error(`flock ended with ${code}: ${said.trim()}`))
-    })
   })
 }
 

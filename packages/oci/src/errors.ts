@@ -1,3 +1,5 @@
+import { isNoSpace } from '@svc/internal-files'
+
 /** Stable codes of {@link OciError}; programs decide by them, messages are for people. */
 export type OciErrorCode =
   /** A document, a layout or an archive is not what the OCI specifications say, or beyond the bounds here. */
@@ -50,15 +52,11 @@ export class OciError extends Error {
   }
 }
 
-/** EDQUOT has no name in Node, only its number, which differs between systems. */
-const EDQUOT = process.platform === 'darwin' ? -69 : -122
-
 /** Wraps a failure of the file system; errors of this package and aborts are passed on. */
 export function ioError(error: unknown, doing: string, path: string, signal?: AbortSignal): unknown {
   if (error instanceof OciError || signal?.aborted === true) return error
-  const { code, errno, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || errno === EDQUOT) {
+  if (isNoSpace(error)) {
     return new OciError('E_NO_SPACE', `no room to ${doing}: ${path}`, { path }, error)
   }
-  return new OciError('E_IO', `cannot ${doing}: ${message}`, { path }, error)
+  return new OciError('E_IO', `cannot ${doing}: ${(error as Error).message}`, { path }, error)
 }

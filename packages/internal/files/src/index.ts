@@ -6,6 +6,7 @@ export {
   loadFilePort,
   nodeFilePort
 } from './file-port.ts'
+export { tryFlock } from './flock.ts'
 export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
 export { isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'
