@@ -1,6 +1,6 @@
-import { constants } from 'node:fs'
-import { type FileHandle, link, open, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, link, lstat, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { openPartial } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import { digestOf } from './document.ts'
 import { ioError, OciError } from './errors.ts'
@@ -23,10 +23,13 @@ interface Member {
   readonly start: number
 }
 
+/** What file systems without hard links answer. */
+const NO_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
 /**
  * Writes images into one file, as a tar of an OCI image layout. Its bytes follow from the images alone. They are written to
  * `<path>.partial`, which a later call goes on with: what is there is hashed again, and written anew from where it is wrong.
- * @throws OciError `E_BAD_TARGET` when something is there already, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
+ * @throws OciError `E_BAD_TARGET` when something is there already, or is being written, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
 export async function writeArchive(
   path: string,
@@ -36,19 +39,18 @@ export async function writeArchive(
   try {
     await requireAbsent(path)
     const partial = `${path}.partial`
-    const handle = await open(partial, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
+    const handle = await openPartial(partial)
     try {
       const { members, end } = planned(images)
       for (const member of members) await writeMember(handle, member, options)
       await writeAt(handle, TAR_END, end)
       await handle.truncate(end + TAR_END.length)
       await handle.sync()
+      // before another call can have the partial
+      await publish(partial, path)
     } finally {
       await handle.close()
     }
-    // unlike a rename, this takes nobody's file away
-    await link(partial, path)
-    await unlink(partial)
     await syncFolder(dirname(path))
   } catch (error) {
     throw ioError(error, 'write the archive', path, options.signal)
@@ -60,11 +62,31 @@ export const bytesOf = (images: readonly PackedImage[]): number =>
   blobsOf(images).reduce((total, { sizeBytes }) => total + sizeBytes, 0)
 
 async function requireAbsent(path: string): Promise<void> {
-  const there = await stat(path).catch((error: NodeJS.ErrnoException) => {
+  const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  if (there !== undefined) throw new OciError('E_BAD_TARGET', `${path} is there already`, { path })
+  if (there !== undefined) throw taken(path)
+}
+
+const taken = (path: string, cause?: unknown): OciError =>
+  new OciError('E_BAD_TARGET', `${path} is there already`, { path }, cause)
+
+/**
+ * Unlike a rename, a link takes nobody's file away. On file systems without links, as disks that travel often have, the name is looked at
+ * once more instead.
+ */
+async function publish(partial: string, path: string): Promise<void> {
+  try {
+    await link(partial, path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw taken(path, error)
+    if (!NO_LINKS.includes(code ?? '')) throw error
+    await requireAbsent(path)
+    return rename(partial, path)
+  }
+  await unlink(partial)
 }
 
 function planned(images: readonly PackedImage[]): { readonly members: Member[]; readonly end: number } {

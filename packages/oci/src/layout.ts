@@ -2,10 +2,19 @@ import { constants } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestHex, type Sha256Digest } from '@svc/ref'
+import { claimFolder } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
-import { type Descriptor, describe, MAX_DOCUMENT_BYTES, type OciDocument, parseOciIndex } from './document.ts'
+import {
+  type Descriptor,
+  describe,
+  MAX_DOCUMENT_BYTES,
+  type OciDocument,
+  parseObject,
+  parseOciIndex,
+  parseOciManifest
+} from './document.ts'
 import { ioError, OciError } from './errors.ts'
-import { INDEX_TYPE, REF_NAME_ANNOTATION } from './media-types.ts'
+import { INDEX_TYPE, REF_ANNOTATION, REF_NAME_ANNOTATION } from './media-types.ts'
 import type { PackedImage } from './pack.ts'
 
 /** The file that makes a folder an image layout, and what is in it (OCI image specification, image-layout). */
@@ -37,13 +46,15 @@ export function entriesOf(images: readonly PackedImage[]): Descriptor[] {
   })
 }
 
-/** The bytes of an index with these entries. */
-export const indexBytes = (manifests: readonly Descriptor[]): Uint8Array =>
-  Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: INDEX_TYPE, manifests }))
+/** The bytes of an index with these entries. @param rest what else one had that is replaced */
+export const indexBytes = (
+  manifests: readonly Descriptor[],
+  rest: Readonly<Record<string, unknown>> = {}
+): Uint8Array => Buffer.from(JSON.stringify({ ...rest, schemaVersion: 2, mediaType: INDEX_TYPE, manifests }))
 
 /**
  * Writes images into a folder, as an OCI image layout. It is absent or a layout: what is there stays, an entry of the same tag is
- * replaced. Blobs that are there whole are not written again, one that was cut short goes on; every blob is hashed before it gets its
+ * replaced when it is of the same model. Blobs that are there whole are not written again, one that was cut short goes on; every blob is hashed before it gets its
  * name, and the index comes last. Whatever interrupts this leaves a layout of what was there before, and the next call goes on.
  * @throws OciError `E_BAD_TARGET`, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
@@ -53,49 +64,103 @@ export async function writeLayout(
   options: CopyOptions = {}
 ): Promise<void> {
   try {
-    const before = await openTarget(folder)
-    for (const blob of blobsOf(images)) {
-      options.signal?.throwIfAborted()
-      await writeBlob(folder, blob, options)
+    await mkdir(folder, { recursive: true })
+    const claim = await claimFolder(folder)
+    try {
+      await fill(folder, images, options)
+    } finally {
+      await claim.close()
     }
-    await syncFolder(join(folder, 'blobs/sha256'))
-    const added = entriesOf(images)
-    const tags = new Set(added.map(tagOf))
-    const kept = before.filter(
-      (entry) => !tags.has(tagOf(entry)) && !added.some(({ digest }) => digest === entry.digest)
-    )
-    await replace(join(folder, INDEX_FILE), indexBytes([...kept, ...added]))
-    await syncFolder(folder)
   } catch (error) {
     throw ioError(error, 'write the layout', folder, options.signal)
   }
 }
 
+async function fill(folder: string, images: readonly PackedImage[], options: CopyOptions): Promise<void> {
+  const { rest, entries } = await openTarget(folder)
+  for (const blob of blobsOf(images)) {
+    options.signal?.throwIfAborted()
+    await writeBlob(folder, blob, options)
+  }
+  await syncFolder(join(folder, 'blobs/sha256'))
+  const added = await named(folder, images, entries)
+  const tags = new Set(added.map(tagOf))
+  const kept = entries.filter(
+    (entry) => !tags.has(tagOf(entry)) && !added.some(({ digest }) => digest === entry.digest)
+  )
+  await replace(join(folder, INDEX_FILE), indexBytes([...kept, ...added], rest))
+  await syncFolder(folder)
+}
+
 /** An entry without a tag is told from others by its digest. */
 const tagOf = ({ annotations, digest }: Descriptor): string => annotations?.[REF_NAME_ANNOTATION] ?? digest
 
-async function openTarget(folder: string): Promise<readonly Descriptor[]> {
-  await mkdir(folder, { recursive: true })
-  const names = await readdir(folder)
+/** The new entries; one whose tag another model has already gets its whole name for a tag. */
+async function named(
+  folder: string,
+  images: readonly PackedImage[],
+  before: readonly Descriptor[]
+): Promise<Descriptor[]> {
+  const added = entriesOf(images)
+  const names: Descriptor[] = []
+  for (const [i, entry] of added.entries()) {
+    const ref = images[i]?.ref
+    const other = before.find((each) => tagOf(each) === tagOf(entry) && each.digest !== entry.digest)
+    const isOther = ref !== undefined && other !== undefined && (await repoOf(folder, other)) !== ref.split(':')[0]
+    names.push(isOther ? { ...entry, annotations: { [REF_NAME_ANNOTATION]: ref } } : entry)
+  }
+  return names
+}
+
+/** `ns/name` that the model of an entry was packed under; undefined where it does not say so. */
+async function repoOf(folder: string, { digest, size }: Descriptor): Promise<string | undefined> {
+  const path = join(folder, blobName(digest))
+  if (size > MAX_DOCUMENT_BYTES || (await sizeOf(path)) !== size) return undefined
+  try {
+    return parseOciManifest(await readFile(path)).annotations[REF_ANNOTATION]?.split(':')[0]
+  } catch (error) {
+    if (error instanceof OciError) return undefined
+    throw error
+  }
+}
+
+/** What an index holds besides what is changed here, and its entries with all their fields. */
+interface Before {
+  readonly rest: Readonly<Record<string, unknown>>
+  readonly entries: readonly Descriptor[]
+}
+
+async function openTarget(folder: string): Promise<Before> {
+  // the first file of an earlier try that was killed
+  const names = (await readdir(folder)).filter((name) => name !== `${LAYOUT_FILE}.partial`)
   if (names.length > 0 && !names.includes(LAYOUT_FILE)) {
     throw new OciError('E_BAD_TARGET', `${folder} holds something that is no OCI image layout`, { path: folder })
   }
   if (names.length === 0) await replace(join(folder, LAYOUT_FILE), LAYOUT_CONTENT)
   await mkdir(join(folder, 'blobs/sha256'), { recursive: true })
-  if (!names.includes(INDEX_FILE)) return []
+  if (!names.includes(INDEX_FILE)) return { rest: {}, entries: [] }
   const path = join(folder, INDEX_FILE)
   if ((await stat(path)).size > MAX_DOCUMENT_BYTES) throw new OciError('E_FORMAT', `${path} is too large`, { path })
-  return parseOciIndex(await readFile(path)).manifests
+  const bytes = await readFile(path)
+  // checked, and kept as they are: platforms and the like belong to whoever wrote them
+  parseOciIndex(bytes)
+  const { manifests, ...rest } = parseObject(bytes, path)
+  return { rest, entries: manifests as readonly Descriptor[] }
 }
 
 async function writeBlob(folder: string, content: BlobContent, options: CopyOptions): Promise<void> {
   const path = join(folder, blobName(content.digest))
   if ((await sizeOf(path)) === content.sizeBytes) return options.onBytes?.(content.sizeBytes)
   const partial = `${path}.partial`
-  const have = (await sizeOf(partial)) ?? 0
-  const handle = await open(partial, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
+  const handle = await open(
+    partial,
+    constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    0o644
+  )
   try {
-    await copyContent(content, handle, 0, have, options)
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw new OciError('E_BAD_TARGET', `${partial} is no file`, { path: partial })
+    await copyContent(content, handle, 0, stats.size, options)
     await handle.truncate(content.sizeBytes)
     await handle.sync()
   } finally {

@@ -79,10 +79,10 @@ const isTarOfImage = ({ mediaType, annotations }: Descriptor): boolean =>
  */
 export function chooseManifest(index: OciIndex, wanted: string | undefined): Descriptor {
   const tags = index.manifests.map(({ annotations, digest }) => annotations?.[REF_NAME_ANNOTATION] ?? digest)
-  const found = index.manifests.filter(
-    ({ digest }, i) =>
-      wanted === undefined || wanted === digest || tags[i] === wanted || tags[i]?.endsWith(`:${wanted}`)
+  const exact = index.manifests.filter(
+    ({ digest }, i) => wanted === undefined || wanted === digest || tags[i] === wanted
   )
+  const found = exact.length > 0 ? exact : index.manifests.filter((_, i) => tags[i]?.endsWith(`:${wanted}`))
   const [only] = found
   if (only === undefined || found.length > 1) {
     const what = wanted === undefined ? `${tags.length} models` : `${found.length} models ${JSON.stringify(wanted)}`

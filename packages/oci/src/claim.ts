@@ -1,0 +1,55 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
+import { tryFlock } from '@svc/internal-files'
+import { OciError } from './errors.ts'
+
+/** Without O_NONBLOCK a pipe of that name would be waited for. */
+const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/**
+ * Opens a file that an earlier try may have begun, for this call alone.
+ * @throws OciError `E_BAD_TARGET` when another call has it, or for what is no file; errors of the file system as they are
+ */
+export async function openPartial(path: string): Promise<FileHandle> {
+  for (;;) {
+    const handle = await open(path, PARTIAL, 0o644)
+    try {
+      const mine = await handle.stat()
+      if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is no file`, { path })
+      await lock(handle, path)
+      // whoever had it may have given it its name meanwhile: then it is not ours to write
+      const named = await stat(path).catch(() => undefined)
+      const isNamed = named?.ino === mine.ino && named.dev === mine.dev
+      if (isNamed && mine.nlink === 1) return handle
+      // it was published, and its writer died before it took this name away
+      if (isNamed) await unlink(path)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+    await handle.close()
+  }
+}
+
+/**
+ * Keeps a folder for this call alone, until the handle is closed.
+ * @throws OciError `E_BAD_TARGET` when another call has it; errors of the file system as they are
+ */
+export async function claimFolder(path: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await lock(handle, path)
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** Where nothing can be locked (no such program, a network share), two calls at once are not told apart. */
+async function lock({ fd }: FileHandle, path: string): Promise<void> {
+  if ((await tryFlock(fd).catch(() => undefined)) !== false) return
+  throw new OciError('E_BAD_TARGET', `${path} is being written by another export; try again when it has ended`, {
+    path
+  })
+}
