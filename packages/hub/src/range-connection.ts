@@ -19,7 +19,7 @@ export interface RangeExchange {
   readonly start: number
   readonly end: number
   readonly sizeBytes: number
-  /** Longest time without a byte. */
+  /** Longest time without a byte of the body, and until the head is there. */
   readonly stallMs: number
   readonly onHead: (head: PlainHead) => BlockWriter
 }
@@ -113,16 +113,21 @@ export class RangeConnection {
     this.#fail(reason)
   }
 
-  /** What is not part of an answer goes where it can be noticed. */
+  /**
+   * What is not part of an answer goes where it can be noticed. Never empty, also once the connection is gone: TLS delivers the rest of a
+   * record that it has decrypted, and tries for ever, in native code that nothing stops, as long as there is no room for it.
+   */
   #room(): Uint8Array {
+    if (this.#gone) return this.#head
     const writer = this.#current?.writer
     return writer === undefined ? this.#head.subarray(this.#headFilled) : writer.room()
   }
 
   #read(count: number): boolean {
     if (this.#gone) return false
-    this.#heard = true
     const current = this.#current
+    // A head is short: it is waited for as a whole, not byte by byte.
+    this.#heard = current?.writer !== undefined
     try {
       if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'bytes that nobody asked for')
       if (current.writer === undefined) this.#readHead(current, count)
@@ -147,6 +152,7 @@ export class RangeConnection {
     }
     current.keepsAlive = head.keepsAlive
     current.writer = current.onHead(head)
+    this.#heard = true
     const rest = bytes.subarray(head.headBytes)
     if (rest.length > current.writer.leftBytes)
       throw new ConnectionError('HPE_UNEXPECTED', 'the body is longer than its head said')
