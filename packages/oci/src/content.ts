@@ -87,12 +87,30 @@ export async function copyContent(
   }
   if (`sha256:${hash.digest('hex')}` === content.digest) return
   if (kept > 0) return copyContent(content, target, position, 0, { signal })
+  throw wrongBytes(content)
+}
+
+/** Reads a blob to its end. @throws OciError `E_DIGEST_MISMATCH`; errors of the file system as they are; on abort the signal's reason */
+export async function checkContent(content: BlobContent, signal?: AbortSignal): Promise<void> {
+  const hash = createHash('sha256')
+  for await (const chunk of readContent(content)) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
+  }
+  if (`sha256:${hash.digest('hex')}` !== content.digest) throw wrongBytes(content)
+}
+
+function wrongBytes(content: BlobContent): OciError {
   const [first] = content.parts
   const path = first === undefined || first instanceof Uint8Array ? undefined : first.path
-  throw new OciError('E_DIGEST_MISMATCH', `the bytes of ${path ?? content.digest} are not those of ${content.digest}`, {
-    digest: content.digest,
-    ...(path !== undefined && { path })
-  })
+  return new OciError(
+    'E_DIGEST_MISMATCH',
+    `the bytes of ${path ?? content.digest} are not those of ${content.digest}`,
+    {
+      digest: content.digest,
+      ...(path !== undefined && { path })
+    }
+  )
 }
 
 async function hashBack(

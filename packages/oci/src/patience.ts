@@ -16,6 +16,14 @@ const MAX_DELAY_MS = 30_000
 /** A registry that wants to be left alone for longer is reported instead. */
 const MAX_RATE_WAIT_MS = 300_000
 
+/** What a client did wrong stays wrong, but for these: too slow, at another place than the other side, too early, too often. */
+const PASSING_STATUSES: readonly number[] = [408, 416, 425, 429]
+
+const mayPass = (failure: unknown): failure is OciError =>
+  failure instanceof OciError &&
+  ['E_UNAVAILABLE', 'E_RATE_LIMITED'].includes(failure.code) &&
+  ((failure.details.status ?? 500) >= 500 || PASSING_STATUSES.includes(failure.details.status ?? 0))
+
 /** Counts the tries of one transfer; progress starts the count anew. */
 export class Patience {
   readonly #options: PatienceOptions
@@ -33,7 +41,7 @@ export class Patience {
   async after(failure: unknown): Promise<void> {
     const { signal, onWaiting, tries = 6, firstDelayMs = 500 } = this.#options
     signal?.throwIfAborted()
-    if (!(failure instanceof OciError) || !['E_UNAVAILABLE', 'E_RATE_LIMITED'].includes(failure.code)) throw failure
+    if (!mayPass(failure)) throw failure
     if (++this.#failures >= tries) throw failure
     const backoff = Math.min(firstDelayMs * 2 ** (this.#failures - 1), MAX_DELAY_MS)
     const waitMs = Math.max(failure.details.retryAfterMs ?? 0, backoff * (0.5 + Math.random() / 2))

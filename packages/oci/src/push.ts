@@ -1,4 +1,4 @@
-import { type BlobContent, readContent } from './content.ts'
+import { type BlobContent, checkContent, readContent } from './content.ts'
 import { describe, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
 import { headerOf } from './exchange.ts'
@@ -46,18 +46,34 @@ export async function pushImage(
     if (await pushBlob(repository, content, options)) sentBytes += content.sizeBytes
     else presentBytes += content.sizeBytes
   }
-  const { bytes, mediaType, digest } = image.manifest
-  const answer = await repository.call({
-    method: 'PUT',
-    target: `manifests/${tag}`,
-    headers: { 'content-type': mediaType },
-    body: () => bytes,
-    scope: 'push',
-    signal: options.signal
-  })
-  if (answer.statusCode !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
-  await answer.body.dump().catch(() => undefined)
-  return { digest, sentBytes, presentBytes }
+  await pushManifest(repository, tag, image.manifest, options)
+  return { digest: image.manifest.digest, sentBytes, presentBytes }
+}
+
+async function pushManifest(
+  repository: Repository,
+  tag: string,
+  { bytes, mediaType }: OciDocument,
+  options: PushOptions
+): Promise<void> {
+  const patience = new Patience(options)
+  for (;;) {
+    try {
+      const answer = await repository.call({
+        method: 'PUT',
+        target: `manifests/${tag}`,
+        headers: { 'content-type': mediaType },
+        body: () => bytes,
+        scope: 'push',
+        signal: options.signal
+      })
+      if (answer.statusCode !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
+      await answer.body.dump().catch(() => undefined)
+      return
+    } catch (failure) {
+      await patience.after(failure)
+    }
+  }
 }
 
 function asContent(document: OciDocument): BlobContent {
@@ -70,6 +86,13 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
   const { digest, sizeBytes } = content
   const { signal, onBytes, mountFrom } = options
   const patience = new Patience(options)
+  let furthest = 0
+  // an upload that begins anew makes progress only where none was before: otherwise one that is refused at its end went on for ever
+  const reached = (bytesDone: number): void => {
+    if (bytesDone <= furthest) return
+    furthest = bytesDone
+    patience.progress()
+  }
   for (;;) {
     try {
       if (await isThere(repository, digest, signal)) {
@@ -81,7 +104,7 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
         onBytes?.(sizeBytes)
         return false
       }
-      await send(repository, content, upload, patience, options)
+      await send(repository, content, upload, { patience, reached }, options)
       return true
     } catch (failure) {
       await patience.after(failure)
@@ -98,13 +121,19 @@ async function isThere(repository: Repository, digest: string, signal: AbortSign
   return isPresent
 }
 
+interface Upload {
+  readonly location: URL
+  /** Smallest chunk that the registry takes, but for the last one. */
+  readonly minChunkBytes: number
+}
+
 /** @returns where to upload; undefined when the blob was mounted. */
 async function start(
   repository: Repository,
   digest: string,
   mountFrom: string | undefined,
   signal: AbortSignal | undefined
-): Promise<URL | undefined> {
+): Promise<Upload | undefined> {
   const mount = mountFrom === undefined ? '' : `?${new URLSearchParams({ mount: digest, from: mountFrom })}`
   const answer = await repository.call({
     method: 'POST',
@@ -115,20 +144,31 @@ async function start(
   })
   if (answer.statusCode !== 201 && answer.statusCode !== 202) throw await repository.failure(answer, 'a new upload')
   await answer.body.dump().catch(() => undefined)
-  return answer.statusCode === 201 ? undefined : locationOf(repository, headerOf(answer, 'location'))
+  if (answer.statusCode === 201) return undefined
+  const wanted = Number(headerOf(answer, 'oci-chunk-min-length') ?? 0)
+  return {
+    location: locationOf(repository, headerOf(answer, 'location')),
+    minChunkBytes: Number.isSafeInteger(wanted) ? wanted : 0
+  }
+}
+
+/** How often an upload is tried, and what is told of how far it came. */
+interface Tries {
+  readonly patience: Patience
+  readonly reached: (bytesDone: number) => void
 }
 
 /** Sends all chunks and closes the upload; a chunk that breaks off is asked after, and goes on. */
 async function send(
   repository: Repository,
   content: BlobContent,
-  upload: URL,
-  patience: Patience,
+  { location: first, minChunkBytes }: Upload,
+  { patience, reached }: Tries,
   { signal, onBytes }: PushOptions
 ): Promise<void> {
   const { digest, sizeBytes } = content
-  const chunkBytes = Math.max(MIN_CHUNK_BYTES, Math.ceil(sizeBytes / MAX_CHUNKS))
-  let location = upload
+  const chunkBytes = Math.max(MIN_CHUNK_BYTES, minChunkBytes, Math.ceil(sizeBytes / MAX_CHUNKS))
+  let location = first
   for (let at = 0; at < sizeBytes; ) {
     const end = Math.min(at + chunkBytes, sizeBytes)
     try {
@@ -149,17 +189,20 @@ async function send(
       location = locationOf(repository, headerOf(answer, 'location'))
       onBytes?.(end - at)
       at = end
-      patience.progress()
+      reached(at)
     } catch (failure) {
+      if (isForgotten(failure)) throw forgotten(failure)
       await patience.after(failure)
       const found = await whereIs(repository, location, signal)
       location = found.location
       if (found.done > at) onBytes?.(found.done - at)
       at = Math.min(found.done, sizeBytes)
+      reached(at)
     }
   }
+  // what the registry put there is left as it is: it may be signed
   const last = new URL(location)
-  last.searchParams.set('digest', digest)
+  last.search = `${last.search}${last.search === '' ? '?' : '&'}digest=${encodeURIComponent(digest)}`
   const answer = await repository.call({
     method: 'PUT',
     target: last,
@@ -167,9 +210,19 @@ async function send(
     scope: 'push',
     signal
   })
-  if (answer.statusCode !== 201) throw await repository.failure(answer, `the end of an upload of ${digest}`)
+  if (answer.statusCode !== 201) {
+    const failure = await repository.failure(answer, `the end of an upload of ${digest}`)
+    if (isForgotten(failure)) throw forgotten(failure)
+    // perhaps rightly
+    await checkContent(content, signal)
+    throw failure
+  }
   await answer.body.dump().catch(() => undefined)
 }
+
+const isForgotten = (failure: unknown): boolean => failure instanceof OciError && failure.code === 'E_NOT_FOUND'
+const forgotten = (cause?: unknown): OciError =>
+  new OciError('E_UNAVAILABLE', 'the registry forgot an upload', {}, cause)
 
 /** How far an upload came. An upload that the registry forgot is a failure that starts anew. */
 async function whereIs(
@@ -180,14 +233,15 @@ async function whereIs(
   const answer = await repository.call({ method: 'GET', target: upload, scope: 'push', signal })
   if (answer.statusCode !== 204) {
     await answer.body.dump().catch(() => undefined)
-    throw new OciError('E_UNAVAILABLE', 'the registry forgot an upload', { status: answer.statusCode })
+    throw forgotten()
   }
   await answer.body.dump().catch(() => undefined)
   const range = /^(?:bytes=)?0-(\d{1,16})$/.exec(headerOf(answer, 'range') ?? '')
   const location = headerOf(answer, 'location')
   return {
     location: location === undefined ? upload : locationOf(repository, location),
-    done: range === null ? 0 : Number(range[1]) + 1
+    // of an upload without a byte registries say 0-0 as well
+    done: range === null || range[1] === '0' ? 0 : Number(range[1]) + 1
   }
 }
 
