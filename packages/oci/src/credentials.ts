@@ -14,8 +14,14 @@ export type Credentials =
 export interface CredentialsOptions {
   /** Default: this process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** Whose credentials are wanted where a file has several for a registry, by the beginnings of names. */
+  readonly repository?: string
 }
 
+/** Docker Hub, under the names that it has in configurations. */
+const HUB_NAMES: readonly string[] = ['docker.io', 'index.docker.io', 'registry-1.docker.io']
+/** How Docker and its credential helpers call it. */
+const HUB_KEY = 'https://index.docker.io/v1/'
 const HELPER_TIMEOUT_MS = 30_000
 const MAX_ANSWER_BYTES = 1 << 20
 const HELPER_NAME = /^[A-Za-z0-9._-]{1,100}$/
@@ -30,15 +36,17 @@ const NOT_FOUND = /credentials not found/i
  */
 export async function findCredentials(
   registry: string,
-  { env = process.env }: CredentialsOptions = {}
+  { env = process.env, repository = '' }: CredentialsOptions = {}
 ): Promise<Credentials | undefined> {
   for (const path of configFiles(env)) {
     const config = await readConfig(path)
     if (config === undefined) continue
-    const helper = textOf(objectOf(config.credHelpers)?.[registry]) ?? textOf(config.credsStore)
-    const found = helper === undefined ? undefined : await askHelper(helper, registry, env)
+    const helpers = objectOf(config.credHelpers)
+    const named = HUB_NAMES.includes(registry) ? [HUB_KEY, ...HUB_NAMES] : [registry]
+    const helper = named.map((name) => textOf(helpers?.[name])).find(Boolean) ?? textOf(config.credsStore)
+    const found = helper === undefined ? undefined : await askHelper(helper, named[0]!, env)
     if (found !== undefined) return found
-    const stored = storedIn(objectOf(config.auths) ?? {}, registry, path)
+    const stored = storedIn(objectOf(config.auths) ?? {}, named, repository, path)
     if (stored !== undefined) return stored
   }
   return undefined
@@ -63,8 +71,18 @@ async function readConfig(path: string): Promise<Readonly<Record<string, unknown
   }
 }
 
-function storedIn(auths: Readonly<Record<string, unknown>>, registry: string, path: string): Credentials | undefined {
-  const key = Object.keys(auths).find((each) => hostOf(each) === registry)
+function storedIn(
+  auths: Readonly<Record<string, unknown>>,
+  named: readonly string[],
+  repository: string,
+  path: string
+): Credentials | undefined {
+  const fitting = Object.keys(auths).filter((key) => {
+    const { host, prefix } = placeOf(key)
+    return named.includes(host) && (prefix === '' || `${repository}/`.startsWith(`${prefix}/`))
+  })
+  // the most exact one, as podman does
+  const [key] = fitting.sort((a, b) => placeOf(b).prefix.length - placeOf(a).prefix.length)
   const entry = key === undefined ? undefined : objectOf(auths[key])
   if (entry === undefined) return undefined
   const identityToken = textOf(entry.identitytoken)
@@ -73,12 +91,16 @@ function storedIn(auths: Readonly<Record<string, unknown>>, registry: string, pa
   if (auth === undefined) return undefined
   const decoded = Buffer.from(auth, 'base64').toString('utf8')
   const colon = decoded.indexOf(':')
-  if (colon < 1) throw new OciError('E_CREDENTIALS', `${path} has a malformed entry for ${registry}`, { path })
+  if (colon < 1) throw new OciError('E_CREDENTIALS', `${path} has a malformed entry for ${key}`, { path })
   return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, '') }
 }
 
-/** Keys may be a host, or a URL as old versions wrote them. */
-const hostOf = (key: string): string => key.replace(/^https?:\/\//, '').replace(/\/.*$/, '')
+/** Keys may be a host, a host with the beginning of a repository's name, or a URL as old versions wrote them, whose path says nothing. */
+function placeOf(key: string): { readonly host: string; readonly prefix: string } {
+  const bare = key.replace(/^https?:\/\//, '')
+  const [host, ...path] = bare.split('/')
+  return { host: host!, prefix: bare === key ? path.join('/').replace(/\/+$/, '') : '' }
+}
 
 /** Runs `docker-credential-<helper> get`, as its protocol has it: the registry on stdin, JSON on stdout. */
 async function askHelper(

@@ -15,20 +15,15 @@ const MAX_TOKEN_BYTES = 1 << 20
  * the realm that it names, over https; without TLS only where the registry itself is spoken to so, and on the same host.
  */
 export class RegistryLogin {
-  readonly #registry: string
+  readonly #base: URL
   readonly #repository: string
   readonly #exchange: Exchange
-  readonly #credentials: (registry: string) => Promise<Credentials | undefined>
+  readonly #credentials: () => Promise<Credentials | undefined>
   readonly #headers = new Map<Scope, string>()
   usedCredentials = false
 
-  constructor(
-    registry: string,
-    repository: string,
-    exchange: Exchange,
-    credentials: (registry: string) => Promise<Credentials | undefined>
-  ) {
-    this.#registry = registry
+  constructor(base: URL, repository: string, exchange: Exchange, credentials: () => Promise<Credentials | undefined>) {
+    this.#base = base
     this.#repository = repository
     this.#exchange = exchange
     this.#credentials = credentials
@@ -42,23 +37,18 @@ export class RegistryLogin {
   async answer(header: string, scope: Scope, signal: AbortSignal | undefined): Promise<boolean> {
     const challenge = parseChallenge(header)
     if (challenge === undefined) return false
-    const credentials = await this.#credentials(this.#registry)
+    const credentials = await this.#credentials()
     if (credentials !== undefined) this.usedCredentials = true
     if (challenge.scheme === 'basic') {
       if (credentials === undefined || !('username' in credentials) || this.#headers.has(scope)) return false
       this.#headers.set(scope, basic(credentials))
       return true
     }
-    const { realm, service, scope: wanted } = challenge
-    const actions = scope === 'push' ? 'pull,push' : 'pull'
-    const url = this.#realm(realm)
-    const token = await this.#token(
-      url,
-      service,
-      wanted ?? `repository:${this.#repository}:${actions}`,
-      credentials,
-      signal
-    )
+    const { realm, service, scope: wanted = '' } = challenge
+    // some registries ask for less than the request needs, and for a mount they name a second repository
+    const own = `repository:${this.#repository}:${scope === 'push' ? 'pull,push' : 'pull'}`
+    const others = wanted.split(' ').filter((each) => each !== '' && !own.startsWith(each.replace(/[^:]*$/, '')))
+    const token = await this.#token(this.#realm(realm), service, [own, ...others], credentials, signal)
     this.#headers.set(scope, `Bearer ${token}`)
     return true
   }
@@ -66,20 +56,26 @@ export class RegistryLogin {
   #realm(realm: string): URL {
     const url = URL.parse(realm)
     const isSecure = url?.protocol === 'https:'
-    const isOwn = url?.protocol === 'http:' && isLoopbackRegistry(this.#registry) && isLoopbackRegistry(url.host)
+    // in clear only where the registry itself is spoken to so: on this machine, or because somebody said so
+    const isOwn =
+      url?.protocol === 'http:' &&
+      this.#base.protocol === 'http:' &&
+      (url.host === this.#base.host || (isLoopbackRegistry(this.#base.host) && isLoopbackRegistry(url.host)))
     if (url !== null && (isSecure || isOwn) && url.username + url.password === '') return url
-    throw new OciError('E_DENIED', `${this.#registry} wants a login at an address that is not trusted with it`)
+    throw new OciError('E_DENIED', `${this.#base.host} wants a login at an address that is not trusted with it`)
   }
 
   async #token(
     url: URL,
     service: string | undefined,
-    scope: string,
+    scopes: readonly string[],
     credentials: Credentials | undefined,
     signal: AbortSignal | undefined
   ): Promise<string> {
     const byRefresh = credentials !== undefined && 'identityToken' in credentials
-    const form = new URLSearchParams({ scope, ...(service !== undefined && { service }) })
+    const form = new URLSearchParams({ ...(service !== undefined && { service }) })
+    // one list in a form, one parameter each in an address
+    for (const scope of byRefresh ? [scopes.join(' ')] : scopes) form.append('scope', scope)
     if (byRefresh) {
       form.set('grant_type', 'refresh_token')
       form.set('refresh_token', credentials.identityToken)
@@ -99,11 +95,11 @@ export class RegistryLogin {
         ...(byRefresh && { body: Buffer.from(form.toString()) }),
         signal
       },
-      await this.#exchange.isStranger(url, this.#registry)
+      await this.#exchange.isStranger(url, this.#base.host)
     )
     const body = await readBody(answer, MAX_TOKEN_BYTES)
     if (answer.statusCode === 401 || answer.statusCode === 403) {
-      throw new OciError('E_DENIED', `${url.host} refuses the login for ${this.#registry}`, {
+      throw new OciError('E_DENIED', `${url.host} refuses the login for ${this.#base.host}`, {
         status: answer.statusCode
       })
     }

@@ -12,7 +12,7 @@ export interface RegistryOptions {
   /** Without TLS. Default: only with a registry on this machine. */
   readonly plainHttp?: boolean | undefined
   /** Default: what the Docker configuration says. */
-  readonly credentials?: (registry: string) => Promise<Credentials | undefined>
+  readonly credentials?: (registry: string, repository: string) => Promise<Credentials | undefined>
   /** Default `svc`. */
   readonly userAgent?: string
 }
@@ -33,14 +33,26 @@ export interface RegistryCall extends CallOptions {
   readonly scope: Scope
 }
 
+/** Of images in the format before OCI. */
+const DOCKER_TYPES: readonly string[] = ['v2', 'list.v2'].map(
+  (kind) => `application/vnd.docker.distribution.manifest.${kind}+json`
+)
 const MAX_REDIRECTS = 5
 const MAX_ERROR_BYTES = 65_536
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
+const findForRepository = (registry: string, repository: string): Promise<Credentials | undefined> =>
+  findCredentials(registry, { repository })
+
+/** Docker Hub answers under another name than it is called by, and its names without a folder lie in `library`. */
+const apiOf = (registry: string, repository: string): { readonly host: string; readonly path: string } =>
+  registry === 'docker.io' || registry === 'index.docker.io'
+    ? { host: 'registry-1.docker.io', path: repository.includes('/') ? repository : `library/${repository}` }
+    : { host: registry, path: repository }
+
 /** One repository of a registry. Credentials go to the registry and to where it asks for logins, never to where it redirects. */
 export class Repository {
   readonly base: URL
-  readonly #registry: string
   readonly #name: string
   readonly #exchange: Exchange
   readonly #login: RegistryLogin
@@ -49,20 +61,22 @@ export class Repository {
     { registry, repository }: Pick<RegistryReference, 'registry' | 'repository'>,
     options: RegistryOptions = {}
   ) {
-    const { plainHttp = isLoopbackRegistry(registry), credentials = (each) => findCredentials(each) } = options
-    this.base = new URL(`${plainHttp ? 'http' : 'https'}://${registry}/v2/${repository}/`)
-    this.#registry = registry
+    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository } = options
+    const { host, path } = apiOf(registry, repository)
+    this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)
     this.#name = `${registry}/${repository}`
     this.#exchange = new Exchange(options.userAgent ?? 'svc')
-    this.#login = new RegistryLogin(registry, repository, this.#exchange, credentials)
+    this.#login = new RegistryLogin(this.base, path, this.#exchange, () => credentials(registry, path))
   }
 
   /**
    * The manifest or index of a tag or digest, checked against the digest where one is given.
-   * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`
+   * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`,
+   *   `E_UNSUPPORTED` for Docker's own manifests
    */
   async manifest(tagOrDigest: string, { signal }: CallOptions = {}): Promise<OciDocument> {
-    const headers = { accept: `${MANIFEST_TYPE}, ${INDEX_TYPE}` }
+    // without Docker's own among them, registries make another manifest out of those
+    const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, ...DOCKER_TYPES].join(', ') }
     const answer = await this.call({
       method: 'GET',
       target: `manifests/${tagOrDigest}`,
@@ -77,6 +91,12 @@ export class Repository {
       throw new OciError('E_DIGEST_MISMATCH', `${this.#name} answers ${tagOrDigest} with other bytes`, { digest })
     }
     const mediaType = headerOf(answer, 'content-type')?.replace(/;.*$/, '').trim() ?? MANIFEST_TYPE
+    if (DOCKER_TYPES.includes(mediaType)) {
+      throw new OciError(
+        'E_UNSUPPORTED',
+        `${this.#name} has an image in Docker's own format there, and no OCI artifact`
+      )
+    }
     return { mediaType, bytes, digest }
   }
 
@@ -120,7 +140,7 @@ export class Repository {
           body: body?.(),
           signal
         },
-        await this.#exchange.isStranger(url, this.#registry)
+        await this.#exchange.isStranger(url, this.base.host)
       )
       if (answer.statusCode === 401 && atRegistry && logins < 2) {
         await answer.body.dump().catch(() => undefined)
@@ -130,7 +150,8 @@ export class Repository {
           status: 401
         })
       }
-      if (method === 'GET' && REDIRECTS.has(answer.statusCode)) return this.#follow(answer, url, headers, signal)
+      if (method === 'GET' && REDIRECTS.has(answer.statusCode))
+        return this.#follow(answer, url, { ...(headers !== undefined && { headers }), scope, signal })
       return answer
     }
   }
@@ -140,7 +161,11 @@ export class Repository {
     return this.#login.usedCredentials
   }
 
-  async #follow(first: Answer, from: URL, headers: RegistryCall['headers'], signal?: AbortSignal): Promise<Answer> {
+  async #follow(
+    first: Answer,
+    from: URL,
+    { headers = {}, scope, signal }: Pick<RegistryCall, 'headers' | 'scope' | 'signal'>
+  ): Promise<Answer> {
     let answer = first
     let url = from
     for (let hops = 0; REDIRECTS.has(answer.statusCode); hops++) {
@@ -152,9 +177,11 @@ export class Repository {
         throw new OciError('E_UNAVAILABLE', `${this.#name} redirects to somewhere that is not followed`)
       }
       url = next
+      // another path of the registry is still the registry
+      const authorization = url.origin === this.base.origin ? this.#login.header(scope) : undefined
       answer = await this.#exchange.send(
-        { method: 'GET', url, ...(headers !== undefined && { headers }), signal },
-        await this.#exchange.isStranger(url, this.#registry)
+        { method: 'GET', url, headers: { ...headers, ...(authorization !== undefined && { authorization }) }, signal },
+        await this.#exchange.isStranger(url, this.base.host)
       )
     }
     return answer

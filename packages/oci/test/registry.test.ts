@@ -100,6 +100,68 @@ describe('logins', () => {
     expect(tries).toBe(2)
   })
 
+  it('a token for every scope that the request needs, also where the challenge names less or another repository', async () => {
+    const asked: string[][] = []
+    const other = 'repository:other/model:pull'
+    const registry = await serve(({ url, headers }, response) => {
+      if (url?.startsWith('/token') === true) {
+        asked.push(new URL(url, 'http://x').searchParams.getAll('scope'))
+        return response.end('{"token":"t"}')
+      }
+      if (headers.authorization !== undefined) return response.writeHead(202).end()
+      const challenge = `Bearer realm="http://${registry}/token",scope="repository:team/model:pull ${other}"`
+      response.writeHead(401, { 'www-authenticate': challenge }).end()
+    })
+    await open(registry, user).call({ method: 'POST', target: 'blobs/uploads/', scope: 'push' })
+    expect(asked).toEqual([['repository:team/model:pull,push', other]])
+  })
+
+  it('a token that ends in the middle is asked for again', async () => {
+    let issued = 0
+    let uses = 0
+    const registry = await serve(({ url, headers }, response) => {
+      if (url?.startsWith('/token') === true) return response.end(`{"token":"t${++issued}"}`)
+      // each token is good for two requests
+      if (headers.authorization === `Bearer t${issued}` && uses++ < issued * 2) return response.end(MANIFEST)
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${registry}/token"` }).end()
+    })
+    const repository = open(registry, user)
+    for (let i = 0; i < 6; i++) await repository.manifest('1')
+    expect(issued).toBeGreaterThan(1)
+  })
+
+  it('a registry without TLS by wish may ask for the login on its own host, and on no other', async () => {
+    const seen: (string | undefined)[] = []
+    const server = await serve(({ url, headers }, response) => {
+      if (url?.startsWith('/token') === true) {
+        seen.push(headers.authorization)
+        return response.end('{"token":"t"}')
+      }
+      if (headers.authorization !== undefined) return response.end(MANIFEST)
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${server}/token"` }).end()
+    })
+    // the same host, written so that it does not count as this machine
+    const registry = server.replace('127.0.0.1', '127.1')
+    const plain = new Repository(
+      { registry, repository: 'team/model' },
+      { plainHttp: true, credentials: async () => user }
+    )
+    onTestFinished(() => plain.close())
+    expect((await plain.manifest('1')).digest).toBe(digestOf(MANIFEST))
+    expect(seen).toEqual([basic])
+  })
+
+  it('a redirect to another path of the registry is logged in', async () => {
+    const registry = await serve(({ url, headers }, response) => {
+      if (headers.authorization !== basic)
+        return response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
+      if (url === '/moved') return response.end('blob')
+      response.writeHead(307, { location: '/moved' }).end()
+    })
+    const document = await open(registry, user).document({ digest: digestOf(Buffer.from('blob')), size: 4 })
+    expect(Buffer.from(document).toString()).toBe('blob')
+  })
+
   it('redirects get no credentials', async () => {
     const seen: (string | undefined)[] = []
     const storage = await serve(({ headers }, response) => {
@@ -117,7 +179,28 @@ describe('logins', () => {
   })
 })
 
+describe('names', () => {
+  it('Docker Hub answers under its own', () => {
+    const bases = ['docker.io', 'registry.example:443'].map((registry) => {
+      const repository = new Repository({ registry, repository: 'model' })
+      onTestFinished(() => repository.close())
+      return repository.base.href
+    })
+    expect(bases).toEqual(['https://registry-1.docker.io/v2/library/model/', 'https://registry.example/v2/model/'])
+  })
+})
+
 describe('answers', () => {
+  it("Docker's own manifests are said to be that", async () => {
+    const type = 'application/vnd.docker.distribution.manifest.v2+json'
+    const registry = await serve(({ headers }, response) => {
+      // the reference implementation makes a signed manifest of the first schema for those who do not take the second
+      const takes = headers.accept?.includes(type) === true
+      response.writeHead(200, { 'content-type': takes ? type : 'application/json' }).end('{"schemaVersion":1}')
+    })
+    await expect(open(registry).manifest('1')).rejects.toEqual(fails('E_UNSUPPORTED'))
+  })
+
   const digest = digestOf(MANIFEST)
 
   it('other bytes than the digest, and too many of them', async () => {
@@ -275,9 +358,17 @@ describe('findCredentials', () => {
       auths: {
         'one.example': { auth: Buffer.from('a:b:c').toString('base64') },
         'https://two.example/v1/': { identitytoken: 'it' },
-        'bad.example': { auth: 'AAAA' }
+        'bad.example': { auth: 'AAAA' },
+        'many.example/team': { auth: Buffer.from('team:t').toString('base64') },
+        'many.example/team/model': { auth: Buffer.from('model:m').toString('base64') },
+        'many.example/other': { auth: Buffer.from('other:o').toString('base64') }
       },
-      credHelpers: { 'three.example': 'mine', 'four.example': 'absent', 'five.example': '../x' }
+      credHelpers: {
+        'three.example': 'mine',
+        'https://index.docker.io/v1/': 'mine',
+        'four.example': 'absent',
+        'five.example': '../x'
+      }
     }
     mkdirSync(join(folder, 'bin'))
     const helper = join(folder, 'bin/docker-credential-mine')
@@ -289,7 +380,12 @@ describe('findCredentials', () => {
     expect(await find('one.example')).toEqual({ username: 'a', password: 'b:c' })
     expect(await find('two.example')).toEqual({ identityToken: 'it' })
     expect(await find('three.example')).toEqual({ identityToken: 'three.example' })
+    expect(await find('docker.io')).toEqual({ identityToken: 'https://index.docker.io/v1/' })
     expect(await find('six.example')).toBeUndefined()
+    const within = (repository: string) => findCredentials('many.example', { env, repository })
+    expect(await within('team/model')).toEqual({ username: 'model', password: 'm' })
+    expect(await within('team/models')).toEqual({ username: 'team', password: 't' })
+    expect(await within('teams/model')).toBeUndefined()
     for (const registry of ['bad.example', 'four.example', 'five.example']) {
       await expect(find(registry)).rejects.toEqual(fails('E_CREDENTIALS'))
     }
