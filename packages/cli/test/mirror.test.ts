@@ -1,5 +1,5 @@
 // The daemon as a mirror: the hub's own client, another daemon and skopeo load from it what was imported from a hub that is gone.
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { downloadFileToCacheDir, fileExists, listFiles, modelInfo, snapshotDownload } from '@huggingface/hub'
@@ -70,6 +70,9 @@ function ask(address: string, path: string, { method = 'GET', headers = {}, body
       .end(sent)
   })
 }
+
+const manifest = async (ref: string): Promise<string> =>
+  JSON.parse((await daemon.svc('resolve', ref, '--json')).stdout).manifestDigest
 
 describe('the hub mirror', () => {
   const repo = (name: string) => ({ type: 'model' as const, name })
@@ -158,6 +161,21 @@ describe('the hub mirror', () => {
   })
 })
 
+it('the hub mirror gives what is known of paths, each once, and of 1,000 at most', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const info = (paths: string[]) =>
+    ask(hubAddress, `/api/models/${FOLDER}/paths-info/main`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ paths })
+    })
+  const { body } = await info(['config.json', 'absent', 'config.json'])
+  expect(JSON.parse(body)).toMatchObject([{ path: 'config.json', type: 'file' }])
+  expect(await info(Array.from({ length: 1001 }, (_, i) => `${i}`))).toMatchObject({ status: 400 })
+  const tooLarge = { method: 'POST', headers, body: 'x'.repeat(2 << 20) }
+  expect(await ask(hubAddress, `/api/models/${FOLDER}/paths-info/main`, tooLarge)).toMatchObject({ status: 400 })
+})
+
 describe('the OCI mirror', () => {
   it.skipIf(!haveSkopeo)('gives skopeo an artifact, which is imported under the same manifest', async () => {
     const folder = join(daemon.folder, 'by-skopeo')
@@ -173,9 +191,6 @@ describe('the OCI mirror', () => {
     expect(await other.svc('import', 'oci', folder)).toMatchObject({ code: 0, stdout: 'acme/tiny:bf16\n' })
     expect((await other.svc('resolve', 'acme/tiny')).stdout).toContain((await manifest('acme/tiny')).slice(7, 20))
   })
-  const manifest = async (ref: string): Promise<string> =>
-    JSON.parse((await daemon.svc('resolve', ref, '--json')).stdout).manifestDigest
-
   it('gives another daemon a model, by quant and by digest', async () => {
     const other = await testDaemon()
     const image = `${ociAddress}/acme/model-7b-gguf`
@@ -257,5 +272,36 @@ describe('metrics', () => {
     expect(await ask(metricsAddress, '/readyz')).toMatchObject({ status: 200 })
     expect(await ask(metricsAddress, '/v1/status')).toMatchObject({ status: 404 })
     expect(await ask(metricsAddress, '/metrics', { headers: { host: 'evil.example' } })).toMatchObject({ status: 421 })
+  })
+})
+
+describe('what a mirror lays out', () => {
+  const lent = () => join(daemon.folder, 'root/cache/views')
+  const config = `/${FOLDER}/resolve/main/config.json`
+
+  it('is made again where somebody emptied the cache', async () => {
+    const { body } = await ask(hubAddress, config)
+    const { layers } = JSON.parse((await ask(ociAddress, '/v2/acme/tiny/manifests/bf16')).body)
+    expect(readdirSync(lent()).length).toBeGreaterThan(0)
+    for (const [address, path] of [
+      [hubAddress, config],
+      [hubAddress, `/api/models/${FOLDER}/tree/main/`],
+      ...layers.map(({ digest }: { digest: string }) => [ociAddress, `/v2/acme/tiny/blobs/${digest}`])
+    ]) {
+      rmSync(lent(), { recursive: true, force: true })
+      expect(await ask(address, path), path).toMatchObject({ status: 200 })
+    }
+    expect(await ask(hubAddress, config)).toMatchObject({ status: 200, body })
+  })
+
+  it('keeps nothing: a model that its owner removes is gone, and its room can be had back', async () => {
+    await ask(hubAddress, config)
+    const view = (await manifest('acme/tiny')).slice('sha256:'.length)
+    expect(existsSync(join(lent(), view))).toBe(true)
+    const { removed } = JSON.parse((await daemon.svc('rm', 'acme/tiny', '--json')).stdout)
+    expect(removed).toMatchObject([{ quants: [{ quant: 'bf16', needed: false }] }])
+    expect(removed[0].freeableBytes).toBeGreaterThan(100_000)
+    expect(await ask(hubAddress, config)).toMatchObject({ status: 404 })
+    expect(existsSync(join(lent(), view))).toBe(false)
   })
 })

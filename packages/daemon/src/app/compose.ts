@@ -156,6 +156,7 @@ async function composeNetworks(
   const onUnneeded = async (digest: Sha256Digest): Promise<void> => {
     await swarm?.unneeded(digest)
     await catalog?.withhold(digest)
+    await context.views.endLoan(digest)
   }
   const removals = new Removals({ ...context, onUnneeded })
   const { needed, superseded, log } = context

@@ -117,7 +117,8 @@ export class Needed {
         }
       }
     }
-    for await (const { manifestDigest, pinned } of artifacts.list(onProblem)) if (pinned) want(manifestDigest)
+    for await (const { manifestDigest, pinned } of artifacts.list(onProblem, { cached: true }))
+      if (pinned) want(manifestDigest)
     for (const holder of this.#holders) for (const manifestDigest of await holder.held()) want(manifestDigest)
     return wanted
   }

@@ -51,6 +51,7 @@ interface Making {
 export class Views {
   readonly #deps: ViewsDeps
   readonly #folder: string
+  readonly #lent: string
   readonly #records: ViewRecords
   readonly #thread = new WorkerThread<ViewCalls>({
     url: workerUrl('./view-worker', import.meta.url),
@@ -70,6 +71,7 @@ export class Views {
   private constructor(deps: ViewsDeps) {
     this.#deps = deps
     this.#folder = join(deps.store.root, 'views')
+    this.#lent = join(deps.store.root, 'cache', 'views')
     this.#records = new ViewRecords(deps.store.root, deps.files)
   }
 
@@ -109,7 +111,25 @@ export class Views {
     return this.#deps.uses.during(() => this.#make(body))
   }
 
-  async #make({ ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody): Promise<ViewAnswer> {
+  /**
+   * As {@link make}, for those who are not to decide what is kept: a view below `cache` that holds nothing, is listed nowhere, and does not
+   * count as use. @throws as {@link make}
+   */
+  lend(manifest: Sha256Digest): Promise<ViewAnswer> {
+    // only the digest matters: a pinned artifact has no name of its own
+    return this.#deps.uses.during(() => this.#make({ ref: `svc:///by/digest@${manifest}` }, true))
+  }
+
+  /** Removes what {@link lend} made, if it did. */
+  async endLoan(manifest: Sha256Digest): Promise<void> {
+    const place = join(this.#lent, digestHex(manifest))
+    await this.#change(place, () => this.#thread.call('remove', place))
+  }
+
+  async #make(
+    { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody,
+    isLent = false
+  ): Promise<ViewAnswer> {
     const { resolver, store, uses, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)
@@ -117,9 +137,11 @@ export class Views {
       throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
     if (path !== undefined && holdSeconds !== undefined)
       throw bad('only the managed view can be held: leave out "path" or "holdSeconds"')
-    const { place, device } = path === undefined ? await this.#managed(manifestDigest, layout) : await this.#named(path)
+    const folder = isLent ? this.#lent : this.#folder
+    const { place, device } =
+      path === undefined ? await this.#managed(folder, manifestDigest, layout) : await this.#named(path)
     const manifest = await this.#manifest(manifestDigest)
-    usage.note(manifestDigest)
+    if (!isLent) usage.note(manifestDigest)
     for (const { digest } of manifest.files) uses.note(digest)
     const upstreamConfig = await this.#upstreamConfig(manifest)
     const managed = path === undefined
@@ -139,7 +161,7 @@ export class Views {
       this.#change(place, async () => {
         if (holdSeconds !== undefined) this.#hold(place, holdSeconds)
         const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
-        const view = await this.#create(request, entry, record)
+        const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
         return { ref: resolved.ref, ...entry, ...this.#heldUntil(place), ...answerOf(view), made: view.made }
       })
     return mode === 'copy' ? this.#copies.run(undefined, create) : create()
@@ -281,9 +303,13 @@ export class Views {
     }
   }
 
-  async #managed(manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<{ place: string; device: string }> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    return { place: join(this.#folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
+  async #managed(
+    folder: string,
+    manifestDigest: Sha256Digest,
+    layout: ViewBody['layout']
+  ): Promise<{ place: string; device: string }> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return { place: join(folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
   }
 
   async #named(path: string): Promise<{ place: string; device: string }> {

@@ -1,14 +1,18 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { digestHex } from '@svc/ref'
+import { setImmediate } from 'node:timers/promises'
+import type { DiskBlobStore } from '@svc/cas'
+import { Gate } from '@svc/internal-concurrency'
+import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
-import { Published, type PublishedDeps, type PublishedFile } from './published.ts'
+import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
+import { Rendered } from './rendered.ts'
 import { sendFile } from './send-file.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -18,13 +22,40 @@ const POINTER_BYTES = 134
 /** How clients ask for the default branch. */
 const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
+/** Names of small files are short, so that this many take some ten MB. */
+const MAX_GIT_NAMES = 100_000
+/** Of repositories with thousands of files each one takes a few MB. */
+const MAX_SNAPSHOTS = 64
+
+/** What was known of an artifact's files is there no more. */
+class GoneError extends Error {
+  override readonly name = 'GoneError'
+  readonly manifest: Sha256Digest
+
+  constructor(manifest: Sha256Digest) {
+    super(`a file of ${manifest} is gone`)
+    this.manifest = manifest
+  }
+}
+
 /** A repository of the hub at one commit, as far as it was imported. */
 interface Snapshot {
+  /** Among all that this process made. */
+  readonly id: number
+  /** What it was made from: while these are the same, so is the snapshot. */
+  readonly states: readonly ArtifactState[]
+  readonly lists: readonly (readonly PublishedFile[])[]
   readonly repo: string
   readonly commit: string
   /** By upstream name, sorted. */
   readonly files: ReadonlyMap<string, PublishedFile>
   readonly importedAt: string | undefined
+}
+
+/** What the mirror of a hub needs of the daemon. */
+export interface HubMirrorDeps {
+  readonly store: DiskBlobStore
+  readonly published: Published
 }
 
 /** Where and for whom a mirror listens. */
@@ -39,19 +70,23 @@ export interface MirrorOptions {
  * whatever is private or restricted does not exist here.
  */
 export class HubMirror {
-  readonly #deps: PublishedDeps
+  readonly #deps: HubMirrorDeps
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new Map<string, string>()
+  readonly #snapshots = new Map<string, Snapshot>()
+  readonly #rendered = new Rendered()
+  readonly #lists = new Gate(1)
+  #made = 0
   #listener!: GuardedListener
 
-  private constructor(deps: PublishedDeps) {
+  private constructor(deps: HubMirrorDeps) {
     this.#deps = deps
-    this.#published = new Published(deps)
+    this.#published = deps.published
   }
 
   /** @throws the error of `listen` */
-  static async listen(deps: PublishedDeps, { address, token, log }: MirrorOptions): Promise<HubMirror> {
+  static async listen(deps: HubMirrorDeps, { address, token, log }: MirrorOptions): Promise<HubMirror> {
     const mirror = new HubMirror(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
     const methods = ['GET', 'HEAD', 'POST']
@@ -68,20 +103,40 @@ export class HubMirror {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
-    const path = decoded(url.split('?', 1)[0]!)
+    const path = decoded(url.split('?', 1)[0]!) ?? ''
     const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
-    const [, repo, verb, rest = ''] =
-      /^\/api\/models\/([^/]+\/[^/]+)(?:\/(revision|tree|paths-info)\/(.+))?$/.exec(path ?? '') ?? []
+    const paths = request.method === 'POST' && INFO.exec(path)?.[2] === 'paths-info' ? await readForm(request) : []
+    const answer = (): Promise<void> => this.#answer(request, response, { path, query, paths })
+    try {
+      await answer()
+    } catch (error) {
+      if (isOutOfRoom(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      if (!(error instanceof GoneError)) throw error
+      // somebody emptied the cache: the view is made again
+      this.#published.forget(error.manifest)
+      await answer().catch((again: unknown) => {
+        if (!(again instanceof GoneError)) throw again
+        absent(request, response, 'EntryNotFound')
+      })
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, { path, query, paths }: Asked): Promise<void> {
+    const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
       const found = verb === 'paths-info' ? await this.#snapshot(repo!, rest) : undefined
-      return found === undefined ? absent(request, response) : this.#pathsInfo(request, response, found)
+      if (found === undefined) return absent(request, response)
+      if (paths === undefined)
+        return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
+      return this.#pathsInfo(request, response, found, paths)
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
       const found = await this.#snapshot(repo, verb === undefined ? 'main' : rest)
-      return found === undefined ? absent(request, response) : sendJson(request, response, found, modelInfo(found))
+      if (found === undefined) return absent(request, response)
+      return sendJson(request, response, found, await this.#rendered.get(`${found.id}`, async () => modelInfo(found)))
     }
-    const file = /^\/([^/]+\/[^/]+)\/(?:resolve|raw)\/(.+)$/.exec(path ?? '')
+    const file = /^\/([^/]+\/[^/]+)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(request, response)
     return this.#resolve(request, response, file[1]!, file[2]!)
   }
@@ -100,10 +155,8 @@ export class HubMirror {
       'X-Linked-ETag': `"${name}"`
     }
     const { store } = this.#deps
-    if (await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${name}"` })) return
-    // its view, or its blob, is gone: the next request finds out what is there
-    this.#published.forget(file.manifest)
-    absent(request, response, 'EntryNotFound')
+    if (!(await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${name}"` })))
+      throw new GoneError(file.manifest)
   }
 
   async #tree(
@@ -116,8 +169,19 @@ export class HubMirror {
     const slash = rest.indexOf('/')
     const found = await this.#snapshot(repo, slash < 0 ? rest : rest.slice(0, slash))
     if (found === undefined) return absent(request, response)
-    const folder = slash < 0 ? '' : `${rest.slice(slash + 1).replace(/\/+$/, '')}/`
+    const folder =
+      slash < 0
+        ? ''
+        : rest
+            .slice(slash + 1)
+            .replace(/\/*$/, '/')
+            .replace(/^\/$/, '')
     const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
+    const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
+    sendJson(request, response, found, await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list))
+  }
+
+  async #entriesBelow(folder: string, isRecursive: boolean, found: Snapshot): Promise<unknown[]> {
     const entries: unknown[] = []
     const folders = new Set<string>()
     for (const [name, file] of found.files) {
@@ -131,18 +195,26 @@ export class HubMirror {
       }
       if (segments.length === 1 || isRecursive) entries.push(await this.#entry(name, file, found))
     }
-    sendJson(request, response, found, entries)
+    return entries
   }
 
-  async #pathsInfo(request: IncomingMessage, response: ServerResponse, found: Snapshot): Promise<void> {
-    const paths = await readForm(request)
-    if (paths === undefined) return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths"')
-    const entries: unknown[] = []
-    for (const path of paths) {
-      const file = found.files.get(path)
-      if (file !== undefined) entries.push(await this.#entry(path, file, found))
+  async #pathsInfo(
+    request: IncomingMessage,
+    response: ServerResponse,
+    found: Snapshot,
+    paths: readonly string[]
+  ): Promise<void> {
+    const list = async (): Promise<Buffer> => {
+      // a thousand entries take milliseconds: between two such lists others come first
+      await setImmediate()
+      const entries: unknown[] = []
+      for (const path of paths) {
+        const file = found.files.get(path)
+        if (file !== undefined) entries.push(await this.#entry(path, file, found))
+      }
+      return Buffer.from(JSON.stringify(entries))
     }
-    sendJson(request, response, found, entries)
+    sendJson(request, response, found, await this.#lists.run(undefined, list))
   }
 
   async #entry(path: string, file: PublishedFile, { commit, importedAt }: Snapshot): Promise<unknown> {
@@ -160,8 +232,13 @@ export class HubMirror {
     if (isLarge(name, file)) return digestHex(file.digest)
     const known = this.#gitNames.get(file.digest)
     if (known !== undefined) return known
-    const hash = createHash('sha1').update(`blob ${file.sizeBytes}\0`)
-    const found = hash.update(file.bytes ?? (await readFile(file.path))).digest('hex')
+    const bytes =
+      file.bytes ??
+      (await readFile(file.path).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ENOENT' ? new GoneError(file.manifest) : error
+      }))
+    const found = createHash('sha1').update(`blob ${file.sizeBytes}\0`).update(bytes).digest('hex')
+    if (this.#gitNames.size >= MAX_GIT_NAMES) this.#gitNames.clear()
     this.#gitNames.set(file.digest, found)
     return found
   }
@@ -171,32 +248,56 @@ export class HubMirror {
    * import keeps the commit alone.
    */
   async #snapshot(repo: string, revision: string): Promise<Snapshot | undefined> {
-    const wanted = repo.toLowerCase()
-    const states = (await this.#published.artifacts()).filter(
-      ({ source }) => source.kind === 'hf' && source.repo?.toLowerCase() === wanted && source.revision !== undefined
-    )
-    const first = states.find(({ source }) => DEFAULT_BRANCH.has(revision) || source.revision === revision)
+    const all = await this.#published.ofRepo(repo.toLowerCase())
+    const first = all.find(({ source }) => DEFAULT_BRANCH.has(revision) || source.revision === revision)
     if (first === undefined) return undefined
     const commit = first.source.revision!
+    const states = all.filter(({ source }) => source.revision === commit)
+    const lists: (readonly PublishedFile[])[] = []
+    for (const { manifestDigest } of states) lists.push(await this.#published.files(manifestDigest).catch(noFiles))
+    const key = `${repo.toLowerCase()} ${commit}`
+    const known = this.#snapshots.get(key)
+    if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
     const files = new Map<string, PublishedFile>()
-    for (const state of states.filter(({ source }) => source.revision === commit)) {
-      for (const [name, file] of await this.#filesOf(state)) files.set(name, file)
-    }
+    for (const [i, state] of states.entries())
+      for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
     if (files.size === 0) return undefined
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
-    return { repo: first.source.repo!, commit, files: sorted, importedAt: first.importedAt }
-  }
-
-  /** By upstream name. An artifact that is not whole has nothing to show. */
-  async #filesOf({ manifestDigest, source }: ArtifactState): Promise<[string, PublishedFile][]> {
-    const files = await this.#published.files(manifestDigest).catch(() => [])
-    const names = source.names ?? {}
-    return files.map((file) => [Object.hasOwn(names, file.name) ? names[file.name]! : file.name, file])
+    const { importedAt, source } = first
+    const found = { id: ++this.#made, states, lists, repo: source.repo!, commit, files: sorted, importedAt }
+    this.#snapshots.delete(key)
+    if (this.#snapshots.size >= MAX_SNAPSHOTS) this.#snapshots.delete(this.#snapshots.keys().next().value!)
+    this.#snapshots.set(key, found)
+    return found
   }
 }
 
+const INFO = /^\/api\/models\/([^/]+\/[^/]+)(?:\/(revision|tree|paths-info)\/(.+))?$/
+
+/** A request, as far as it has been read. */
+interface Asked {
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly paths: readonly string[] | undefined
+}
+
+const NONE: readonly PublishedFile[] = []
+
+/** Of an artifact of which something is missing or damaged. */
+function noFiles(error: unknown): readonly PublishedFile[] {
+  if (isOutOfRoom(error)) throw error
+  return NONE
+}
+
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((each, i) => each === b[i])
+
+function upstreamName({ source: { names = {} } }: ArtifactState, name: string): string {
+  return Object.hasOwn(names, name) ? names[name]! : name
+}
+
 const isLarge = (name: string, { sizeBytes }: PublishedFile): boolean => isInLargeFileStorage(name, sizeBytes)
-const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')
+const sha1 = (text: string): string => hash('sha1', text)
 const commitHeaders = ({ commit }: Snapshot): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
 
 function modelInfo({ repo, commit, files, importedAt }: Snapshot): unknown {
@@ -219,9 +320,9 @@ function modelInfo({ repo, commit, files, importedAt }: Snapshot): unknown {
   }
 }
 
-function sendJson(request: IncomingMessage, response: ServerResponse, found: Snapshot, value: unknown): void {
+function sendJson(request: IncomingMessage, response: ServerResponse, found: Snapshot, bytes: Uint8Array): void {
   const headers = { ...commitHeaders(found), 'Content-Type': 'application/json; charset=utf-8' }
-  sendBytes(request, response, Buffer.from(JSON.stringify(value)), headers)
+  sendBytes(request, response, bytes, headers)
 }
 
 /** As the hub says it, so that its clients raise their own errors. */

@@ -1,14 +1,13 @@
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
-import type { Log } from '../log.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
+import { Published, type PublishedDeps } from './published.ts'
 
 /** What the mirrors need of the daemon. */
-export interface MirrorsDeps extends OciMirrorDeps {
+export interface MirrorsDeps extends Omit<OciMirrorDeps, 'published'>, PublishedDeps {
   readonly config: { readonly mirror: MirrorConfig }
-  readonly log: Log
 }
 
 /** Where the mirrors listen, as `host:port`. */
@@ -28,7 +27,9 @@ export class Mirrors {
   }
 
   /** @throws ConfigError, StartError naming the key */
-  static async listen({ config, log, ...deps }: MirrorsDeps): Promise<Mirrors> {
+  static async listen({ config, ...context }: MirrorsDeps): Promise<Mirrors> {
+    const { log } = context
+    const deps = { ...context, published: new Published(context) }
     const { hubAddr, ociAddr, token } = config.mirror
     const at = (text: string, key: string): MirrorOptions => ({ address: configuredAddress(text, key), token, log })
     const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']

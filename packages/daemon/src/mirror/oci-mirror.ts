@@ -1,13 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
 import { isDigest, parseDigest, type Sha256Digest, tryParseRepoId } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions, sendBytes } from '../http/guarded-listener.ts'
+import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Documents } from '../library/documents.ts'
 import type { Repos } from '../library/repos.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
-import { Published, type PublishedDeps, type PublishedFile } from './published.ts'
+import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
 import { sendFile } from './send-file.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -15,8 +17,11 @@ const MAX_MODEL_CONFIG_BYTES = 1 << 20
 const MAX_PACKED = 1_000
 
 /** What the mirror of OCI artifacts needs of the daemon. */
-export interface OciMirrorDeps extends PublishedDeps {
+export interface OciMirrorDeps {
+  readonly store: DiskBlobStore
+  readonly documents: Documents
   readonly repos: Repos
+  readonly published: Published
 }
 
 interface Packed {
@@ -40,7 +45,7 @@ export class OciMirror {
 
   private constructor(deps: OciMirrorDeps) {
     this.#deps = deps
-    this.#published = new Published(deps)
+    this.#published = deps.published
   }
 
   /** @throws the error of `listen` */
@@ -61,6 +66,15 @@ export class OciMirror {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+    try {
+      await this.#answer(request, response, url)
+    } catch (error) {
+      if (!isOutOfRoom(error)) throw error
+      refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     const path = url.split('?', 1)[0]!
     const version = { 'Docker-Distribution-Api-Version': 'registry/2.0' }
     if (path === '/v2/' || path === '/v2')
@@ -84,19 +98,37 @@ export class OciMirror {
     const digest = isDigest(wanted) ? parseDigest(wanted) : undefined
     if (digest === undefined) return absent(request, response, 'DIGEST_INVALID')
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
+    const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
+    // what was known of a view that is gone is forgotten: the second look finds out what is there
+    const first = await send()
+    if (first === 'sent' || (first === 'gone' && (await send()) === 'sent')) return
+    absent(request, response, 'BLOB_UNKNOWN')
+  }
+
+  async #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    name: string,
+    digest: Sha256Digest,
+    headers: OutgoingHttpHeaders
+  ): Promise<'sent' | 'gone' | 'absent'> {
+    let result: 'gone' | 'absent' = 'absent'
     for (const { files, small } of await this.#candidates(name, digest)) {
       const bytes = small.get(digest)
-      if (bytes !== undefined)
-        return sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
+      if (bytes !== undefined) {
+        sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
+        return 'sent'
+      }
       const file = files.get(digest)
       if (file === undefined) continue
       const { store } = this.#deps
-      if (await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${digest}"` })) return
-      // its view, or its blob, is gone: the next request finds out what is there
+      if (await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${digest}"` }))
+        return 'sent'
       this.#published.forget(file.manifest)
       this.#packed.clear()
+      result = 'gone'
     }
-    absent(request, response, 'BLOB_UNKNOWN')
+    return result
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
@@ -114,7 +146,10 @@ export class OciMirror {
     for (const { quant, manifest } of await this.#members(name)) {
       if (!isDigest(wanted) && quant !== wanted) continue
       if (!(await this.#published.has(manifest))) continue
-      const packed = await this.#pack(`${name}:${quant}`, manifest).catch(() => undefined)
+      const packed = await this.#pack(`${name}:${quant}`, manifest).catch((error: unknown) => {
+        if (isOutOfRoom(error)) throw error
+        return undefined
+      })
       if (packed !== undefined) found.push(packed)
     }
     return found

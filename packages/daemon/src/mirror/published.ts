@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { ViewError } from '@svc/view'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Needed } from '../library/needed.ts'
 import type { Views } from '../library/views.ts'
+import type { Log } from '../log.ts'
 
 /** What the mirrors need of the daemon. */
 export interface PublishedDeps {
@@ -12,6 +15,8 @@ export interface PublishedDeps {
   readonly artifacts: Artifacts
   readonly views: Views
   readonly documents: Documents
+  readonly needed: Pick<Needed, 'has'>
+  readonly log: Log
 }
 
 /** A file as runtimes know it, and where its bytes are. */
@@ -23,7 +28,7 @@ export interface PublishedFile {
   readonly digest: Sha256Digest
   /** Whether the store has it as a blob; else it is a small file of the view's, unpacked from a tar, or `bytes`. */
   readonly isBlob: boolean
-  /** In the managed view. */
+  /** In the view. */
   readonly path: string
   /** Of a licence text, which a manifest carries itself. */
   readonly bytes?: Uint8Array
@@ -35,29 +40,44 @@ export interface PublishedFile {
 const MAX_UNPACKED_BYTES = 256 << 20
 const MAX_KNOWN = 1_000
 
+/** Nobody asks twice within this time for a view that could not be made. */
+const RETRY_MS = 2_000
+
+/** Why a mirror cannot show what it has: that is not to be taken for a model that is not here. */
+export const isOutOfRoom = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
+
+/** What the imports of one repository of the hub left, the latest first. */
+type ByRepo = ReadonlyMap<string, readonly ArtifactState[]>
+
 /**
- * What mirrors may show: artifacts that are whole, neither private nor restricted, with their files under real names. They come
- * from the managed view, which is made when an artifact is asked for first.
+ * What mirrors may show: artifacts that are whole, needed, neither private nor restricted, with their files under real names. They come
+ * from a view that keeps nothing from being collected, made when an artifact is asked for first.
  */
 export class Published {
   readonly #deps: PublishedDeps
   readonly #files = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
-  #listed: { readonly changes: number; readonly states: readonly ArtifactState[] } | undefined
+  #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: PublishedDeps) {
     this.#deps = deps
   }
 
-  /** Every artifact that may be shown, the latest import first. What is incomplete shows when it is asked for. */
-  async artifacts(): Promise<readonly ArtifactState[]> {
-    const { artifacts } = this.#deps
-    if (this.#listed?.changes === artifacts.changes) return this.#listed.states
-    const { changes } = artifacts
-    const states: ArtifactState[] = []
-    for await (const state of artifacts.list(() => undefined)) if (isPublic(state)) states.push(state)
-    states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
-    this.#listed = { changes, states }
-    return states
+  /** The artifacts of a repository of the hub that may be shown now, the latest import first. `repo` is in lower case. */
+  async ofRepo(repo: string): Promise<readonly ArtifactState[]> {
+    const { artifacts, needed } = this.#deps
+    // whoever asks meanwhile waits for the same walk
+    if (this.#listed?.changes !== artifacts.changes)
+      this.#listed = { changes: artifacts.changes, byRepo: this.#byRepo() }
+    const listed = this.#listed
+    try {
+      const shown: ArtifactState[] = []
+      for (const state of (await listed.byRepo).get(repo) ?? [])
+        if (await needed.has(state.manifestDigest)) shown.push(state)
+      return shown
+    } catch (error) {
+      if (this.#listed === listed) this.#listed = undefined
+      throw error
+    }
   }
 
   /** Whether an artifact may be shown now. */
@@ -71,10 +91,15 @@ export class Published {
     const known = this.#files.get(manifest)
     if (known !== undefined) return known
     const found = this.#read(manifest)
-    if (this.#files.size >= MAX_KNOWN) this.#files.delete(this.#files.keys().next().value!)
+    const oldest = this.#files.size >= MAX_KNOWN ? this.#files.keys().next().value : undefined
+    if (oldest !== undefined) this.#drop(oldest)
     this.#files.set(manifest, found)
-    // a view that could not be made now may be made later
-    found.catch(() => this.#files.delete(manifest))
+    found.catch((error: unknown) => {
+      this.#deps.log.warn({ err: error, manifest }, 'a mirror cannot show an artifact')
+      setTimeout(() => {
+        if (this.#files.get(manifest) === found) this.#files.delete(manifest)
+      }, RETRY_MS).unref()
+    })
     return found
   }
 
@@ -83,9 +108,26 @@ export class Published {
     this.#files.delete(manifest)
   }
 
+  #drop(manifest: Sha256Digest): void {
+    this.#files.delete(manifest)
+    // what cannot be removed now is used again, or goes with the cache
+    this.#deps.views.endLoan(manifest).catch(() => undefined)
+  }
+
+  async #byRepo(): Promise<ByRepo> {
+    const byRepo = new Map<string, ArtifactState[]>()
+    for await (const state of this.#deps.artifacts.list(() => undefined, { cached: true })) {
+      const { kind, repo, revision } = state.source
+      if (kind !== 'hf' || repo === undefined || revision === undefined || !isPublic(state)) continue
+      const key = repo.toLowerCase()
+      byRepo.set(key, [...(byRepo.get(key) ?? []), state])
+    }
+    for (const states of byRepo.values()) states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
+    return byRepo
+  }
+
   async #read(manifest: Sha256Digest): Promise<PublishedFile[]> {
-    // only the digest matters: a pinned artifact has no name of its own
-    const view = await this.#deps.views.make({ ref: `svc:///by/digest@${manifest}` })
+    const view = await this.#deps.views.lend(manifest)
     const files: PublishedFile[] = []
     for (const { name, path, size: sizeBytes, kind, role, digest } of view.files) {
       const known = digest === undefined ? undefined : tryParseDigest(digest)

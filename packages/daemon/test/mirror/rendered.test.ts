@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { Rendered } from '../../src/mirror/rendered.ts'
+
+it('makes an answer once for all who ask, and forgets the one that was asked for least recently', async () => {
+  const made: string[] = []
+  const rendered = new Rendered(250)
+  const get = (key: string): Promise<Buffer> =>
+    rendered.get(key, async () => {
+      made.push(key)
+      return key.repeat(98)
+    })
+  const [first, same] = await Promise.all([get('a'), get('a')])
+  expect(first).toBe(same)
+  await get('b')
+  await get('a')
+  await get('c')
+  expect(await get('a')).toBe(first)
+  await get('b')
+  expect(made).toEqual(['a', 'b', 'c', 'b'])
+})
+
+it('asks again for what failed', async () => {
+  const rendered = new Rendered()
+  await expect(rendered.get('a', () => Promise.reject(new RangeError('no')))).rejects.toThrow(RangeError)
+  expect(`${await rendered.get('a', async () => 1)}`).toBe('1')
+})
