@@ -21,8 +21,7 @@ export async function readForm(request: IncomingMessage): Promise<readonly strin
     request.headers['content-type']?.startsWith('application/json') === true
       ? pathsOf(text)
       : new URLSearchParams(text).getAll('paths')
-  const once = [...new Set(paths)]
-  return paths === undefined || once.length > MAX_PATHS ? undefined : once
+  return paths === undefined || paths.length > MAX_PATHS ? undefined : [...new Set(paths)]
 }
 
 function pathsOf(text: string): readonly string[] | undefined {
