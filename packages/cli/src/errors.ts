@@ -1,4 +1,4 @@
-import type { ErrorBody } from '@svc/client'
+import type { Job } from '@svc/client'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
 
 export interface CliErrorDetails {
@@ -39,9 +39,13 @@ export class ChildEnded extends Error {
 
 export const usage = (message: string, hint?: string): CliError => new CliError(EXIT.usage, message, { hint })
 
+const REGISTRY_LOGIN =
+  'the daemon uses the logins of its own user: ~/.docker/config.json, or what DOCKER_CONFIG and REGISTRY_AUTH_FILE name in its environment'
+
 /** The error of a failed job. */
-export function jobFailure(error: ErrorBody | undefined): CliError {
+export function jobFailure({ kind, error }: Pick<Job, 'kind' | 'error'>): CliError {
   if (error === undefined) return new CliError(EXIT.failed, 'the job failed without saying why')
   const { code, message, candidates } = error
-  return new CliError(exitCodeOf(code), message, { code, candidates })
+  const hint = kind === 'import-oci' && code === 'E_SOURCE_FORBIDDEN' ? REGISTRY_LOGIN : undefined
+  return new CliError(exitCodeOf(code), message, { code, candidates, hint })
 }

@@ -58,7 +58,7 @@ export async function follow(
   }
   if (session.json && session.quiet) session.document(last)
   if (gaveUp && last.error?.code === 'E_ABORTED') throw new PatienceOver('nothing came')
-  if (last.state === 'failed') throw jobFailure(last.error)
+  if (last.state === 'failed') throw jobFailure(last)
   return last
 }
 

@@ -2,7 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createClient } from '@svc/client'
 import { makeGguf, makeModelFolder, seededBytes } from '@svc/testkit/models'
 import { haveRegistry, haveSkopeo, skopeo, startRegistry, type TestRegistry } from '@svc/testkit/registry'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -127,6 +130,62 @@ describe('layouts and archives', () => {
     writeFileSync(join(path, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [entry] }))
     expect(await to.svc('import', 'oci', path)).toMatchObject({ code: 2, stderr: expect.stringContaining('--as') })
     expect(await ok(to, 'import', 'oci', path, '--as', 'their/model')).toBe('their/model:q8_0')
+  })
+})
+
+describe('what a registry gives to a login', () => {
+  /** The pull side of a registry over a layout; asks for a login where `guarded` says. */
+  async function serveLayout(layout: string, guarded: RegExp): Promise<string> {
+    const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'))
+    const server = createServer(({ url = '', headers }, response) => {
+      if (guarded.test(url) && headers.authorization !== `Basic ${LOGIN}`)
+        return response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
+      const [, what, name] = /^\/v2\/team\/model\/(manifests|blobs)\/(.+)$/.exec(url) ?? []
+      const digest: string = name?.startsWith('sha256:') ? name : manifests[0].digest
+      const bytes = readFileSync(join(layout, 'blobs/sha256', digest.slice('sha256:'.length)))
+      if (what === 'manifests') response.setHeader('content-type', manifests[0].mediaType)
+      response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    undo.later(() => void server.close().closeAllConnections())
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const LOGIN = Buffer.from('me:secret').toString('base64')
+
+  it('is asked for by name where there is none', async () => {
+    const layout = join(from.folder, 'no-login')
+    await ok(from, 'export', 'oci', REFS[1], layout)
+    const registry = await serveLayout(layout, /\/blobs\//)
+    vi.stubEnv('DOCKER_CONFIG', join(from.folder, 'nobody'))
+    const refused = await to.svc('import', 'oci', `${registry}/team/model:x`)
+    vi.unstubAllEnvs()
+    expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('DOCKER_CONFIG') })
+  })
+
+  it.each([
+    ['everything', /./, true],
+    ['the blobs alone', /\/blobs\//, true],
+    ['nothing', /^$/, undefined]
+  ])('is held back where it is asked for: %s', async (what, guarded, restricted) => {
+    const layout = join(from.folder, `guarded-${what.length}`)
+    await ok(from, 'export', 'oci', REFS[1], layout)
+    const registry = await serveLayout(layout, guarded)
+    const docker = join(from.folder, 'docker')
+    mkdirSync(docker, { recursive: true })
+    writeFileSync(join(docker, 'config.json'), JSON.stringify({ auths: { [registry]: { auth: LOGIN } } }))
+    vi.stubEnv('DOCKER_CONFIG', docker)
+    try {
+      await forget(to)
+      await ok(to, 'import', 'oci', `${registry}/team/model:x`)
+    } finally {
+      vi.unstubAllEnvs()
+    }
+    const client = createClient({ socketPath: to.socketPath })
+    const { namespaces } = await client.models()
+    client.close()
+    const members = namespaces.flatMap((each) => each.members)
+    const manifest = await manifestOf(to, REFS[1])
+    expect(members.find((each) => each.manifest === manifest)?.restricted).toBe(restricted)
   })
 })
 

@@ -33,15 +33,25 @@ export class RegistryLogin {
     return this.#headers.get(scope)
   }
 
-  /** Meets a challenge. @returns false when nothing more can be done. @throws OciError `E_CREDENTIALS`, `E_DENIED`, `E_UNAVAILABLE` */
-  async answer(header: string, scope: Scope, signal: AbortSignal | undefined): Promise<boolean> {
+  /**
+   * Meets a challenge. @param refused the header that the challenge came for; another request may have logged in since
+   * @returns false when nothing more can be done. @throws OciError `E_CREDENTIALS`, `E_DENIED`, `E_UNAVAILABLE`
+   */
+  async answer(
+    header: string,
+    scope: Scope,
+    signal: AbortSignal | undefined,
+    refused: string | undefined
+  ): Promise<boolean> {
     const challenge = parseChallenge(header)
     if (challenge === undefined) return false
     const credentials = await this.#credentials()
     if (credentials !== undefined) this.usedCredentials = true
     if (challenge.scheme === 'basic') {
-      if (credentials === undefined || !('username' in credentials) || this.#headers.has(scope)) return false
-      this.#headers.set(scope, basic(credentials))
+      if (credentials === undefined || !('username' in credentials)) return false
+      const given = basic(credentials)
+      if (refused === given) return false
+      this.#headers.set(scope, given)
       return true
     }
     const { realm, service, scope: wanted = '' } = challenge

@@ -145,7 +145,7 @@ export class Repository {
       if (answer.statusCode === 401 && atRegistry && logins < 2) {
         await answer.body.dump().catch(() => undefined)
         const challenge = headerOf(answer, 'www-authenticate') ?? ''
-        if (await this.#login.answer(challenge, scope, signal)) continue
+        if (await this.#login.answer(challenge, scope, signal, authorization)) continue
         throw new OciError('E_DENIED', `${this.#name} wants a login; log in with docker, podman or oras first`, {
           status: 401
         })

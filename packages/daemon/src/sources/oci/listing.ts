@@ -46,8 +46,10 @@ export async function listRegistry(
   const repository = new oci.Repository(reference, options)
   try {
     const document = await manifestOf(oci, repository, reference.digest ?? reference.tag, signal)
+    const model = oci.modelOf(oci.parseOciManifest(document.bytes))
+    await askForAccess(repository, model, signal)
     return {
-      model: oci.modelOf(oci.parseOciManifest(document.bytes)),
+      model,
       from: { repo: `${reference.registry}/${reference.repository}`, revision: document.digest },
       restricted: () => repository.usedCredentials,
       fetch: async ({ digest }, into, { signal, onProgress, onWaiting }) => {
@@ -67,6 +69,17 @@ export async function listRegistry(
     await repository.close()
     throw error
   }
+}
+
+/** Some registries let everybody read manifests, and ask for a login with the first blob. What needed one has to be known before the import. */
+async function askForAccess(
+  repository: InstanceType<Oci['Repository']>,
+  { files: [first] }: OciModel,
+  signal: AbortSignal
+): Promise<void> {
+  if (first === undefined) return
+  const { body } = await repository.call({ method: 'HEAD', target: `blobs/${first.digest}`, scope: 'pull', signal })
+  await body.dump()
 }
 
 /** An index of one manifest stands for it: some tools wrap a single artifact so. */
