@@ -41,10 +41,11 @@ export function createApp(
       const path = pathOf(request)
       if (path.includes('%')) tryDecode(path)
       const match = table.find(request.method ?? '', path)
-      if (match === undefined) throw notFound(request, response, path)
-      const params = decoded(match.params)
-      const reading = readRequestBody(request, match.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
+      const params = match === undefined ? {} : decoded(match.params)
+      // also where nothing takes it: a client that is still sending when its connection ends does not see the answer
+      const reading = readRequestBody(request, match?.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
       const body = reading === undefined ? undefined : await reading
+      if (match === undefined) throw notFound(request, response, path)
       await match.route.answer({ message: request, params, body }, response, log)
     } catch (error) {
       sendError(request, response, error, log)

@@ -11,7 +11,7 @@ export class BodyError extends Error {
   }
 }
 
-const WITH_BODY = new Set(['POST', 'PUT', 'DELETE'])
+const WITHOUT_BODY = new Set(['GET', 'HEAD', 'TRACE'])
 
 /**
  * The body of a request, copied together: at most `maxBytes` of it are ever held.
@@ -22,7 +22,7 @@ export function readRequestBody(
   maxBytes: number
 ): Promise<Uint8Array | undefined> | undefined {
   const { method = '', headers } = request
-  if (!WITH_BODY.has(method)) return undefined
+  if (WITHOUT_BODY.has(method)) return undefined
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || announced === '0')) return undefined
   return collect(request, maxBytes, announced === undefined ? undefined : Number(announced))

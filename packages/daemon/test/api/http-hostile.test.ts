@@ -116,6 +116,15 @@ describe('requests that are not what they should be', () => {
     expect(envelopeOf(answer)).toMatchObject({ status: 400, code: 'E_BAD_REQUEST' })
   })
 
+  it('takes the body before it says that nothing is there, so that a client sees the answer', async () => {
+    const head = `POST /v1/nothing HTTP/1.1\r\nContent-Length: 100000\r\n${CLOSE}`
+    const { socketPath } = await shared()
+    expect(envelopeOf(await rawExchange(socketPath, head + 'x'.repeat(100_000)))).toMatchObject({ status: 404 })
+    expect(envelopeOf(await rawExchange(socketPath, `${head}x`, { end: true }))).toMatchObject({ status: 400 })
+    const large = head.replace('100000', `${2 << 20}`)
+    expect(envelopeOf(await rawExchange(socketPath, large))).toMatchObject({ status: 413, code: 'E_TOO_LARGE' })
+  })
+
   it('answers 413 to a chunked body over the limit', async () => {
     const api = await shared()
     const chunk = 'x'.repeat(65_536)
