@@ -35,6 +35,9 @@ interface Incarnation {
   readonly pending: Map<number, Pending>
 }
 
+/** Calls are numbered throughout the process: what a thread still says to an owner that is gone concerns no call of the next one. */
+let nextId = 1
+
 /**
  * A worker thread that answers calls (see `serveCalls`). It starts with the first call, holds the process open only while it owes an
  * answer, and is started again by the next call after it died.
@@ -44,7 +47,6 @@ export class WorkerThread<Of extends Calls<Of>> {
   readonly #options: WorkerThreadOptions
   readonly #errors: ErrorCodec
   #running: Incarnation | undefined
-  #nextId = 1
   #closed = false
 
   constructor(options: WorkerThreadOptions) {
@@ -69,7 +71,7 @@ export class WorkerThread<Of extends Calls<Of>> {
     if (this.#closed) return Promise.reject(this.#closedError())
     const { signal, onProgress, transfer = [] } = options
     const { worker, pending } = (this.#running ??= this.#start())
-    const id = this.#nextId++
+    const id = nextId++
     return new Promise((resolve, reject) => {
       const onAbort = (): void => worker.postMessage({ abort: id } satisfies Request)
       const settle = (): void => signal?.removeEventListener('abort', onAbort)

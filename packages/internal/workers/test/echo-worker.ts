@@ -10,9 +10,13 @@ export interface EchoCalls {
   exit: { request: undefined; response: never }
   which: { request: undefined; response: number }
   give: { request: number; response: Uint8Array }
+  owe: { request: undefined; response: void; progress: string }
+  pay: { request: undefined; response: void; progress: string }
 }
 
 const born = performance.timeOrigin + Math.random()
+
+let owed: () => void = () => undefined
 
 const thread = serveCalls<EchoCalls>({
   echo: (request) => request,
@@ -41,5 +45,13 @@ const thread = serveCalls<EchoCalls>({
     const bytes = new Uint8Array(length).fill(7)
     transfer(bytes.buffer)
     return bytes
+  },
+  // Reports after its answer, as a defect would.
+  owe: (_, { progress }) => {
+    owed = () => progress('late')
+  },
+  pay: (_, { progress }) => {
+    owed()
+    progress('in time')
   }
 })

@@ -107,6 +107,16 @@ test('a thread that owes an answer, or holds something, is ended when it is clos
   expect([first, second]).not.toContain(third)
 })
 
+test('what a thread still says of a call that is over reaches no call of its next owner', async () => {
+  const first = start({ reusable: () => true, workerData: 'late' })
+  await first.call('owe', undefined)
+  await first.close()
+  const told: string[] = []
+  const next = start({ reusable: () => true, workerData: 'late' })
+  await next.call('pay', undefined, { onProgress: (word) => told.push(word) })
+  expect(told).toEqual(['in time'])
+})
+
 test('a spare thread that died serves nobody', async () => {
   const worker = new Worker(url, { execArgv: inheritedArguments() })
   expect(keepSpare('mine', worker)).toBe(true)
