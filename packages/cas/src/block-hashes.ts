@@ -134,7 +134,8 @@ export class BlockHashes {
     const next = this.#lacking.toRanges()[0]
     if (next === undefined) return
     const start = next[0]
-    const end = Math.min(next[1], start + MAX_STEP_BYTES)
+    const { blockBytes } = this.#attachment.blocks
+    const end = Math.min(next[1], start + Math.max(1, Math.floor(MAX_STEP_BYTES / blockBytes)) * blockBytes)
     this.#lacking.remove(start, end)
     const { thread, release } = this.#threads.take()
     const session = this.#threads.nextSession()

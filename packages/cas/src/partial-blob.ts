@@ -112,6 +112,8 @@ export class DiskPartialBlob implements PartialBlob {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
     for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
+    // Declared before, so what was hashed since may be the bytes that were there then.
+    if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
     this.#mark(start, end, hashes)
   }
 

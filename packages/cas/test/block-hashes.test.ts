@@ -79,6 +79,29 @@ describe('hashes of blocks', () => {
     }
   })
 
+  test('and the hash of the whole follow bytes that are declared again, without a word that the old ones are gone', async () => {
+    const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
+    const before = Uint8Array.from(bytes).fill(1, 1000, 4_000_000)
+    for (const content of [before, bytes]) {
+      writeVia(partial, content, 0, content.length)
+      partial.markWritten(0, content.length, { blocks: hashesIn(content, 0, content.length) })
+      await partial.verify()
+    }
+    const { digest, attachments } = await partial.publish()
+    expect(digest).toBe(key.digest)
+    expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
+  })
+
+  test('begin with a block in every reading of a large file', async () => {
+    const sizeBytes = 68_000_300
+    const partial = await store.partial({ key: 'k', sizeBytes }, { attachments: [attachment] })
+    fs.ftruncateSync(partial.fd as number, sizeBytes)
+    partial.markWritten(0, sizeBytes)
+    const { attachments } = await partial.verify()
+    expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(new Uint8Array(sizeBytes)))).toBe(0)
+    await partial.discard()
+  })
+
   test('are forgotten with bytes that were wrong as a whole', async () => {
     const partial = await store.partial(key, { attachments: [attachment] })
     const wrong = Uint8Array.from(bytes)
