@@ -22,7 +22,7 @@ const WRITE_BYTES = 1 << 20
 
 /**
  * Fetches what a sink lacks of a blob, over as many tries as make progress. The digest is not checked: that is the store's.
- * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_FORMAT`; errors of the sink as they are; on abort the
+ * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_CREDENTIALS`, `E_RATE_LIMITED`, `E_UNAVAILABLE`; errors of the sink as they are; on abort the
  *   signal's reason
  */
 export async function fetchBlob(
