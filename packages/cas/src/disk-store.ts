@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { type FilePort, type FilePortModule, loadFilePort } from '@svc/internal-files'
+import { type FilePort, type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
 import { DiskBlobReader, notRegular, openBlobFile, quickReads } from './blob-reader.ts'
@@ -68,7 +68,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       nowMs: Date.now(),
       lastUsedMs: lock.lastUsedMs
     })
-    return new DiskStore(context, ingestor, partials, lock)
+    return new DiskStore(context, ingestor, partials, lock, await holdOffWhereDistant(port, root))
   } catch (error) {
     lock.release()
     throw error
@@ -98,9 +98,16 @@ class DiskStore implements DiskBlobStore {
   readonly #partials: DiskPartials
   readonly #audit: BlobAudit
   readonly #lock: RootLock
+  readonly #endHoldOff: () => void
   #closed: Promise<void> | undefined
 
-  constructor(context: StoreContext, ingestor: Ingestor, partials: DiskPartials, lock: RootLock) {
+  constructor(
+    context: StoreContext,
+    ingestor: Ingestor,
+    partials: DiskPartials,
+    lock: RootLock,
+    endHoldOff: () => void
+  ) {
     this.root = context.layout.root
     this.lockKind = lock.kind
     this.#context = context
@@ -108,6 +115,7 @@ class DiskStore implements DiskBlobStore {
     this.#partials = partials
     this.#audit = new BlobAudit(context)
     this.#lock = lock
+    this.#endHoldOff = endHoldOff
   }
 
   blobPath(digest: Sha256Digest): string {
@@ -205,6 +213,7 @@ class DiskStore implements DiskBlobStore {
       await this.#context.abortAll()
       const failure = await this.#partials.releaseAll()
       await this.#context.threads.close()
+      this.#endHoldOff()
       this.#lock.release()
       if (failure !== undefined) throw failure
     })()

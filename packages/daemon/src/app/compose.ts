@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
-import { type FilePortModule, loadFilePort } from '@svc/internal-files'
+import { type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
@@ -55,6 +55,8 @@ export interface DaemonContext {
   readonly usage: Usage
   readonly members: Members
   readonly views: Views
+  /** Ends what keeps the daemon's own reads off the event loop while its store is behind a server. */
+  readonly endHoldOff: () => void
 }
 
 /** The import sources and the swarm client. An absent one is off. */
@@ -123,7 +125,8 @@ export async function composeContext(
       members,
       views
     }
-    return { config, log, version, ...library, jobs, importer, offload }
+    const endHoldOff = await holdOffWhereDistant(port, store.root)
+    return { config, log, version, ...library, jobs, importer, offload, endHoldOff }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause
@@ -177,7 +180,7 @@ async function composeNetworks(
 
 /** Lets go of everything, the root's lock last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
-  const { log, offload, store, usage, views } = context
+  const { log, offload, store, usage, views, endHoldOff } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await services?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, network: name }, 'connections did not close cleanly')
@@ -187,6 +190,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await views.close()
   await usage.close()
   await offload.close()
+  endHoldOff()
   await store.close()
 }
 

@@ -40,7 +40,7 @@ export interface FilePort {
   clone(fd: number, path: string): Promise<void>
   rmdir(path: string): Promise<void>
   readdir(path: string): Promise<string[]>
-  statfs(path: string): Promise<{ readonly bavail: number; readonly bsize: number }>
+  statfs(path: string): Promise<{ readonly bavail: number; readonly bsize: number; readonly type: number }>
 }
 
 /** A port by module, so that worker threads can load it too: its default export is `(options) => FilePort`. */

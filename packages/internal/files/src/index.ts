@@ -1,3 +1,4 @@
+export { holdOffWhereDistant } from './distant.ts'
 export {
   type FilePort,
   type FilePortFactory,

@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import { openDiskStore } from '@svc/cas'
+import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { expect, test } from 'vitest'
+import { waited } from './distant-port.ts'
+import { temporaryFolder } from './temporary-root.ts'
+
+const EXT4 = 0xef53
+const NFS = 0x6969
+const bytes = seededBytes(50_000)
+
+/** What was waited for on the event loop's thread while a blob of a store on that file system was looked at. */
+async function waitedOn(type: number): Promise<readonly string[]> {
+  const folder = await temporaryFolder()
+  const filePort = { module: new URL('./distant-port.ts', import.meta.url).href, options: type }
+  const store = await openDiskStore({ root: join(folder.path, 'store'), filePort })
+  try {
+    await store.ingest(chunksOf(bytes, bytes.length))
+    waited.length = 0
+    await store.stat(digestOf(bytes))
+    const blob = await store.open(digestOf(bytes))
+    await blob.read(new Uint8Array(bytes.length), 0)
+    await blob.close()
+    return [...waited]
+  } finally {
+    await store.close()
+    await folder.dispose()
+  }
+}
+
+// A busy machine may make a read here slow, after which the next ones are made elsewhere for a while.
+const somethingWaitedFor = (): Promise<void> => expect.poll(() => waitedOn(EXT4), { timeout: 60_000 }).not.toEqual([])
+
+test.runIf(process.platform === 'linux')(
+  'the event loop waits for a disk of its own, and for no server',
+  async () => {
+    await somethingWaitedFor()
+    expect(await waitedOn(NFS)).toEqual([])
+    // what is held off while such a store is open ends with it
+    await somethingWaitedFor()
+  },
+  150_000
+)

@@ -1,0 +1,33 @@
+import type { FilePort } from './file-port.ts'
+import { QuickReads } from './quick-reads.ts'
+
+/** Of statfs(2), Linux: file systems behind a server or another program, which may stop answering. */
+const DISTANT_TYPES = new Set([
+  0x6969, // nfs
+  0x517b, // smb
+  0xff534d42, // cifs
+  0xfe534d42, // smb2
+  0x01021997, // 9p
+  0x65735546, // fuse: sshfs, rclone and the like
+  0x00c36400, // ceph
+  0x5346414f, // afs
+  0x6b414653, // afs of the kernel
+  0x0bd00bd0 // lustre
+])
+
+/**
+ * Keeps reads off the event loop's thread, see `QuickReads`, where what is read from that folder may never come: a server that stops answering
+ * would hold up everybody. Gives the function that ends it. Where the system does not tell, the disk is taken for its own.
+ */
+export async function holdOffWhereDistant(port: FilePort, path: string): Promise<() => void> {
+  return (await isDistant(port, path)) ? QuickReads.holdOff() : () => undefined
+}
+
+async function isDistant(port: FilePort, path: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false
+  try {
+    return DISTANT_TYPES.has((await port.statfs(path)).type >>> 0)
+  } catch {
+    return false
+  }
+}
