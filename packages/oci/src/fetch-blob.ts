@@ -32,6 +32,9 @@ export async function fetchBlob(
   options: FetchOptions = {}
 ): Promise<void> {
   const patience = new Patience(options)
+  // of an earlier try: a registry may take its time before the next byte
+  const held = heldBytes(sink)
+  if (held > 0) options.onProgress?.(held)
   for (let gap = firstGap(sink); gap !== undefined; gap = firstGap(sink)) {
     const [start, end] = gap
     let at = start
