@@ -1,4 +1,4 @@
-import type { Sha256Digest } from '@svc/ref'
+import { isDigest, type Sha256Digest } from '@svc/ref'
 import type { Descriptor, OciIndex, OciManifest } from './document.ts'
 import { OciError } from './errors.ts'
 import {
@@ -36,6 +36,12 @@ const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
 const PACKED_TYPE = /^application\/vnd\.cncf\.model\..*\.tar(?:\+[a-z0-9]+)?$|\+(?:gzip|zstd)$|\.gzip$/
 const UNPACK_ANNOTATION = 'io.deis.oras.content.unpack'
 
+/** Annotations of a manifest that go into the next one, where they are what they are taken for: anybody can have packed it. */
+const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
+  'svc.hf.repo': /^[\w.-]{1,96}\/[\w.-]{1,96}$/,
+  'svc.hf.revision': /^[\w./-]{1,255}$/
+}
+
 /**
  * The files of an artifact: of every layer the one that it is, under its path or title, whoever packed it. Layers without a name are
  * left out, as oras does.
@@ -58,8 +64,8 @@ export function modelOf(manifest: OciManifest): OciModel {
     files.push({ name, digest: layer.digest, sizeBytes: layer.size })
   }
   if (files.length === 0) throw unsupported('none of its layers has the name of a file')
-  const pin = annotations[PIN_ANNOTATION]
-  const own = Object.entries(annotations).filter(([key]) => /^svc\.hf\.(?:repo|revision)$/.test(key))
+  const pin = isDigest(annotations[PIN_ANNOTATION]) ? annotations[PIN_ANNOTATION] : undefined
+  const own = Object.entries(annotations).filter(([key, text]) => OWN_ANNOTATIONS[key]?.test(text))
   return {
     files,
     annotations: pin === undefined ? {} : Object.fromEntries(own),

@@ -90,6 +90,13 @@ describe('packArtifact', () => {
     expect(model.files.map(({ name }) => name)).toContain('LICENSE')
   })
 
+  it('is believed as to its origin only where that is what it is taken for', () => {
+    const said = (annotations: Record<string, string>) =>
+      modelOf({ ...manifest, annotations: { ...manifest.annotations, ...annotations } })
+    expect(said({ 'svc.hf.repo': '../../Org', 'svc.hf.revision': '\u001b[2J' }).annotations).toEqual({})
+    expect(said({ 'svc.manifest': 'sha256:x' })).toMatchObject({ pin: undefined, annotations: {} })
+  })
+
   it('refuses a model without files', () => {
     expect(() => packArtifact({ ...INPUT, files: [] })).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }))
   })
