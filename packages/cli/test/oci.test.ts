@@ -151,6 +151,11 @@ describe('what a registry gives to a login', () => {
     return `127.0.0.1:${(server.address() as AddressInfo).port}`
   }
   const LOGIN = Buffer.from('me:secret').toString('base64')
+  function lastBlob(layout: string): RegExp {
+    const read = (path: string) => JSON.parse(readFileSync(join(layout, path), 'utf8'))
+    const { layers } = read(`blobs/sha256/${read('index.json').manifests[0].digest.slice('sha256:'.length)}`)
+    return new RegExp(layers.at(-1).digest)
+  }
 
   it('is asked for by name where there is none', async () => {
     const layout = join(from.folder, 'no-login')
@@ -162,14 +167,15 @@ describe('what a registry gives to a login', () => {
     expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('DOCKER_CONFIG') })
   })
 
-  it.each([
+  it.each<[string, RegExp | 'last', true | undefined]>([
     ['everything', /./, true],
     ['the blobs alone', /\/blobs\//, true],
+    ['the last blob alone', 'last', true],
     ['nothing', /^$/, undefined]
   ])('is held back where it is asked for: %s', async (what, guarded, restricted) => {
     const layout = join(from.folder, `guarded-${what.length}`)
     await ok(from, 'export', 'oci', REFS[1], layout)
-    const registry = await serveLayout(layout, guarded)
+    const registry = await serveLayout(layout, guarded === 'last' ? lastBlob(layout) : guarded)
     const docker = join(from.folder, 'docker')
     mkdirSync(docker, { recursive: true })
     writeFileSync(join(docker, 'config.json'), JSON.stringify({ auths: { [registry]: { auth: LOGIN } } }))

@@ -26,7 +26,8 @@ export interface CommitContext {
 export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
-  source: Pick<ImportSource, 'restricted' | 'hints'> & {
+  source: Pick<ImportSource, 'hints'> & {
+    readonly restricted: boolean
     readonly private: boolean
     readonly origin: ArtifactSource
   },

@@ -117,7 +117,9 @@ export class Importer {
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
-    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: wishes.private }, this.#deps)
+    const { origin, hints } = source
+    const marks = { origin, hints, restricted: source.isRestricted(), private: wishes.private }
+    const indexDigest = await commitArtifacts(repo, sealed, marks, this.#deps)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]

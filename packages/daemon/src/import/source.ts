@@ -81,8 +81,8 @@ export interface ImportSource {
   readonly fetchUnrecognised: boolean
   /** Files in flight at once. Local imports are bound by the hashing threads. */
   readonly concurrency: number
-  /** The repository needed a token: not announced to the swarm (spec swarm.5). */
-  readonly restricted: boolean
+  /** Whether the source needed a token: not announced to the swarm (spec swarm.5). Asked after the last file, as some ask for it late. */
+  readonly isRestricted: () => boolean
   readonly origin: ArtifactSource
   readonly hints: SwarmHints
   /** Shown in `result.warnings`, before those of the pipeline. May grow while files are fetched. */

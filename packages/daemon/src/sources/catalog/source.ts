@@ -25,7 +25,7 @@ export function catalogSource(
     annotations: { 'svc.hf.repo': anchor.repo, ...(revision && { 'svc.hf.revision': revision }) },
     fetchUnrecognised: false,
     concurrency: 2,
-    restricted: anchor.restricted,
+    isRestricted: () => anchor.restricted,
     origin: {
       kind: 'catalog',
       repo: entry.repo,

@@ -27,7 +27,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
-    restricted,
+    isRestricted: () => restricted,
     origin: { kind: 'hf', repo: repoId, revision: commit },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: options.warnings,

@@ -49,7 +49,7 @@ export async function adoptedSource(
       annotations: known ? { 'svc.hf.repo': hub.repo, 'svc.hf.revision': hub.revision } : {},
       fetchUnrecognised: false,
       concurrency: CONCURRENCY,
-      restricted: false,
+      isRestricted: () => false,
       origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
       hints: { trackers: [], webseeds: [], peers: [] },
       warnings: [],

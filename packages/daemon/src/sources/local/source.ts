@@ -21,7 +21,7 @@ export async function localSource(paths: readonly string[]): Promise<ImportSourc
     annotations: {},
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
-    restricted: false,
+    isRestricted: () => false,
     origin: { kind: 'local' },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],

@@ -12,7 +12,7 @@ export interface Listed {
   /** For the record of where an artifact came from. */
   readonly from: { readonly repo?: string; readonly revision: string }
   /** True where credentials were needed: not announced to the swarm (spec swarm.5). */
-  restricted(): boolean
+  isRestricted(): boolean
   fetch(file: OciFile, into: Sink, context: FetchContext): Promise<void>
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
   return {
     model,
     from: { revision: descriptor.digest },
-    restricted: () => false,
+    isRestricted: () => false,
     fetch: async ({ digest, sizeBytes }, into, { signal, onProgress }) => {
       const place = await layout.place({ digest, size: sizeBytes })
       await oci.readPlace(place, into, { signal, onProgress })
@@ -51,7 +51,7 @@ export async function listRegistry(
     return {
       model,
       from: { repo: `${reference.registry}/${reference.repository}`, revision: document.digest },
-      restricted: () => repository.usedCredentials,
+      isRestricted: () => repository.usedCredentials,
       fetch: async ({ digest }, into, { signal, onProgress, onWaiting }) => {
         const patience: FetchOptions = {
           signal,

@@ -32,7 +32,8 @@ export function ociSource(oci: typeof import('@svc/oci'), listed: Listed): Impor
     annotations: model.annotations,
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
-    restricted: listed.restricted(),
+    // a registry may ask for a login with any of the files
+    isRestricted: listed.isRestricted,
     origin: { kind: 'oci', ...from },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],
