@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { createConnection } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Session } from './session.ts'
@@ -10,12 +11,17 @@ const STALE_MS = 10_000
 const LOOK_EVERY_MS = 100
 const TELL_EVERY_MS = 2_000
 
-/** Waits while the daemon of the session's socket says that it is starting (spec add.30), and says so. Reads a file, and no more, where none is. */
+const STARTING = 'the daemon is starting …'
+
+/**
+ * Waits while the daemon of the session's socket is starting, from the call of the program on, and says so. Reads a file, and no more,
+ * where a daemon runs.
+ */
 export async function awaitStart({ client, signal, note }: Session): Promise<void> {
   const begun = performance.now()
   let told: { readonly text: string; readonly atMs: number } | undefined
   for (;;) {
-    const text = startingText(client.socketPath)
+    const text = await startingText(client.socketPath)
     const now = performance.now()
     if (text === undefined || now - begun > PATIENCE_MS) return
     if (told === undefined || (text !== told.text && now - told.atMs > TELL_EVERY_MS)) {
@@ -27,19 +33,48 @@ export async function awaitStart({ client, signal, note }: Session): Promise<voi
 }
 
 /** undefined when no daemon is starting there. */
-function startingText(socketPath: string): string | undefined {
+async function startingText(socketPath: string): Promise<string | undefined> {
+  const said = runtimeFacts(socketPath)
+  if (said?.state === 'running') return undefined
+  if (said?.state === 'starting') {
+    const { artifactsDone, artifactsTotal } = said.verifying ?? {}
+    if (artifactsDone === undefined || artifactsTotal === undefined || artifactsTotal === 0) return STARTING
+    return `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} artifacts) …`
+  }
+  if (await isAnswered(socketPath)) return undefined
+  const { isDaemonProcessStarting } = await import('./starting-process.ts')
+  return isDaemonProcessStarting(socketPath) ? STARTING : undefined
+}
+
+interface RuntimeFacts {
+  readonly state: 'starting' | 'running'
+  readonly verifying?: { readonly artifactsDone?: number; readonly artifactsTotal?: number }
+}
+
+/** What a daemon says of itself beside its socket (spec add.30); undefined when it says nothing, or is gone. */
+function runtimeFacts(socketPath: string): RuntimeFacts | undefined {
   try {
     const path = join(dirname(socketPath), 'runtime.json')
-    const { state, pid, socket, verifying } = JSON.parse(readFileSync(path, 'utf8'))
-    if (state !== 'starting' || socket !== resolve(socketPath) || !Number.isSafeInteger(pid) || pid <= 0)
-      return undefined
-    if (Date.now() - statSync(path).mtimeMs > STALE_MS) return undefined
+    const facts = JSON.parse(readFileSync(path, 'utf8'))
+    const { state, pid, socket } = facts
+    if (socket !== resolve(socketPath) || !Number.isSafeInteger(pid) || pid <= 0) return undefined
+    if (state !== 'starting' && state !== 'running') return undefined
+    if (state === 'starting' && Date.now() - statSync(path).mtimeMs > STALE_MS) return undefined
     // throws for a process that is gone
     process.kill(pid, 0)
-    const { artifactsDone, artifactsTotal } = verifying ?? {}
-    if (!(artifactsTotal > 0)) return 'the daemon is starting …'
-    return `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} artifacts) …`
+    return facts
   } catch {
     return undefined
   }
 }
+
+/** Whether somebody listens there, or it is for the request to find out. */
+const isAnswered = (path: string): Promise<boolean> =>
+  new Promise((settle) => {
+    const socket = createConnection({ path })
+    socket.once('connect', () => {
+      socket.destroy()
+      settle(true)
+    })
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => settle(code !== 'ENOENT' && code !== 'ECONNREFUSED'))
+  })

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { run } from '../src/run.ts'
+import { socketServed } from '../src/starting-process.ts'
 import { Captured, QUIET_SWARM, svc, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -58,4 +59,22 @@ it('does not wait for what a dead daemon left, nor for a process that has its nu
     expect(ran).toMatchObject({ code: 4, stdout: '' })
     expect(ran.stderr).not.toContain('is starting')
   }
+})
+
+it('tells from a command line which socket a daemon will serve', () => {
+  const env = { XDG_RUNTIME_DIR: '/run/user/7' }
+  const rows: readonly (readonly [line: string, socket: string | undefined])[] = [
+    ['/bin/sh /x/bin/svcd', '/run/user/7/svc-7/svc.sock'],
+    ['/x/node --max-old-space-size=64 /x/svcd.cjs --root /r --log-level=debug', '/run/user/7/svc-7/svc.sock'],
+    ['/usr/bin/svcd --socket /s --root /r --no-seed-verify', '/s'],
+    ['svcd --socket=s.sock', 's.sock'],
+    ['svcd --root --check', '/run/user/7/svc-7/svc.sock'],
+    ['svcd --check', undefined],
+    ['svcd move /elsewhere', undefined],
+    ['svcd --root /r tag ls', undefined],
+    ['vi /x/bin/svcd', undefined],
+    ['node other.js svcd', undefined]
+  ]
+  for (const [line, socket] of rows) expect([line, socketServed(line.split(' '), env, 7)]).toEqual([line, socket])
+  expect(socketServed(['svcd'], { ...env, SVC_SOCKET: '/mine' }, 7)).toBe('/mine')
 })
