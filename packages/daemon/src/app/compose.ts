@@ -6,6 +6,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
+import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
@@ -57,6 +58,7 @@ export interface DaemonContext {
   readonly views: Views
   /** Ends what keeps the daemon's own reads off the event loop while its store is behind a server. */
   readonly endHoldOff: () => void
+  readonly listeners: Listeners
 }
 
 /** The import sources and the swarm client. An absent one is off. */
@@ -126,7 +128,7 @@ export async function composeContext(
       views
     }
     const endHoldOff = await holdOffWhereDistant(port, store.root)
-    return { config, log, version, ...library, jobs, importer, offload, endHoldOff }
+    return { config, log, version, ...library, jobs, importer, offload, endHoldOff, listeners: new Listeners() }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
 import { createApp } from '../api/app.ts'
+import { ownRoutes } from '../api/own-routes.ts'
 import { statusOf } from '../api/routes/status.ts'
 import { apiRoutes } from '../api/routes.ts'
 import { tagRoute } from '../api/tag-route.ts'
@@ -16,6 +17,7 @@ import type { MetricsListener } from '../metrics/metrics-listener.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
 import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
+import { Figures } from './figures.ts'
 import { BUILTIN_NETWORKS, type NetworkFactories } from './networks.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { StartNotice } from './start-notice.ts'
@@ -69,6 +71,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   let services: Services | undefined
   let notice: StartNotice | undefined
   let metrics: MetricsListener | undefined
+  let figures: Figures | undefined
   try {
     const startedAt = new Date().toISOString()
     if (options.socketDescriptor === undefined) {
@@ -80,18 +83,18 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const stopping = { begun: false }
     const { addr } = config.metrics
     const statusDeps = { ...context, ...services, seed: config.swarm.seed, startedAt }
-    metrics =
-      addr === undefined
-        ? undefined
-        : await (await import('../metrics/metrics-listener.ts')).MetricsListener.listen(
-            { status: statusOf(statusDeps), jobs: context.jobs },
-            addr,
-            log
-          )
-    const routes = apiRoutes({ ...context, ...services, seed: config.swarm.seed, startedAt })
+    const { jobs, listeners } = context
+    figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, swarm: services.swarm })
+    const text = figures.text
+    if (addr !== undefined) {
+      const { MetricsListener } = await import('../metrics/metrics-listener.ts')
+      metrics = await MetricsListener.listen(text, addr, log, listeners.add('metrics'))
+    }
+    const routes = apiRoutes(statusDeps)
     const server = createApp(routes, log, {
       ...options.http,
-      more: [tagRoute(context.store.root, context)],
+      traffic: listeners.add('api'),
+      more: [tagRoute(context.store.root, context), ...ownRoutes({ figures: text, isStopping: () => stopping.begun })],
       refuse: ({ method = '', url = '' }) => {
         const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
         return stopping.begun && !cancels && !['GET', 'HEAD'].includes(method)
@@ -131,10 +134,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await writeFacts()
     log.info(facts, 'listening')
     metrics?.setReady(true)
-    return running(context, services, server, kept, runtimePath, stopping, metrics)
+    return running(context, services, server, kept, runtimePath, stopping, metrics, figures)
   } catch (error) {
     await notice?.withdraw()
     await metrics?.close()
+    figures?.close()
     await closeAll(context, services)
     throw error
   }
@@ -147,7 +151,8 @@ function running(
   kept: KeptSocket,
   runtimePath: string,
   stopping: { begun: boolean },
-  metrics: MetricsListener | undefined
+  metrics: MetricsListener | undefined,
+  figures: Figures
 ): RunningDaemon {
   const { jobs, log } = context
   const hurry = new AbortController()
@@ -163,6 +168,7 @@ function running(
     await kept.release()
     await drain(server, kept, hurry.signal)
     await metrics?.close()
+    figures.close()
     await closeAll(context, services)
     log.info('stopped')
   }

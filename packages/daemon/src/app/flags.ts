@@ -30,6 +30,8 @@ export const USAGE = [
   ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
   ['svcd tag rm NS/NAME:TAG', 'take a tag away'],
   ['svcd tag ls [NS/NAME]', 'the tags'],
+  ['svcd metrics', 'the figures of the running daemon, in the text format of Prometheus'],
+  ['svcd health | svcd ready', 'ask the running daemon: does it work, or start; does it answer (for probes)'],
   ['svcd move DIR [--json] [--quiet]', 'take the store to another folder, while no daemon runs; the old one stays']
 ] as const
 

@@ -26,6 +26,13 @@ async function main(): Promise<void> {
   const [command, ...words] = flags.words
   if (command === undefined) return (await import('./serve.ts')).serve(flags)
   if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
+  if (command === 'metrics' || command === 'health' || command === 'ready') {
+    if (words.length > 0) throw new StartError(`svcd ${command} takes nothing more\ntry: svcd --help`)
+    const { defaultSocketPath } = await import('@svc/client/protocol')
+    const { askCommand } = await import('./ask-command.ts')
+    const path = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
+    return void process.stdout.write(await askCommand(command, path))
+  }
   if (command !== 'tag') throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
   const { loadConfig } = await import('../config/config.ts')
   const { defaultSocketPath } = await import('@svc/client/protocol')

@@ -6,6 +6,7 @@ import type { ErrorCode } from '@svc/client/protocol'
 import type { Log } from '../log.ts'
 import { envelope, JSON_TYPE } from './envelope.ts'
 import { createHttpServer } from './server.ts'
+import type { Traffic } from './traffic.ts'
 
 /** Sent with everything: a browser must neither run, frame nor guess what such a port holds. */
 export const HARDENING: OutgoingHttpHeaders = {
@@ -32,6 +33,8 @@ export interface ListenerOptions {
   /** Answers a request that has passed; what it throws becomes 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
   readonly log: Log
+  /** Counts what goes through. */
+  readonly traffic?: Traffic | undefined
 }
 
 /**
@@ -50,7 +53,8 @@ export class GuardedListener {
     const own = hostname().toLowerCase()
     this.#names = [options.address.host.toLowerCase(), own, `${own.split('.')[0]}.local`]
     this.#server = createHttpServer((request, response) => void this.#answer(request, response), {
-      limits: { maxConnections: MAX_CONNECTIONS }
+      limits: { maxConnections: MAX_CONNECTIONS },
+      traffic: options.traffic
     })
   }
 

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { Connections } from './connection.ts'
 import { envelope, JSON_TYPE } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
+import type { Traffic } from './traffic.ts'
 
 // As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -22,6 +23,8 @@ const HTTP_LIMITS = {
 
 export interface ServerOptions {
   readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
+  /** Counts what goes through. */
+  readonly traffic?: Traffic | undefined
 }
 
 /**
@@ -49,6 +52,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     },
     (request, response) => inTurn(request, response, refusalOf(request))
   )
+  options.traffic?.watch(server)
   server.maxHeadersCount = limits.maxHeaders
   server.maxConnections = limits.maxConnections
   server.timeout = limits.idleTimeoutMs

@@ -37,6 +37,7 @@ export class JobRegistry {
   #stopped: DaemonError | undefined
   #openFiles = 0
   #serial = 0
+  readonly #ended = { done: 0, failed: 0 }
 
   constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs, onDone, around }: RegistryOptions = {}) {
     this.#lanes = lanes
@@ -50,6 +51,16 @@ export class JobRegistry {
   /** Jobs that wait or run. */
   get openCount(): number {
     return this.#open.size
+  }
+
+  /** So many jobs may wait or run. */
+  get openLimit(): number {
+    return this.#limits.jobs
+  }
+
+  /** How many jobs have ended since the start, those that are forgotten included. */
+  get ended(): Readonly<Record<'done' | 'failed', number>> {
+    return this.#ended
   }
 
   get(id: string): Job | undefined {
@@ -175,6 +186,7 @@ export class JobRegistry {
 
   #end(job: TrackedJob, outcome: JobOutcome): void {
     job.end(outcome)
+    this.#ended[outcome.error === undefined ? 'done' : 'failed']++
     this.#open.delete(job)
     this.#openFiles -= job.listedFiles
     const newest = ({ id }: TrackedJob): boolean => this.#jobs.get(id)!.serial > this.#serial - KEPT_JOBS

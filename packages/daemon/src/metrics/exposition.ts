@@ -3,7 +3,7 @@
 /** One metric with its samples. Names end in their unit; those of counters in `_total`. */
 export interface Metric {
   readonly name: string
-  readonly type: 'counter' | 'gauge'
+  readonly type: 'counter' | 'gauge' | 'summary'
   readonly help: string
   readonly samples: readonly Sample[]
 }
@@ -12,10 +12,9 @@ export interface Metric {
 export interface Sample {
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
+  /** Of a summary: `_sum` and `_count`. */
+  readonly suffix?: '_sum' | '_count'
 }
-
-/** What `GET /metrics` answers with. */
-export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Metrics as text. One without samples is left out. */
 export function formatMetrics(metrics: readonly Metric[]): string {
@@ -23,9 +22,9 @@ export function formatMetrics(metrics: readonly Metric[]): string {
   for (const { name, type, help, samples } of metrics) {
     if (samples.length === 0) continue
     lines.push(`# HELP ${name} ${escaped(help).replaceAll('\\"', '"')}`, `# TYPE ${name} ${type}`)
-    for (const { labels = {}, value } of samples) {
+    for (const { labels = {}, value, suffix = '' } of samples) {
       const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
-      lines.push(`${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}`)
+      lines.push(`${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}`)
     }
   }
   return `${lines.join('\n')}\n`

@@ -1,23 +1,18 @@
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import { StartError } from '../errors.ts'
+import { EXPOSITION_TYPE } from '../http/exposition-type.ts'
 import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
-import { EXPOSITION_TYPE, formatMetrics } from './exposition.ts'
-import { Metrics, type MetricsDeps } from './metrics.ts'
 
 /** `GET /metrics`, `/healthz` and `/readyz` on a port of their own (spec add.26). */
 export class MetricsListener {
-  readonly #metrics: Metrics
   #listener!: GuardedListener
   #isReady = false
 
-  private constructor(deps: MetricsDeps) {
-    this.#metrics = new Metrics(deps)
-  }
-
-  /** @throws ConfigError, StartError naming the key */
-  static async listen(deps: MetricsDeps, addr: string, log: Log): Promise<MetricsListener> {
-    const metrics = new MetricsListener(deps)
+  /** `text` makes what `/metrics` answers. @throws ConfigError, StartError naming the key */
+  static async listen(text: () => Promise<string>, addr: string, log: Log, traffic: Traffic): Promise<MetricsListener> {
+    const metrics = new MetricsListener()
     const key = '[metrics] addr'
     const address = configuredAddress(addr, key)
     try {
@@ -25,13 +20,15 @@ export class MetricsListener {
         name: 'metrics',
         address,
         log,
+        traffic,
         answer: async (request, response, url) => {
           const path = url.split('?', 1)[0]
           const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
-          if (path === '/metrics') {
-            const text = formatMetrics(await metrics.#metrics.collect())
-            return sendBytes(request, response, Buffer.from(text), { ...plain, 'Content-Type': EXPOSITION_TYPE })
-          }
+          if (path === '/metrics')
+            return sendBytes(request, response, Buffer.from(await text()), {
+              ...plain,
+              'Content-Type': EXPOSITION_TYPE
+            })
           if (path === '/healthz' || (path === '/readyz' && metrics.#isReady))
             return sendBytes(request, response, Buffer.from('ok\n'), plain)
           if (path === '/readyz')
@@ -46,7 +43,6 @@ export class MetricsListener {
         }
       })
     } catch (cause) {
-      metrics.#metrics.close()
       throw new StartError(`${key} = "${addr}" cannot be listened on: ${(cause as Error).message}`, { cause })
     }
     return metrics
@@ -61,8 +57,7 @@ export class MetricsListener {
     this.#isReady = isReady
   }
 
-  async close(): Promise<void> {
-    this.#metrics.close()
-    await this.#listener.close()
+  close(): Promise<void> {
+    return this.#listener.close()
   }
 }

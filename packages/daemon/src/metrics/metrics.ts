@@ -1,74 +1,121 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Job, Status } from '@svc/client/protocol'
+import { readdir } from 'node:fs/promises'
+import { type Job, JobKindSchema, type Status } from '@svc/client/protocol'
+import type { Listeners } from '../http/traffic.ts'
+import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
 /** Where the figures come from. */
 export interface MetricsDeps {
   readonly status: () => Promise<Status>
-  readonly jobs: { list(): readonly Job[] }
+  readonly jobs: {
+    list(): readonly Job[]
+    readonly ended: Readonly<Record<'done' | 'failed', number>>
+    readonly openLimit: number
+  }
+  readonly listeners: Pick<Listeners, 'figures'>
+  readonly swarm?: { totals(): { readonly downloadedBytes: number; readonly uploadedBytes: number } } | undefined
 }
 
-const RESOLUTION_MS = 10
+const KINDS = JobKindSchema.anyOf.map((kind) => kind.const)
 
 /** Collects what the daemon is doing, for Prometheus (spec add.26). docs/metrics.md lists the same names. */
 export class Metrics {
   readonly #deps: MetricsDeps
-  readonly #loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  readonly #loop = new EventLoop()
 
   constructor(deps: MetricsDeps) {
     this.#deps = deps
-    this.#loop.enable()
   }
 
   close(): void {
-    this.#loop.disable()
+    this.#loop.close()
   }
 
   async collect(): Promise<readonly Metric[]> {
     const status = await this.#deps.status()
     return [
       ...storeMetrics(status),
-      ...this.#jobMetrics(status),
+      ...this.#jobMetrics(),
       ...swarmMetrics(status),
-      ...this.#processMetrics(status)
+      ...this.#swarmTotals(),
+      ...this.#listenerMetrics(),
+      ...this.#loop.metrics(),
+      ...(await processMetrics(status))
     ]
   }
 
-  #jobMetrics({ jobs }: Status): Metric[] {
-    const open = new Map<string, number>()
-    for (const { kind, state } of this.#deps.jobs.list())
+  #jobMetrics(): Metric[] {
+    const { jobs } = this.#deps
+    // what is zero is there as well: queries find it
+    const open = new Map(KINDS.flatMap((kind) => [`${kind} waiting`, `${kind} fetching`]).map((key) => [key, 0]))
+    const kept = { done: 0, failed: 0 }
+    for (const { kind, state } of jobs.list())
       if (state === 'waiting' || state === 'fetching') {
         const key = `${kind} ${state}`
         open.set(key, (open.get(key) ?? 0) + 1)
-      }
+      } else kept[state]++
     const samples = [...open].map(([key, value]): Sample => {
       const [kind, state] = key.split(' ') as [string, string]
       return { labels: { kind, state }, value }
     })
+    const byState = ({ done, failed }: Readonly<Record<'done' | 'failed', number>>): Sample[] => [
+      { labels: { state: 'done' }, value: done },
+      { labels: { state: 'failed' }, value: failed }
+    ]
     return [
       gauge('svc_jobs', 'Jobs that wait or run, by kind and state.', samples),
-      gauge('svc_jobs_kept', 'Jobs that have ended and are still listed, by state.', [
-        { labels: { state: 'done' }, value: jobs.done },
-        { labels: { state: 'failed' }, value: jobs.failed }
-      ])
+      gauge('svc_jobs_limit', 'So many jobs may wait or run.', jobs.openLimit),
+      gauge('svc_jobs_kept', 'Jobs that have ended and are still listed, by state.', byState(kept)),
+      counter('svc_jobs_ended_total', 'Jobs that have ended, by state.', byState(jobs.ended))
     ]
   }
 
-  #processMetrics({ version, startedAt }: Status): Metric[] {
-    const { user, system } = process.cpuUsage()
-    const quantiles = [50, 99].map(
-      (percent): Sample => ({
-        labels: { quantile: `${percent / 100}` },
-        value: Math.max(0, this.#loop.percentile(percent) / 1e9 - RESOLUTION_MS / 1e3)
-      })
-    )
-    this.#loop.reset()
+  #swarmTotals(): Metric[] {
+    const totals = this.#deps.swarm?.totals()
+    if (totals === undefined) return []
+    const { downloadedBytes, uploadedBytes } = totals
     return [
-      gauge('svc_event_loop_delay_seconds', 'How late the event loop was since the last look, by quantile.', quantiles),
-      gauge('svc_build_info', 'Always 1; the version is a label.', [{ labels: { version }, value: 1 }]),
-      counter('process_cpu_seconds_total', 'Processor time, of all threads.', (user + system) / 1e6),
-      gauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
-      gauge('process_start_time_seconds', 'When the daemon started, since the epoch.', Date.parse(startedAt) / 1e3)
+      counter(
+        'svc_swarm_received_bytes_total',
+        'Bytes of models from peers and web seeds (protocol v2).',
+        downloadedBytes
+      ),
+      counter('svc_swarm_transmitted_bytes_total', 'Bytes of models that peers got (protocol v2).', uploadedBytes)
+    ]
+  }
+
+  #listenerMetrics(): Metric[] {
+    const all = this.#deps.listeners.figures()
+    const each = (of: (figures: (typeof all)[number]) => number): Sample[] =>
+      all.map((figures) => ({ labels: { listener: figures.listener }, value: of(figures) }))
+    return [
+      counter(
+        'svc_http_responses_total',
+        'Answers, by listener and the first digit of their status.',
+        all.flatMap(({ listener, answers }) =>
+          [...answers].map(([digit, value]): Sample => ({ labels: { listener, code: `${digit}xx` }, value }))
+        )
+      ),
+      counter(
+        'svc_http_transmitted_bytes_total',
+        'Bytes sent, by listener.',
+        each(({ sentBytes }) => sentBytes)
+      ),
+      gauge(
+        'svc_http_connections',
+        'Open connections, by listener.',
+        each(({ connections }) => connections)
+      ),
+      gauge(
+        'svc_http_connections_limit',
+        'So many there may be.',
+        each(({ maxConnections }) => maxConnections)
+      ),
+      counter(
+        'svc_http_connections_refused_total',
+        'Connections beyond the limit.',
+        each(({ refused }) => refused)
+      )
     ]
   }
 }
@@ -82,10 +129,9 @@ function storeMetrics({ store }: Status): Metric[] {
 }
 
 function swarmMetrics({ swarm, catalog }: Status): Metric[] {
-  const byState = new Map<string, number>(
-    [...swarm.torrents, ...(catalog?.torrents ?? [])].map(({ state }) => [state, 0])
-  )
-  for (const { state } of [...swarm.torrents, ...(catalog?.torrents ?? [])]) byState.set(state, byState.get(state)! + 1)
+  const byState = new Map<string, number>(['verifying', 'fetching', 'seeding'].map((state) => [state, 0]))
+  for (const { state } of [...swarm.torrents, ...(catalog?.torrents ?? [])])
+    byState.set(state, (byState.get(state) ?? 0) + 1)
   const both = (v2: number, v1: number | undefined): Sample[] => [
     { labels: { protocol: 'v2' }, value: v2 },
     ...(v1 === undefined ? [] : [{ labels: { protocol: 'v1' }, value: v1 }])
@@ -108,6 +154,21 @@ function swarmMetrics({ swarm, catalog }: Status): Metric[] {
   ]
 }
 
+async function processMetrics({ version, startedAt }: Status): Promise<Metric[]> {
+  const { user, system } = process.cpuUsage()
+  const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
+  const descriptors = await readdir('/proc/self/fd').catch(() => undefined)
+  return [
+    gauge('svc_build_info', 'Always 1; the version is a label.', [{ labels: { version }, value: 1 }]),
+    gauge('svc_heap_bytes', 'Objects of the main thread.', heapUsed),
+    gauge('svc_buffer_bytes', 'Buffers outside the heap.', arrayBuffers),
+    counter('process_cpu_seconds_total', 'Processor time, of all threads.', (user + system) / 1e6),
+    gauge('process_resident_memory_bytes', 'Resident memory.', rss),
+    gauge('process_open_fds', 'Open descriptors, where /proc tells.', descriptors?.length ?? []),
+    gauge('process_start_time_seconds', 'When the daemon started, since the epoch.', Date.parse(startedAt) / 1e3)
+  ]
+}
+
 const samplesOf = (value: number | readonly Sample[]): readonly Sample[] =>
   typeof value === 'number' ? [{ value }] : value
 const gauge = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
@@ -116,7 +177,7 @@ const gauge = (name: string, help: string, value: number | readonly Sample[]): M
   help,
   samples: samplesOf(value)
 })
-const counter = (name: string, help: string, value: number): Metric => ({
+const counter = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
   name,
   type: 'counter',
   help,

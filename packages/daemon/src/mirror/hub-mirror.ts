@@ -8,6 +8,7 @@ import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Listeners } from '../http/traffic.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
@@ -56,6 +57,8 @@ interface Snapshot {
 export interface HubMirrorDeps {
   readonly store: DiskBlobStore
   readonly published: Published
+  /** Where the listener is counted. */
+  readonly listeners?: Listeners
 }
 
 /** Where and for whom a mirror listens. */
@@ -90,7 +93,9 @@ export class HubMirror {
     const mirror = new HubMirror(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
     const methods = ['GET', 'HEAD', 'POST']
-    mirror.#listener = await GuardedListener.listen({ name: 'hub mirror', address, token, log, methods, answer })
+    const traffic = deps.listeners?.add('hub')
+    const name = 'hub mirror'
+    mirror.#listener = await GuardedListener.listen({ name, address, token, log, methods, answer, traffic })
     return mirror
   }
 

@@ -5,6 +5,7 @@ import type { PackedImage } from '@svc/oci'
 import { isDigest, parseDigest, type Sha256Digest, tryParseRepoId } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Listeners } from '../http/traffic.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Repos } from '../library/repos.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
@@ -22,6 +23,8 @@ export interface OciMirrorDeps {
   readonly documents: Documents
   readonly repos: Repos
   readonly published: Published
+  /** Where the listener is counted. */
+  readonly listeners?: Listeners
 }
 
 interface Packed {
@@ -53,7 +56,9 @@ export class OciMirror {
     const mirror = new OciMirror(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
     const challenge = 'Basic realm="svc"'
-    mirror.#listener = await GuardedListener.listen({ name: 'OCI mirror', address, token, challenge, log, answer })
+    const traffic = deps.listeners?.add('oci')
+    const name = 'OCI mirror'
+    mirror.#listener = await GuardedListener.listen({ name, address, token, challenge, log, answer, traffic })
     return mirror
   }
 

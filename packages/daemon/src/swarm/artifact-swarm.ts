@@ -42,6 +42,12 @@ export interface JoinOptions {
   readonly onWarning?: (warning: TorrentWarning) => void
 }
 
+/** Since the start of the daemon. */
+export interface SwarmTotals {
+  readonly downloadedBytes: number
+  readonly uploadedBytes: number
+}
+
 interface Entry extends JoinedArtifact {
   readonly over: AbortController
 }
@@ -54,6 +60,8 @@ export class ArtifactSwarm {
   readonly #deps: ArtifactSwarmDeps
   readonly #blobs: OpenBlobs
   readonly #entries = new Map<Sha256Digest, Entry>()
+  /** Of those that have left. */
+  readonly #past = { downloadedBytes: 0, uploadedBytes: 0 }
 
   constructor(deps: ArtifactSwarmDeps) {
     this.#deps = deps
@@ -62,6 +70,17 @@ export class ArtifactSwarm {
 
   get joined(): ReadonlyMap<Sha256Digest, JoinedArtifact> {
     return this.#entries
+  }
+
+  /** What the torrents have moved, those that have left included. */
+  totals(): SwarmTotals {
+    let { downloadedBytes, uploadedBytes } = this.#past
+    for (const { handle } of this.#entries.values()) {
+      const progress = handle.progress()
+      downloadedBytes += progress.downloadedBytes
+      uploadedBytes += progress.uploadedBytes
+    }
+    return { downloadedBytes, uploadedBytes }
   }
 
   /** @throws what the engine throws for options that it refuses. */
@@ -107,6 +126,9 @@ export class ArtifactSwarm {
   async leave(manifestDigest: Sha256Digest): Promise<void> {
     const entry = this.#entries.get(manifestDigest)
     if (entry === undefined) return
+    const { downloadedBytes, uploadedBytes } = entry.handle.progress()
+    this.#past.downloadedBytes += downloadedBytes
+    this.#past.uploadedBytes += uploadedBytes
     this.#entries.delete(manifestDigest)
     this.#deps.webseed?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))

@@ -5,6 +5,7 @@ import { createSwarm, type Swarm } from '@svc/swarm'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError, StartError } from '../errors.ts'
+import type { Listeners } from '../http/traffic.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
@@ -12,7 +13,7 @@ import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { WebClient } from '../web-client.ts'
 import { waysIn } from './addresses.ts'
-import { ArtifactSwarm } from './artifact-swarm.ts'
+import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
@@ -31,6 +32,8 @@ export interface SwarmClientDeps extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig }
   readonly log: Log
   readonly needed: Pick<Needed, 'has'>
+  /** Where the webseed listener is counted. */
+  readonly listeners?: Listeners
 }
 
 /** Where this node can be reached, as `host:port`. */
@@ -100,7 +103,8 @@ export class SwarmClient {
     const seed = swarm.webseedAddr === '' ? undefined : configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
     let webseed: WebseedListener | undefined
     try {
-      if (seed !== undefined && swarm.seed) webseed = await WebseedListener.listen(store, log, seed)
+      if (seed !== undefined && swarm.seed)
+        webseed = await WebseedListener.listen(store, log, seed, context.listeners?.add('webseed'))
       const engine = await createSwarm({
         peerAddress: peer,
         pex: swarm.dht,
@@ -237,6 +241,11 @@ export class SwarmClient {
       ...(webseed !== undefined && { webseedAddress: webseed }),
       ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort })
     }
+  }
+
+  /** Bytes of models that were sent and fetched since the start, by the v2 swarm. */
+  totals(): SwarmTotals {
+    return this.#artifacts.totals()
   }
 
   addresses(): SwarmAddresses {

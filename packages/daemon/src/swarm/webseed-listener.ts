@@ -7,6 +7,7 @@ import type { SendBudget } from '../http/blob-pump.ts'
 import { sendBlob } from '../http/blob-response.ts'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 
 /** What the listener gives away of one artifact. */
@@ -39,11 +40,12 @@ export class WebseedListener {
   static async listen(
     store: BlobStore,
     log: Log,
-    address: { readonly host: string; readonly port: number }
+    address: { readonly host: string; readonly port: number },
+    traffic?: Traffic
   ): Promise<WebseedListener> {
     const webseed = new WebseedListener(store)
     const answer: ListenerOptions['answer'] = (request, response, url) => webseed.#route(request, response, url)
-    webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, answer, log })
+    webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, answer, log, traffic })
     return webseed
   }
 

@@ -82,6 +82,7 @@ describe('ensure', () => {
             downBytesPerSecond: 0,
             upBytesPerSecond: 0
           }),
+          totals: () => ({ downloadedBytes: 0, uploadedBytes: 0 }),
           addresses: () => ({}),
           imported: () => undefined,
           close: async () => undefined

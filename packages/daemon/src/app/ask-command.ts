@@ -1,0 +1,68 @@
+import { readFileSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
+import { DaemonError } from '../errors.ts'
+import { runtimePathFor } from '../socket/claim.ts'
+
+/** What `svcd` asks the daemon at a socket. */
+export type Question = 'metrics' | 'health' | 'ready'
+
+/** An orchestrator asks again; a daemon that takes longer hangs. */
+const TIMEOUT_MS = 10_000
+/** As clients judge it (spec add.30). */
+const STALE_MS = 10_000
+const MAX_ANSWER_BYTES = 16 << 20
+
+/**
+ * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and gives what to print. Healthy is one that answers, or that is on
+ * its way to and says so; ready is one that answers. @throws DaemonError where the answer is no
+ */
+export async function askCommand(question: Question, socketPath: string): Promise<string> {
+  try {
+    const text = await ask(socketPath, question === 'metrics' ? METRICS_PATH : READY_PATH)
+    return question === 'metrics' ? text : 'ok\n'
+  } catch (cause) {
+    if (question === 'health' && isStarting(socketPath)) return 'starting\n'
+    const why = (cause as Error).message
+    throw new DaemonError('E_SOURCE_UNAVAILABLE', `no daemon answers at ${socketPath}: ${why}`, { cause })
+  }
+}
+
+function ask(socketPath: string, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const call = request({ socketPath, path, headers: { Host: 'svcd' }, agent: false }, (response) => {
+      const chunks: Buffer[] = []
+      let sizeBytes = 0
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        sizeBytes += chunk.length
+        if (sizeBytes > MAX_ANSWER_BYTES) call.destroy(new Error('its answer is too long'))
+      })
+      response.on('error', reject)
+      response.on('end', () => {
+        clearTimeout(timer)
+        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString('utf8'))
+        else reject(new Error(`it answered with status ${response.statusCode}`))
+      })
+    })
+    const timer = setTimeout(() => call.destroy(new Error('it took too long')), TIMEOUT_MS)
+    call.on('error', (error) => {
+      clearTimeout(timer)
+      reject(error)
+    })
+    call.end()
+  })
+}
+
+function isStarting(socketPath: string): boolean {
+  try {
+    const path = runtimePathFor(socketPath)
+    const { state, pid } = JSON.parse(readFileSync(path, 'utf8')) as { state?: unknown; pid?: unknown }
+    if (state !== 'starting' || !Number.isSafeInteger(pid) || Date.now() - statSync(path).mtimeMs > STALE_MS)
+      return false
+    // throws for a process that is gone
+    return process.kill(pid as number, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** What has gone through one listener since the start. */
+export interface TrafficFigures {
+  /** `api`, `webseed`, `hub`, `oci`, `metrics`. */
+  readonly listener: string
+  /** Answers that are over, by the first digit of their status. */
+  readonly answers: ReadonlyMap<string, number>
+  /** Sent, heads included. */
+  readonly sentBytes: number
+  readonly connections: number
+  readonly maxConnections: number
+  /** Connections that came while there were as many as may be. */
+  readonly refused: number
+}
+
+/** Counts what goes through a listener. It costs each answer one event. */
+export class Traffic {
+  readonly #listener: string
+  readonly #answers = new Map(['2', '4', '5'].map((digit) => [digit, 0]))
+  readonly #sockets = new Set<Socket>()
+  #server: Server | undefined
+  #closedBytes = 0
+  #refused = 0
+
+  constructor(listener: string) {
+    this.#listener = listener
+  }
+
+  /** Begins to count. A listener has one server. */
+  watch(server: Server): void {
+    this.#server = server
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => {
+        this.#sockets.delete(socket)
+        this.#closedBytes += socket.bytesWritten
+      })
+    })
+    server.on('drop', () => this.#refused++)
+    server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+      response.once('close', () => {
+        const first = `${response.statusCode}`[0]!
+        this.#answers.set(first, (this.#answers.get(first) ?? 0) + 1)
+      })
+    })
+  }
+
+  figures(): TrafficFigures {
+    let sentBytes = this.#closedBytes
+    for (const { bytesWritten } of this.#sockets) sentBytes += bytesWritten
+    return {
+      listener: this.#listener,
+      answers: new Map(this.#answers),
+      sentBytes,
+      connections: this.#sockets.size,
+      maxConnections: this.#server?.maxConnections ?? 0,
+      refused: this.#refused
+    }
+  }
+}
+
+/** The listeners of a daemon, for its figures. */
+export class Listeners {
+  readonly #all: Traffic[] = []
+
+  /** Of a listener that is being made. */
+  add(listener: string): Traffic {
+    const traffic = new Traffic(listener)
+    this.#all.push(traffic)
+    return traffic
+  }
+
+  figures(): TrafficFigures[] {
+    return this.#all.map((traffic) => traffic.figures())
+  }
+}
