@@ -1,3 +1,6 @@
+/** Less time says nothing of a rate. */
+const MIN_ELAPSED_MS = 100
+
 /** Bytes per second over the last few seconds. Pure: `tick` is called about once a second by the owner. */
 export class RateMeter {
   #window = 0
@@ -13,13 +16,19 @@ export class RateMeter {
     return this.#rate
   }
 
+  /** As measured since the last tick; smoothed where that was only now. */
+  recent(nowMs: number): number {
+    const elapsed = nowMs - this.#at
+    return elapsed < MIN_ELAPSED_MS ? this.#rate : (this.#window * 1000) / elapsed
+  }
+
   add(bytes: number): void {
     this.#window += bytes
   }
 
   tick(nowMs: number): void {
     const elapsed = nowMs - this.#at
-    if (elapsed < 100) return
+    if (elapsed < MIN_ELAPSED_MS) return
     const now = (this.#window * 1000) / elapsed
     const weight = Math.min(1, elapsed / 3000)
     // The first measurement is taken as it is: there is nothing to smooth it with.

@@ -20,6 +20,8 @@ export interface WebseedOptions {
   /** Origins that the user gave: only these, and public ones, are followed to. */
   readonly userOrigins: ReadonlySet<string>
   readonly maxRangeBytes: number
+  /** Whether a peer on that host (an IP address) gives us so much that nothing is gained by asking the same machine twice. */
+  readonly isServedBy: (host: string) => boolean
   readonly emit: Emit<'received' | 'warning'>
 }
 
@@ -32,7 +34,7 @@ const USER_AGENT = 'svc-swarm'
 
 /**
  * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. Wrong bytes are
- * found by the pieces' hashes; nothing of that file is then taken from it again.
+ * found by the pieces' hashes; nothing of that file is then taken from it again. It rests while a peer on the same machine gives plenty.
  * Invariant: every piece taken is either arrived or released when its range is over.
  */
 export class Webseed {
@@ -41,6 +43,7 @@ export class Webseed {
   readonly down: RateMeter
   readonly #options: WebseedOptions
   readonly #source: BlockSource
+  readonly #host: string
   readonly #out = new Set<number>()
   readonly #aborts = new Set<AbortController>()
   #running = 0
@@ -57,7 +60,7 @@ export class Webseed {
     this.#options = options
     this.#source = { id: options.id, bits: undefined }
     this.down = new RateMeter(performance.now())
-    parseWebseedUrl(options.url)
+    this.#host = parseWebseedUrl(options.url).hostname.replace(/^\[(.*)\]$/, '$1')
   }
 
   get active(): boolean {
@@ -72,6 +75,7 @@ export class Webseed {
   /** Starts ranges when there is something to fetch. */
   pump(): void {
     while (!this.#closed && this.#running < 2 && performance.now() >= this.#pausedUntil) {
+      if (this.#options.isServedBy(this.#host)) return
       const order = this.#take()
       if (order === undefined) return
       this.#running += 1

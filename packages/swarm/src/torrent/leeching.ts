@@ -17,6 +17,7 @@ import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
+import { givesPlenty } from '../download/same-machine.ts'
 import { Webseed } from '../download/webseed.ts'
 import type { Emit, EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
@@ -151,6 +152,7 @@ export class Leeching {
           pools: this.#deps.env.pools,
           userOrigins,
           maxRangeBytes: MAX_WEBSEED_RANGE_BYTES,
+          isServedBy: (host) => givesPlenty(this.#deps.peers.values(), host, performance.now()),
           emit: (event) => this.#take(event)
         })
         this.#webseeds.set(webseed.id, webseed)

@@ -1,0 +1,70 @@
+import { TorrentLayout } from '@svc/metainfo'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Downloader } from '../../src/download/downloader.ts'
+import { PiecePicker } from '../../src/download/picker.ts'
+import { PieceHashes } from '../../src/download/piece-hashes.ts'
+import { Verifier } from '../../src/download/verifier.ts'
+import { Webseed } from '../../src/download/webseed.ts'
+import { HttpPools } from '../../src/net/http.ts'
+import { SlotPool } from '../../src/piece/slot-pool.ts'
+import { RateMeter } from '../../src/rate-meter.ts'
+import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
+
+test('a rate is known before the next tick', () => {
+  const meter = new RateMeter(0)
+  meter.add(1000)
+  expect(meter.recent(50)).toBe(0)
+  expect(meter.recent(500)).toBe(2000)
+  meter.tick(1000)
+  expect(meter.bytesPerSecond).toBe(1000)
+  expect(meter.recent(1050)).toBe(1000)
+  expect(meter.recent(2000)).toBe(0)
+})
+
+let fixture: Fixture
+beforeEach(async () => {
+  fixture = await makeTorrent({ a: 1_500_000 }, 65_536)
+})
+afterEach(() => fixture.remove())
+
+test('a webseed rests while a peer of its machine gives plenty, and goes on when that ends', async () => {
+  const layout = new TorrentLayout(fixture.info)
+  const verifier = new Verifier(1)
+  const picker = new PiecePicker(layout.pieceCount, Math.random)
+  for (let piece = 0; piece < layout.pieceCount; piece += 1) picker.reopen(piece)
+  const downloader = new Downloader({
+    layout,
+    picker,
+    pool: new SlotPool(4 << 20),
+    verifier,
+    hashes: new PieceHashes(layout),
+    files: { writer: () => Promise.reject(new Error('nothing arrives')) },
+    emit: () => undefined
+  })
+  const pools = new HttpPools()
+  const asked: string[] = []
+  let plenty = true
+  const webseed = new Webseed({
+    id: 1,
+    url: 'http://[::1]:9/',
+    layout,
+    downloader,
+    pools,
+    userOrigins: new Set(['http://[::1]:9']),
+    maxRangeBytes: 1 << 20,
+    isServedBy: (host) => {
+      asked.push(host)
+      return plenty
+    },
+    emit: () => undefined
+  })
+  webseed.pump()
+  expect(webseed.active).toBe(false)
+  plenty = false
+  webseed.pump()
+  expect(webseed.active).toBe(true)
+  expect(new Set(asked)).toEqual(new Set(['::1']))
+  webseed.close()
+  await downloader.close()
+  await Promise.all([verifier.close(), pools.close()])
+})
