@@ -11,7 +11,7 @@ const MAX_DEPTH = 64
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
 
-/** Counts brackets outside of strings, before anything is built. */
+/** Nesting depth, from the brackets outside of strings; checked before anything is parsed. */
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0
@@ -28,7 +28,7 @@ function depthOf(text: string): number {
   return deepest
 }
 
-/** Strings, booleans, safe integers, arrays and plain objects are all that a document holds. */
+/** A document holds only strings, booleans, safe integers, arrays and plain objects. */
 function requirePlain(root: unknown, code: ManifestErrorCode): void {
   const queue: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
@@ -41,7 +41,7 @@ function requirePlain(root: unknown, code: ManifestErrorCode): void {
     if (typeof value !== 'object' || value === null) {
       throw new ManifestError(code, 'value', `a document holds no ${value === null ? 'null' : typeof value}`)
     }
-    // Also ends a cycle.
+    // This also ends a cycle.
     if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) {
@@ -67,8 +67,8 @@ export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVA
 }
 
 /**
- * Reads the bytes of a document strictly: size limit, fatal UTF-8, depth, JSON, plain values, and the bytes must be the
- * canonical ones (which also refuses repeated keys, escapes and spellings of numbers that RFC 8785 does not use).
+ * Parses the bytes of a document strictly: size limit, fatal UTF-8, depth, JSON, plain values. The bytes must be the
+ * canonical ones, which also refuses repeated keys, and escapes and number formats that RFC 8785 does not use.
  * @throws ManifestError `E_CORRUPTION`: `too-large`, `utf8`, `depth`, `json`, `value`, `not-canonical`.
  */
 export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMENT_BYTES): unknown {

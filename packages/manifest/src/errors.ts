@@ -1,9 +1,13 @@
-/** `E_INVALID`: what was to be sealed is refused. `E_CORRUPTION`: bytes that were read are no such document. */
+/**
+ * `E_INVALID`: a document to be sealed breaks a rule. `E_CORRUPTION`: bytes that were read are not a valid document.
+ */
 export type ManifestErrorCode = 'E_INVALID' | 'E_CORRUPTION'
 
-/** The one defect found; stable, for programs. */
+/** The first defect found; stable, for programs. */
 export type ManifestErrorReason =
-  /** Bytes: over the size limit, no UTF-8, no JSON, too deep, a float, null or unsafe integer, not in RFC 8785 form. */
+  /**
+   * Bytes: over the size limit, not UTF-8, not JSON, too deep, a float, null or unsafe integer, not in RFC 8785 form.
+   */
   | 'too-large'
   | 'utf8'
   | 'json'

@@ -6,7 +6,10 @@ export type PlainObject = { readonly [key: string]: unknown }
 const isPlainObject = (value: unknown): value is PlainObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Typed access to the fields of one document; `code` tells whether it was read or is about to be sealed. */
+/**
+ * Typed access to the fields of one document. `code` is that of the errors: it says whether the document was read or is
+ * to be sealed.
+ */
 export class FieldReader {
   readonly code: ManifestErrorCode
   constructor(code: ManifestErrorCode) {

@@ -1,7 +1,7 @@
 import type { FieldReader, PlainObject } from './field.ts'
 import type { FileKind } from './types.ts'
 
-/** Position of a kind within a manifest; both kinds of weights are sorted together (spec doc.7). */
+/** Position of a kind within a manifest; both kinds of weights share one (spec doc.7). */
 const RANKS: Readonly<Record<FileKind, number>> = {
   config: 0,
   'weights.gguf': 1,
@@ -53,7 +53,7 @@ export function compareFiles(
   return RANKS[a.kind] - RANKS[b.kind] || compareText(a.name, b.name)
 }
 
-/** What makes a name unusable as an artifact-relative path, or undefined (spec rec.22, doc.6; BEP 52 bounds). */
+/** Why a name cannot be used as an artifact-relative path, or undefined (spec rec.22, doc.6; limits of BEP 52). */
 export function defectOfName(name: string): string | undefined {
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
   if (utf8.encode(name).length > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`
@@ -68,7 +68,7 @@ export function defectOfName(name: string): string | undefined {
   return undefined
 }
 
-/** Checks role and fixed name of one entry against its kind. */
+/** Checks the role and the fixed name of one entry against its kind. */
 export function checkKind(read: FieldReader, kind: FileKind, name: string, file: PlainObject): void {
   const role = file.role
   const details = { name, kind }
@@ -89,7 +89,7 @@ export function checkKind(read: FieldReader, kind: FileKind, name: string, file:
   if (kind === 'code') requireRole(CODE_ROLES)
 }
 
-/** Names must be distinct after NFC, and none may be the folder of another. */
+/** Names must be distinct after NFC, and none may be a folder of another. */
 export function checkNames(read: FieldReader, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of names) {

@@ -6,11 +6,11 @@ import { FieldReader } from './field.ts'
 import { checkKind, checkNames, compareFiles, defectOfName, isFileKind } from './file-rules.ts'
 import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
 
-/** Largest total of a torrent's files that clients accept. */
+/** Largest total size of a torrent that clients accept. */
 const MAX_TOTAL_BYTES = 2 ** 48 - 1
 const EMPTY_DIGEST = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** Checks one entry by itself. */
+/** Checks one entry on its own. */
 function checkFile(read: FieldReader, value: unknown, field: string): ManifestFile {
   const file = read.object(value, field)
   const name = read.text(file.name, `${field}.name`)
@@ -39,7 +39,7 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   return value as ManifestFile
 }
 
-/** Checks everything that a manifest must be (spec doc.3 to doc.7); unknown fields pass. */
+/** Checks all rules of a manifest (spec doc.3 to doc.7); unknown fields are allowed. */
 function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   const read = new FieldReader(code)
   const document = read.object(value, 'the manifest')
@@ -79,7 +79,7 @@ function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   return value as Manifest
 }
 
-/** The known fields of an entry, without undefined ones: what a caller's object has besides is not sealed. */
+/** An entry's known fields, without undefined ones: extra properties of a caller's object are not sealed. */
 function plainFile(file: ManifestFile): ManifestFile {
   return {
     kind: file.kind,
@@ -95,8 +95,8 @@ function plainFile(file: ManifestFile): ManifestFile {
 }
 
 /**
- * Seals a manifest (spec doc.3 to doc.8): sorts the entries, checks every rule, gives the canonical bytes and their digest.
- * The same entries and annotations in any order give the same bytes.
+ * Seals a manifest (spec doc.3 to doc.8): sorts the entries, checks every rule, and returns the canonical bytes and
+ * their digest. The order of entries and annotations does not change the bytes.
  * @throws ManifestError `E_INVALID` with a reason.
  */
 export function sealManifest(
@@ -113,7 +113,7 @@ export function sealManifest(
 }
 
 /**
- * Reads the bytes of a manifest strictly; unknown fields are kept.
+ * Parses the bytes of a manifest strictly; unknown fields are kept.
  * @throws ManifestError `E_CORRUPTION` with a reason.
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
@@ -121,7 +121,7 @@ export function parseManifest(bytes: Uint8Array): Manifest {
 }
 
 /**
- * As {@link parseManifest}, with the bytes and their digest: what `torrentOf` takes.
+ * Like {@link parseManifest}, but returns the bytes and their digest too, as `torrentOf` takes them.
  * @throws ManifestError `E_CORRUPTION`.
  */
 export function parseSealedManifest(bytes: Uint8Array): Sealed<Manifest> {

@@ -6,7 +6,7 @@ import type { Sealed } from './types.ts'
 /** Largest model config (spec doc.9). */
 export const MAX_MODEL_CONFIG_BYTES = 1024 * 1024
 
-/** The document behind the `config` entry (spec doc.9): facts of the model, absent where unknown. */
+/** The document behind the `config` entry (spec doc.9): facts about the model; unknown ones are absent. */
 export interface ModelConfig {
   /** Architecture, e.g. `llama`. */
   readonly family?: string
@@ -34,7 +34,7 @@ function checkModelConfig(value: unknown, code: ManifestErrorCode): ModelConfig 
 }
 
 /**
- * Seals a model config; undefined facts are left out.
+ * Seals a model config; undefined facts are omitted.
  * @throws ManifestError `E_INVALID`: `field`, `value`, `too-large` (> 1 MiB).
  */
 export function sealModelConfig(
@@ -53,7 +53,7 @@ export function sealModelConfig(
   return sealDocument(checkModelConfig(document, 'E_INVALID'), MAX_MODEL_CONFIG_BYTES)
 }
 
-/** Reads the bytes of a model config strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
+/** Parses the bytes of a model config strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
 export function parseModelConfig(bytes: Uint8Array): ModelConfig {
   return checkModelConfig(parseCanonical(bytes, MAX_MODEL_CONFIG_BYTES), 'E_CORRUPTION')
 }

@@ -25,7 +25,7 @@ function checkIndex(value: unknown, code: ManifestErrorCode): ModelIndex {
   return value as ModelIndex
 }
 
-// Quants are ASCII: code unit order is byte order.
+// Quants are ASCII, so code unit order is byte order.
 const byQuant = (a: IndexMember, b: IndexMember): number => (a.quant < b.quant ? -1 : a.quant > b.quant ? 1 : 0)
 
 const plainMember = ({ quant, manifest, distribution }: IndexMember): IndexMember => ({ quant, manifest, distribution })
@@ -44,8 +44,8 @@ export function sealIndex(members: readonly IndexMember[]): Sealed<ModelIndex> {
 }
 
 /**
- * The index after an import into a name (spec doc.14): new members replace those of the same quant, all others and
- * unknown fields of the previous index stay. @throws ManifestError `E_INVALID` as {@link sealIndex}.
+ * The index after an import into a name (spec doc.14): new members replace those of the same quant; all other members
+ * and unknown fields of the previous index are kept. @throws ManifestError `E_INVALID` as {@link sealIndex}.
  */
 export function mergeIndex(previous: ModelIndex | undefined, members: readonly IndexMember[]): Sealed<ModelIndex> {
   if (previous === undefined) return sealIndex(members)
@@ -56,7 +56,8 @@ export function mergeIndex(previous: ModelIndex | undefined, members: readonly I
 }
 
 /**
- * The index after members were taken out of it: at least one stays, and so do unknown fields, of the index and of its members.
+ * The index without some of its members. At least one has to remain. Unknown fields of the index and of its members are
+ * kept.
  * @throws ManifestError `E_INVALID` as {@link sealIndex}.
  */
 export function shrinkIndex(previous: ModelIndex, isGone: (member: IndexMember) => boolean): Sealed<ModelIndex> {
@@ -64,7 +65,7 @@ export function shrinkIndex(previous: ModelIndex, isGone: (member: IndexMember) 
   return sealDocument(checkIndex(document, 'E_INVALID'))
 }
 
-/** Reads the bytes of an index strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
+/** Parses the bytes of an index strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
 export function parseIndex(bytes: Uint8Array): ModelIndex {
   return checkIndex(parseCanonical(bytes), 'E_CORRUPTION')
 }

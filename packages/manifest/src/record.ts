@@ -36,7 +36,7 @@ export function sealRecord({
   pieceLayersDigest
 }: {
   readonly manifest: Sealed<Manifest>
-  /** Digest of the blob that `pieceLayersOf` gives. */
+  /** Digest of the blob made from the result of `pieceLayersOf`. */
   readonly pieceLayersDigest: Sha256Digest
 }): Sealed<DistributionRecord> {
   const torrent = torrentOf(manifest)
@@ -54,7 +54,9 @@ export function sealRecord({
   return sealDocument(checkRecord(document, 'E_INVALID'))
 }
 
-/** Reads the bytes of a distribution record strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
+/**
+ * Parses the bytes of a distribution record strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`.
+ */
 export function parseRecord(bytes: Uint8Array): DistributionRecord {
   return checkRecord(parseCanonical(bytes), 'E_CORRUPTION')
 }

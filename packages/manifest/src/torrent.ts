@@ -24,7 +24,7 @@ export interface ArtifactFile extends TorrentFile {
   readonly digest: Sha256Digest
 }
 
-/** The torrent that a manifest implies (spec doc.17). */
+/** The torrent that follows from a manifest (spec doc.17). */
 export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
   readonly manifestDigest: Sha256Digest
   /** `btmh:1220<64 hex>` */
@@ -39,7 +39,7 @@ export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
 export const torrentName = (manifestDigest: Sha256Digest): string =>
   `svc-sha256-${digestHex(manifestDigest).slice(0, 12)}`
 
-/** `manifest/sha256-<hex>`: where an artifact's torrent holds the manifest. */
+/** `manifest/sha256-<hex>`: the manifest's path within the artifact's torrent. */
 export const manifestPath = (manifestDigest: Sha256Digest): string => `manifest/sha256-${digestHex(manifestDigest)}`
 
 function hasLonelyPiece(sizeBytes: number, pieceLengthBytes: number): boolean {
@@ -48,9 +48,9 @@ function hasLonelyPiece(sizeBytes: number, pieceLengthBytes: number): boolean {
 }
 
 /**
- * The piece length for files of these sizes, the manifest's included (spec doc.18): the smallest power of two of at
- * least 1 MiB with at most 8,192 pieces in the total, at most 16 MiB; then doubled while some file has 512n+1 pieces
- * (n ≥ 1), a count that some clients cannot ask the hashes of.
+ * The piece length for files of these sizes, including the manifest's (spec doc.18): the smallest power of two of at
+ * least 1 MiB that gives at most 8,192 pieces in total, at most 16 MiB; then doubled while some file has 512n+1 pieces
+ * (n ≥ 1), since some clients cannot request the hashes of such a file.
  */
 export function pieceLengthFor(sizes: readonly number[]): number {
   const totalBytes = sizes.reduce((sum, size) => sum + size, 0)
@@ -61,8 +61,9 @@ export function pieceLengthFor(sizes: readonly number[]): number {
 }
 
 /**
- * The torrent of a sealed manifest: a pure function of its bytes. Hashes the manifest (at most 4 MiB) for its own root.
- * @throws ManifestError `E_INVALID` `torrent` where no torrent can hold the files.
+ * The torrent of a sealed manifest, a pure function of its bytes. Hashes the manifest (at most 4 MiB) to compute its
+ * pieces root.
+ * @throws ManifestError `E_INVALID` `torrent` when no torrent can hold the files.
  */
 export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
   const { document, bytes, digest } = manifest
@@ -96,7 +97,7 @@ export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
 }
 
 /**
- * The piece layers blob of a torrent: the bencoded dictionary root → layer, with the manifest's own layer where it
+ * The piece layers blob of a torrent: the bencoded dictionary root → layer, including the manifest's own layer if it
  * needs one. `layers` holds those of the other files larger than a piece, by root in hex; further entries are ignored.
  * @throws ManifestError `E_INVALID` `torrent` for an absent layer or one that does not fold to its root.
  */

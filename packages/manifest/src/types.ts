@@ -12,7 +12,8 @@ export type FileKind =
   | 'code'
 
 /**
- * A file of an artifact. `size` is in bytes; `part` counts shards from 1; which kinds have which fields: spec doc.4.
+ * A file of an artifact. `size` is in bytes; `part` counts shards from 1; spec doc.4 says which kinds have which
+ * fields.
  */
 export interface ManifestFile {
   readonly kind: FileKind
@@ -29,8 +30,8 @@ export interface ManifestFile {
 }
 
 /**
- * An artifact: the files of one model in one quant, in the order of the kinds, with annotations. Its canonical JSON
- * is hashed.
+ * An artifact: the files of one model in one quant, in the order of the kinds, with annotations. Its address is the
+ * digest of its canonical JSON.
  */
 export interface Manifest {
   readonly schemaVersion: 1
@@ -54,8 +55,8 @@ export interface ModelIndex {
 }
 
 /**
- * How the swarm distributes an artifact: the torrent that follows from its manifest. A document of its own, as it
- * names the manifest's digest.
+ * How the swarm distributes an artifact: the torrent that follows from its manifest. It is a document of its own
+ * because it names the manifest's digest.
  */
 export interface DistributionRecord {
   readonly schemaVersion: 1

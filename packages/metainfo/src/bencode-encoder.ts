@@ -3,7 +3,7 @@ import { MetainfoError } from './errors.ts'
 
 const encoder = new TextEncoder()
 
-/** Bytes that are bencoded already, to be embedded as they are. */
+/** Bytes that are bencoded already and are embedded unchanged. */
 export class RawBencode {
   readonly bytes: Uint8Array
   constructor(bytes: Uint8Array) {
@@ -11,7 +11,9 @@ export class RawBencode {
   }
 }
 
-/** What can be encoded. Strings become UTF-8; entries of plain objects whose value is undefined are left out. */
+/**
+ * Values that can be encoded. Strings become UTF-8; properties of plain objects whose value is undefined are omitted.
+ */
 export type Encodable =
   | number
   | bigint

@@ -21,17 +21,17 @@ export type BencodeReason =
   | 'trailing'
   | 'not-encodable'
 
-/** Bounds of decoding; the defaults are those of `.torrent` files. */
+/** Limits of decoding; the defaults suit `.torrent` files. */
 export interface DecodeOptions {
   /** Default 10,000,000. */
   readonly maxBytes?: number
-  /** Containers within containers; default 100. */
+  /** Nested containers; default 100. */
   readonly maxDepth?: number
   /** Values and keys together; default 2,000,000. */
   readonly maxTokens?: number
   /**
-   * Accept newlines (CR, LF) after the root value: published `.torrent` FILES have them, nothing on the wire does.
-   * Default false.
+   * Accept newlines (CR, LF) after the root value: some published `.torrent` files end with one, no message on the wire
+   * does. Default false.
    */
   readonly allowTrailing?: boolean
 }
@@ -57,7 +57,9 @@ interface Frame {
   lastKey: Uint8Array | undefined
 }
 
-/** Reads one value at a time, with an explicit stack: depth costs heap, never the call stack. */
+/**
+ * Reads one value at a time with an explicit stack, so that deep nesting uses heap and cannot overflow the call stack.
+ */
 class Decoder {
   readonly #bytes: Uint8Array
   readonly #maxDepth: number
@@ -190,7 +192,7 @@ class Decoder {
 }
 
 /**
- * Decodes exactly one value in canonical form (BEP 3): keys sorted and unique, no leading zeros, nothing behind it.
+ * Decodes exactly one value in canonical form (BEP 3): keys sorted and unique, no leading zeros, nothing after it.
  * @throws MetainfoError `E_BENCODE` with a {@link BencodeReason} and `details.offset`.
  */
 export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): BencodeValue {
@@ -203,8 +205,8 @@ export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): B
 }
 
 /**
- * Decodes the value that `bytes` begin with, and says where it ends: messages of the extension protocol have raw
- * bytes behind their dictionary (BEP 9). @throws MetainfoError `E_BENCODE`.
+ * Decodes the value at the start of `bytes` and returns where it ends: messages of the extension protocol carry raw
+ * bytes after their dictionary (BEP 9). @throws MetainfoError `E_BENCODE`.
  */
 export function decodeBencodePrefix(
   bytes: Uint8Array,

@@ -3,7 +3,7 @@
  * - `E_BENCODE`: bytes are not canonical bencoding or exceed a bound.
  * - `E_METAINFO`: a `.torrent` or an info dictionary breaks BEP 52 or a bound.
  * - `E_MAGNET`: a magnet link cannot be used.
- * - `E_MERKLE`: hashes have the wrong length, lie outside a tree or do not prove what they claim.
+ * - `E_MERKLE`: hashes have the wrong length, lie outside the tree or fail verification.
  */
 export type MetainfoErrorCode = 'E_BENCODE' | 'E_METAINFO' | 'E_MAGNET' | 'E_MERKLE'
 
@@ -11,7 +11,7 @@ export type MetainfoErrorCode = 'E_BENCODE' | 'E_METAINFO' | 'E_MAGNET' | 'E_MER
 export class MetainfoError extends Error {
   override readonly name = 'MetainfoError'
   readonly code: MetainfoErrorCode
-  /** The one defect found, e.g. `piece-length`; stable, for programs. */
+  /** The defect, e.g. `piece-length`; stable, for programs. */
   readonly reason: string
   readonly details: Readonly<Record<string, unknown>>
 

@@ -15,8 +15,8 @@ import {
   pieceLevel
 } from './merkle.ts'
 
-// Messages 21 to 23 of BEP 52. A reply is `length` hashes of the base layer, then the uncles that lead from the node
-// over them upwards: max(0, proofLayers − log2(length) + 1) hashes (none for proofLayers 0), the lowest first.
+// Messages 21 to 23 of BEP 52. A reply is `length` hashes of the base layer, then the uncle hashes from the node above
+// them upwards: max(0, proofLayers − log2(length) + 1) hashes (none for proofLayers 0), lowest first.
 
 /** The body of `hash request`, without the pieces root. */
 export interface HashRequest {
@@ -29,7 +29,7 @@ export interface HashRequest {
   readonly proofLayers: number
 }
 
-/** Size and piece length of the file whose tree is meant. */
+/** Size and piece length of the file whose tree a request is about. */
 export interface TreeShape {
   readonly sizeBytes: number
   readonly pieceLengthBytes: number
@@ -40,23 +40,26 @@ const fail = (reason: MerkleReason, message: string): MetainfoError => new Metai
 /** Level of the root: 0 for a file of one block. */
 export const treeHeight = (sizeBytes: number): number => heightOf(blockCount(sizeBytes))
 
-/** Levels that the hashes of a request fold to one node. A short request at the end of its layer counts as padded. */
+/**
+ * Tree levels between the requested hashes and the node above them all. A short request at the end of its layer counts
+ * as padded.
+ */
 const rangeLevels = (request: HashRequest): number => heightOf(request.length)
 
 /**
- * Uncle hashes in the reply to `request` (BEP 52): none where no proof was asked for, also for a single hash, whose
- * first uncle is its own sibling.
+ * Uncle hashes in the reply to `request` (BEP 52). None without a proof, even for a single hash, whose first uncle is
+ * its own sibling.
  */
 export const uncleCount = (request: HashRequest): number =>
   request.proofLayers === 0 ? 0 : Math.max(0, request.proofLayers - rangeLevels(request) + 1)
 
-/** Bytes of hashes that a reply to `request` has, exactly; the message's header is not counted. */
+/** Exact number of hash bytes in a reply to `request`, without the message's header. */
 export const replyLength = (request: HashRequest): number => (request.length + uncleCount(request)) * HASH_BYTES
 
 /**
- * What is wrong with a request for a file of this shape, or undefined. Bounds: 1 to 8,192 hashes, a power of two (or
- * fewer at the end of the layer), index a multiple of it and inside the layer, the proof below the root, at most 8,192
- * blocks (or one piece) below the range where the answer has to be computed from leaves.
+ * What is wrong with a request for a file of this shape, or undefined. Limits: 1 to 8,192 hashes, a power of two (or
+ * fewer at the end of the layer); index a multiple of that and inside the layer; the proof below the root; and, when
+ * the answer has to be computed from leaves, at most 8,192 blocks (or one piece) below the range.
  */
 export function defectOfHashRequest(request: HashRequest, shape: TreeShape): string | undefined {
   const { baseLayer, index, length, proofLayers } = request
@@ -65,7 +68,7 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   for (const value of [baseLayer, index, length, proofLayers]) {
     if (!Number.isSafeInteger(value) || value < 0) return 'a field is not an unsigned integer'
   }
-  // Whoever asks knows the root already; a file of one block has nothing but its root.
+  // Whoever asks knows the root already, and a file of one block has only its root.
   if (baseLayer > height || (baseLayer === height && height > 0)) return 'no such layer below the root'
   if (length < 1 || length > MAX_REQUEST_HASHES) return `a request is for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)
@@ -83,13 +86,13 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   return undefined
 }
 
-/** Leaves are needed for layers below the pieces and within small files; piece layers answer the rest. */
+/** Layers below the pieces, and files of a single piece, are computed from leaves; the piece layer answers the rest. */
 const needsLeaves = (request: HashRequest, shape: TreeShape): boolean =>
   shape.sizeBytes <= shape.pieceLengthBytes || request.baseLayer < pieceLevel(shape.pieceLengthBytes)
 
 /**
- * The leaves `[start, end)` that an answer to a valid request is computed from: whole pieces; undefined when the piece
- * layer alone suffices.
+ * The range of leaves `[start, end)` needed to answer a valid request: whole pieces, or undefined when the piece layer
+ * suffices.
  */
 export function leavesForRequest(
   request: HashRequest,
@@ -116,7 +119,7 @@ function requireLayerOf(shape: TreeShape, layer: Uint8Array | undefined): number
   return count
 }
 
-/** Pair hashes of {@link PieceTree.build} between two pauses: about a millisecond. */
+/** Hashes that {@link PieceTree.build} computes between two pauses: about a millisecond's worth. */
 const SLICE_HASHES = 2_048
 
 /** The tree of one file above its piece layer, for answering hash requests. Keeps two hashes per piece in memory. */
@@ -128,8 +131,8 @@ export class PieceTree {
   readonly #levels: readonly Uint8Array[]
 
   /**
-   * `layer` is the verified piece layer, or undefined for a file no larger than a piece.
-   * Hashes it once, in one go: about 0.4 µs per piece; see {@link PieceTree.build} for large files.
+   * `layer` is the verified piece layer, or undefined for a file no larger than a piece. Hashes it synchronously, about
+   * 0.4 µs per piece; use {@link PieceTree.build} for large files.
    * @throws MetainfoError `E_MERKLE` `layer-length`, `size`.
    */
   constructor(shape: TreeShape, layer: Uint8Array | undefined, upper?: readonly Uint8Array[]) {
@@ -147,8 +150,9 @@ export class PieceTree {
   }
 
   /**
-   * As the constructor, but `pause` is awaited before each slice of at most 2,048 hashes, with their number: whoever serves
-   * others meanwhile gives them a turn there. @throws MetainfoError `E_MERKLE` `layer-length`, `size`, and what `pause` throws.
+   * Like the constructor, but awaits `pause` before each slice of at most 2,048 hashes, passing the slice's size, so
+   * that the event loop can serve others.
+   * @throws MetainfoError `E_MERKLE` `layer-length`, `size`, and whatever `pause` throws.
    */
   static async build(
     shape: TreeShape,
@@ -184,14 +188,15 @@ export class PieceTree {
     return this.#levels[0]?.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES)
   }
 
-  /** Memory that the tree holds, the piece layer included. */
+  /** Memory held by the tree, including the piece layer. */
   get memoryBytes(): number {
     return this.#levels.reduce((sum, level) => sum + level.length, 0)
   }
 
   /**
-   * The hashes of a reply. `leaves` are the leaves that {@link leavesForRequest} named, in order.
-   * @throws MetainfoError `E_MERKLE`: `request` (answer it with `hash reject`), `layer-length` for other leaves.
+   * The hashes of a reply. `leaves` are those of the range that {@link leavesForRequest} returned, in order.
+   * @throws MetainfoError `E_MERKLE`: `request` (answer it with `hash reject`), `layer-length` for the wrong number of
+   *   leaves.
    */
   answer(request: HashRequest, leaves?: Uint8Array): Uint8Array {
     const defect = defectOfHashRequest(request, this.shape)
@@ -232,7 +237,7 @@ export class PieceTree {
   }
 }
 
-/** The node that a reply leads to; the caller compares it with a hash that it knows already. */
+/** The node that a reply proves; the caller compares it with a hash it already trusts. */
 export interface ProvenNode {
   readonly level: number
   readonly index: number
@@ -240,8 +245,8 @@ export interface ProvenNode {
 }
 
 /**
- * Folds a reply: base hashes to their common node, then over the uncles. With `proofLayers` 0 the node is the one over
- * the range itself. @throws MetainfoError `E_MERKLE`: `request`, `reply-length`.
+ * Folds a reply: the base hashes to their common node, then with each uncle. With `proofLayers` 0 the result is the
+ * node above the range itself. @throws MetainfoError `E_MERKLE`: `request`, `reply-length`.
  */
 export function nodeOfReply(request: HashRequest, shape: TreeShape, reply: Uint8Array): ProvenNode {
   const defect = defectOfHashRequest(request, shape)
@@ -265,7 +270,7 @@ export function nodeOfReply(request: HashRequest, shape: TreeShape, reply: Uint8
   return { level, index, hash }
 }
 
-/** True when a reply leads all the way to the pieces root `root`. @throws as {@link nodeOfReply}. */
+/** True when a reply folds to the pieces root `root`. @throws as {@link nodeOfReply}. */
 export function verifyReply(request: HashRequest, shape: TreeShape, reply: Uint8Array, root: Uint8Array): boolean {
   const node = nodeOfReply(request, shape, reply)
   return node.level === treeHeight(shape.sizeBytes) && equalBytes(node.hash, root)

@@ -18,7 +18,7 @@ function pathOf(value: BencodeValue | undefined): string | undefined {
 
 /**
  * Checks that the v1 half of an info dictionary describes the same files as its tree, in the same order, each starting
- * on a piece border (BEP 52, upgrade path). False when there is no v1 half.
+ * at a piece boundary (BEP 52, upgrade path). False when there is no v1 half.
  * @throws MetainfoError `E_METAINFO`: `v1-mismatch`, `v1-alignment`, `v1-pieces`.
  */
 export function checkHybrid(

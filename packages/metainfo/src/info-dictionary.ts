@@ -16,7 +16,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
 const UNSAFE = /[\u0000-\u001f\u007f/\\]/
 
-/** A file or folder name that is safe as it stands: refused, never repaired. @throws MetainfoError `E_METAINFO`. */
+/**
+ * A file or folder name that is safe as it is; unsafe names are refused, never repaired. @throws MetainfoError
+ * `E_METAINFO`.
+ */
 function decodeSegment(bytes: Uint8Array, reason: 'name' | 'path-segment'): string {
   const bad = (why: string): MetainfoError =>
     metainfoError(reason, `unsafe ${reason === 'name' ? 'name' : 'path segment'}: ${why}`)
@@ -108,9 +111,9 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
 }
 
 /**
- * Reads an info dictionary of a v2 or hybrid torrent, strictly (BEP 52): everything is checked, nothing repaired.
+ * Parses the info dictionary of a v2 or hybrid torrent strictly (BEP 52): everything is checked, nothing is repaired.
  * Returned byte arrays are views into `infoBytes`.
- * @throws MetainfoError `E_METAINFO` with a {@link MetainfoReason}, `E_BENCODE` where the encoding itself is wrong.
+ * @throws MetainfoError `E_METAINFO` with a {@link MetainfoReason}, `E_BENCODE` for a malformed encoding.
  */
 export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
   if (infoBytes.length > METAINFO_BOUNDS.infoBytes) {
@@ -153,28 +156,28 @@ export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
   }
 }
 
-/** What {@link buildInfo} makes an info dictionary of. */
+/** Input of {@link buildInfo}. */
 export interface InfoSpec {
   readonly name: string
   /** Power of two, 16 KiB to 512 MiB. */
   readonly pieceLength: number
-  /** In any order. `piecesRoot` is required exactly for files with content. */
+  /** In any order. `piecesRoot` is required for files with content, and only for them. */
   readonly files: readonly {
     readonly path: string
     readonly length: number
     readonly piecesRoot?: Uint8Array | undefined
   }[]
-  /** BEP 27: peers from its trackers only. */
+  /** BEP 27: peers come from the torrent's trackers only. */
   readonly private?: boolean
 }
 
 type TreeNode = Map<string, Encodable>
 
 /**
- * Builds a v2-only info dictionary: a pure function, the same spec in any order of files gives the same bytes.
- * A tree of one file at the root named as the torrent is a single-file torrent.
- * @throws MetainfoError `E_METAINFO` as {@link parseInfo} does; `file-tree` for a path that is a file and a folder at
- * once.
+ * Builds a v2-only info dictionary: a pure function; the order of files in the spec does not change the bytes. A tree
+ * of one file at the root with the torrent's own name is a single-file torrent.
+ * @throws MetainfoError `E_METAINFO` as {@link parseInfo} does; `file-tree` for a path that is both a file and a
+ *   folder.
  */
 export function buildInfo(spec: InfoSpec): TorrentInfo {
   const tree: TreeNode = new Map()

@@ -10,7 +10,7 @@ export function toHex(bytes: Uint8Array): string {
   return hex
 }
 
-/** Inverse of {@link toHex}; undefined for anything but an even number of lower-case hex characters. */
+/** Inverse of {@link toHex}; undefined unless `hex` is an even number of lower-case hex characters. */
 export function tryFromHex(hex: string): Uint8Array | undefined {
   if (!HEX.test(hex)) return undefined
   const bytes = new Uint8Array(hex.length / 2)
@@ -41,5 +41,5 @@ export function parseInfohash(text: string): Uint8Array {
   )
 }
 
-/** The 20 bytes that stand for a v2 infohash in handshakes, trackers, DHT and peer exchange (BEP 52). */
+/** The 20 bytes that stand for a v2 infohash in handshakes, tracker requests, the DHT and peer exchange (BEP 52). */
 export const truncateInfohash = (infohash: Uint8Array): Uint8Array => infohash.slice(0, 20)

@@ -5,31 +5,31 @@ import type { TorrentInfo } from './torrent-info.ts'
 /** Larger pieces than this are refused: one piece must fit a receive slot. */
 const MAX_PIECE_LENGTH_BYTES = 64 * 1024 * 1024
 
-/** A file of a torrent as data. Paths are for people and webseeds; storages go by index. */
+/** A file of a torrent. Its path is for people and webseeds; storage addresses files by index. */
 export interface LayoutFile {
   readonly index: number
-  /** Relative, `/`-separated; already proven safe by the metainfo parser. */
+  /** Relative, `/`-separated; already checked by the metainfo parser. */
   readonly path: string
   readonly lengthBytes: number
   /** 32 bytes; undefined for an empty file. */
   readonly piecesRoot: Uint8Array | undefined
-  /** Files start on piece borders (BEP 52); an empty file has `pieceCount` 0. */
+  /** Files start at piece boundaries (BEP 52); an empty file has `pieceCount` 0. */
   readonly firstPiece: number
   readonly pieceCount: number
 }
 
-/** Where the bytes of a piece lie. `lengthBytes` is what the file has, without padding. */
+/** Where the bytes of a piece lie. `lengthBytes` excludes padding. */
 interface PieceSpan {
   readonly file: LayoutFile
   readonly offset: number
   readonly lengthBytes: number
 }
 
-/** Pieces ↔ files of one v2 torrent. Immutable. */
+/** Maps pieces to files and back, for one v2 torrent. Immutable. */
 export class TorrentLayout {
   readonly name: string
   readonly pieceLengthBytes: number
-  /** One file at the root, named as the torrent (BEP 19 addresses it without a folder). */
+  /** The torrent is one file at the root with the torrent's own name (BEP 19 addresses it without a folder). */
   readonly singleFile: boolean
   readonly files: readonly LayoutFile[]
   readonly pieceCount: number
@@ -38,7 +38,7 @@ export class TorrentLayout {
   /** Files that have pieces, by first piece. */
   readonly #withPieces: readonly LayoutFile[]
 
-  /** @throws MetainfoError `E_METAINFO` `piece-length`: pieces that no receive slot holds. */
+  /** @throws MetainfoError `E_METAINFO` `piece-length`: pieces too large for a receive slot. */
   constructor(info: TorrentInfo) {
     if (info.pieceLength > MAX_PIECE_LENGTH_BYTES) {
       throw new MetainfoError(
@@ -85,7 +85,7 @@ export class TorrentLayout {
     return Math.ceil(this.span(piece).lengthBytes / BLOCK_BYTES)
   }
 
-  /** Files by pieces root: hash requests name roots. Identical files share one entry. */
+  /** Files by pieces root, as hash requests name them. Identical files share one entry. */
   byRoot(): ReadonlyMap<string, LayoutFile> {
     const roots = new Map<string, LayoutFile>()
     for (const file of this.#withPieces) roots.set(rootKey(file.piecesRoot!), file)
@@ -93,5 +93,5 @@ export class TorrentLayout {
   }
 }
 
-/** A pieces root (32 bytes) as a map key, one character for each byte. */
+/** A pieces root (32 bytes) as a map key: one character per byte. */
 export const rootKey = (root: Uint8Array): string => String.fromCharCode(...root)

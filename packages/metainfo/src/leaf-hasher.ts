@@ -1,20 +1,20 @@
 import { BLOCK_BYTES, blockCount, HASH_BYTES } from './merkle.ts'
 import { sha256Into } from './sha256.ts'
 
-// Loaded by its URL into whatever thread hashes a file: see leaf-hasher-url.ts.
+// Loaded by URL into the thread that hashes a file: see leaf-hasher-url.ts.
 
 const MAX_FIRST_ALLOCATION = 16 * 1024 * 1024
 
-/** Computes the leaf layer of a stream (BEP 52): 32 bytes per 16 KiB block, however the stream is cut into chunks. */
+/** Computes the leaf layer of a stream (BEP 52), 32 bytes per 16 KiB block, whatever the sizes of its chunks. */
 export interface LeafHasher {
   update(chunk: Uint8Array): void
-  /** The leaf layer of all bytes so far: empty for no bytes. Ends the hasher. */
+  /** The leaf layer of all bytes so far, empty for none. Ends the hasher. */
   digest(): Uint8Array
 }
 
 /**
- * One block is hashed at a time, straight out of the chunk; only a block that spans chunks is copied. `sizeBytes`,
- * where known, sizes the result (up to 16 MiB at first, that is 8 GiB of data); it is a hint, not a check.
+ * Blocks are hashed straight out of the chunk; only a block that spans chunks is copied. `sizeBytes`, if known, sizes
+ * the result buffer (at first up to 16 MiB, which covers 8 GiB of data); it is a hint and is not checked.
  */
 export default function createLeafHasher(_options?: unknown, sizeBytes?: number): LeafHasher {
   const expected = sizeBytes === undefined ? 0 : blockCount(sizeBytes) * HASH_BYTES

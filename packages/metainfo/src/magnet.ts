@@ -17,7 +17,7 @@ export type MagnetReason =
   | 'too-many-hints'
   | 'hint-too-long'
 
-/** What a magnet link (BEP 9, BEP 52) says, whatever the version of its topics. Hints are untrusted. */
+/** The parameters of a magnet link (BEP 9, BEP 52), for v1 and v2. Hints are untrusted. */
 export interface MagnetTopics {
   /** 32 bytes, from `urn:btmh:1220…`. */
   readonly infohash: Uint8Array | undefined
@@ -25,7 +25,7 @@ export interface MagnetTopics {
   readonly infohashV1: Uint8Array | undefined
   /** `dn` */
   readonly name: string | undefined
-  /** `tr`, in order, without repetitions. */
+  /** `tr`, in order, without duplicates. */
   readonly trackers: readonly string[]
   /** `ws` */
   readonly webseeds: readonly string[]
@@ -131,7 +131,7 @@ export function parseMagnetTopics(text: string): MagnetTopics {
 }
 
 /**
- * As {@link parseMagnetTopics}, for torrents that this engine can join.
+ * Like {@link parseMagnetTopics}, but requires a v2 topic.
  * @throws MetainfoError `E_MAGNET`, also reason `v1-only` for a link without a `urn:btmh` topic.
  */
 export function parseMagnet(text: string): Magnet {
@@ -159,7 +159,7 @@ export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   if (magnet.name !== undefined) parameters.push(`dn=${encode(magnet.name)}`)
   for (const url of magnet.trackers ?? []) parameters.push(`tr=${encode(url)}`)
   for (const url of magnet.webseeds ?? []) parameters.push(`ws=${encode(url)}`)
-  // the colon stays as it is, which a query may hold (RFC 3986 §3.4): libtorrent does not decode this one
+  // A query may hold a literal colon (RFC 3986 §3.4), and libtorrent does not decode an escaped one here.
   for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${encode(peer).replaceAll('%3A', ':')}`)
   return `magnet:?${parameters.join('&')}`
 }

@@ -3,14 +3,14 @@ import { sha256, sha256Into } from './sha256.ts'
 
 export { sha256 }
 
-// BEP 52 trees. A LAYER is the concatenation of 32-byte hashes of one level, without padding; level 0 holds the leaves,
-// one per 16 KiB block. Positions past the end of a level count as that level's pad hash.
+// BEP 52 trees. A layer is the concatenation of the 32-byte hashes of one level, without padding. Level 0 holds the
+// leaves, one per 16 KiB block. Positions past the end of a level hold that level's pad hash.
 
 /** Bytes under one leaf (BEP 52). */
 export const BLOCK_BYTES = 16_384
 /** Bytes of one hash. */
 export const HASH_BYTES = 32
-/** Most hashes that one request may ask for; clients ask for 512, more than this is refused. */
+/** Limit of hashes in one request. Clients usually ask for 512. */
 export const MAX_REQUEST_HASHES = 8_192
 
 /** Why an `E_MERKLE` error was thrown. */
@@ -28,7 +28,7 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return sha256(pair)
 }
 
-/** The hash that stands for missing nodes at `level`: 32 zero bytes at level 0, else the hash of two pads below. */
+/** The hash of missing nodes at `level`: 32 zero bytes at level 0, else the hash of two pads of the level below. */
 export function padHash(level: number): Uint8Array {
   for (let i = padHashes.length; i <= level; i++) padHashes.push(hashPair(padHashes[i - 1]!, padHashes[i - 1]!))
   return padHashes[level]!
@@ -53,24 +53,24 @@ function requirePieceLength(pieceLengthBytes: number): void {
 /** Number of 16 KiB blocks (= leaves) of a file. */
 export const blockCount = (sizeBytes: number): number => Math.ceil(sizeBytes / BLOCK_BYTES)
 
-/** Number of pieces of a file; files start on piece borders, an empty file has none. */
+/** Number of pieces of a file. Files start at piece boundaries; an empty file has none. */
 export const pieceCount = (sizeBytes: number, pieceLengthBytes: number): number =>
   Math.ceil(sizeBytes / pieceLengthBytes)
 
-/** Level of the nodes that cover one whole piece: log2(pieceLength / 16 KiB). */
+/** Level of the nodes that each cover a whole piece: log2(pieceLength / 16 KiB). */
 export function pieceLevel(pieceLengthBytes: number): number {
   requirePieceLength(pieceLengthBytes)
   return Math.log2(pieceLengthBytes / BLOCK_BYTES)
 }
 
-/** Level of the root over `count` nodes of level 0: ceil(log2(count)). */
+/** Level of the root above `count` nodes of level 0: ceil(log2(count)). */
 export function heightOf(count: number): number {
   let height = 0
   for (let width = 1; width < count; width *= 2) height++
   return height
 }
 
-/** The leaf layer of a whole file in memory: 32 bytes per 16 KiB block, a short last block hashed as it is. */
+/** The leaf layer of a whole file in memory: 32 bytes per 16 KiB block; a short last block is hashed unpadded. */
 export function leafLayer(bytes: Uint8Array): Uint8Array {
   const count = blockCount(bytes.length)
   const leaves = new Uint8Array(count * HASH_BYTES)
@@ -80,7 +80,7 @@ export function leafLayer(bytes: Uint8Array): Uint8Array {
   return leaves
 }
 
-/** One level up: `level` is the level of `layer`, whose missing last sibling is that level's pad. */
+/** The layer above `layer`, which is at `level`. A missing last sibling counts as that level's pad hash. */
 function parentLayer(layer: Uint8Array, level: number): Uint8Array {
   const count = layer.length / HASH_BYTES
   const parents = new Uint8Array(Math.ceil(count / 2) * HASH_BYTES)
@@ -101,8 +101,8 @@ export function ancestorLayer(layer: Uint8Array, level: number, levels: number):
 }
 
 /**
- * The node `levels` above the first hash of `layer` (hashes of level `level`, at most 2^levels of them), padded.
- * With leaves of one piece and the piece's level it is the piece's hash.
+ * The node `levels` above the first hash of `layer`, with padding. `layer` holds at most 2^levels hashes of level
+ * `level`. Given the leaves of one piece and the piece's level, this is the piece's hash.
  */
 export function foldLayer(layer: Uint8Array, level: number, levels: number): Uint8Array {
   if (layer.length === 0 || layer.length / HASH_BYTES > 2 ** levels) {
@@ -119,7 +119,7 @@ function requireLeaves(leaves: Uint8Array, sizeBytes: number): void {
 }
 
 /**
- * The pieces root of a file from its leaf layer (BEP 52). It does not depend on the piece length.
+ * The pieces root of a file from its leaf layer (BEP 52). The piece length does not matter.
  * @throws MetainfoError `E_MERKLE`: `size` for an empty file, which has no root; `layer-length`.
  */
 export function piecesRoot(leaves: Uint8Array, sizeBytes: number): Uint8Array {
@@ -130,7 +130,7 @@ export function piecesRoot(leaves: Uint8Array, sizeBytes: number): Uint8Array {
 
 /**
  * The layer of piece hashes, as in `piece layers`. Meant for files larger than a piece; a smaller non-empty file gives
- * the one hash of its padded piece, which is not its root.
+ * the hash of its padded piece, which is not its root.
  * @throws MetainfoError `E_MERKLE`: `layer-length`, `piece-length`.
  */
 export function pieceLayer(leaves: Uint8Array, sizeBytes: number, pieceLengthBytes: number): Uint8Array {
@@ -163,15 +163,15 @@ export function verifyPieceLayer(
 }
 
 /**
- * What one piece's leaves must fold to: `leaves` holds the hashes of that piece's blocks. In a file larger than a piece
- * that is the piece-layer entry; a file no larger than a piece has its own height and folds to its pieces root.
+ * The hash that a piece must have, from `leaves`, the hashes of its blocks. In a file larger than a piece this is the
+ * piece-layer entry; a file no larger than a piece folds to its pieces root, at its own height.
  */
 export function pieceHash(leaves: Uint8Array, sizeBytes: number, pieceLengthBytes: number): Uint8Array {
   const levels = sizeBytes > pieceLengthBytes ? pieceLevel(pieceLengthBytes) : heightOf(blockCount(sizeBytes))
   return foldLayer(leaves, 0, levels)
 }
 
-/** Not in constant time: hashes are public. */
+/** Not constant-time: hashes are public. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false

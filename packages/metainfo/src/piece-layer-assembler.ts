@@ -5,17 +5,18 @@ import { equalBytes, HASH_BYTES, heightOf, pieceCount, pieceLevel, rootOfPieceLa
 const CHUNK_HASHES = 512
 
 /**
- * What {@link PieceLayerAssembler.accept} made of a reply. `refused`: the reply contradicts the root, its sender lied.
- * `conflict`: the chunks held without proof do not fold to the root; all of them are missing again, any of their
- * senders may be at fault.
+ * The outcome of {@link PieceLayerAssembler.accept}. `refused`: the reply contradicts the root, so its sender sent bad
+ * data. `conflict`: the chunks collected without proofs do not fold to the root. All of them are missing again, and any
+ * of their senders may have sent bad data.
  */
 export type ReplyVerdict = 'proven' | 'held' | 'refused' | 'conflict'
 
 /**
- * Collects one file's piece layer from replies to hash requests. With proofs each chunk is checked as it comes; without
- * (peers of some clients reject every proof) the chunks are held and checked against the root when all are there.
+ * Collects one file's piece layer from replies to hash requests. Chunks with a proof are verified on arrival. Some
+ * clients reject every request for a proof; chunks from those are held and verified against the root once all have
+ * arrived.
  *
- * Invariant: `missing()` names exactly the chunks that are neither proven nor held; `layer()` is defined only when the
+ * Invariant: `missing()` lists exactly the chunks that are neither proven nor held; `layer()` is defined only when the
  * whole layer folds to the root.
  */
 export class PieceLayerAssembler {
@@ -36,12 +37,12 @@ export class PieceLayerAssembler {
     this.#chunks = new Array(Math.ceil(count / CHUNK_HASHES)).fill('missing')
   }
 
-  /** Ask without proofs from now on: for peers that reject them. What was proven stays. */
+  /** Stop asking for proofs, for peers that reject such requests. Chunks proven so far are kept. */
   dropProofs(): void {
     this.#proofs = false
   }
 
-  /** The requests to make now: 2 to 512 hashes each (a length of 1 is never asked: some peers cannot answer it). */
+  /** The requests to make now, 2 to 512 hashes each. A length of 1 is never used, since some peers cannot answer it. */
   missing(): readonly HashRequest[] {
     return this.#chunks.flatMap((state, chunk) => (state === 'missing' ? [this.#request(chunk)] : []))
   }
@@ -58,7 +59,7 @@ export class PieceLayerAssembler {
 
   /**
    * Takes the hashes of a reply.
-   * @throws MetainfoError `E_MERKLE` `request` for a reply to a request of other shape, `reply-length`.
+   * @throws MetainfoError `E_MERKLE` `request` for a reply to a request of another shape, `reply-length`.
    */
   accept(request: HashRequest, hashes: Uint8Array): ReplyVerdict {
     const chunk = request.index / CHUNK_HASHES

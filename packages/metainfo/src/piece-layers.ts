@@ -3,12 +3,12 @@ import { toHex, tryFromHex } from './infohash.ts'
 import { HASH_BYTES, pieceCount, verifyPieceLayer } from './merkle.ts'
 import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
 
-/** Piece layers by the pieces root in lower-case hex. Identical files share one. */
+/** Piece layers, keyed by the pieces root in lower-case hex. Identical files share one. */
 export type PieceLayers = ReadonlyMap<string, Uint8Array>
 
-/** What {@link checkPieceLayers} found. */
+/** The result of {@link checkPieceLayers}. */
 export interface CheckedPieceLayers {
-  /** Each proven against its root. */
+  /** Each verified against its root. */
   readonly layers: PieceLayers
   /** Roots (hex) of files larger than a piece for which there is no layer. */
   readonly missing: readonly string[]
@@ -72,7 +72,7 @@ export function parsePieceLayers(
 }
 
 /**
- * The bencoded dictionary root → layer, with the entries that `info` needs and no others: a pure function.
+ * The bencoded dictionary root → layer with exactly the entries that `info` needs: a pure function.
  * @throws MetainfoError `E_METAINFO`: `piece-layer-missing`, `piece-layer-length`, `piece-layer-root`.
  */
 export function encodePieceLayers(layers: PieceLayers, info: Pick<TorrentInfo, 'files' | 'pieceLength'>): Uint8Array {

@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 
-// The implementation of `#sha256` for Node. One-shot hashing with a string result: measured 3 times faster on 64-byte pairs than
-// a Buffer result (no backing store is allocated for each call) and 4 times faster on 16 KiB blocks than createHash.
+// The implementation of `#sha256` for Node. Measured: one-shot hashing with a string result is 3 times faster on
+// 64-byte pairs than with a Buffer result (which allocates a backing store for each call), and 4 times faster on 16 KiB
+// blocks than createHash.
 
 const latin1Write = (
   Buffer.prototype as unknown as {

@@ -1,5 +1,5 @@
-// The implementation of `#sha256` where there is no node:crypto: FIPS 180-4, on 32-bit integers. The Web Crypto API hashes
-// asynchronously only, which would make every function of this package asynchronous.
+// The implementation of `#sha256` without node:crypto: FIPS 180-4 on 32-bit integers. The Web Crypto API is
+// asynchronous only, and would make every function of this package asynchronous.
 
 const BLOCK = 64
 
@@ -10,7 +10,7 @@ function fractions(count: number, root: 2 | 3): Uint32Array {
     let divisor = 2
     while (divisor * divisor <= prime && prime % divisor !== 0) divisor += 1
     if (divisor * divisor <= prime) continue
-    // Exactly: the integer root of prime · 2^(32·root), by Newton's method on big integers.
+    // Exact: the integer root of prime · 2^(32·root), by Newton's method on big integers.
     const target = BigInt(prime) << BigInt(32 * root)
     let guess = BigInt(Math.floor((root === 2 ? Math.sqrt(prime) : Math.cbrt(prime)) * 2 ** 32))
     const power = (value: bigint): bigint => (root === 2 ? value * value : value * value * value)
@@ -108,7 +108,7 @@ function hashInto(
   const state = new Uint32Array(initial)
   let at = 0
   for (; at + BLOCK <= bytes.length; at += BLOCK) compress(state, bytes, at)
-  // The rest, a one bit, zeros, and the length in bits as 64 bits (FIPS 180-4 §5.1.1).
+  // The remaining bytes, a one bit, zeros, and the length in bits as a 64-bit number (FIPS 180-4 §5.1.1).
   const left = bytes.length - at
   const tail = new Uint8Array(left + 9 <= BLOCK ? BLOCK : 2 * BLOCK)
   tail.set(bytes.subarray(at))

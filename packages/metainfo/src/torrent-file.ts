@@ -32,7 +32,7 @@ export interface Torrent {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Undefined for what is no URL of one of the schemes: hints that nobody can use are left out. */
+/** Undefined unless the value is a URL with one of the schemes: unusable hints are dropped. */
 function usableUrl(value: BencodeValue, schemes: readonly string[]): string | undefined {
   if (!(value instanceof Uint8Array)) throw metainfoError('hints', 'a tracker or webseed is not a string')
   if (value.length > MAX_URL_BYTES) throw metainfoError('hints', `a URL has more than ${MAX_URL_BYTES} bytes`)
@@ -63,15 +63,15 @@ function trackersOf(root: BencodeDictionary): string[][] {
     for (const tier of tiers as readonly BencodeValue[]) found.push(urlsOf(tier, TRACKER_SCHEMES))
   }
   const usable = found.filter((tier) => tier.length > 0)
-  // BEP 12: "announce" is ignored where there is a list.
+  // BEP 12: "announce" is ignored when there is a list.
   if (usable.length === 0 && announce !== undefined) usable.push(urlsOf(announce, TRACKER_SCHEMES))
   return usable.filter((tier) => tier.length > 0)
 }
 
 /**
- * Reads the bytes of a `.torrent` file of anybody's making, v2 or hybrid, strictly; newlines after the root are tolerated.
- * Piece layers that are there are proven against their roots; absent ones are listed in `pieceLayers.missing`.
- * At most 10,000,000 bytes; hashes two nodes per piece. Byte arrays are views into `bytes`.
+ * Parses the bytes of an untrusted `.torrent` file, v2 or hybrid, strictly; newlines after the root value are
+ * tolerated. Piece layers are verified against their roots; absent ones are listed in `pieceLayers.missing`. At most
+ * 10,000,000 bytes; computes two hashes per piece. Byte arrays are views into `bytes`.
  * @throws MetainfoError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.
  */
 export function parseTorrent(bytes: Uint8Array): Torrent {
@@ -93,7 +93,7 @@ export function parseTorrent(bytes: Uint8Array): Torrent {
   }
 }
 
-/** What a `.torrent` file says beside its info dictionary and piece layers. */
+/** The fields of a `.torrent` file beside its info dictionary and piece layers. */
 export interface TorrentOptions {
   /** Tiers of tracker URLs. */
   readonly trackers?: readonly (readonly string[])[]
@@ -102,7 +102,7 @@ export interface TorrentOptions {
 }
 
 /**
- * The bytes of a `.torrent` file: the info dictionary as it is, all its piece layers, and the hints given.
+ * The bytes of a `.torrent` file: the given info dictionary unchanged, all its piece layers, and the given hints.
  * @throws MetainfoError `E_METAINFO` as `encodePieceLayers` does.
  */
 export function encodeTorrent(info: TorrentInfo, layers: PieceLayers, options: TorrentOptions = {}): Uint8Array {

@@ -1,6 +1,6 @@
 import { MetainfoError } from './errors.ts'
 
-/** Bounds of what is accepted from strangers. */
+/** Limits on input from untrusted sources. */
 export const METAINFO_BOUNDS = {
   /** A `.torrent` file. */
   torrentBytes: 10_000_000,
@@ -9,7 +9,7 @@ export const METAINFO_BOUNDS = {
   pieces: 2_000_000,
   pathDepth: 32,
   segmentBytes: 255,
-  /** Of one file, and of all together. */
+  /** Of one file, and of all files together. */
   lengthBytes: 2 ** 48 - 1,
   /** 512 MiB: requests address a piece with 32 bits. */
   pieceLengthBytes: 2 ** 29
@@ -48,7 +48,7 @@ export type MetainfoReason =
   | 'hints'
   | 'infohash'
 
-/** A file of a torrent, as its info dictionary has it. */
+/** A file of a torrent, as listed in its info dictionary. */
 export interface TorrentFile {
   /** Segments joined with `/`; no segment is empty, `.` or `..`, none holds a separator or a control character. */
   readonly path: string
@@ -56,14 +56,14 @@ export interface TorrentFile {
   readonly length: number
   /** 32 bytes; undefined exactly for an empty file. */
   readonly piecesRoot: Uint8Array | undefined
-  /** Index of its first piece within the torrent; for an empty file that of the next file. */
+  /** Index of its first piece within the torrent; for an empty file, that of the next file. */
   readonly firstPiece: number
   readonly pieceCount: number
 }
 
 /** A parsed info dictionary, v2 or hybrid. Byte arrays are views into `infoBytes`. */
 export interface TorrentInfo {
-  /** The info dictionary as received: what the infohash is over. */
+  /** The info dictionary as received; the infohash is computed over it. */
   readonly infoBytes: Uint8Array
   /** SHA-256 of `infoBytes`, 32 bytes. */
   readonly infohash: Uint8Array
@@ -76,7 +76,7 @@ export interface TorrentInfo {
   readonly files: readonly TorrentFile[]
   readonly pieceCount: number
   readonly totalBytes: number
-  /** The tree is one file at the root, named as the torrent: BEP 19 addresses it without a folder. */
+  /** The tree is one file at the root with the torrent's own name: BEP 19 addresses it without a folder. */
   readonly singleFile: boolean
   readonly private: boolean
 }

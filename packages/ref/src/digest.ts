@@ -1,6 +1,8 @@
 import { RefError } from './errors.ts'
 
-/** `sha256:` followed by 64 lower-case hex characters (spec ref.9). Only {@link parseDigest} and its siblings mint one. */
+/**
+ * `sha256:` followed by 64 lower-case hex characters (spec ref.9). Only {@link parseDigest} and its siblings make one.
+ */
 export type Sha256Digest = string & { readonly __brand: 'Sha256Digest' }
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/

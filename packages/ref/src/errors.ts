@@ -38,11 +38,11 @@ const CODES: Partial<Record<RefErrorReason, RefErrorCode>> = {
   'pin-mismatch': 'E_PIN_MISMATCH'
 }
 
-/** What is known beyond the message. */
+/** Details beyond the message. */
 export interface RefErrorDetails {
-  /** The alternatives: members' quants or a repository's tags, sorted by code unit. Empty when there are none to name. */
+  /** The alternatives: members' quants or a repository's tags, sorted by code unit. Empty when there are none. */
   readonly candidates?: readonly string[]
-  /** The repository, where `ns/name` was read before the failure: a caller can look up its quants. */
+  /** The repository, when `ns/name` was read before the failure, so that a caller can look up its quants. */
   readonly repo?: RepoId
   /** The spelling to use instead; it may hold the placeholder `<quant>`. */
   readonly suggestion?: string

@@ -3,7 +3,7 @@ import { RefError } from './errors.ts'
 /** Longest reference, in UTF-8 bytes (spec ref.3). */
 export const REF_MAX_BYTES = 512
 
-/** UTF-8 length; a lone surrogate counts as the three bytes of U+FFFD, which is what an encoder makes of it. */
+/** UTF-8 length; a lone surrogate counts as the three bytes of U+FFFD, which is how encoders replace it. */
 function utf8Length(text: string): number {
   let bytes = 0
   for (const character of text) {
@@ -14,8 +14,8 @@ function utf8Length(text: string): number {
 }
 
 /**
- * The length rule, which comes before all grammar (spec ref.3, ref.4). Texts of any length are safe to pass: a UTF-16 unit
- * is at least one byte, so a longer text is refused uncounted.
+ * The length rule, which is checked before any grammar (spec ref.3, ref.4). Input of any length is safe: a UTF-16 unit
+ * takes at least one byte in UTF-8, so text with more units than the limit is refused without counting bytes.
  * @throws RefError `E_LENGTH`, reason `too-long`.
  */
 export function assertLength(text: string): void {

@@ -29,7 +29,7 @@ export interface DigestRef extends RepoId {
 /** A parsed reference (spec ref.1, ref.2). `ref.quant === undefined` tells the two shapes apart. */
 export type ModelRef = SelectorRef | DigestRef
 
-/** Everything after `svc:///`. The order of the checks is the one of spec ref.4. */
+/** Parses everything after `svc:///`. The checks run in the order of spec ref.4. */
 function parseBody(body: string): ModelRef {
   const at = body.indexOf('@')
   const digest = at < 0 ? undefined : parseDigest(body.slice(at + 1))
@@ -115,7 +115,7 @@ function refuseQuant(text: string, repo: RepoId): RefError {
   return new RefError('quant-format', `${quote(text)} is not a quant${hint}`, { repo })
 }
 
-/** Names the fix for a text that does not begin with `svc:///`. */
+/** The error for text that does not begin with `svc:///`; its message names the fix. */
 function refuseStart(text: string): RefError {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):(\/+)/.exec(text)
   if (scheme !== null || foldAscii(text.slice(0, 4)) === 'svc:') {
@@ -138,7 +138,7 @@ function refuseStart(text: string): RefError {
     : new RefError('short-form', `the short form is not accepted here; write ${fix.text}`, fix)
 }
 
-/** What to write instead of a short form: its canonical spelling, with `<quant>` where one is missing. */
+/** The canonical spelling of a short form, to suggest in an error; `<quant>` stands for a missing quant. */
 function canonicalOf(short: string): { text: string; suggestion?: string; repo?: RepoId } {
   try {
     const ref = parseBody(short)
@@ -154,8 +154,8 @@ function canonicalOf(short: string): { text: string; suggestion?: string; repo?:
 }
 
 /**
- * Reads the canonical form `svc:///ns/name[:sel][@digest]` (spec ref.1 to ref.9). `ns` and `name` are lowered (ASCII), everything
- * else is kept; nothing is trimmed or percent-decoded. Safe for input of any length.
+ * Reads the canonical form `svc:///ns/name[:sel][@digest]` (spec ref.1 to ref.9). `ns` and `name` are lower-cased
+ * (ASCII only), everything else is kept; nothing is trimmed or percent-decoded. Safe for input of any length.
  * @throws RefError `E_LENGTH` over 512 UTF-8 bytes, else `E_PARSE` with its `reason`; the message names the fix.
  */
 export function parseRef(text: string): ModelRef {
@@ -175,8 +175,8 @@ export function tryParseRef(text: string): ModelRef | undefined {
 }
 
 /**
- * For what a person types at a command line: the short form `ns/name[:sel][@digest]` or the canonical one. The API
- * takes the canonical one only: send `formatRef(parseShortRef(text))`.
+ * Parses what a person types at a command line: the short form `ns/name[:sel][@digest]` or the canonical one. The API
+ * accepts only the canonical one; send `formatRef(parseShortRef(text))`.
  * @throws RefError as {@link parseRef}.
  */
 export function parseShortRef(text: string): ModelRef {

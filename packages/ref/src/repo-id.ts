@@ -12,13 +12,13 @@ export const isNamespace = (text: string): boolean => NAMESPACE.test(text)
 /** True for a canonical name: 1 to 128 of `a-z 0-9 . _ -`, the first a letter or digit (spec ref.2). */
 export const isName = (text: string): boolean => NAME.test(text)
 
-/** Namespaces that parse, but that nothing can be imported into (spec ref.12). */
+/** Namespaces that parse, but that nothing may be imported into (spec ref.12). */
 export const RESERVED_NAMESPACES: readonly string[] = ['library', 'svc']
 
 /** True when `ns`, in any case, is reserved. */
 export const isReservedNamespace = (ns: string): boolean => RESERVED_NAMESPACES.includes(foldAscii(ns))
 
-/** @throws RefError reason `namespace` or `name`. Parts must be folded already. */
+/** @throws RefError reason `namespace` or `name`. Both must be lower-cased already. */
 export function assertRepoId(ns: string, name: string): RepoId {
   if (!isNamespace(ns)) {
     throw new RefError(
@@ -41,7 +41,7 @@ export function assertRepoId(ns: string, name: string): RepoId {
 
 /**
  * Reads `ns/name`, as in the `as` of an import. Upper case is refused, and the message names the lower-case spelling;
- * with `foldCase` it is lowered instead (hub repositories are stored under their lower-cased id, spec hub.2).
+ * with `foldCase` it is lower-cased instead (hub repositories are stored under their lower-cased id, spec hub.2).
  * @throws RefError `E_LENGTH`, or `E_PARSE` with reason `namespace` or `name`.
  */
 export function parseRepoId(text: string, options: { readonly foldCase?: boolean } = {}): RepoId {

@@ -3,19 +3,21 @@ import { RefError } from './errors.ts'
 import { quote } from './length.ts'
 import type { ModelRef } from './ref.ts'
 
-/** What selection needs of an index member (spec doc.12, ref.19). `manifest` is needed only where a pin is given. */
+/**
+ * The fields of an index member that selection reads (spec doc.12, ref.19). `manifest` is needed only to check a pin.
+ */
 export interface SelectableMember {
   readonly quant: string
   readonly manifest?: Sha256Digest
 }
 
-/** The wanted quant or a prefix of it, and the pin of `:quant@digest`. A {@link ModelRef} with a quant is one. */
+/** The wanted quant or a prefix of it, and the pin of `:quant@digest`. Any {@link ModelRef} with a quant fits. */
 export interface MemberSelector {
   readonly quant: string
   readonly digest?: Sha256Digest
 }
 
-/** For a message: the first few. The error's `candidates` are complete. */
+/** The first few names, for a message. The error's `candidates` are complete. */
 const some = (names: readonly string[]): string =>
   names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '')
 

@@ -5,7 +5,7 @@ import { isQuant } from './quant.ts'
 
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 
-/** Why a tag of good form is refused: it could be read as a digest or as a quant (spec ref.11). */
+/** Why a well-formed tag is refused: it could be read as a digest or as a quant (spec ref.11). */
 function banned(text: string): string | undefined {
   const folded = foldAscii(text)
   if (folded.startsWith('sha256-') || folded.startsWith('sha256:')) return 'it looks like a digest'
