@@ -23,13 +23,15 @@ interface Member {
   readonly start: number
 }
 
-/** What file systems without hard links answer. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Writes images into one file, as a tar of an OCI image layout. Its bytes follow from the images alone. They are written to
- * `<path>.partial`, which a later call goes on with: what is there is hashed again, and written anew from where it is wrong.
- * @throws OciError `E_BAD_TARGET` when something is there already, or is being written, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
+ * Writes images into one file, a tar of an OCI image layout. Its bytes depend on the images alone. They are written to
+ * `<path>.partial`; a later call resumes from that file: it hashes what is there and rewrites from the first blob that
+ * is wrong.
+ * @throws OciError `E_BAD_TARGET` when the path exists or another call is writing it, `E_DIGEST_MISMATCH`,
+ *   `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
 export async function writeArchive(
   path: string,
@@ -46,7 +48,7 @@ export async function writeArchive(
       await writeAt(handle, TAR_END, end)
       await handle.truncate(end + TAR_END.length)
       await handle.sync()
-      // before another call can have the partial
+      // publish while the partial is still locked, before another call can claim it
       await publish(partial, path)
     } finally {
       await handle.close()
@@ -57,7 +59,7 @@ export async function writeArchive(
   }
 }
 
-/** How many bytes an archive or a layout of these images has, but for names and headers. */
+/** Bytes of an archive or a layout of these images, without names and headers. */
 export const bytesOf = (images: readonly PackedImage[]): number =>
   blobsOf(images).reduce((total, { sizeBytes }) => total + sizeBytes, 0)
 
@@ -73,8 +75,8 @@ const taken = (path: string, cause?: unknown): OciError =>
   new OciError('E_BAD_TARGET', `${path} is there already`, { path }, cause)
 
 /**
- * Unlike a rename, a link takes nobody's file away. On file systems without links, as disks that travel often have, the name is looked at
- * once more instead.
+ * Links rather than renames, since a link never replaces an existing file. On file systems without links (common on
+ * removable disks) it checks once more that the name is free, and renames.
  */
 async function publish(partial: string, path: string): Promise<void> {
   try {

@@ -1,11 +1,11 @@
-/** What a registry wants of its callers (`WWW-Authenticate`, RFC 9110 §11.6.1). */
+/** How a registry wants its callers to authenticate (`WWW-Authenticate`, RFC 9110 §11.6.1). */
 export type Challenge =
   | { readonly scheme: 'basic' }
   | { readonly scheme: 'bearer'; readonly realm: string; readonly service?: string; readonly scope?: string }
 
 const MAX_HEADER_CHARACTERS = 4_096
 
-/** The first challenge that can be met; undefined where there is none. */
+/** The first challenge that this client supports; undefined if there is none. */
 export function parseChallenge(header: string): Challenge | undefined {
   if (header.length > MAX_HEADER_CHARACTERS) return undefined
   const match = /(?:^|,\s*)(basic|bearer)(?:\s+|$)/i.exec(header)

@@ -3,12 +3,13 @@ import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
 import { tryFlock } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 
-/** Without O_NONBLOCK a pipe of that name would be waited for. */
+/** O_NONBLOCK: opening a pipe of that name would wait for a writer otherwise. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * Opens a file that an earlier try may have begun, for this call alone.
- * @throws OciError `E_BAD_TARGET` when another call has it, or for what is no file; errors of the file system as they are
+ * Opens a file that an earlier attempt may have started, and locks it for this call.
+ * @throws OciError `E_BAD_TARGET` when another call holds it, or when it is not a regular file; errors of the file
+ *   system as they are
  */
 export async function openPartial(path: string): Promise<FileHandle> {
   for (;;) {
@@ -17,11 +18,11 @@ export async function openPartial(path: string): Promise<FileHandle> {
       const mine = await handle.stat()
       if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is no file`, { path })
       await lock(handle, path)
-      // whoever had it may have given it its name meanwhile: then it is not ours to write
+      // the previous owner may have published it in the meantime; then it is no longer ours to write
       const named = await stat(path).catch(() => undefined)
       const isNamed = named?.ino === mine.ino && named.dev === mine.dev
       if (isNamed && mine.nlink === 1) return handle
-      // it was published, and its writer died before it took this name away
+      // it was published, and its writer died before removing this name
       if (isNamed) await unlink(path)
     } catch (error) {
       await handle.close()
@@ -32,8 +33,8 @@ export async function openPartial(path: string): Promise<FileHandle> {
 }
 
 /**
- * Keeps a folder for this call alone, until the handle is closed.
- * @throws OciError `E_BAD_TARGET` when another call has it; errors of the file system as they are
+ * Locks a folder for this call until the handle is closed.
+ * @throws OciError `E_BAD_TARGET` when another call holds it; errors of the file system as they are
  */
 export async function claimFolder(path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
@@ -46,7 +47,7 @@ export async function claimFolder(path: string): Promise<FileHandle> {
   }
 }
 
-/** Where nothing can be locked (no such program, a network share), two calls at once are not told apart. */
+/** Where locking is impossible (no `flock` program, a network share), two simultaneous calls are not detected. */
 async function lock({ fd }: FileHandle, path: string): Promise<void> {
   if ((await tryFlock(fd).catch(() => undefined)) !== false) return
   throw new OciError('E_BAD_TARGET', `${path} is being written by another export; try again when it has ended`, {

@@ -6,10 +6,10 @@ import { OciError } from './errors.ts'
 
 const CHUNK_BYTES = 1 << 20
 
-/** A part of a blob: bytes at hand, or those of a file. */
+/** A segment of a blob: bytes in memory, or a file. */
 export type ContentPart = Uint8Array | { readonly path: string; readonly sizeBytes: number }
 
-/** A blob and where its bytes come from, one part behind the other. */
+/** A blob and the segments that its bytes come from, in order. */
 export interface BlobContent {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
@@ -17,8 +17,9 @@ export interface BlobContent {
 }
 
 /**
- * The bytes of a blob from `start` on, in pieces of at most 1 MiB. A piece is valid until the next one is asked for.
- * @throws OciError `E_DIGEST_MISMATCH` for a file that is no regular file of the size stated; errors of the file system as they are
+ * The bytes of a blob from `start` on, in chunks of at most 1 MiB. A chunk is valid until the next one is requested.
+ * @throws OciError `E_DIGEST_MISMATCH` for a path that is not a regular file of the stated size; errors of the file
+ *   system as they are
  */
 export async function* readContent(content: BlobContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
   let skip = start
@@ -53,17 +54,19 @@ async function* readFile(path: string, start: number, end: number, digest: strin
   }
 }
 
-/** How a copy is watched and stopped. */
+/** Progress and cancellation of a copy. */
 export interface CopyOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of each step, those that were there already included. */
+  /** Called with the bytes of each step, including those that were already there. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
 /**
- * Writes a blob into an open file at `position`, hashed on the way. `have` bytes of it may lie there from an earlier try: they are read
- * and hashed in place of the source's, and the copy goes on behind them; where they turn out wrong, all is written anew.
- * @throws OciError `E_DIGEST_MISMATCH` when the source has other bytes; errors of the file system as they are
+ * Writes a blob into an open file at `position` and hashes it on the way. If `have` bytes of it are there from an
+ * earlier attempt, those are read and hashed instead of the source's, and the copy continues after them; if they turn
+ * out wrong, the whole blob is rewritten.
+ * @throws OciError `E_DIGEST_MISMATCH` when the source's bytes do not match the digest; errors of the file system as
+ *   they are
  */
 export async function copyContent(
   content: BlobContent,
@@ -90,7 +93,10 @@ export async function copyContent(
   throw wrongBytes(content)
 }
 
-/** Reads a blob to its end. @throws OciError `E_DIGEST_MISMATCH`; errors of the file system as they are; on abort the signal's reason */
+/**
+ * Reads a blob to its end and checks its digest.
+ * @throws OciError `E_DIGEST_MISMATCH`; errors of the file system as they are; on abort the signal's reason
+ */
 export async function checkContent(content: BlobContent, signal?: AbortSignal): Promise<void> {
   const hash = createHash('sha256')
   for await (const chunk of readContent(content)) {
@@ -124,7 +130,7 @@ async function hashBack(
   for (let at = 0; at < length; ) {
     signal?.throwIfAborted()
     const { bytesRead } = await target.read(buffer, 0, Math.min(buffer.length, length - at), position + at)
-    // a file that ends early is found out by its digest
+    // a file that ends early fails the digest check
     if (bytesRead === 0) return
     hash.update(buffer.subarray(0, bytesRead))
     at += bytesRead

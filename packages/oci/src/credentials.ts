@@ -4,34 +4,38 @@ import { join } from 'node:path'
 import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
 
-/** How a registry knows its user. */
+/** The credentials of a registry's user. */
 export type Credentials =
   | { readonly username: string; readonly password: string }
-  /** A refresh token, as some registries give at login. */
+  /** A refresh token, as some registries issue at login. */
   | { readonly identityToken: string }
 
-/** Where the Docker configuration is, and the environment of credential helpers. */
+/** Where to look for the Docker configuration, and the environment for credential helpers. */
 export interface CredentialsOptions {
   /** Default: this process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Whose credentials are wanted where a file has several for a registry, by the beginnings of names. */
+  /**
+   * Repository that the credentials are for. A file may have several entries for one registry, keyed by prefixes of
+   * names.
+   */
   readonly repository?: string
 }
 
-/** Docker Hub, under the names that it has in configurations. */
+/** The names under which configurations list Docker Hub. */
 const HUB_NAMES: readonly string[] = ['docker.io', 'index.docker.io', 'registry-1.docker.io']
-/** How Docker and its credential helpers call it. */
+/** The name that Docker and its credential helpers use for it. */
 const HUB_KEY = 'https://index.docker.io/v1/'
 const HELPER_TIMEOUT_MS = 30_000
 const MAX_ANSWER_BYTES = 1 << 20
 const HELPER_NAME = /^[A-Za-z0-9._-]{1,100}$/
-/** What credential helpers say when they know nothing. */
+/** The message by which credential helpers report that they have no entry. */
 const NOT_FOUND = /credentials not found/i
 
 /**
- * Finds credentials where Docker, podman and oras keep them: `auths`, `credHelpers` and `credsStore` of `$DOCKER_CONFIG/config.json`
- * (else `~/.docker/config.json`), then `$REGISTRY_AUTH_FILE`, else `$XDG_RUNTIME_DIR/containers/auth.json`.
- * @returns undefined where nobody has any: registries are asked without then
+ * Finds credentials where Docker, podman and oras keep them: `auths`, `credHelpers` and `credsStore` of
+ * `$DOCKER_CONFIG/config.json` (else `~/.docker/config.json`), then `$REGISTRY_AUTH_FILE`, else
+ * `$XDG_RUNTIME_DIR/containers/auth.json`.
+ * @returns undefined when there are none: the registry is then accessed anonymously
  * @throws OciError `E_CREDENTIALS` for files that cannot be read and helpers that fail
  */
 export async function findCredentials(
@@ -81,7 +85,7 @@ function storedIn(
     const { host, prefix } = placeOf(key)
     return named.includes(host) && (prefix === '' || `${repository}/`.startsWith(`${prefix}/`))
   })
-  // the most exact one, as podman does
+  // the most specific one, as podman does
   const [key] = fitting.sort((a, b) => placeOf(b).prefix.length - placeOf(a).prefix.length)
   const entry = key === undefined ? undefined : objectOf(auths[key])
   if (entry === undefined) return undefined
@@ -95,14 +99,17 @@ function storedIn(
   return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, '') }
 }
 
-/** Keys may be a host, a host with the beginning of a repository's name, or a URL as old versions wrote them, whose path says nothing. */
+/**
+ * A key is a host, a host with a prefix of a repository's name, or a URL as old versions wrote them, whose path means
+ * nothing.
+ */
 function placeOf(key: string): { readonly host: string; readonly prefix: string } {
   const bare = key.replace(/^https?:\/\//, '')
   const [host, ...path] = bare.split('/')
   return { host: host!, prefix: bare === key ? path.join('/').replace(/\/+$/, '') : '' }
 }
 
-/** Runs `docker-credential-<helper> get`, as its protocol has it: the registry on stdin, JSON on stdout. */
+/** Runs `docker-credential-<helper> get` by its protocol: the registry's name on stdin, JSON on stdout. */
 async function askHelper(
   helper: string,
   registry: string,
@@ -119,7 +126,7 @@ async function askHelper(
   try {
     answer = parseObject(Buffer.from(output), `the answer of ${program}`)
   } catch (cause) {
-    // its text may hold a secret
+    // its output may contain a secret
     throw new OciError('E_CREDENTIALS', `${program} answered something that is no JSON`, {}, cause)
   }
   const username = textOf(answer.Username)
@@ -146,7 +153,7 @@ function run(
     })
     child.on('error', (error) => failed('cannot be run; is it installed?', error))
     child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString('utf8') }))
-    // a helper that is gone already says so by its exit code
+    // if the helper has already exited, its exit code says why
     child.stdin.on('error', () => undefined)
     child.stdin.end(input)
   })

@@ -3,12 +3,12 @@ import { digestFromBytes, isDigest, type Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 
-/** Largest manifest, index or configuration, in bytes: what registries commonly take. */
+/** Largest manifest, index or configuration, in bytes: the limit of common registries. */
 export const MAX_DOCUMENT_BYTES = 4 << 20
-/** Layers of a manifest, and manifests of an index. */
+/** Limit of layers in a manifest and of manifests in an index. */
 const MAX_ENTRIES = 20_000
 
-/** What a document says of a blob. Only SHA-256 is read here. */
+/** A document's reference to a blob. Only SHA-256 digests are supported. */
 export interface Descriptor {
   readonly mediaType: string
   readonly digest: Sha256Digest
@@ -18,7 +18,7 @@ export interface Descriptor {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** An image manifest: of a model, or of an ordinary image. */
+/** An image manifest, of a model or of an ordinary image. */
 export interface OciManifest {
   readonly artifactType?: string
   readonly config: Descriptor
@@ -26,20 +26,20 @@ export interface OciManifest {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** An image index: the entry of a layout, or one tag for several platforms. */
+/** An image index: that of a layout, or one tag for several platforms. */
 export interface OciIndex {
   readonly manifests: readonly Descriptor[]
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** A document with the bytes that its digest names. */
+/** A document with the exact bytes that its digest names. */
 export interface OciDocument {
   readonly mediaType: string
   readonly bytes: Uint8Array
   readonly digest: Sha256Digest
 }
 
-/** The bytes of a value: fields in the order given, no white space, so that the same value gives the same digest. */
+/** Serializes a value: fields in the given order, no white space, so that equal values have equal digests. */
 export function sealOci(mediaType: string, value: unknown): OciDocument {
   const bytes = Buffer.from(JSON.stringify(value))
   return { mediaType, bytes, digest: digestOf(bytes) }
@@ -54,7 +54,7 @@ export const describe = ({ mediaType, digest, bytes }: OciDocument): Descriptor 
   size: bytes.length
 })
 
-/** Reads a manifest. Unknown fields are left alone. @throws OciError `E_FORMAT` */
+/** Parses a manifest. Unknown fields are ignored. @throws OciError `E_FORMAT` */
 export function parseOciManifest(bytes: Uint8Array): OciManifest {
   const what = 'the OCI manifest'
   const document = parseObject(bytes, what)
@@ -68,7 +68,7 @@ export function parseOciManifest(bytes: Uint8Array): OciManifest {
   }
 }
 
-/** Reads an index. Unknown fields are left alone. @throws OciError `E_FORMAT` */
+/** Parses an index. Unknown fields are ignored. @throws OciError `E_FORMAT` */
 export function parseOciIndex(bytes: Uint8Array): OciIndex {
   const what = 'the OCI index'
   const document = parseObject(bytes, what)
@@ -81,7 +81,7 @@ export function parseOciIndex(bytes: Uint8Array): OciIndex {
   }
 }
 
-/** A JSON object within the bounds. @throws OciError `E_FORMAT` */
+/** Parses a JSON object, within limits. @throws OciError `E_FORMAT` */
 export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<string, unknown>> {
   if (bytes.length > MAX_DOCUMENT_BYTES) throw malformed(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`)
   let value: unknown

@@ -1,41 +1,41 @@
 import { isNoSpace } from '@svc/internal-files'
 
-/** Stable codes of {@link OciError}; programs decide by them, messages are for people. */
+/** Stable codes of {@link OciError}; programs should test these, messages are for people. */
 export type OciErrorCode =
-  /** A document, a layout or an archive is not what the OCI specifications say, or beyond the bounds here. */
+  /** A document, a layout or an archive violates the OCI specifications or a limit of this package. */
   | 'E_FORMAT'
-  /** Well formed, and nothing that is read here: compressed layers, files without a name. */
+  /** Valid, but not supported: compressed layers, files without a name. */
   | 'E_UNSUPPORTED'
   /** No such tag, manifest, blob or repository. */
   | 'E_NOT_FOUND'
-  /** The registry wants other credentials (401, 403). */
+  /** The registry requires other credentials (401, 403). */
   | 'E_DENIED'
-  /** The registry limits how often it is asked (429). */
+  /** The registry limits the rate of requests (429). */
   | 'E_RATE_LIMITED'
-  /** The registry cannot be reached, fails, or answers what no registry answers. */
+  /** The registry is unreachable, fails, or sends invalid answers. */
   | 'E_UNAVAILABLE'
-  /** Other bytes than the digest says. */
+  /** The bytes do not match their digest. */
   | 'E_DIGEST_MISMATCH'
-  /** Text that is no `registry/name:tag`. */
+  /** Text that is not `registry/name:tag`. */
   | 'E_BAD_REFERENCE'
   /** The Docker configuration or a credential helper cannot be used. */
   | 'E_CREDENTIALS'
-  /** Something else lies where a layout or an archive is to be written. */
+  /** The place for a layout or an archive is taken by something else. */
   | 'E_BAD_TARGET'
-  /** The file system or the quota is full. */
+  /** The file system or a quota is full. */
   | 'E_NO_SPACE'
   /** Any other failure of the file system; the original error is the `cause`. */
   | 'E_IO'
 
-/** Facts beside the message; which are present depends on the code. */
+/** Facts beyond the message; which of them are present depends on the code. */
 export interface OciErrorDetails {
   readonly path?: string
   readonly digest?: string
-  /** Of a registry's answer. */
+  /** The HTTP status of the registry's answer. */
   readonly status?: number
-  /** What could have been meant. */
+  /** Alternatives that may have been meant. */
   readonly candidates?: readonly string[]
-  /** How long a registry asked to be left alone, in milliseconds. */
+  /** How long the registry asked to wait, in milliseconds. */
   readonly retryAfterMs?: number
 }
 
@@ -52,7 +52,7 @@ export class OciError extends Error {
   }
 }
 
-/** Wraps a failure of the file system; errors of this package and aborts are passed on. */
+/** Wraps an error of the file system; errors of this package and aborts pass unchanged. */
 export function ioError(error: unknown, doing: string, path: string, signal?: AbortSignal): unknown {
   if (error instanceof OciError || signal?.aborted === true) return error
   if (isNoSpace(error)) {

@@ -6,12 +6,12 @@ import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici'
 import { OciError } from './errors.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** No byte for so long ends a request. */
+/** A request that receives no byte for this long is aborted. */
 const STALL_MS = 30_000
 const CONNECTIONS = 8
 const MAX_HEADER_BYTES = 32_768
 
-/** One request to a registry, or to where it sends us. */
+/** One request to a registry, or to a server that it redirects to. */
 export interface Call {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   readonly url: URL
@@ -20,10 +20,10 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
 }
 
-/** An answer whose body has not been read. Whoever has it reads the body or drops it. */
+/** A response whose body is unread. The receiver must read or dump the body. */
 export type Answer = Dispatcher.ResponseData
 
-/** Connections to registries, and to the stores that they redirect to. */
+/** HTTP connections to registries and to the storage that they redirect to. */
 export class Exchange {
   readonly #userAgent: string
   readonly #own = agent()
@@ -35,7 +35,7 @@ export class Exchange {
   }
 
   /**
-   * @param byStranger whether a redirect named the address: then it must be a public one
+   * @param byStranger whether a redirect chose the address; it must be a public one then
    * @throws OciError `E_UNAVAILABLE`; on abort the signal's reason
    */
   async send({ method, url, headers, body, signal }: Call, byStranger = false): Promise<Answer> {
@@ -52,7 +52,8 @@ export class Exchange {
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
-      // a body that is dropped, or breaks off while nobody reads it, would end the process otherwise; readers get the error by themselves
+      // without a listener, an error on a body that is dumped or not yet read would end the process; readers still
+      // receive it
       answer.body.on('error', () => undefined)
       return answer
     } catch (cause) {
@@ -63,8 +64,8 @@ export class Exchange {
   }
 
   /**
-   * Whether a URL that a registry named must lead to a public address. It may lead anywhere when it is the registry's own host, or when
-   * the registry has an inner address itself: then its storage may have one, too.
+   * Whether a URL from the registry must lead to a public address. It need not when it is on the registry's own host,
+   * or when the registry itself has a private address, since its storage may then have one, too.
    */
   async isStranger(url: URL, registry: string): Promise<boolean> {
     if (url.host === registry) return false
@@ -86,7 +87,7 @@ const agent = (only?: LookupFunction): Dispatcher =>
     connect: { timeout: CONNECT_TIMEOUT_MS, ...(only !== undefined && { lookup: only }) }
   })
 
-/** False where the name cannot be resolved: the stricter assumption. */
+/** False when the name cannot be resolved, which is the stricter assumption. */
 async function isInnerRegistry(registry: string): Promise<boolean> {
   const host = registry.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
   if (isIP(host) !== 0) return !isPublicAddress(host)
@@ -94,7 +95,7 @@ async function isInnerRegistry(registry: string): Promise<boolean> {
   return found.some(({ address }) => !isPublicAddress(address))
 }
 
-/** What was checked is what is connected to: names that resolve to an inner address are refused. */
+/** Checks the very address that is connected to: names that resolve to a private address are refused. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     const [first] = found ?? []
@@ -113,7 +114,7 @@ function reasonOf(cause: unknown): string {
   return typeof code === 'string' ? code : String(message)
 }
 
-/** Reads a small body. @throws OciError `E_UNAVAILABLE` for more than `maxBytes`, or when it breaks off */
+/** Reads a small body. @throws OciError `E_UNAVAILABLE` when it exceeds `maxBytes` or the connection breaks */
 export async function readBody({ body }: Answer, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -131,7 +132,7 @@ export async function readBody({ body }: Answer, maxBytes: number): Promise<Uint
   return Buffer.concat(chunks)
 }
 
-/** A header's value, the first where there are several. */
+/** The value of a header; the first if there are several. */
 export function headerOf({ headers }: Answer, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value

@@ -4,26 +4,27 @@ import { type Answer, headerOf } from './exchange.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 import type { Repository } from './registry.ts'
 
-/** Where a blob's bytes go: a partial of a store, which may hold ranges of an earlier try. */
+/** The destination of a blob, such as a store's partial file, which may hold ranges from an earlier attempt. */
 export interface BlobSink {
   readonly sizeBytes: number
-  /** What it holds: `[start, end)`, sorted, without overlap. */
+  /** The ranges it holds: `[start, end)`, sorted, not overlapping. */
   ranges(): readonly (readonly [number, number])[]
   write(offset: number, bytes: Uint8Array): Promise<void>
 }
 
-/** How a blob is fetched. */
+/** How to fetch a blob. */
 export interface FetchOptions extends PatienceOptions {
-  /** Bytes that the sink holds by now, not a delta. */
+  /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
 }
 
 const WRITE_BYTES = 1 << 20
 
 /**
- * Fetches what a sink lacks of a blob, over as many tries as make progress. The digest is not checked: that is the store's.
- * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_CREDENTIALS`, `E_RATE_LIMITED`, `E_UNAVAILABLE`; errors of the sink as they are; on abort the
- *   signal's reason
+ * Fetches the ranges of a blob that a sink lacks, and retries as long as there is progress. The digest is not checked;
+ * the store does that.
+ * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_CREDENTIALS`, `E_RATE_LIMITED`, `E_UNAVAILABLE`; errors of the sink as
+ *   they are; on abort the signal's reason
  */
 export async function fetchBlob(
   repository: Repository,
@@ -65,7 +66,10 @@ function firstGap(sink: BlobSink): [number, number] | undefined {
 
 const heldBytes = (sink: BlobSink): number => sink.ranges().reduce((total, [start, end]) => total + end - start, 0)
 
-/** The body from `start` on, in large pieces. A registry without ranges sends all; what lies before is dropped. */
+/**
+ * The body from `start` on, in large chunks. A registry without range support sends everything; the bytes before
+ * `start` are discarded.
+ */
 async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): AsyncGenerator<Uint8Array, void, void> {
   let skip = answer.statusCode === 206 ? 0 : start
   checkHead(answer, start, sizeBytes)
@@ -93,7 +97,7 @@ async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): Asyn
       }
     }
   } catch (cause) {
-    // what came before the connection broke counts
+    // keep what arrived before the connection broke
     if (filled > 0) yield buffer.subarray(0, filled)
     if (cause instanceof OciError) throw cause
     throw new OciError('E_UNAVAILABLE', `the transfer broke off: ${(cause as Error).message}`, {}, cause)

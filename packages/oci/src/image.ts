@@ -14,18 +14,18 @@ import {
 } from './pack.ts'
 import { TAR_END, tarHeader, tarPadding } from './tar-header.ts'
 
-/** Where the files lie in the image. */
+/** The folder of the files within the image. */
 export const IMAGE_FOLDER = 'models'
 
-/** For whom the image is; a volume holds data, which is the same for all. */
+/** The platform that the image declares; its content is data and the same for all. */
 export interface ImagePlatform {
   readonly os: string
   readonly architecture: string
 }
 
 /**
- * Packs a model as an ordinary image, for runtimes that mount images and no artifacts: one tar layer a file, with the file at
- * `models/<name>`. The digests of tars are not those of the files, so that all bytes are read once to hash them.
+ * Packs a model as an ordinary image, for runtimes that mount images but not artifacts: one tar layer per file, with
+ * the file at `models/<name>`. A tar's digest differs from its file's, so all bytes are read once to hash them.
  * @throws OciError `E_UNSUPPORTED`, `E_DIGEST_MISMATCH`; errors of the file system as they are
  */
 export async function packImage(
@@ -57,7 +57,10 @@ export async function packImage(
   return { manifest, config, layers, ref: input.ref }
 }
 
-/** A layer with one file, which is hashed by itself on the way: a tar of damaged bytes would be right for ever. */
+/**
+ * A layer with one file. The file's own digest is checked on the way: a tar of damaged bytes would carry a valid digest
+ * for ever.
+ */
 async function tarLayer(
   name: string,
   file: ContentPart,

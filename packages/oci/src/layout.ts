@@ -17,17 +17,17 @@ import { ioError, OciError } from './errors.ts'
 import { INDEX_TYPE, REF_ANNOTATION, REF_NAME_ANNOTATION } from './media-types.ts'
 import type { PackedImage } from './pack.ts'
 
-/** The file that makes a folder an image layout, and what is in it (OCI image specification, image-layout). */
+/** The file that marks a folder as an image layout (OCI image specification, image-layout). */
 export const LAYOUT_FILE = 'oci-layout'
 /** The content of {@link LAYOUT_FILE}. */
 export const LAYOUT_CONTENT = Buffer.from('{"imageLayoutVersion":"1.0.0"}')
-/** The entry of a layout. */
+/** The index of a layout. */
 export const INDEX_FILE = 'index.json'
 
-/** Where a blob lies in a layout. */
+/** The path of a blob within a layout. */
 export const blobName = (digest: Sha256Digest): string => `blobs/sha256/${digestHex(digest)}`
 
-/** All blobs of images, each once: layers first, documents last. */
+/** All blobs of the images without duplicates: layers first, documents last. */
 export function blobsOf(images: readonly PackedImage[]): BlobContent[] {
   const asBlob = ({ digest, bytes }: OciDocument): BlobContent => ({ digest, sizeBytes: bytes.length, parts: [bytes] })
   const blobs = [
@@ -37,7 +37,7 @@ export function blobsOf(images: readonly PackedImage[]): BlobContent[] {
   return [...new Map(blobs.map((blob) => [blob.digest, blob])).values()]
 }
 
-/** The entries of a layout's index: each with its tag, the quant where only one model is in it, else the whole name. */
+/** The index entries of the images. An entry's tag is the quant when there is only one model, else the whole name. */
 export function entriesOf(images: readonly PackedImage[]): Descriptor[] {
   const repos = new Set(images.map(({ ref }) => ref?.split(':')[0]))
   return images.map(({ manifest, ref }) => {
@@ -46,16 +46,17 @@ export function entriesOf(images: readonly PackedImage[]): Descriptor[] {
   })
 }
 
-/** The bytes of an index with these entries. @param rest what else one had that is replaced */
+/** The bytes of an index with these entries. @param rest other fields of the index that is replaced */
 export const indexBytes = (
   manifests: readonly Descriptor[],
   rest: Readonly<Record<string, unknown>> = {}
 ): Uint8Array => Buffer.from(JSON.stringify({ ...rest, schemaVersion: 2, mediaType: INDEX_TYPE, manifests }))
 
 /**
- * Writes images into a folder, as an OCI image layout. It is absent or a layout: what is there stays, an entry of the same tag is
- * replaced when it is of the same model. Blobs that are there whole are not written again, one that was cut short goes on; every blob is hashed before it gets its
- * name, and the index comes last. Whatever interrupts this leaves a layout of what was there before, and the next call goes on.
+ * Writes images into a folder, as an OCI image layout. The folder is absent or a layout already. Existing entries are
+ * kept, except one with the same tag and of the same model, which is replaced. Complete blobs are not rewritten, a
+ * truncated one is resumed. Every blob is hashed before it gets its name, and the index is written last: an
+ * interruption leaves the layout as it was before, and the next call resumes.
  * @throws OciError `E_BAD_TARGET`, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
 export async function writeLayout(
@@ -92,10 +93,10 @@ async function fill(folder: string, images: readonly PackedImage[], options: Cop
   await syncFolder(folder)
 }
 
-/** An entry without a tag is told from others by its digest. */
+/** Entries without a tag are identified by their digest. */
 const tagOf = ({ annotations, digest }: Descriptor): string => annotations?.[REF_NAME_ANNOTATION] ?? digest
 
-/** The new entries; one whose tag another model has already gets its whole name for a tag. */
+/** The new entries. If another model already has an entry's tag, the whole name becomes the tag instead. */
 async function named(
   folder: string,
   images: readonly PackedImage[],
@@ -112,7 +113,7 @@ async function named(
   return names
 }
 
-/** `ns/name` that the model of an entry was packed under; undefined where it does not say so. */
+/** The repository `ns/name` that an entry's model was packed from; undefined if its manifest does not say. */
 async function repoOf(folder: string, { digest, size }: Descriptor): Promise<string | undefined> {
   const path = join(folder, blobName(digest))
   if (size > MAX_DOCUMENT_BYTES || (await sizeOf(path)) !== size) return undefined
@@ -124,14 +125,14 @@ async function repoOf(folder: string, { digest, size }: Descriptor): Promise<str
   }
 }
 
-/** What an index holds besides what is changed here, and its entries with all their fields. */
+/** An existing index: its entries with all their fields, and its other fields, which are kept. */
 interface Before {
   readonly rest: Readonly<Record<string, unknown>>
   readonly entries: readonly Descriptor[]
 }
 
 async function openTarget(folder: string): Promise<Before> {
-  // the first file of an earlier try that was killed
+  // a killed attempt may have left its first file
   const names = (await readdir(folder)).filter((name) => name !== `${LAYOUT_FILE}.partial`)
   if (names.length > 0 && !names.includes(LAYOUT_FILE)) {
     throw new OciError('E_BAD_TARGET', `${folder} holds something that is no OCI image layout`, { path: folder })
@@ -142,7 +143,7 @@ async function openTarget(folder: string): Promise<Before> {
   const path = join(folder, INDEX_FILE)
   if ((await stat(path)).size > MAX_DOCUMENT_BYTES) throw new OciError('E_FORMAT', `${path} is too large`, { path })
   const bytes = await readFile(path)
-  // checked, and kept as they are: platforms and the like belong to whoever wrote them
+  // validated, but kept with all fields: platforms and the like belong to whoever wrote them
   parseOciIndex(bytes)
   const { manifests, ...rest } = parseObject(bytes, path)
   return { rest, entries: manifests as readonly Descriptor[] }
@@ -179,7 +180,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** A small file, whole or as it was before. */
+/** Replaces a small file atomically. */
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.partial`
   try {

@@ -13,19 +13,19 @@ export const MODEL_ARTIFACT_TYPE = 'application/vnd.cncf.model.manifest.v1+json'
 /** Of a ModelPack configuration. */
 export const MODEL_CONFIG_TYPE = 'application/vnd.cncf.model.config.v1+json'
 
-/** What a file is for; the part of a ModelPack layer's type in front of `.v1.raw`. */
+/** The use of a file: the part of a ModelPack layer's type before `.v1.raw`. */
 export type LayerUse = 'weight' | 'weight.config' | 'doc' | 'code'
 
-/** The type of a layer that is one file, as it is. */
+/** The media type of a layer that is one file, unpacked. */
 export const rawLayerType = (use: LayerUse): string => `application/vnd.cncf.model.${use}.v1.raw`
 
-/** Where ModelPack's consumers look for a file's path. */
+/** The annotation in which ModelPack's consumers look for a file's path. */
 export const FILEPATH_ANNOTATION = 'org.cncf.model.filepath'
-/** Where oras and container runtimes look for it. */
+/** The annotation in which oras and container runtimes look for it. */
 export const TITLE_ANNOTATION = 'org.opencontainers.image.title'
-/** The tag of an image within a layout. */
+/** The annotation for an image's tag within a layout. */
 export const REF_NAME_ANNOTATION = 'org.opencontainers.image.ref.name'
-/** Digest of the manifest that an artifact was made from. */
+/** Annotation: digest of the manifest that an artifact was packed from. */
 export const PIN_ANNOTATION = 'svc.manifest'
-/** The reference that it was made from, `ns/name:quant`. */
+/** Annotation: the reference that it was packed from, `ns/name:quant`. */
 export const REF_ANNOTATION = 'svc.ref'

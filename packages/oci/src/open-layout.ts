@@ -7,32 +7,38 @@ import { ioError, OciError } from './errors.ts'
 import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
 import { readPaxRecords, readTarHeader, TAR_BLOCK, tarPadding } from './tar-header.ts'
 
-/** Members of an archive that are looked at. */
+/** Limit of an archive's members. */
 const MAX_MEMBERS = 200_000
-/** Largest pax header that is read. */
+/** Limit of a pax header. */
 const MAX_PAX_BYTES = 1 << 20
 
-/** Where the bytes of a blob are. */
+/** Where a blob's bytes lie: a range of a file. */
 export interface BlobPlace {
   readonly path: string
   readonly offset: number
   readonly sizeBytes: number
 }
 
-/** An OCI image layout in a folder or in a tar. */
+/** An OCI image layout, in a folder or in a tar. */
 export interface OpenedLayout {
   readonly index: OciIndex
-  /** A small blob, whole, checked against its digest. @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_DIGEST_MISMATCH`, `E_IO` */
+  /**
+   * A small blob, read whole and checked against its digest.
+   * @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_DIGEST_MISMATCH`, `E_IO`
+   */
   document(descriptor: Pick<Descriptor, 'digest' | 'size'>): Promise<Uint8Array>
-  /** Where a blob lies. Its bytes are not looked at. @throws OciError `E_NOT_FOUND`, `E_FORMAT` for another size than stated */
+  /**
+   * Where a blob lies. Its bytes are not read. @throws OciError `E_NOT_FOUND`, `E_FORMAT` when its size is not the
+   * stated one
+   */
   place(descriptor: Pick<Descriptor, 'digest' | 'size'>): Promise<BlobPlace>
 }
 
-/** Finds a member of the layout by its name. */
+/** Finds a file of the layout by name. */
 type Find = (name: string) => Promise<BlobPlace | undefined>
 
 /**
- * Opens a layout: a folder, or a tar of one (not compressed). Of a tar all headers are read, no bodies.
+ * Opens a layout: a folder, or an uncompressed tar of one. Of a tar it reads all headers and no bodies.
  * @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_UNSUPPORTED` for a compressed archive, `E_IO`
  */
 export async function openLayout(path: string): Promise<OpenedLayout> {
@@ -128,7 +134,7 @@ async function membersOf(handle: FileHandle, path: string): Promise<Map<string, 
       continue
     }
     const name = (pax.path ?? entry.name).replace(/^(?:\.\/)+/, '')
-    // a file counts once: with two of one name nobody knows which is meant
+    // duplicate names are refused: readers would disagree on which one counts
     if (entry.type === '0' || entry.type === '\0') {
       if (members.has(name)) throw broken(`has two files ${JSON.stringify(name.slice(0, 200))}`)
       members.set(name, { path, offset, sizeBytes })

@@ -14,29 +14,29 @@ import {
   TITLE_ANNOTATION
 } from './media-types.ts'
 
-/** A file of a model as runtimes know it: tokenizers and adapters unpacked, `config.json` as upstream had it. */
+/** A file of a model as runtimes see it: tokenizers and adapters unpacked, `config.json` in its upstream form. */
 export interface PackFile {
-  /** Relative path with `/`. */
+  /** Relative path, separated by `/`. */
   readonly name: string
   readonly sizeBytes: number
   readonly digest: Sha256Digest
-  /** Of the entry in the manifest (`weights.gguf`, `tokenizer`, …); that of the tar for what was in one. */
+  /** Kind of the manifest's entry (`weights.gguf`, `tokenizer`, …); for an unpacked file that of its tar. */
   readonly kind: string
   readonly role?: string | undefined
-  /** Absolute path of the bytes. They are hashed again while they are written or sent. */
+  /** Absolute path of the file. It is hashed again while it is written or sent. */
   readonly path: string
 }
 
-/** What is packed. */
+/** A model to pack. */
 export interface PackInput {
   /** In the order of the manifest. */
   readonly files: readonly PackFile[]
-  /** Digest and annotations of the manifest: the pin, and what an import puts into its own manifest again. */
+  /** Digest and annotations of the manifest: the pin, and what an import restores in its own manifest. */
   readonly manifestDigest: Sha256Digest
   readonly annotations: Readonly<Record<string, string>>
-  /** `ns/name:quant`; absent for an artifact that has no name. */
+  /** `ns/name:quant`; absent for an artifact without a name. */
   readonly ref?: string | undefined
-  /** Facts of the model config; absent where unknown. */
+  /** Facts from the model config; unknown ones are absent. */
   readonly model?:
     | undefined
     | {
@@ -46,27 +46,28 @@ export interface PackInput {
       }
 }
 
-/** A layer and where its bytes come from. */
+/** A layer and the source of its bytes. */
 export interface PackedLayer {
   readonly descriptor: Descriptor
   readonly content: BlobContent
 }
 
-/** An image or artifact, ready to be written or pushed. */
+/** An image or artifact that is ready to be written or pushed. */
 export interface PackedImage {
   readonly manifest: OciDocument
   readonly config: OciDocument
   readonly layers: readonly PackedLayer[]
-  /** `ns/name:quant`, where it has a name. */
+  /** `ns/name:quant`, if it has a name. */
   readonly ref?: string | undefined
 }
 
 const LICENCE_FILE = 'svc.license.file.'
 
 /**
- * Packs a model as ModelPack does, one raw layer a file: the layer's digest is the file's own. The weights come first, in the order
- * given, since some consumers take the first layer for the model. Licence texts, which a manifest carries among its annotations, become
- * files again. No time, no user, nothing of this machine: the same input gives the same bytes.
+ * Packs a model as ModelPack does, with one raw layer per file, so that the layer's digest is the file's own. Weights
+ * come first, in the given order, since some consumers take the first layer for the model. Licence texts, which a
+ * manifest carries as annotations, become files again. Nothing depends on the time, the user or the machine: equal
+ * input gives equal bytes.
  * @throws OciError `E_UNSUPPORTED` for a model without files
  */
 export function packArtifact(input: PackInput): PackedImage {
@@ -97,14 +98,14 @@ export function packArtifact(input: PackInput): PackedImage {
   return { manifest, config, layers, ref: input.ref }
 }
 
-/** The licence texts of a manifest's annotations as files, in the order of their names. */
+/** The licence texts in a manifest's annotations as files, sorted by name. */
 export const licences = (annotations: PackInput['annotations']): { name: string; bytes: Uint8Array }[] =>
   Object.entries(annotations)
     .filter(([key]) => key.startsWith(LICENCE_FILE))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, text]) => ({ name: key.slice(LICENCE_FILE.length), bytes: Buffer.from(text) }))
 
-/** Which of ModelPack's layers a file is. */
+/** The ModelPack use of a file. */
 function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
   if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'
@@ -118,14 +119,14 @@ function rank(file: PackFile): number {
   return file.kind === 'adapter' ? 2 : 0
 }
 
-/** Stable: within a rank as given, so that shards stay in their order. */
+/** A stable sort: shards keep their order. */
 export const inLayerOrder = (files: readonly PackFile[]): PackFile[] => [...files].sort((a, b) => rank(a) - rank(b))
 
 const layerOf = (use: LayerUse, name: string, digest: Sha256Digest, sizeBytes: number): Descriptor => ({
   mediaType: rawLayerType(use),
   digest,
   size: sizeBytes,
-  // one for ModelPack's consumers, one for oras and container runtimes: each looks at its own only
+  // the first for ModelPack's consumers, the second for oras and container runtimes; neither reads the other's
   annotations: { [FILEPATH_ANNOTATION]: name, [TITLE_ANNOTATION]: name }
 })
 
@@ -146,12 +147,12 @@ function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readon
       ...(weightsFormat !== undefined && { format: weightsFormat }),
       ...(quantization !== undefined && { quantization })
     },
-    // of raw layers the digest of the content is that of the layer
+    // raw layers are not compressed, so the digest of the content is the layer's
     modelfs: { type: 'layers', diffIds: layers.map(({ descriptor }) => descriptor.digest) }
   }
 }
 
-/** The manifest's own annotations but for the licence texts, with the pin and the name; sorted. */
+/** The manifest's annotations without the licence texts, with the pin and the name added; sorted. */
 export function manifestAnnotations({ annotations, manifestDigest, ref }: PackInput): Record<string, string> {
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
   const licence = annotations['svc.license']

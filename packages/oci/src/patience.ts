@@ -1,22 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OciError } from './errors.ts'
 
-/** How often a transfer is tried again, and how long it waits. */
+/** How often a transfer is retried, and how long it waits in between. */
 export interface PatienceOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called before a pause with its reason, fit to be shown. */
+  /** Called before each pause with the reason, as text for a user. */
   readonly onWaiting?: ((message: string) => void) | undefined
-  /** Tries without progress. Default 6. */
+  /** Attempts without progress. Default 6. */
   readonly tries?: number
-  /** First pause in milliseconds, doubled every time. Default 500. */
+  /** First pause in milliseconds; doubles with every attempt. Default 500. */
   readonly firstDelayMs?: number
 }
 
 const MAX_DELAY_MS = 30_000
-/** A registry that wants to be left alone for longer is reported instead. */
+/** When a registry asks for a longer pause than this, the transfer fails with its error. */
 const MAX_RATE_WAIT_MS = 300_000
 
-/** What a client did wrong stays wrong, but for these: too slow, at another place than the other side, too early, too often. */
+/**
+ * A client error is final, except for these: request timeout, wrong offset of an upload, too early, too many requests.
+ */
 const PASSING_STATUSES: readonly number[] = [408, 416, 425, 429]
 
 const mayPass = (failure: unknown): failure is OciError =>
@@ -24,7 +26,7 @@ const mayPass = (failure: unknown): failure is OciError =>
   ['E_UNAVAILABLE', 'E_RATE_LIMITED'].includes(failure.code) &&
   ((failure.details.status ?? 500) >= 500 || PASSING_STATUSES.includes(failure.details.status ?? 0))
 
-/** Counts the tries of one transfer; progress starts the count anew. */
+/** Counts the failed attempts of one transfer; progress resets the count. */
 export class Patience {
   readonly #options: PatienceOptions
   #failures = 0
@@ -37,7 +39,10 @@ export class Patience {
     this.#failures = 0
   }
 
-  /** Returns after a pause when the failure may pass. @throws the failure itself when it will not, or the tries are used up */
+  /**
+   * Pauses and returns if a retry makes sense. @throws the failure itself if it is permanent or the attempts are used
+   * up
+   */
   async after(failure: unknown): Promise<void> {
     const { signal, onWaiting, tries = 6, firstDelayMs = 500 } = this.#options
     signal?.throwIfAborted()

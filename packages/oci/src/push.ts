@@ -6,31 +6,34 @@ import type { PackedImage } from './pack.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 import type { Repository } from './registry.ts'
 
-/** How an image is pushed. */
+/** Options of {@link pushImage}. */
 export interface PushOptions extends PatienceOptions {
-  /** A repository of the same registry that may have the blobs: they are mounted instead of sent. */
+  /** A repository of the same registry that may have the blobs; they are mounted from there instead of sent. */
   readonly mountFrom?: string | undefined
-  /** Called with the bytes of each step; blobs that were there count as a whole. */
+  /** Called with the bytes of each step; a blob that is already there counts as a whole. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
-/** What a push did. */
+/** The result of a push. */
 export interface Pushed {
   readonly digest: string
   readonly sentBytes: number
-  /** That the registry had already, or mounted. */
+  /** Bytes that the registry already had, or mounted. */
   readonly presentBytes: number
 }
 
-/** Registries that keep uploads in object storage cap a blob at 10,000 chunks, so that chunks grow with the blob. */
+/**
+ * Registries that keep uploads in object storage allow at most 10,000 chunks per blob, so the chunk size grows with the
+ * blob.
+ */
 const MIN_CHUNK_BYTES = 64 << 20
 const MAX_CHUNKS = 5_000
 
 /**
- * Pushes an image: its blobs, then the manifest under the tag. Blobs that the registry has are not sent; one whose transfer breaks off
- * goes on where the registry says. Nothing is visible under the tag before all of it is there.
- * @throws OciError `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_CREDENTIALS`; errors of the file system as they
- *   are; on abort the signal's reason
+ * Pushes an image: its blobs, then the manifest under the tag. Blobs that the registry has are not sent; an interrupted
+ * transfer resumes at the offset that the registry reports. Nothing is visible under the tag until all of it is there.
+ * @throws OciError `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_CREDENTIALS`; errors of the
+ *   file system as they are; on abort the signal's reason
  */
 export async function pushImage(
   repository: Repository,
@@ -81,13 +84,14 @@ function asContent(document: OciDocument): BlobContent {
   return { digest, sizeBytes: size, parts: [document.bytes] }
 }
 
-/** @returns whether it had to be sent */
+/** @returns whether the blob was sent */
 async function pushBlob(repository: Repository, content: BlobContent, options: PushOptions): Promise<boolean> {
   const { digest, sizeBytes } = content
   const { signal, onBytes, mountFrom } = options
   const patience = new Patience(options)
   let furthest = 0
-  // an upload that begins anew makes progress only where none was before: otherwise one that is refused at its end went on for ever
+  // only bytes beyond the furthest offset so far count as progress; otherwise an upload that is refused at its end
+  // would restart for ever
   const reached = (bytesDone: number): void => {
     if (bytesDone <= furthest) return
     furthest = bytesDone
@@ -114,7 +118,7 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
 
 async function isThere(repository: Repository, digest: string, signal: AbortSignal | undefined): Promise<boolean> {
   const answer = await repository.call({ method: 'HEAD', target: `blobs/${digest}`, scope: 'push', signal })
-  // one that redirects to a blob has it
+  // a redirect means that the blob exists
   const isPresent = answer.statusCode === 200 || (answer.statusCode >= 301 && answer.statusCode <= 308)
   if (!isPresent && answer.statusCode !== 404) throw await repository.failure(answer, `the blob ${digest}`)
   await answer.body.dump().catch(() => undefined)
@@ -123,11 +127,11 @@ async function isThere(repository: Repository, digest: string, signal: AbortSign
 
 interface Upload {
   readonly location: URL
-  /** Smallest chunk that the registry takes, but for the last one. */
+  /** Smallest chunk that the registry accepts, except for the last one. */
   readonly minChunkBytes: number
 }
 
-/** @returns where to upload; undefined when the blob was mounted. */
+/** @returns the upload's location; undefined when the blob was mounted. */
 async function start(
   repository: Repository,
   digest: string,
@@ -152,13 +156,15 @@ async function start(
   }
 }
 
-/** How often an upload is tried, and what is told of how far it came. */
+/** The retry count of an upload, and its progress callback. */
 interface Tries {
   readonly patience: Patience
   readonly reached: (bytesDone: number) => void
 }
 
-/** Sends all chunks and closes the upload; a chunk that breaks off is asked after, and goes on. */
+/**
+ * Sends all chunks and completes the upload. When a chunk fails, asks the registry for the offset and resumes there.
+ */
 async function send(
   repository: Repository,
   content: BlobContent,
@@ -200,7 +206,7 @@ async function send(
       reached(at)
     }
   }
-  // what the registry put there is left as it is: it may be signed
+  // the location's query is kept unchanged: it may be signed
   const last = new URL(location)
   last.search = `${last.search}${last.search === '' ? '?' : '&'}digest=${encodeURIComponent(digest)}`
   const answer = await repository.call({
@@ -213,7 +219,7 @@ async function send(
   if (answer.statusCode !== 201) {
     const failure = await repository.failure(answer, `the end of an upload of ${digest}`)
     if (isForgotten(failure)) throw forgotten(failure)
-    // perhaps rightly
+    // if our own bytes are damaged, the registry was right: report that
     await checkContent(content, signal)
     throw failure
   }
@@ -224,7 +230,7 @@ const isForgotten = (failure: unknown): boolean => failure instanceof OciError &
 const forgotten = (cause?: unknown): OciError =>
   new OciError('E_UNAVAILABLE', 'the registry forgot an upload', {}, cause)
 
-/** How far an upload came. An upload that the registry forgot is a failure that starts anew. */
+/** Asks how far an upload came. An upload that the registry no longer knows has to start over. */
 async function whereIs(
   repository: Repository,
   upload: URL,
@@ -240,7 +246,7 @@ async function whereIs(
   const location = headerOf(answer, 'location')
   return {
     location: location === undefined ? upload : locationOf(repository, location),
-    // of an upload without a byte registries say 0-0 as well
+    // registries report 0-0 also for an upload without a byte
     done: range === null || range[1] === '0' ? 0 : Number(range[1]) + 1
   }
 }
@@ -250,7 +256,7 @@ async function* slice(content: BlobContent, start: number, end: number): AsyncGe
   for await (const chunk of readContent(content, start)) {
     const part = chunk.subarray(0, left)
     left -= part.length
-    // the request may still hold it when the next one is read
+    // copied, since the request may still hold this chunk while the next one is read into the same buffer
     yield Uint8Array.from(part)
     if (left === 0) return
   }

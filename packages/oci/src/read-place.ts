@@ -7,9 +7,10 @@ import type { BlobPlace } from './open-layout.ts'
 const CHUNK_BYTES = 1 << 20
 
 /**
- * Copies a blob of a layout into a sink, from its beginning: reading again what an earlier try left is as quick as finding out. The digest
- * is not checked: that is the store's.
- * @throws OciError `E_FORMAT` when the file ends early; errors of the file system and the sink as they are; on abort the signal's reason
+ * Copies a blob of a layout into a sink, always from the beginning: rereading a local file is as quick as checking what
+ * an earlier attempt left. The digest is not checked; the store does that.
+ * @throws OciError `E_FORMAT` when the file ends early; errors of the file system and the sink as they are; on abort
+ *   the signal's reason
  */
 export async function readPlace(
   { path, offset, sizeBytes }: BlobPlace,

@@ -7,7 +7,7 @@ export interface RegistryReference {
   /** `host` or `host:port`, IPv6 in brackets. */
   readonly registry: string
   readonly repository: string
-  /** `latest` where nothing was given. Unused when there is a digest. */
+  /** Defaults to `latest`. Unused when there is a digest. */
   readonly tag: string
   readonly digest?: Sha256Digest | undefined
 }
@@ -17,7 +17,7 @@ const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/
 const MAX_REPOSITORY_CHARACTERS = 255
 
 /**
- * Reads `registry/name[:tag][@sha256:…]`. The registry is always named: there is no default one here.
+ * Parses `registry/name[:tag][@sha256:…]`. The registry is required: there is no default one.
  * @throws OciError `E_BAD_REFERENCE`
  */
 export function parseRegistryReference(text: string): RegistryReference {
@@ -41,7 +41,7 @@ export function parseRegistryReference(text: string): RegistryReference {
   return { registry, repository, tag, ...(digest !== undefined && { digest }) }
 }
 
-/** As {@link parseRegistryReference}, undefined for what is none. */
+/** Like {@link parseRegistryReference}, or undefined. */
 export function tryParseRegistryReference(text: string): RegistryReference | undefined {
   try {
     return parseRegistryReference(text)
@@ -50,7 +50,7 @@ export function tryParseRegistryReference(text: string): RegistryReference | und
   }
 }
 
-/** As Docker tells a registry from the first part of a name: by a dot, a port, or being `localhost`. */
+/** Docker's rule for whether the first segment of a name is a registry: it has a dot or a port, or is `localhost`. */
 function isRegistry(text: string): boolean {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+))(?::(\d{1,5}))?$/.exec(text)
   if (match === null) return false
@@ -59,7 +59,7 @@ function isRegistry(text: string): boolean {
   return isHost(host) && (match[3] !== undefined || host.includes('.') || host.includes(':') || host === 'localhost')
 }
 
-/** True for a registry on this machine, which is spoken to without TLS as container tools do. */
+/** True for a registry on this machine, which is accessed without TLS as container tools do. */
 export const isLoopbackRegistry = (registry: string): boolean =>
   /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d+)?$/.test(registry)
 

@@ -5,14 +5,15 @@ import { OciError } from './errors.ts'
 import { type Exchange, readBody } from './exchange.ts'
 import { isLoopbackRegistry } from './reference.ts'
 
-/** What a request does with a repository. */
+/** The access that a request needs. */
 export type Scope = 'pull' | 'push'
 
 const MAX_TOKEN_BYTES = 1 << 20
 
 /**
- * The logins of one repository (distribution specification, token authentication). Credentials are sent to the registry itself, or to
- * the realm that it names, over https; without TLS only where the registry itself is spoken to so, and on the same host.
+ * Authentication for one repository (distribution specification, token authentication). Credentials are sent only to
+ * the registry itself, and over https to the realm that it names. They go without TLS only if the registry itself is
+ * accessed so, and only to its own host.
  */
 export class RegistryLogin {
   readonly #base: URL
@@ -34,7 +35,8 @@ export class RegistryLogin {
   }
 
   /**
-   * Meets a challenge. @param refused the header that the challenge came for; another request may have logged in since
+   * Responds to a challenge. @param refused the authorization header that was refused; another request may have logged
+   * in since
    * @returns false when nothing more can be done. @throws OciError `E_CREDENTIALS`, `E_DENIED`, `E_UNAVAILABLE`
    */
   async answer(
@@ -55,7 +57,7 @@ export class RegistryLogin {
       return true
     }
     const { realm, service, scope: wanted = '' } = challenge
-    // some registries ask for less than the request needs, and for a mount they name a second repository
+    // some registries name a smaller scope than the request needs, and for a mount they name a second repository
     const own = `repository:${this.#repository}:${scope === 'push' ? 'pull,push' : 'pull'}`
     const others = wanted.split(' ').filter((each) => each !== '' && !own.startsWith(each.replace(/[^:]*$/, '')))
     const token = await this.#token(this.#realm(realm), service, [own, ...others], credentials, signal)
@@ -66,7 +68,7 @@ export class RegistryLogin {
   #realm(realm: string): URL {
     const url = URL.parse(realm)
     const isSecure = url?.protocol === 'https:'
-    // in clear only where the registry itself is spoken to so: on this machine, or because somebody said so
+    // without TLS only if the registry itself is accessed so: on this machine, or because the user said so
     const isOwn =
       url?.protocol === 'http:' &&
       this.#base.protocol === 'http:' &&
@@ -84,7 +86,7 @@ export class RegistryLogin {
   ): Promise<string> {
     const byRefresh = credentials !== undefined && 'identityToken' in credentials
     const form = new URLSearchParams({ ...(service !== undefined && { service }) })
-    // one list in a form, one parameter each in an address
+    // a form has one list of scopes, a URL has one parameter for each
     for (const scope of byRefresh ? [scopes.join(' ')] : scopes) form.append('scope', scope)
     if (byRefresh) {
       form.set('grant_type', 'refresh_token')

@@ -7,17 +7,17 @@ import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 import { isLoopbackRegistry, type RegistryReference } from './reference.ts'
 import { RegistryLogin, type Scope } from './registry-login.ts'
 
-/** How a registry is spoken to. All optional. */
+/** How to access a registry. All optional. */
 export interface RegistryOptions {
-  /** Without TLS. Default: only with a registry on this machine. */
+  /** Access it without TLS. Default: only for a registry on this machine. */
   readonly plainHttp?: boolean | undefined
-  /** Default: what the Docker configuration says. */
+  /** Default: from the Docker configuration. */
   readonly credentials?: (registry: string, repository: string) => Promise<Credentials | undefined>
   /** Default `svc`. */
   readonly userAgent?: string
 }
 
-/** A call of a registry client. */
+/** Options common to all requests. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
@@ -25,15 +25,15 @@ export interface CallOptions {
 /** A request below `/v2/<repository>/`. */
 export interface RegistryCall extends CallOptions {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
-  /** Below the repository, or a URL that the registry gave. */
+  /** A path below the repository, or a URL that the registry sent. */
   readonly target: string | URL
   readonly headers?: Readonly<Record<string, string>>
-  /** Made anew for every try: a login may come between. */
+  /** Called for every attempt: a request may be repeated after a login. */
   readonly body?: () => Uint8Array | AsyncIterable<Uint8Array>
   readonly scope: Scope
 }
 
-/** Of images in the format before OCI. */
+/** Media types of Docker images from before OCI. */
 const DOCKER_TYPES: readonly string[] = ['v2', 'list.v2'].map(
   (kind) => `application/vnd.docker.distribution.manifest.${kind}+json`
 )
@@ -44,13 +44,13 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const findForRepository = (registry: string, repository: string): Promise<Credentials | undefined> =>
   findCredentials(registry, { repository })
 
-/** Docker Hub answers under another name than it is called by, and its names without a folder lie in `library`. */
+/** Docker Hub's API has another host name, and its names without a namespace are in `library`. */
 const apiOf = (registry: string, repository: string): { readonly host: string; readonly path: string } =>
   registry === 'docker.io' || registry === 'index.docker.io'
     ? { host: 'registry-1.docker.io', path: repository.includes('/') ? repository : `library/${repository}` }
     : { host: registry, path: repository }
 
-/** One repository of a registry. Credentials go to the registry and to where it asks for logins, never to where it redirects. */
+/** A client of one repository. Credentials go to the registry and its login server, never to where it redirects. */
 export class Repository {
   readonly base: URL
   readonly #name: string
@@ -70,12 +70,12 @@ export class Repository {
   }
 
   /**
-   * The manifest or index of a tag or digest, checked against the digest where one is given.
-   * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`,
-   *   `E_UNSUPPORTED` for Docker's own manifests
+   * The manifest or index of a tag or digest, checked against the digest if one is given.
+   * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_UNSUPPORTED`
+   *   for Docker's own manifests
    */
   async manifest(tagOrDigest: string, { signal }: CallOptions = {}): Promise<OciDocument> {
-    // without Docker's own among them, registries make another manifest out of those
+    // unless Docker's own types are accepted, registries convert such manifests, which changes their digests
     const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, ...DOCKER_TYPES].join(', ') }
     const answer = await this.call({
       method: 'GET',
@@ -100,7 +100,10 @@ export class Repository {
     return { mediaType, bytes, digest }
   }
 
-  /** A small blob, whole and checked. @throws OciError as {@link manifest}, and `E_FORMAT` for one that is too large */
+  /**
+   * A small blob, read whole and checked. @throws OciError as {@link manifest}, and `E_FORMAT` for one that is too
+   * large
+   */
   async document(
     { digest, size }: { readonly digest: Sha256Digest; readonly size: number },
     options: CallOptions = {}
@@ -113,8 +116,8 @@ export class Repository {
   }
 
   /**
-   * The bytes of a blob from `start` on: 206, or 200 with all of it where the registry knows no ranges. The caller reads or drops the
-   * body. @throws OciError as {@link manifest}
+   * The bytes of a blob from `start` on: 206, or 200 and the whole blob if the registry does not support ranges. The
+   * caller must read or dump the body. @throws OciError as {@link manifest}
    */
   async blob(digest: Sha256Digest, start: number, { signal }: CallOptions = {}): Promise<Answer> {
     const headers: Record<string, string> = start === 0 ? {} : { range: `bytes=${start}-` }
@@ -156,7 +159,7 @@ export class Repository {
     }
   }
 
-  /** Whether the registry was given somebody's credentials: what came then is not for everybody. */
+  /** Whether credentials were sent to the registry; if so, what it returned may not be public. */
   get usedCredentials(): boolean {
     return this.#login.usedCredentials
   }
@@ -177,7 +180,7 @@ export class Repository {
         throw new OciError('E_UNAVAILABLE', `${this.#name} redirects to somewhere that is not followed`)
       }
       url = next
-      // another path of the registry is still the registry
+      // still the registry, though at another path
       const authorization = url.origin === this.base.origin ? this.#login.header(scope) : undefined
       answer = await this.#exchange.send(
         { method: 'GET', url, headers: { ...headers, ...(authorization !== undefined && { authorization }) }, signal },
@@ -187,7 +190,7 @@ export class Repository {
     return answer
   }
 
-  /** What a status means. Reads the answer. */
+  /** The error for a status. Reads the body. */
   async failure(answer: Answer, what: string): Promise<OciError> {
     const { statusCode: status } = answer
     const said = await readBody(answer, MAX_ERROR_BYTES).catch(() => new Uint8Array())
@@ -208,7 +211,7 @@ export class Repository {
   }
 }
 
-/** The first message of a registry's error document, cut short. */
+/** The first message of a registry's error document, truncated. */
 function reasonIn(bytes: Uint8Array): string | undefined {
   try {
     const { errors } = JSON.parse(Buffer.from(bytes).toString('utf8')) as {

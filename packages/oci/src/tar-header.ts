@@ -1,24 +1,27 @@
-/** Headers of POSIX tar (pax), written without time and owner, and read with bounds. */
+/** Writes headers of POSIX tar (pax) without times and owners, and reads them within limits. */
 
-/** Everything in a tar is padded to this. */
+/** All headers and bodies are padded to this. */
 export const TAR_BLOCK = 512
-/** Two empty blocks end a tar. */
+/** Two zero blocks end a tar. */
 export const TAR_END = new Uint8Array(2 * TAR_BLOCK)
 
 /** Largest size in an ordinary header: eleven octal digits. */
 const MAX_OCTAL = 8 ** 11 - 1
 const MAX_NAME_BYTES = 100
 
-/** Bytes behind a member of so many bytes. */
+/** Padding after a body of this size. */
 export const tarPadding = (sizeBytes: number): number => (TAR_BLOCK - (sizeBytes % TAR_BLOCK)) % TAR_BLOCK
 
-/** The header of a plain file. Names over 100 bytes and files from 8 GiB on go into pax records, which every reader of today takes. */
+/**
+ * The header of a plain file. Names over 100 bytes and sizes from 8 GiB on go into pax records, which every current
+ * reader supports.
+ */
 export function tarHeader(name: string, sizeBytes: number): Uint8Array {
   const records: string[] = []
   const isLong = Buffer.byteLength(name) > MAX_NAME_BYTES || !/^[\x20-\x7e]*$/.test(name)
   if (isLong) records.push(paxRecord('path', name))
   if (sizeBytes > MAX_OCTAL) records.push(paxRecord('size', `${sizeBytes}`))
-  // what old readers would see; pax records stand above it
+  // what readers without pax support see; the pax records override it
   const plain = header(isLong ? truncated(name) : name, sizeBytes > MAX_OCTAL ? 0 : sizeBytes, '0')
   if (records.length === 0) return plain
   const body = Buffer.from(records.join(''))
@@ -51,7 +54,7 @@ function header(name: string, sizeBytes: number, type: '0' | 'x'): Buffer {
   return block
 }
 
-/** `<length> key=value\n`, where the length counts its own digits. */
+/** `<length> key=value\n`, where the length includes its own digits. */
 function paxRecord(key: string, value: string): string {
   const rest = Buffer.byteLength(` ${key}=${value}\n`)
   let length = rest + 1
@@ -59,14 +62,14 @@ function paxRecord(key: string, value: string): string {
   return `${length} ${key}=${value}\n`
 }
 
-/** What a header says. */
+/** The fields of a header. */
 export interface TarEntry {
   readonly name: string
   readonly sizeBytes: number
   readonly type: string
 }
 
-/** A header block; undefined for one of zeros; 'bad' for what is none. */
+/** Parses a header block: undefined for a block of zeros, 'bad' for an invalid one. */
 export function readTarHeader(block: Buffer): TarEntry | undefined | 'bad' {
   if (block.every((byte) => byte === 0)) return undefined
   const sum = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1]
@@ -84,7 +87,7 @@ function text(block: Buffer, from: number, to: number): string {
   return block.toString('utf8', from, end < 0 || end > to ? to : end)
 }
 
-/** Octal, or the base-256 form that GNU tar and Go write for large files. */
+/** Octal, or the base-256 form that GNU tar and Go write for large sizes. */
 function sizeOf(block: Buffer): number | undefined {
   if (block[124] === 0x80) {
     const size = block.readBigUInt64BE(128)
@@ -94,7 +97,7 @@ function sizeOf(block: Buffer): number | undefined {
   return octal === undefined ? undefined : Number.parseInt(octal, 8)
 }
 
-/** The records `path` and `size` of a pax header; undefined for what is malformed. */
+/** The records `path` and `size` of a pax header; undefined for a malformed one. */
 export function readPaxRecords(body: Buffer): { path?: string; size?: number } | undefined {
   const found: { path?: string; size?: number } = {}
   for (let at = 0; at < body.length; ) {

@@ -14,25 +14,25 @@ import {
 
 /** A file in an artifact. */
 export interface OciFile {
-  /** As the artifact has it; unchecked. */
+  /** The name in the artifact; not validated. */
   readonly name: string
   readonly digest: Sha256Digest
   readonly sizeBytes: number
 }
 
-/** What an artifact holds, for an import. */
+/** The contents of an artifact, for an import. */
 export interface OciModel {
   readonly files: readonly OciFile[]
-  /** Annotations of the manifest that it was packed from, where it was packed from one: `svc.hf.repo` and the like. */
+  /** Annotations of the manifest that it was packed from, if any: `svc.hf.repo` and the like. */
   readonly annotations: Readonly<Record<string, string>>
-  /** Digest of that manifest. What is imported should give it again. */
+  /** Digest of that manifest. An import of this artifact should produce it again. */
   readonly pin?: string | undefined
-  /** `ns/name:quant` that it was packed under. */
+  /** The `ns/name:quant` that it was packed under. */
   readonly ref?: string | undefined
 }
 
 const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
-/** Layers that have to be unpacked. ModelPack marks them by a suffix, oras by an annotation. */
+/** Layers that would have to be unpacked. ModelPack marks them with a suffix, oras with an annotation. */
 const PACKED_TYPE = /^application\/vnd\.cncf\.model\..*\.tar(?:\+[a-z0-9]+)?$|\+(?:gzip|zstd)$|\.gzip$/
 const UNPACK_ANNOTATION = 'io.deis.oras.content.unpack'
 
@@ -43,9 +43,10 @@ const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
 }
 
 /**
- * The files of an artifact: of every layer the one that it is, under its path or title, whoever packed it. Layers without a name are
- * left out, as oras does.
- * @throws OciError `E_UNSUPPORTED` for an ordinary image, layers that have to be unpacked, or when nothing is left
+ * The files of an artifact, whoever packed it: one per layer, named by its path or title. Layers without a name are
+ * skipped, as oras does.
+ * @throws OciError `E_UNSUPPORTED` for an ordinary image, for layers that would have to be unpacked, or when no file is
+ *   left
  */
 export function modelOf(manifest: OciManifest): OciModel {
   const { config, layers, annotations } = manifest
@@ -74,13 +75,13 @@ export function modelOf(manifest: OciManifest): OciModel {
   }
 }
 
-/** oras gives plain files this type as well; ours have a tar's. */
+/** oras uses this type for plain files as well; in our images it marks a tar */
 const isTarOfImage = ({ mediaType, annotations }: Descriptor): boolean =>
   /^application\/vnd\.(?:oci\.image\.layer\.v1|docker\.image\.rootfs\.diff)\.tar/.test(mediaType) &&
   annotations?.[FILEPATH_ANNOTATION] === undefined
 
 /**
- * The manifest of a layout that is meant: by its tag or digest, else the only one.
+ * The requested manifest of a layout: by tag or digest, else the only one.
  * @throws OciError `E_NOT_FOUND` with the tags as candidates; `E_UNSUPPORTED` for an index of platforms
  */
 export function chooseManifest(index: OciIndex, wanted: string | undefined): Descriptor {
