@@ -95,7 +95,7 @@ function planned(images: readonly PackedImage[]): { readonly members: Member[]; 
   const document = (bytes: Uint8Array): BlobContent => ({
     digest: digestOf(bytes),
     sizeBytes: bytes.length,
-    parts: [bytes]
+    segments: [bytes]
   })
   const named = [
     [LAYOUT_FILE, document(LAYOUT_CONTENT)] as const,

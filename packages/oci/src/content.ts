@@ -7,13 +7,13 @@ import { OciError } from './errors.ts'
 const CHUNK_BYTES = 1 << 20
 
 /** A segment of a blob: bytes in memory, or a file. */
-export type ContentPart = Uint8Array | { readonly path: string; readonly sizeBytes: number }
+export type ContentSegment = Uint8Array | { readonly path: string; readonly sizeBytes: number }
 
 /** A blob and the segments that its bytes come from, in order. */
 export interface BlobContent {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
-  readonly parts: readonly ContentPart[]
+  readonly segments: readonly ContentSegment[]
 }
 
 /**
@@ -23,14 +23,14 @@ export interface BlobContent {
  */
 export async function* readContent(content: BlobContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
   let skip = start
-  for (const part of content.parts) {
-    const sizeBytes = part instanceof Uint8Array ? part.length : part.sizeBytes
+  for (const segment of content.segments) {
+    const sizeBytes = segment instanceof Uint8Array ? segment.length : segment.sizeBytes
     if (skip >= sizeBytes && sizeBytes > 0) {
       skip -= sizeBytes
       continue
     }
-    if (part instanceof Uint8Array) yield part.subarray(skip)
-    else yield* readFile(part.path, skip, sizeBytes, content.digest)
+    if (segment instanceof Uint8Array) yield segment.subarray(skip)
+    else yield* readFile(segment.path, skip, sizeBytes, content.digest)
     skip = 0
   }
 }
@@ -107,7 +107,7 @@ export async function checkContent(content: BlobContent, signal?: AbortSignal): 
 }
 
 function wrongBytes(content: BlobContent): OciError {
-  const [first] = content.parts
+  const [first] = content.segments
   const path = first === undefined || first instanceof Uint8Array ? undefined : first.path
   return new OciError(
     'E_DIGEST_MISMATCH',

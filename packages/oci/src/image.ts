@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import { type ContentPart, type CopyOptions, readContent } from './content.ts'
+import { type ContentSegment, type CopyOptions, readContent } from './content.ts'
 import { describe, digestOf, sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, MANIFEST_TYPE, TITLE_ANNOTATION } from './media-types.ts'
@@ -63,7 +63,7 @@ export async function packImage(
  */
 async function tarLayer(
   name: string,
-  file: ContentPart,
+  file: ContentSegment,
   fileBytes: number,
   fileDigest: Sha256Digest,
   { signal, onBytes }: CopyOptions
@@ -72,7 +72,7 @@ async function tarLayer(
   const tail = Buffer.concat([Buffer.alloc(tarPadding(fileBytes)), TAR_END])
   const layerHash = createHash('sha256').update(head)
   const fileHash = createHash('sha256')
-  for await (const chunk of readContent({ digest: fileDigest, sizeBytes: fileBytes, parts: [file] })) {
+  for await (const chunk of readContent({ digest: fileDigest, sizeBytes: fileBytes, segments: [file] })) {
     signal?.throwIfAborted()
     layerHash.update(chunk)
     fileHash.update(chunk)
@@ -86,7 +86,7 @@ async function tarLayer(
   const content = {
     digest: digestFromBytes(layerHash.update(tail).digest()),
     sizeBytes: head.length + fileBytes + tail.length,
-    parts: [head, file, tail]
+    segments: [head, file, tail]
   }
   const { digest, sizeBytes: size } = content
   return {

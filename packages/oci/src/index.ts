@@ -1,5 +1,5 @@
 export { bytesOf, writeArchive } from './archive.ts'
-export type { BlobContent, ContentPart, CopyOptions } from './content.ts'
+export type { BlobContent, ContentSegment, CopyOptions } from './content.ts'
 export { type Credentials, type CredentialsOptions, findCredentials } from './credentials.ts'
 export {
   type Descriptor,

@@ -29,7 +29,11 @@ export const blobName = (digest: Sha256Digest): string => `blobs/sha256/${digest
 
 /** All blobs of the images without duplicates: layers first, documents last. */
 export function blobsOf(images: readonly PackedImage[]): BlobContent[] {
-  const asBlob = ({ digest, bytes }: OciDocument): BlobContent => ({ digest, sizeBytes: bytes.length, parts: [bytes] })
+  const asBlob = ({ digest, bytes }: OciDocument): BlobContent => ({
+    digest,
+    sizeBytes: bytes.length,
+    segments: [bytes]
+  })
   const blobs = [
     ...images.flatMap(({ layers }) => layers.map(({ content }) => content)),
     ...images.flatMap(({ config, manifest }) => [asBlob(config), asBlob(manifest)])

@@ -78,11 +78,11 @@ export function packArtifact(input: PackInput): PackedImage {
       content: {
         digest: file.digest,
         sizeBytes: file.sizeBytes,
-        parts: [{ path: file.path, sizeBytes: file.sizeBytes }]
+        segments: [{ path: file.path, sizeBytes: file.sizeBytes }]
       }
     })),
     ...licences(input.annotations).map(({ name, bytes }) => {
-      const content = { digest: digestOf(bytes), sizeBytes: bytes.length, parts: [bytes] }
+      const content = { digest: digestOf(bytes), sizeBytes: bytes.length, segments: [bytes] }
       return { descriptor: layerOf('doc', name, content.digest, bytes.length), content }
     })
   ]

@@ -81,7 +81,7 @@ async function pushManifest(
 
 function asContent(document: OciDocument): BlobContent {
   const { digest, size } = describe(document)
-  return { digest, sizeBytes: size, parts: [document.bytes] }
+  return { digest, sizeBytes: size, segments: [document.bytes] }
 }
 
 /** @returns whether the blob was sent */

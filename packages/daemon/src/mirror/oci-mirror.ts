@@ -195,8 +195,8 @@ export class OciMirror {
     })
     const small = new Map<Sha256Digest, Uint8Array>([[image.config.digest, image.config.bytes]])
     for (const { content } of image.layers) {
-      const [part] = content.parts
-      if (part instanceof Uint8Array) small.set(content.digest, part)
+      const [first] = content.segments
+      if (first instanceof Uint8Array) small.set(content.digest, first)
     }
     return { image, small, files: new Map(files.map((file) => [file.digest, file])) }
   }
