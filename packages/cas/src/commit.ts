@@ -6,19 +6,20 @@ import { encodeError, errnoOf, ioError } from './errors.ts'
 import { discardPart } from './hash-session.ts'
 import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
 
-// How a part becomes a blob, for power loss as for kill -9: file synced → 0444 → name published without replacing one → folder
-// synced → acknowledged. The caller holds the digest's lock, so nobody else moves this name.
+// How a part file becomes a blob. The order protects against power loss as well as kill -9: file synced → mode 0444 →
+// name published without replacing another file → folder synced → acknowledged. The caller holds the digest's lock, so
+// nobody else moves this name.
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-/** File systems without hard links answer one of these. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL'])
 
-/** The state of one commit. Invariant: only a commit whose outcome is undefined takes part in the next step. */
+/** The state of one commit. Invariant: each step handles only the commits that have no outcome yet. */
 interface Commit {
   readonly item: CommitItem
   partFd: number | undefined
   partExists: boolean
-  /** The part replaced an older file of that name, so removing the name would not restore what was there. */
+  /** The part replaced an older file of that name, so removing the name would not restore that file. */
   replaced: boolean
   outcome: CommitOutcome | undefined
 }
@@ -44,7 +45,7 @@ export function commitParts(port: FilePort, items: readonly CommitItem[]): Commi
   return commits.map((commit) => end(port, commit))
 }
 
-/** Runs one step for all commits without an outcome. An error ends that commit only. */
+/** Runs one step for all commits without an outcome. An error ends only the commit that it occurred in. */
 function each(commits: readonly Commit[], operation: string, step: (commit: Commit) => void): void {
   for (const commit of commits) {
     if (commit.outcome !== undefined) continue
@@ -74,7 +75,7 @@ function write(port: FilePort, commit: Commit): void {
   writeFullySync(port, commit.partFd, item.bytes, 0)
 }
 
-/** An error here is final: a second fsync would report success over lost pages. */
+/** A failed fsync is final: a second one would report success although pages were lost. */
 function sync(port: FilePort, commit: Commit): void {
   if (commit.partFd === undefined) return
   port.fsyncSync(commit.partFd)
@@ -84,7 +85,10 @@ function sync(port: FilePort, commit: Commit): void {
   port.closeSync(fd)
 }
 
-/** Links the part to the blob's name. A file that already has the name is corrupt or may not be durable: it goes to quarantine. */
+/**
+ * Links the part to the blob's name. If a file has that name already, it is corrupt or may not be durable, and goes to
+ * quarantine.
+ */
 function link(port: FilePort, commit: Commit): void {
   const { item } = commit
   for (let attempt = 0; ; attempt++) {
@@ -105,9 +109,22 @@ function link(port: FilePort, commit: Commit): void {
   }
 }
 
+function linkOrRename(port: FilePort, commit: Commit): void {
+  const { item } = commit
+  try {
+    port.linkSync(item.part, item.blob)
+  } catch (error) {
+    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
+    if (stat(port, item.blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
+    port.renameSync(item.part, item.blob)
+    commit.partExists = false
+  }
+}
+
 /**
- * Links the old file into quarantine, then renames the part over it, so that the name always exists. Where hard links do not work (a
- * folder has the name, or the file system has none), moves the old file away instead and returns false: the caller links again.
+ * Links the old file into quarantine, then renames the part over it, so that the name exists at all times. If a hard
+ * link is impossible (a folder has the name, or the file system has no links), it moves the old file away instead and
+ * returns false; the caller then links again.
  */
 function takeOver(port: FilePort, commit: Commit): boolean {
   const { item } = commit
@@ -125,18 +142,6 @@ function takeOver(port: FilePort, commit: Commit): boolean {
   commit.partExists = false
   commit.replaced = true
   return true
-}
-
-function linkOrRename(port: FilePort, commit: Commit): void {
-  const { item } = commit
-  try {
-    port.linkSync(item.part, item.blob)
-  } catch (error) {
-    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
-    if (stat(port, item.blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
-    port.renameSync(item.part, item.blob)
-    commit.partExists = false
-  }
 }
 
 function syncShards(port: FilePort, commits: readonly Commit[]): void {
@@ -162,7 +167,7 @@ function retract(port: FilePort, commit: Commit, error: unknown): void {
   fail(commit, error, stays)
 }
 
-/** Deletes what is left of the part, unless the caller still needs it to compare the existing blob. */
+/** Deletes what is left of the part file, unless the caller still has to compare it with the existing blob. */
 function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): CommitOutcome {
   if (outcome?.state !== 'exists') discardPart(port, partFd, partExists ? item.part : undefined)
   return outcome!
@@ -173,7 +178,9 @@ function isWhole(port: FilePort, { blob, sizeBytes }: CommitItem): boolean {
   return found?.isFile() === true && found.size === sizeBytes
 }
 
-/** Whether the file at `path` holds these bytes; false also where the disk does not give them, as those at hand are right. */
+/**
+ * Whether the file at `path` holds these bytes. An unreadable file counts as different: the bytes in memory are right.
+ */
 function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   let fd: number | undefined
   try {
@@ -193,7 +200,7 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
     try {
       if (fd !== undefined) port.closeSync(fd)
     } catch {
-      // It was only read.
+      // Ignored: the descriptor was only read from.
     }
   }
 }

@@ -4,22 +4,21 @@ import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
 
-/** Files below this go to a thread several at a time. */
+/** Smaller files are sent to a thread in batches. */
 export const SMALL_BYTES = 4 << 20
-/** Room on the disk is asked for from here on; smaller blobs find out. */
+/** Free space is checked in advance from this size on; smaller blobs simply fail. */
 const ROOM_BYTES = 16 << 20
 
-/** Bytes that are to become a blob: a part file with its open descriptor, or bytes in memory and the path of the part to write them to. */
+/**
+ * The bytes of a future blob: a part file with its open descriptor, or bytes in memory with the path of the part file
+ * to write them to.
+ */
 export type Part =
   | { readonly part: string; readonly partFd: number | undefined }
   | { readonly part: string; readonly bytes: Uint8Array }
 
 /**
- * Turns hashed bytes into a blob. Every blob gets its name here. The part file is consumed, also on failure.
- *
- * 1. The digest and the size must be the expected ones. 2. The caller accepts the result. 3. The digest's lock is taken, so that nobody
- * else moves this name. 4. A sync thread syncs the file, links the name and syncs the folder (commit.ts). 5. If a blob of that name exists,
- * its file is compared or re-hashed first; a corrupt one goes to quarantine and the new bytes replace it.
+ * Turns hashed bytes into a blob: every blob gets its name here. The part file is consumed, also on failure.
  * @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH`, `E_ABORTED`, `E_NO_SPACE`, `E_IO`; what `accept` throws
  */
 export async function publish(
@@ -31,16 +30,18 @@ export async function publish(
 ): Promise<IngestResult> {
   const { layout, threads, digestLocks, notDurable } = context
   const { digest, sizeBytes } = result
-  let partIsOurs = !('bytes' in from)
-  const discard = async (): Promise<void> => {
-    if (partIsOurs && 'partFd' in from) await context.discardPart(from.partFd, from.part)
-  }
+  // Whoever holds the part file has to delete it: this function, or the thread that it was handed to.
+  let holdsPart = 'partFd' in from
   try {
     checkExpected(result, options)
     await options.accept?.(result)
+
+    // While this lock is held, nobody else creates, moves or looks up the blob's name.
     const release = await digestLocks.acquire(digest, signal)
     try {
       throwIfAborted(signal)
+
+      // A thread syncs the file, links the name and syncs the folder: commit.ts.
       const item: CommitItem = {
         ...from,
         blob: layout.blob(digest),
@@ -50,15 +51,18 @@ export async function publish(
         aside: layout.aside(digest),
         asideFolder: layout.quarantine
       }
-      partIsOurs = false
+      holdsPart = false
       let outcome = await threads.commit(item)
+
+      // A file of that name exists. If it is sound it stays; a corrupt one goes to quarantine, and these bytes replace it.
       if (outcome.state === 'exists' && !outcome.same) {
-        partIsOurs = true
+        holdsPart = 'partFd' in from
         if (!(await isSound(context, digest, sizeBytes, signal))) {
-          partIsOurs = false
+          holdsPart = false
           outcome = await threads.commit({ ...item, replace: true })
         }
       }
+
       if (outcome.state === 'failed') {
         if (outcome.nameStays) notDurable.add(digest)
         throw decodeError(outcome.error)
@@ -69,11 +73,14 @@ export async function publish(
       release()
     }
   } finally {
-    await discard()
+    if (holdsPart && 'partFd' in from) await context.discardPart(from.partFd, from.part)
   }
 }
 
-/** Whether the blob's file still is what its digest says. The digest's lock is held. @throws CasError `E_ABORTED` */
+/**
+ * Whether the existing blob's file still matches its digest. The digest's lock must be held. @throws CasError
+ * `E_ABORTED`
+ */
 async function isSound(
   { port, layout, threads }: StoreContext,
   digest: Sha256Digest,
@@ -81,20 +88,20 @@ async function isSound(
   signal: AbortSignal
 ): Promise<boolean> {
   const path = layout.blob(digest)
-  // `false` is no more than a reason to look closely.
+  // False only means that it needs a closer look.
   if (sizeBytes < SMALL_BYTES && (await threads.check({ path, digest }))) return true
   return threads.hashFile(port, { digest, path }, signal).then(
     (found) => found === digest,
     (error: unknown) => {
       throwIfAborted(signal)
-      // The disk cannot read the old file, and we hold the same bytes: replacing it loses nothing.
+      // The old file is unreadable, and we hold the same bytes: replacing it loses nothing.
       if (error instanceof CasError && (error.code === 'E_CORRUPT' || errnoOf(error.cause) === 'EIO')) return false
       throw error
     }
   )
 }
 
-/** @throws CasError `E_NO_SPACE` before the first byte, where the size is known. */
+/** @throws CasError `E_NO_SPACE` before the first byte is written, if the size is known. */
 export async function requireRoom({ port, layout }: StoreContext, sizeBytes: number | undefined): Promise<void> {
   if (sizeBytes === undefined || sizeBytes < ROOM_BYTES) return
   let free: number
