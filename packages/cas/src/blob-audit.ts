@@ -10,7 +10,7 @@ import type { StoreContext } from './store-context.ts'
 
 const LSTATS_AT_ONCE = 16
 
-/** Lists and re-hashes what a disk store holds. */
+/** Lists and re-hashes the blobs of a disk store. */
 export class BlobAudit {
   readonly #context: StoreContext
 
@@ -18,7 +18,7 @@ export class BlobAudit {
     this.#context = context
   }
 
-  /** Sorted by digest; holds the names of one shard in memory at a time. Files that are no blobs are left out. */
+  /** Sorted by digest; holds the names of one shard in memory at a time. Files that are not blobs are skipped. */
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {
     const { port, layout } = this.#context
     this.#context.throwIfClosed()
@@ -103,7 +103,7 @@ export class BlobAudit {
     }
   }
 
-  /** Durably out of the way, unless another file has taken the name meanwhile. */
+  /** Moves a corrupt file to quarantine, durably, unless another file has taken its name in the meantime. */
   async #moveAside(
     digest: Sha256Digest,
     file: { readonly dev: number; readonly ino: number } | undefined
@@ -125,10 +125,7 @@ export class BlobAudit {
     }
   }
 
-  /**
-   * All threads at once. Blobs that cannot be read are reported at the end, as a failure, after all others were
-   * checked.
-   */
+  /** Uses all threads. Unreadable blobs are reported as one failure at the end, after all others have been checked. */
   async scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
     return this.#context.run(options.signal, async (signal) => {
       let [blobs, bytes, blobsTotal, bytesTotal] = [0, 0, 0, 0]
@@ -149,7 +146,7 @@ export class BlobAudit {
       const mismatched: Sha256Digest[] = []
       const unreadable: Sha256Digest[] = []
       let failure: unknown
-      // A few more than busy threads, so that the next file is open when one is done.
+      // A few more than there are threads, so that the next file is already open when a thread becomes free.
       const places = new Gate(this.#context.threads.hashThreads * 2, abortError)
       const smallPlaces = new Gate(this.#context.threads.hashThreads * 48, abortError)
       const under = new Set<Promise<void>>()
@@ -173,7 +170,7 @@ export class BlobAudit {
           if (status === 'mismatched') mismatched.push(digest)
         } catch (error) {
           if (signal.aborted) return
-          // Deleted by somebody between the listing and now: nothing to check.
+          // Deleted since the listing: nothing to check.
           if (error instanceof CasError && error.code === 'E_NOT_FOUND') return
           unreadable.push(digest)
           failure ??= error

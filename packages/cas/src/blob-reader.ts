@@ -4,13 +4,13 @@ import type { Sha256Digest } from '@svc/ref'
 import { CasError, closedError, errnoOf, ioError } from './errors.ts'
 import type { BlobReader } from './store.ts'
 
-/** `O_NONBLOCK` so that a FIFO cannot hang the open; `O_NOFOLLOW` so that a link is seen as one. */
+/** `O_NONBLOCK`: opening a FIFO must not hang. `O_NOFOLLOW`: a symbolic link must be seen as one. */
 export const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 256 << 10
-/** A longer read goes through the thread pool in any case. */
+/** Longer reads always go through the thread pool. */
 const QUICK_BYTES = 128 << 10
 
-/** For small reads and looks at names in this store's thread. */
+/** Runs small reads and lookups of names synchronously. */
 export const quickReads = new QuickReads()
 
 export const notFound = (digest: Sha256Digest): CasError =>
@@ -44,7 +44,7 @@ export async function openBlobFile(
     throw ioError(error, 'open blob', path)
   }
   try {
-    // the inode is in memory since the open
+    // synchronous: the open has brought the inode into memory
     const stat = port.fstatSync(fd)
     if (!stat.isFile()) throw notRegular(digest, path)
     return { fd, sizeBytes: stat.size, dev: stat.dev, ino: stat.ino }
@@ -54,7 +54,7 @@ export async function openBlobFile(
   }
 }
 
-/** A reader over an open descriptor; the descriptor is closed once, when no read is under way. */
+/** Reads from an open descriptor, which is closed once, when no read is under way. */
 export class DiskBlobReader implements BlobReader {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
@@ -126,7 +126,7 @@ export class DiskBlobReader implements BlobReader {
       for (let offset = start; next !== undefined; ) {
         const bytes = await next
         offset += bytes.length
-        // The next chunk is read while the consumer has this one.
+        // Reads ahead while the consumer works on this chunk.
         next = offset < end ? chunk(offset) : undefined
         next?.catch(() => undefined)
         yield bytes
@@ -139,7 +139,7 @@ export class DiskBlobReader implements BlobReader {
   close(): Promise<void> {
     this.#closed ??= Promise.allSettled(this.#reads)
       .then(() =>
-        // the last name of a large file may be gone, and freeing its blocks takes time
+        // if the last name of a large file is gone, closing frees its blocks, which takes time
         this.sizeBytes > QUICK_BYTES ? this.#port.close(this.#fd) : this.#port.closeSync(this.#fd)
       )
       .catch((error) => {

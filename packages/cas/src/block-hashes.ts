@@ -5,29 +5,34 @@ import type { HashThread } from './hash-thread.ts'
 import type { HashThreads } from './hash-threads.ts'
 import type { BlockShape, HashAttachment } from './store.ts'
 
-/** Less is not worth a message before the end. */
+/** Blocks until this many bytes can be read in one message, except at the end. */
 const STEP_BYTES = 2 << 20
 const MAX_STEP_BYTES = 64 << 20
 
 interface Reading {
   readonly start: number
   readonly end: number
-  /** Blocks that were forgotten, or whose hashes were given, since the read began: its result does not count for them. */
+  /**
+   * Ranges that were forgotten, or whose hashes the writer supplied, since the read began. Its results for these are
+   * discarded.
+   */
   readonly voided: ByteRangeSet
   readonly thread: HashThread
   readonly session: number
   readonly done: Promise<void>
 }
 
-/** An attachment that hashes each block for itself. */
+/** An attachment that hashes each block independently. */
 export interface BlockAttachment extends HashAttachment {
   readonly blocks: BlockShape
 }
 
 /**
- * The hashes of a part file's blocks: given by whoever wrote them and hashed them on the way, else read back in a worker thread.
- * Invariants: every whole block that is written is either known, in `#lacking`, or in the reading under way; at most one reading is
- * under way; a block's hash is that of the bytes which were declared as written last.
+ * The hashes of a part file's blocks. A writer may supply the hashes of what it writes; all other blocks are read back
+ * in a worker thread.
+ *
+ * Invariants: every fully written block is either known, in `#lacking`, or in the current read; at most one read runs
+ * at a time; a block's hash is that of the bytes declared as written last.
  */
 export class BlockHashes {
   readonly #threads: HashThreads
@@ -53,15 +58,15 @@ export class BlockHashes {
     return this.#attachment.name
   }
 
-  /** @throws CasError `E_RANGE` for hashes of another number of blocks than `[start, end)` has */
+  /** @throws CasError `E_RANGE` unless `hashes` has one hash for each whole block in `[start, end)` */
   check(start: number, end: number, hashes: Uint8Array | undefined): void {
     checkBlockHashes(this.#attachment.blocks, this.#sizeBytes, start, end, hashes)
   }
 
   /**
-   * `[start, end)` was written. `hashes` (see {@link check}) are those of its whole blocks, one after another; without them they are read back. `written` is all
-   * that is written by now.
-   * @throws CasError `E_RANGE` for hashes of another number of blocks
+   * Records that `[start, end)` was written. `hashes` (see {@link check}) are those of its whole blocks, concatenated;
+   * without them the blocks are read back. `written` covers everything written so far.
+   * @throws CasError `E_RANGE` for the wrong number of hashes
    */
   written(start: number, end: number, hashes: Uint8Array | undefined, written: ByteRangeSet): void {
     const { blocks } = this.#attachment
@@ -72,7 +77,7 @@ export class BlockHashes {
       this.#lacking.remove(from, to)
       this.#reading?.voided.add(from, to)
     }
-    // Blocks at the edges may be whole now, together with what was there.
+    // A block at either edge may now be complete, together with bytes written earlier.
     for (const at of [start, end]) {
       const first = Math.floor(at / blocks.blockBytes) * blocks.blockBytes
       const last = Math.min(first + blocks.blockBytes, this.#sizeBytes)
@@ -81,7 +86,7 @@ export class BlockHashes {
     if (this.#lacking.totalBytes >= STEP_BYTES) this.#read()
   }
 
-  /** `[start, end)` does not count any more. */
+  /** Forgets the hashes of `[start, end)`. */
   forget(start: number, end: number): void {
     const { blockBytes } = this.#attachment.blocks
     const from = Math.floor(start / blockBytes) * blockBytes
@@ -90,7 +95,9 @@ export class BlockHashes {
     this.#reading?.voided.add(from, to)
   }
 
-  /** All hashes, once the whole file is written; reads back what is lacking. @throws what a read failed with */
+  /**
+   * All hashes, once the whole file is written; reads back the missing ones. @throws the error that a read failed with
+   */
   async finish(signal: AbortSignal): Promise<Uint8Array> {
     const stop = (): void => {
       this.#error ??= abortError(signal)
@@ -100,7 +107,7 @@ export class BlockHashes {
     signal.addEventListener('abort', stop)
     try {
       for (;;) {
-        // The next reading may have begun when one is over.
+        // When one read ends, the next may already have begun.
         while (this.#reading !== undefined) await this.#reading.done
         if (this.#error !== undefined) throw this.#error
         if (this.#lacking.totalBytes === 0) return this.#hashes
@@ -112,7 +119,7 @@ export class BlockHashes {
     }
   }
 
-  /** Resolves when no thread uses the descriptor any more. */
+  /** Resolves when no thread uses the descriptor any longer. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#drop()

@@ -2,19 +2,24 @@ import type { MessagePort } from 'node:worker_threads'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
 import { abortError, decodeError, encodeError, type WireError } from './errors.ts'
 
-/** Bytes per read, write and message: measured, larger ones leave the cache, smaller ones cost messages. */
+/**
+ * Bytes per read, write and message. Measured: larger blocks fall out of the CPU cache, smaller ones cost more
+ * messages.
+ */
 export const READ_BYTES = 1 << 20
 
 const BLOCKS = 6
-/** Wake the other side once so many blocks wait for it: a wake-up costs as much CPU as hashing 200 KiB. */
+/** Wake the other side when this many blocks wait for it: a wake-up costs as much CPU as hashing 200 KiB. */
 const WORTH_WAKING = BLOCKS / 2
-/** Slots of the control words; the lengths of the blocks follow. */
+/** Indexes of the control words; the lengths of the blocks follow. */
 const [SENT, TAKEN, TAKER_ASLEEP, SENDER_ASLEEP, LENGTHS] = [0, 1, 2, 3, 4] as const
 
 /**
- * One thread's blocks for another: a ring in shared memory, with messages only to wake a side that sleeps.
- * Invariants: `0 <= SENT - TAKEN <= BLOCKS`; the sender alone raises SENT, the taker alone TAKEN; a side sets its ASLEEP
- * before it looks once more and waits, so that no wake-up is lost.
+ * Passes blocks from one thread to another: a ring buffer in shared memory, with messages only to wake a side that
+ * sleeps.
+ *
+ * Invariants: `0 <= SENT - TAKEN <= BLOCKS`; only the sender raises SENT, only the taker raises TAKEN; a side sets its
+ * ASLEEP flag before it checks once more and waits, so that no wake-up is lost.
  */
 export interface BlockPipe {
   readonly port: MessagePort
@@ -24,14 +29,14 @@ export interface BlockPipe {
 
 type Message = 'wake' | { readonly error: WireError }
 
-/** The shared part of a pipe; the ports are two ends of one MessageChannel. */
+/** The shared memory of a pipe; the two ports are those of one MessageChannel. */
 export function newPipeMemory(): Omit<BlockPipe, 'port'> {
   const control = new SharedArrayBuffer(4 * (LENGTHS + BLOCKS))
   new Int32Array(control)[TAKER_ASLEEP] = 1
   return { control, blocks: Array.from({ length: BLOCKS }, () => new SharedArrayBuffer(READ_BYTES)) }
 }
 
-/** The end that fills blocks. */
+/** The sending end of a pipe. */
 export class PipeSender {
   readonly #port: MessagePort
   readonly #control: Int32Array
@@ -47,20 +52,20 @@ export class PipeSender {
       if (message !== 'wake') this.#error ??= message.error
       this.#wake?.()
     })
-    // The taker went away, for a reason that it reports itself.
+    // The other side ended, and reports the reason itself.
     this.#port.on('close', () => {
       this.#error ??= encodeError(abortError())
       this.#wake?.()
     })
   }
 
-  /** A free block to fill. @throws what the taker failed with */
+  /** A free block to fill. @throws the error that the taker failed with */
   async next(): Promise<Uint8Array> {
     await this.#until(() => this.#waiting() < BLOCKS)
     return this.#blocks[Atomics.load(this.#control, SENT) % BLOCKS] as Uint8Array
   }
 
-  /** Hands over the block last given. Its bytes stay as they are until {@link next}. */
+  /** Sends the block that {@link next} returned last. Its bytes stay unchanged until {@link next} is called again. */
   send(length: number): void {
     const sent = Atomics.load(this.#control, SENT)
     this.#control[LENGTHS + (sent % BLOCKS)] = length
@@ -68,7 +73,7 @@ export class PipeSender {
     if (this.#waiting() >= WORTH_WAKING) this.#wakeTaker()
   }
 
-  /** Until everything was taken. @throws what the taker failed with */
+  /** Resolves when all blocks were taken. @throws the error that the taker failed with */
   async drain(): Promise<void> {
     this.#wakeTaker()
     await this.#until(() => this.#waiting() === 0)
@@ -99,7 +104,10 @@ export class PipeSender {
   }
 }
 
-/** The end that takes blocks, with a turn of the event loop after each; `take` throws to refuse all further ones. */
+/**
+ * The receiving end of a pipe. Yields to the event loop after each block; when `take` throws, all further blocks are
+ * refused.
+ */
 export class PipeTaker {
   readonly #port: MessagePort
   readonly #control: Int32Array
@@ -128,7 +136,7 @@ export class PipeTaker {
         const taken = Atomics.load(this.#control, TAKEN)
         if (taken === Atomics.load(this.#control, SENT)) {
           Atomics.store(this.#control, TAKER_ASLEEP, 1)
-          // Unless something came in between, and nobody else has noticed.
+          // Sleep, unless a block arrived in between that nobody else has noticed.
           if (taken === Atomics.load(this.#control, SENT) || Atomics.exchange(this.#control, TAKER_ASLEEP, 0) === 0)
             return
           continue

@@ -1,7 +1,7 @@
 import { CasError } from './errors.ts'
 import type { BlockShape } from './store.ts'
 
-/** Where the whole blocks of a file that lie within `[start, end)` begin and end; the last one may be short. */
+/** The range of the blocks that lie entirely within `[start, end)`; a file's last block may be short. */
 export function wholeBlocks(
   { blockBytes }: BlockShape,
   sizeBytes: number,
@@ -13,7 +13,7 @@ export function wholeBlocks(
   return [Math.min(from, sizeBytes), Math.max(to, Math.min(from, sizeBytes))]
 }
 
-/** @throws CasError `E_RANGE` unless `hashes` are as many as the blocks that lie whole in `[start, end)` */
+/** @throws CasError `E_RANGE` unless `hashes` has one hash for each whole block in `[start, end)` */
 export function checkBlockHashes(
   shape: BlockShape,
   sizeBytes: number,

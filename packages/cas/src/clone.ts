@@ -3,7 +3,7 @@ import { errnoOf, ioError } from './errors.ts'
 import type { StoreContext } from './store-context.ts'
 
 const OPEN_CLONE = constants.O_RDWR | constants.O_NOFOLLOW
-/** The file system cannot share blocks, or not between these two files, or not with this process. */
+/** The errors of a file system that cannot share blocks, or not between these two files, or not for this process. */
 const NO_CLONE = new Set([
   'ENOTSUP',
   'EOPNOTSUPP',
@@ -18,12 +18,13 @@ const NO_CLONE = new Set([
 ])
 
 /**
- * Creates parts that share their disk blocks with the source file (reflinks), where the file system supports that: nothing is written, and
- * no space is used twice. The part is a snapshot: hash the part and not the source, which may change meanwhile.
+ * Creates part files that share their disk blocks with the source file (reflinks), where the file system supports it:
+ * nothing is written, and no space is used twice. The part is a snapshot: hash the part and not the source, which may
+ * change in the meantime.
  */
 export class Cloner {
   readonly #context: StoreContext
-  /** Devices on which a reflink failed once: it would fail for their other files as well. */
+  /** Devices on which a reflink has failed once: it would fail for other files there, too. */
   readonly #refused = new Set<number>()
 
   constructor(context: StoreContext) {
@@ -31,8 +32,9 @@ export class Cloner {
   }
 
   /**
-   * The descriptor of the new file `part`, with what the open file `fd` holds now; undefined where blocks cannot be shared, and nothing
-   * is left then. @throws CasError `E_IO`, `E_NO_SPACE`
+   * Creates the file `part` with the current content of the open file `fd`, and returns its descriptor; undefined when
+   * blocks cannot be shared, and then no file is left.
+   * @throws CasError `E_IO`, `E_NO_SPACE`
    */
   async clone(fd: number, part: string): Promise<number | undefined> {
     const { port } = this.#context
@@ -52,7 +54,7 @@ export class Cloner {
     let partFd: number | undefined
     try {
       partFd = await port.open(part, OPEN_CLONE)
-      // It came with the mode of its source.
+      // The clone inherited the mode of its source.
       await port.fchmod(partFd, 0o600)
       return partFd
     } catch (error) {

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import type { HashAttachment } from './store.ts'
 
-/** What the suites need of a test runner; vitest's and node:test-with-expect's functions fit. */
+/** The functions of a test runner that the suites use; those of vitest fit, and those of node:test with an `expect`. */
 export interface ContractApi {
   describe(name: string, body: () => void): unknown
   test(name: string, body: () => Promise<void>): unknown
   expect(value: unknown): ContractMatchers
 }
-/** What the contract uses of `expect`; vitest, jest and bun have both. */
+/** The methods of `expect` that the suites use; vitest, jest and bun have them. */
 export interface ContractMatchers {
   toBe(expected: unknown): unknown
   toEqual(expected: unknown): unknown
 }
 
-/** Seeded bytes: the same for the same arguments, everywhere. */
+/** Seeded bytes: equal arguments give equal bytes on every platform. */
 export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(sizeBytes)
   let state = (seed * 0x9e3779b1) >>> 0 || 1
@@ -27,7 +27,7 @@ export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
   return bytes
 }
 
-/** The SHA-256 of these bytes, computed apart from the store. */
+/** The SHA-256 of these bytes, computed independently of the store. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 
@@ -50,7 +50,7 @@ export const codeOf = async (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error as { code?: unknown }).code ?? error
   )
 
-/** SHA-256 of each 1,000-byte block, one after the other: shows whether the bytes came in order and once. */
+/** SHA-256 of each 1,000-byte block, concatenated: shows whether the bytes arrived in order and once. */
 export const blockAttachment: HashAttachment = {
   name: 'blocks',
   module: `data:text/javascript,${encodeURIComponent(`
@@ -73,8 +73,8 @@ export const blockAttachment: HashAttachment = {
 }
 
 /**
- * What {@link blockAttachment} must give for these bytes: 32 bytes for each block of 1,000, computed apart from the
- * store.
+ * The expected result of {@link blockAttachment} for these bytes: 32 bytes for each 1,000-byte block, computed
+ * independently of the store.
  */
 export function blockHashes(bytes: Uint8Array): Uint8Array {
   const out: Buffer[] = []

@@ -10,7 +10,7 @@ import {
 } from './contract-material.ts'
 import type { BlobStore } from './store.ts'
 
-/** The part of the store contract about partial blobs. */
+/** The store contract's section on partial blobs. */
 export function describePartials(
   name: string,
   withStore: (body: (store: BlobStore) => Promise<void>) => Promise<void>,

@@ -5,13 +5,13 @@ import type { BlobStore } from './store.ts'
 /** A fresh, empty store for one test. */
 export interface ContractSubject<Store> {
   readonly store: Store
-  /** Closes the store and deletes what it left; called at the end of every test. */
+  /** Closes the store and deletes its files; called at the end of every test. */
   dispose(): Promise<void>
 }
 
 /**
- * The promises that every reading side keeps, for any implementation of it: a store, or a client of a daemon.
- * `makeReads` gets the blobs that must be there.
+ * The contract of everything that blobs are read from: a store, or a client of a daemon. `makeReads` receives the blobs
+ * that must be readable.
  */
 export function describeBlobReads(
   name: string,

@@ -1,4 +1,4 @@
-// One file because it is one suite: the promises of a store, in the order in which a reader wants them.
+// One file because it is one suite: the contract of a store, in reading order.
 
 import { closeSync, mkdtempSync, openSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,10 +32,10 @@ export {
 
 export { type ContractSubject, describeBlobReads } from './contract-reads.ts'
 
-/** Either side of every border between the ways in: empty, one block, in place, by thread. */
+/** Sizes on both sides of the thresholds between the ways to ingest: empty, one block, in place, by thread. */
 const SIZES = [0, 1, 1000, 65_536, 262_143, 262_144, 262_145, 524_288, 1_048_577, 3_000_000]
 
-/** The promises of {@link BlobStore}, for any implementation. Run it from a test file of that implementation. */
+/** The contract of {@link BlobStore}, for any implementation. Call it from a test file of that implementation. */
 export function describeBlobStore(
   name: string,
   makeStore: () => Promise<ContractSubject<BlobStore>>,

@@ -17,16 +17,16 @@ const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | const
 export interface SweepTimes {
   readonly maxAgeMs: number
   readonly nowMs: number
-  /** When the store was used last, by the clock of that time. */
+  /** When the store was last in use, by the clock of that time. */
   readonly lastUsedMs: number
 }
 
-/** All partial blobs of one open store: which of them lie on disk, and who holds which key. */
+/** The partial blobs of one open store: which of them are on disk, and which keys are held. */
 export class DiskPartials {
   readonly #context: StoreContext
   readonly #checkpointMs: number
   readonly #keys = new KeyedLock<string>(abortError)
-  /** Invariant: what is in here has no holder. */
+  /** Invariant: none of these has a holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
 
@@ -36,11 +36,12 @@ export class DiskPartials {
   }
 
   /**
-   * Reads the journals and deletes what cannot be resumed: parts without a valid journal, journals without a part, partials
-   * untouched for `maxAgeMs`, temporary files. Files that are not the store's are left alone. Called once, before anything else.
+   * Reads the journals and deletes everything that cannot be resumed: part files without a valid journal, journals
+   * without a part file, partials untouched for `maxAgeMs`, temporary files. Other files are left alone. Called once,
+   * before anything else.
    *
-   * Age is measured twice, against the present clock and against the time of the last use, and the smaller one counts: a clock that is
-   * wrong at one start deletes nothing.
+   * Age is measured against the present clock and against the time of the last use, and the smaller one counts, so that
+   * a clock that is wrong at one start deletes nothing.
    */
   sweep({ maxAgeMs, nowMs, lastUsedMs }: SweepTimes): void {
     const { port, layout } = this.#context
@@ -74,7 +75,7 @@ export class DiskPartials {
   #readJournal(id: string) {
     const { port, layout } = this.#context
     const path = layout.journal(id)
-    // A link, a folder or a huge file under that name is no journal of ours.
+    // A symbolic link, a folder or a huge file under that name is not one of our journals.
     const stat = port.lstatSync(path)
     if (!stat.isFile() || stat.size > MAX_JOURNAL_BYTES) return undefined
     const fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -92,7 +93,7 @@ export class DiskPartials {
     }
   }
 
-  /** What is written of a partial, held or not. */
+  /** Bytes written to a partial, whether held or not. */
   bytesOf(key: string): number {
     const open = [...this.#open].find((partial) => partial.key === key)
     return totalBytes(open?.ranges() ?? this.#remains.get(key)?.journal.ranges ?? [])
@@ -138,7 +139,7 @@ export class DiskPartials {
       if (fd !== undefined) await port.close(fd).catch(() => undefined)
       if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ELOOP') throw ioError(error, 'open part', layout.part(id))
     }
-    // It has another size or digest, or its part is gone: it cannot become this blob.
+    // Another size or digest, or no part file: this partial cannot become the blob.
     this.#remains.delete(key.key)
     await this.#context.discardPart(undefined, layout.journal(id))
     await this.#context.discardPart(undefined, layout.part(id))
@@ -184,7 +185,7 @@ export class DiskPartials {
     return partial
   }
 
-  /** Releases what is still held, so that it is there after the next start. Gives the first failure. */
+  /** Releases all held partials, so that the next start can resume them. Returns the first failure. */
   async releaseAll(): Promise<CasError | undefined> {
     const results = await Promise.allSettled([...this.#open].map((partial) => partial.release()))
     const failed = results.find((result) => result.status === 'rejected')

@@ -29,17 +29,17 @@ import type {
 } from './store.ts'
 import { StoreContext } from './store-context.ts'
 
-/** Where a disk store lies and what it may use; only `root` is required. */
+/** Options of a disk store; only `root` is required. */
 export interface DiskStoreOptions {
-  /** The store's folder; made with mode 0700 where it is absent. */
+  /** The store's folder; created with mode 0700 if absent. */
   readonly root: string
   /** Threads that read and hash; default: one per core, at most 4. */
   readonly hashThreads?: number
-  /** Partial blobs that nobody touched for so long are deleted when the store opens; default 14 days. */
+  /** Partial blobs untouched for this long are deleted when the store opens; default 14 days. */
   readonly maxPartialAgeMs?: number
-  /** At most so long after bytes went into a partial blob it is checkpointed; default 2 seconds. */
+  /** Longest time between a write to a partial blob and the checkpoint that covers it; default 2 seconds. */
   readonly checkpointMs?: number
-  /** Replaces the operating system's files, in this thread and in the workers. */
+  /** Replaces the operating system's file functions, in this thread and in the workers. */
   readonly filePort?: FilePortModule
 }
 
@@ -47,8 +47,8 @@ const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
 const TWO_SECONDS_MS = 2000
 
 /**
- * Opens the store in a folder, making it where it is absent (spec disk.1, disk.9), and sweeps what an earlier crash left behind.
- * One owner per root: close it to give the root back.
+ * Opens the store in a folder, which is created if absent (spec disk.1, disk.9), and cleans up after an earlier crash.
+ * A root has one owner at a time; `close` releases it.
  * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_NO_SPACE`, `E_IO`.
  */
 export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
@@ -78,7 +78,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
 async function prepareFolder(port: FilePort, path: string): Promise<string> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    // A root that is a link is followed once, here; below the root no link is.
+    // The root itself may be a symbolic link, which is resolved once, here; below the root, links are never followed.
     const real = await realpath(path).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return path
       throw error

@@ -2,13 +2,14 @@ import { constants } from 'node:fs'
 import { ioError } from './errors.ts'
 import type { StoreContext } from './store-context.ts'
 
-/** Sync after so many new bytes. */
+/** Sync whenever this many bytes were added. */
 const STEP_BYTES = 64 << 20
 
 /**
- * Syncs a growing part while its later bytes are still being hashed, so that little is left for the last fsync.
- * Invariants: one sync is under way at most; the descriptor is this object's own, so that a write error that it sees is
- * also reported to the fsync that publishes the part; after `end` no sync begins.
+ * Syncs a growing part file while its later bytes are still being hashed, so that the last fsync has little left to do.
+ *
+ * Invariants: at most one sync runs at a time; the descriptor belongs to this object alone, so that a write error it
+ * observes is also reported to the fsync that publishes the part; no sync begins after `end`.
  */
 export class EarlySync {
   readonly #context: StoreContext
@@ -24,7 +25,7 @@ export class EarlySync {
     this.#part = part
   }
 
-  /** That many bytes are written, or about to be. */
+  /** Announces that this many bytes are written, or are about to be. */
   advance(bytes: number): void {
     if (this.#ended || this.#failure !== undefined || this.#running !== undefined) return
     if (bytes - this.#syncedBytes < STEP_BYTES) return
@@ -38,7 +39,9 @@ export class EarlySync {
       })
   }
 
-  /** Waits and closes; idempotent. @throws CasError what a sync failed with: that is final, the part must be discarded */
+  /**
+   * Waits and closes; idempotent. @throws CasError the failure of a sync, which is final: the part must be discarded
+   */
   async end(): Promise<void> {
     this.#ended = true
     await this.#running

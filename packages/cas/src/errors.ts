@@ -2,40 +2,40 @@ import { isNoSpace } from '@svc/internal-files'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
 
-/** Stable codes of {@link CasError}; programs decide by them, messages are for people. */
+/** Stable codes of {@link CasError}; programs should test these, messages are for people. */
 export type CasErrorCode =
   /** No blob with that digest. */
   | 'E_NOT_FOUND'
-  /** The bytes hash to something else than was asked for. */
+  /** The bytes do not match the requested digest. */
   | 'E_DIGEST_MISMATCH'
-  /** More or fewer bytes than announced. */
+  /** There are more or fewer bytes than announced. */
   | 'E_SIZE_MISMATCH'
   /** A partial blob still has holes. */
   | 'E_INCOMPLETE'
-  /** The file system or the quota is full (ENOSPC, EDQUOT). */
+  /** The file system or a quota is full (ENOSPC, EDQUOT). */
   | 'E_NO_SPACE'
   /** Any other failure of the file system; the original error is the `cause`. */
   | 'E_IO'
-  /** The caller's signal fired; its reason is the `cause`. */
+  /** The caller's signal was aborted; its reason is the `cause`. */
   | 'E_ABORTED'
-  /** Another process, or another store object of this one, holds the root. */
+  /** Another process, or another store object in this process, owns the root. */
   | 'E_LOCKED'
   /** An offset or length outside the blob. */
   | 'E_RANGE'
   /** The store, the partial or the reader was closed. */
   | 'E_CLOSED'
-  /** The folder is no store, or one of an unknown layout. */
+  /** The folder is not a store, or has an unknown layout. */
   | 'E_FORMAT'
   /** The root folder is unsafe: another user owns it, or others may write to it. */
   | 'E_UNSAFE_ROOT'
-  /** What lies at a blob's path is no regular file. */
+  /** The path of a blob leads to something that is not a regular file. */
   | 'E_CORRUPT'
-  /** A further hash (HashAttachment) could not be loaded, or threw. */
+  /** A {@link HashAttachment} could not be loaded, or threw. */
   | 'E_ATTACHMENT'
   /** A hashing thread ended unexpectedly. */
   | 'E_THREAD'
 
-/** Facts beside the message; which are present depends on the code. */
+/** Facts beyond the message; which of them are present depends on the code. */
 export interface CasErrorDetails {
   readonly digest?: Sha256Digest
   readonly expectedDigest?: Sha256Digest
@@ -44,15 +44,15 @@ export interface CasErrorDetails {
   readonly path?: string
   /** What the store was doing, e.g. `read source`, `write part`, `sync part`. */
   readonly operation?: string
-  /** Process that holds the lock, where it is known. */
+  /** The process that holds the lock, if known. */
   readonly pid?: number
   /** Blobs that a scrub could not read. */
   readonly unreadable?: readonly Sha256Digest[]
-  /** Blobs that the same scrub found corrupt and moved aside. */
+  /** Blobs that the same scrub found corrupt and moved to quarantine. */
   readonly mismatched?: readonly Sha256Digest[]
 }
 
-/** The one error class of this package. Errors of the caller's own source or callbacks are passed on unwrapped. */
+/** The one error class of this package. Errors of the caller's own source or callbacks pass unchanged. */
 export class CasError extends Error {
   override readonly name = 'CasError'
   readonly code: CasErrorCode
@@ -71,7 +71,10 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-/** Wraps a failure of the file system; a CasError is passed on. ENOSPC and EDQUOT become `E_NO_SPACE`, all others `E_IO`. */
+/**
+ * Wraps an error of the file system; a CasError passes unchanged. ENOSPC and EDQUOT become `E_NO_SPACE`, all others
+ * `E_IO`.
+ */
 export function ioError(error: unknown, operation: string, path?: string): CasError {
   if (error instanceof CasError) return error
   const details = path === undefined ? { operation } : { operation, path }
@@ -87,11 +90,11 @@ export function ioError(error: unknown, operation: string, path?: string): CasEr
   return new CasError('E_IO', `${operation} failed: ${reason}`, details, error)
 }
 
-/** `E_ABORTED` with the signal's reason as cause. */
+/** `E_ABORTED` with the signal's reason as its cause. */
 export const abortError = (signal?: AbortSignal): CasError =>
   new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)
 
-/** @throws CasError `E_ABORTED` when the signal has fired. */
+/** @throws CasError `E_ABORTED` when the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw abortError(signal)
 }
@@ -107,7 +110,7 @@ interface WireCause {
   readonly stack?: string
 }
 
-/** An error as it crosses from a thread; {@link decodeError} inverts {@link encodeError}. */
+/** An error in the form in which it crosses from a thread; {@link decodeError} inverts {@link encodeError}. */
 export interface WireError {
   readonly code: CasErrorCode
   readonly message: string
@@ -142,7 +145,7 @@ export function decodeError(wire: WireError): CasError {
   return new CasError(wire.code, wire.message, wire.details, Object.assign(new Error(message), rest))
 }
 
-/** How the store's errors cross from its threads. */
+/** Encodes the store's errors for their way out of its threads. */
 export const threadErrors = {
   encode: encodeError,
   decode: decodeError,

@@ -9,25 +9,27 @@ import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
 
-/** What {@link HashSession.pump} reads. */
+/** Source of {@link HashSession.pump}. */
 export interface PumpSource {
   readonly fd: number
   /** Default 0. */
   readonly start?: number
   /** Default: the end of the file. */
   readonly end?: number
-  /** Also gets each block. */
+  /** Receives each block as well. */
   readonly forward?: BlockPipe | undefined
-  /** Told the count of bytes, every few megabytes. */
+  /** Called with the count of bytes, every few megabytes. */
   readonly onProgress?: ((bytes: number) => void) | undefined
 }
 
-/** Read buffer of this thread. Sessions share it, so none may use it across an await. */
+/** This thread's read buffer. All sessions share it, so none may use it across an await. */
 let scratch: Uint8Array | undefined
 
 /**
- * One pass in a worker thread. Invariants: bytes arrive in order; `part` exists on disk and `#partFd` is open from
- * `begin` until `finish` (which hands the descriptor over) or `drop` (which closes and deletes).
+ * One pass over a blob in a worker thread.
+ *
+ * Invariants: bytes arrive in order; `part` exists on disk and `#partFd` is open from `begin` until `finish` (which
+ * hands the descriptor over) or `drop` (which closes and deletes).
  */
 export class HashSession {
   readonly #port: FilePort
@@ -58,7 +60,7 @@ export class HashSession {
     return session
   }
 
-  /** The next bytes. After a failure nothing more is taken. */
+  /** Takes the next bytes. After a failure no more are accepted. */
   feed(bytes: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#dropped) throw abortError()
@@ -80,7 +82,7 @@ export class HashSession {
     }
   }
 
-  /** Feeds a descriptor's bytes; gives their count. */
+  /** Reads a descriptor into the session; returns the number of bytes. */
   async pump(from: PumpSource): Promise<number> {
     const run = this.#pump(from)
     this.#pumping = run.catch(() => undefined)
@@ -111,8 +113,8 @@ export class HashSession {
           told = position
           onProgress(position - start)
         }
-        // An abort, or small files behind a large one, must not wait for its end. After a short read only the end is to come:
-        // small files pass without a turn of the event loop.
+        // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
+        // read only the end of the file is left, so small files pass without yielding.
         if (count === want) await yieldToEventLoop()
       }
       await sender?.drain()
@@ -122,7 +124,7 @@ export class HashSession {
     }
   }
 
-  /** Ends the pass; the part's descriptor goes to the caller. */
+  /** Ends the pass; the caller takes over the part's descriptor. */
   finish(): SessionResult {
     if (this.#failure !== undefined) throw this.#failure
     const result = this.#hasher.finish()
@@ -144,16 +146,16 @@ export class HashSession {
   }
 }
 
-/** Closes and deletes a part that is no longer needed. If that fails, the sweep at the next start deletes it. */
+/** Closes and deletes a part file that is no longer needed. If that fails, the sweep at the next start deletes it. */
 export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
   try {
     if (fd !== undefined) port.closeSync(fd)
   } catch {
-    // The descriptor is gone either way.
+    // The descriptor is released in any case.
   }
   try {
     if (part !== undefined) port.unlinkSync(part)
   } catch {
-    // Not addressable, and swept at the next start.
+    // Harmless: the part is not addressable, and the next start sweeps it.
   }
 }

@@ -4,7 +4,7 @@ import type { ThreadData, ThreadOperations } from './thread-protocol.ts'
 
 /** One thread of the store; its operations are in `hash-worker.ts`. */
 export class HashThread extends WorkerThread<ThreadOperations> {
-  /** Passes under way in this thread, counted by those who start them. */
+  /** Passes under way in this thread, counted by their callers. */
   passes = 0
 
   constructor(data: ThreadData) {
@@ -12,7 +12,7 @@ export class HashThread extends WorkerThread<ThreadOperations> {
       url: workerUrl('./hash-worker', import.meta.url),
       workerData: data,
       errors: threadErrors,
-      // Sessions live within passes. A file port may count or hold things of its own.
+      // Sessions exist only within passes. A thread with a file port is not reused, as the port may keep state.
       reusable: () => data.filePort === undefined && this.passes === 0
     })
   }

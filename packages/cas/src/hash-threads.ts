@@ -11,21 +11,25 @@ import type { CommitItem, CommitOutcome, SmallCheck, SmallRun, SmallRunOutcome, 
 const MAX_COMMITS = 64
 const MAX_SMALL = 32
 /**
- * Threads that only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. Each one costs CPU to
- * start: with eight, 1,000 files of 10 KiB took 1.1 s of CPU on tmpfs instead of 0.4, and were no faster on ext4 (measured).
+ * Threads that only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. Each
+ * costs CPU to start: with eight of them, 1,000 files of 10 KiB took 1.1 s of CPU on tmpfs instead of 0.4, and were no
+ * faster on ext4 (measured).
  */
 const COMMIT_THREADS = 2
 
-/** Sessions are numbered throughout the process: a thread may serve one store after another. */
+/** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1
 
-/** The store's threads: `hashThreads` that read, hash and write, and those that sync and publish. */
+/** The store's threads: `hashThreads` of them read, hash and write; others sync and publish. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
   readonly #commit: readonly HashThread[]
-  /** For parts that are still written: a large one must not hold up what is to be published. */
+  /** Syncs part files that are still being written: a large one must not delay a publication. */
   readonly #early: HashThread
-  /** For bytes that arrive over the network: somebody waits for the hash, which lags behind the last byte. */
+  /**
+   * Hashes bytes as they arrive over the network, at normal priority: somebody waits for the hash when the last byte is
+   * there.
+   */
   readonly #follower: HashThread
   readonly #passGate: Gate
   readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>
@@ -40,7 +44,7 @@ export class HashThreads {
     this.#commit = Array.from({ length: COMMIT_THREADS }, () => new HashThread(data))
     this.#early = new HashThread(data)
     this.#follower = new HashThread({ filePort, lowPriority: false })
-    // Two per thread: the next small file is at hand when one is done.
+    // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new ThreadBatch(this.#commit, MAX_COMMITS, (thread, items) => {
       const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))
@@ -58,19 +62,24 @@ export class HashThreads {
     return nextSession++
   }
 
-  /** The thread with the fewest passes; `release` when the pass is over. */
+  /** The thread with the fewest passes; call `release` when the pass is over. */
   take(): { readonly thread: HashThread; readonly release: Release } {
     let thread = this.#hash[0] as HashThread
     for (const other of this.#hash) if (other.passes < thread.passes) thread = other
     return held(thread)
   }
 
-  /** The thread that follows growing files, at normal priority: others take part in it, as it is faster than what it follows. */
+  /**
+   * The thread that follows growing files, at normal priority. Its users share it, since hashing is faster than a
+   * network.
+   */
   takeFollower(): { readonly thread: HashThread; readonly release: Release } {
     return held(this.#follower)
   }
 
-  /** As {@link take}, after a fair wait for one of two places per thread: for passes that keep a thread busy. */
+  /**
+   * Like {@link take}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
+   */
   async takeBusy(signal?: AbortSignal): Promise<{ readonly thread: HashThread; readonly release: Release }> {
     const leave = await this.#passGate.enter(signal)
     const taken = this.take()
@@ -83,34 +92,34 @@ export class HashThreads {
     }
   }
 
-  /** A second thread for a large pass, when it would otherwise idle. */
+  /** A second thread for a large pass, if one is idle. */
   takeIdle(): { readonly thread: HashThread; readonly release: Release } | undefined {
     if (this.#passGate.waiting > 0 || !this.#hash.some((thread) => thread.passes === 0)) return undefined
     return this.take()
   }
 
-  /** The bytes of a part that is still written. */
+  /** Syncs a part file that is still being written. */
   datasync(fd: number): Promise<void> {
     return this.#early.call('datasync', { fd })
   }
 
-  /** Syncs and publishes; items that wait for a thread go together. The digest's lock is the caller's business. */
+  /** Syncs and publishes. Items that wait for a thread are sent together. The caller must hold the digest's lock. */
   commit(item: CommitItem): Promise<CommitOutcome> {
     return this.#commits.add(item)
   }
 
-  /** A whole pass over a small file. It is not stopped half-way; a failed one leaves nothing behind. */
+  /** A whole pass over a small file. It cannot be interrupted; a failed one leaves nothing behind. */
   runSmall(item: SmallRun): Promise<SmallRunOutcome> {
     return this.#runs.add(item)
   }
 
-  /** Whether a small blob's file is what its digest says; false is no more than a reason to look closely. */
+  /** Whether a small blob's file matches its digest. False only means that it needs a closer look. */
   check(item: SmallCheck): Promise<boolean> {
     return this.#checks.add(item)
   }
 
   /**
-   * The SHA-256 of a blob's file, of which as much is read as it has; for large ones, as it can be aborted.
+   * The SHA-256 of a blob's file, read to its end whatever its size. For large files, since it can be aborted.
    * @throws CasError `E_IO`, `E_CORRUPT`, `E_NOT_FOUND`, `E_ABORTED`
    */
   async hashFile(

@@ -16,17 +16,17 @@ import type {
   ThreadOperations
 } from './thread-protocol.ts'
 
-// The thread behind `HashThreads`. Operations of different sessions interleave; the messages of one session are answered in
-// order, since the sender awaits each answer that matters before it sends the next message.
+// The code that runs in a `HashThread`. Operations of different sessions interleave; messages of one session are
+// answered in order, because the sender awaits every answer that matters before it sends the next message.
 
-// Hashing yields to the event loop: with both cores busy, a request then waits half as long. On Linux this sets the
-// priority of the thread; elsewhere it would be that of the whole process. Raising it again takes privileges, so threads that
-// somebody waits for are separate ones, from their start.
+// Hashing gives way to the event loop: with both cores busy, requests then wait half as long. On Linux this sets the
+// priority of the thread, elsewhere it would be that of the whole process. Raising it again takes privileges, so
+// threads whose results somebody waits for are separate ones with normal priority from the start.
 if (process.platform === 'linux' && (workerData as ThreadData).lowPriority) {
   try {
     setPriority(0, 5)
   } catch {
-    // A sandbox may refuse: it is a courtesy, nothing depends on it.
+    // A sandbox may refuse this; nothing depends on it.
   }
 }
 

@@ -15,21 +15,21 @@ import type { ByteSource, FileSource, HashResult, IngestOptions, IngestResult, N
 import type { StoreContext } from './store-context.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
-/** Up to here a stream is hashed in place and needs no thread of its own: 0.15 ms. */
+/** Streams up to this size are hashed in place, without a thread, in at most 0.15 ms. */
 const INLINE_BYTES = 256 << 10
 const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
-/** From here on one file is worth two threads. */
+/** Files from this size on may use two threads. */
 const PAIR_BYTES = 8 << 20
 
 const isFile = (source: ByteSource): source is FileSource => 'fd' in source
 
-/** The way in of a disk store: streams and descriptors, hashed, checked, published. */
+/** Takes bytes into a disk store: streams and files are hashed, checked and published. */
 export class Ingestor {
   readonly #context: StoreContext
-  /** Files between open and acknowledged: bounds descriptors. */
+  /** Files between their open and their publication: limits the number of descriptors. */
   readonly #files = new Gate(128, abortError)
-  /** Streams with buffers: bounds memory (32 × 1.5 MiB). */
+  /** Streams with buffers: limits memory (32 × 1.5 MiB). */
   readonly #streams = new Gate(32, abortError)
 
   readonly #cloner: Cloner
@@ -59,7 +59,7 @@ export class Ingestor {
           ? await this.#smallFilePass({ fd }, part, sizeBytes, options)
           : await this.#filePass(fd, part, sizeBytes, options, signal)
       options.onProgress?.(result.sizeBytes)
-      // A file that shrank or grew while it was read is refused too.
+      // Passing the size refuses a file that shrank or grew while it was read.
       return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     } finally {
       leave()
@@ -103,7 +103,7 @@ export class Ingestor {
     return sizeBytes
   }
 
-  /** Too short to be worth stopping: an abort is seen before the commit. */
+  /** Too short to be worth interrupting: an abort is noticed before the commit. */
   async #smallFilePass(
     source: FileSource | NamedFileSource,
     part: string,
@@ -123,8 +123,8 @@ export class Ingestor {
   }
 
   /**
-   * One thread reads, hashes and writes; for a large file a second one, when idle, takes the further hashes and the writes. Where the
-   * part can share its blocks with the file, the part is what is read, and nothing is written.
+   * One thread reads, hashes and writes; for a large file a second thread, if idle, computes the further hashes and
+   * writes. If the part can share its blocks with the file, the part is read instead, and nothing is written.
    */
   async #filePass(
     fd: number,
@@ -178,7 +178,7 @@ export class Ingestor {
       const { attachments: attached, partFd = cloneFd } = done
       return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
     } catch (error) {
-      // The caller may close the descriptor once this throws: both threads must have let go of it.
+      // Once this throws the caller may close the descriptor: both threads must have stopped using it.
       await Promise.allSettled([early.end(), ...busy.map((thread) => thread.call('drop', { session }))])
       const partFd = done?.partFd ?? cloneFd
       if (partFd !== undefined) await this.#context.discardPart(partFd, part)
@@ -190,14 +190,20 @@ export class Ingestor {
     }
   }
 
-  /** A part that shares its blocks needs no room; for one that is written there has to be some. @throws CasError `E_NO_SPACE`, `E_IO` */
+  /**
+   * Clones the file, which takes no room; otherwise checks that there is room to write the part. @throws CasError
+   * `E_NO_SPACE`, `E_IO`
+   */
   async #cloneOrRoom(fd: number, part: string, sizeBytes: number): Promise<number | undefined> {
     const cloneFd = await this.#cloner.clone(fd, part)
     if (cloneFd === undefined) await requireRoom(this.#context, sizeBytes)
     return cloneFd
   }
 
-  /** Whether the file would be taken in without being written. Tried; nothing is left of it. @throws CasError */
+  /**
+   * Whether ingesting this file would share its blocks rather than write them. Found out by trying; the clone is
+   * deleted again. @throws CasError
+   */
   async sharesBlocks(fd: number): Promise<boolean> {
     return this.#context.run(undefined, async () => {
       const part = this.#context.layout.part(randomId())
@@ -267,7 +273,7 @@ export class Ingestor {
       const answers: Promise<unknown>[] = []
       let rest: Uint8Array = head
       for (let index = 0; rest.length > 0 || !pull.ended; index = (index + 1) % STREAM_BLOCKS) {
-        // The block is free once its last bytes were taken; a failure over there surfaces here.
+        // The block is free when its last bytes were taken; an error of the thread surfaces here.
         await answers[index]
         const block = blocks[index] as SharedArrayBuffer
         const target = new Uint8Array(block)

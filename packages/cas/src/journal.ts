@@ -2,7 +2,7 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 import { CasError } from './errors.ts'
 import type { ByteRanges, PartialKey } from './store.ts'
 
-/** The content of `incoming/<id>.json`: which blob the part beside it will become, and which of its bytes are durable. */
+/** The content of `incoming/<id>.json`: which blob its part file will become, and which ranges of it are durable. */
 export interface Journal {
   readonly key: string
   readonly sizeBytes: number
@@ -12,11 +12,11 @@ export interface Journal {
 
 export const MAX_JOURNAL_BYTES = 4 << 20
 const MAX_KEY_LENGTH = 200
-/** Beyond that the later ranges are left out: they are fetched again. */
+/** Further ranges are not recorded; they are fetched again. */
 const MAX_RANGES = 65_536
 const FIELDS = new Set(['version', 'key', 'sizeBytes', 'digest', 'ranges'])
 
-/** @throws CasError `E_RANGE` for a size or key out of bounds. */
+/** @throws CasError `E_RANGE` when the size or the key is out of bounds. */
 export function checkPartialKey(key: PartialKey): void {
   if (key.key.length === 0 || key.key.length > MAX_KEY_LENGTH) {
     throw new CasError('E_RANGE', `the key of a partial blob has 1 to ${MAX_KEY_LENGTH} characters`)
@@ -26,11 +26,14 @@ export function checkPartialKey(key: PartialKey): void {
   }
 }
 
-/** Inverts {@link tryParseJournal}, but for ranges beyond the 65,536th. */
+/** Inverts {@link tryParseJournal}, except for ranges beyond the 65,536th. */
 export const formatJournal = ({ key, sizeBytes, digest, ranges }: Journal): Uint8Array =>
   Buffer.from(JSON.stringify({ version: 1, key, sizeBytes, digest, ranges: ranges.slice(0, MAX_RANGES) }))
 
-/** Strict: a journal with an unknown field, or a value out of bounds or out of order, is rejected, and its part is deleted. */
+/**
+ * Strict: a journal with an unknown field, or with a value out of bounds or out of order, is rejected, and its part
+ * file is deleted.
+ */
 export function tryParseJournal(bytes: Uint8Array): Journal | undefined {
   if (bytes.length > MAX_JOURNAL_BYTES) return undefined
   let value: unknown

@@ -5,14 +5,14 @@ import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-fil
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, errnoOf, ioError } from './errors.ts'
 
-/** First and only layout so far: spec disk.1. */
+/** The only version of the layout so far: spec disk.1. */
 const LAYOUT_VERSION = 1
 const FORMAT_TEXT = `svc-store ${LAYOUT_VERSION}\n`
 
 const SHARD = /^[0-9a-f]{2}$/
 const REST = /^[0-9a-f]{62}$/
 
-/** The paths of one store. The only place that turns a digest into a path. */
+/** The paths of one store. Digests become paths nowhere else. */
 export interface Layout {
   readonly root: string
   /** `blobs/sha256` */
@@ -23,7 +23,7 @@ export interface Layout {
   readonly lock: string
   shard(digest: Sha256Digest): string
   blob(digest: Sha256Digest): string
-  /** A fresh name below `quarantine/`. */
+  /** A fresh name within `quarantine/`. */
   aside(digest: Sha256Digest): string
   /** `incoming/<id>.part` */
   part(id: string): string
@@ -42,7 +42,8 @@ export function layoutOf(root: string): Layout {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    // concatenated, because every lookup of a blob comes through here: `blobs` is normalised, and so is hex
+    // concatenated rather than joined, because every lookup of a blob comes through here; both `blobs` and hex digits
+    // are normalized
     shard: (digest) => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
     blob: (digest) => {
       const hex = digestHex(digest)
@@ -57,7 +58,7 @@ export function layoutOf(root: string): Layout {
 const ID_BYTES = 16
 let pool = Buffer.alloc(0)
 
-/** 32 hex characters. Drawn for many at a time, as a draw costs as much as several system calls. */
+/** 32 random hex characters, drawn for many ids at a time: a draw costs as much as several system calls. */
 export function randomId(): string {
   if (pool.length < ID_BYTES) pool = randomBytes(ID_BYTES * 128)
   const id = pool.toString('hex', 0, ID_BYTES)
@@ -67,7 +68,7 @@ export function randomId(): string {
 
 export const isShard = (name: string): boolean => SHARD.test(name)
 
-/** The digest that a shard and a file name below it stand for; undefined for a file that is no blob. */
+/** The digest of the file `name` in a shard; undefined for a file that is not a blob. */
 export const digestAt = (shard: string, name: string): Sha256Digest | undefined =>
   SHARD.test(shard) && REST.test(name) ? digestFromHex(shard + name) : undefined
 
@@ -89,8 +90,9 @@ function requireFolder(port: FilePort, path: string): void {
 }
 
 /**
- * Makes the root folder where it is absent (its parent must exist or be creatable) and refuses an unsafe one.
- * @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns or others may write to, `E_FORMAT` for a non-folder.
+ * Creates the root folder if it is absent, with its parents, and refuses an unsafe one.
+ * @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns or others may write to, `E_FORMAT` if it is not
+ *   a folder.
  */
 export function prepareRoot(port: FilePort, root: string): void {
   try {
@@ -122,12 +124,15 @@ export function prepareRoot(port: FilePort, root: string): void {
   }
 }
 
-/** What may lie in a root that has no `format` yet: a start that was cut short, or folders that the daemon made first. */
+/**
+ * Names that may exist in a root without a `format`: those of an interrupted first start, or of folders that the daemon
+ * made first.
+ */
 const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found', 'moving.json'])
 
 /**
- * Checks `format`, writes it where the folder is new, and makes all folders, durably.
- * @throws CasError `E_FORMAT` for a folder with other things in it, or one of another layout version.
+ * Checks `format`, or writes it in a new folder, and creates all folders, durably.
+ * @throws CasError `E_FORMAT` for a folder with other content, or with another version of the layout.
  */
 export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): void {
   try {
@@ -144,7 +149,8 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
       const shard = `${layout.blobs}${sep}${name}`
       if (present.has(name)) requireFolder(port, shard)
       else freshShards = makeFolder(port, shard) || freshShards
-      // A process that was killed may have left names that were linked but not yet synced: they count from now on.
+      // A killed process may have linked names without syncing their folder: make them durable now, since they count
+      // from here on.
       if (afterCrash) syncFolderSync(port, shard)
     }
     if (freshShards || afterCrash) syncFolderSync(port, layout.blobs)
@@ -159,10 +165,10 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
   }
 }
 
-/** Errors of folders in which this process can have made nothing. */
+/** Errors of opening folders in which this process cannot have created anything. */
 const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL'])
 
-/** The name of a new store must be durable as well, and so must those of the parent folders that were made for it. */
+/** The name of a new store must be durable as well, and so must those of its new parent folders. */
 function syncAncestors(port: FilePort, root: string): void {
   for (let at = dirname(root); ; at = dirname(at)) {
     try {

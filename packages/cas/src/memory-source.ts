@@ -5,7 +5,10 @@ import type { ByteSource, NamedFileSource } from './store.ts'
 
 const CHUNK_BYTES = 256 << 10
 
-/** All bytes of a source, in memory. @throws CasError `E_SIZE_MISMATCH`, `E_IO`, `E_ABORTED`; what the source throws */
+/**
+ * Reads a whole source into memory. @throws CasError `E_SIZE_MISMATCH`, `E_IO`, `E_ABORTED`; errors of the source as
+ * they are
+ */
 export function readSource(
   source: ByteSource,
   sizeBytes: number | undefined,

@@ -42,7 +42,7 @@ async function hashOf(bytes: Uint8Array, attachments: readonly HashAttachment[] 
   return { ...hasher.finish(), digest: digestFromHex(hash('sha256', bytes, 'hex')) }
 }
 
-/** A store that lives and dies with this object: for tests and small tools. Hashes in the calling thread. */
+/** A store in memory, for tests and small tools. Hashes in the calling thread. */
 export function createMemoryStore(): BlobStore {
   return new MemoryStore()
 }
@@ -78,7 +78,7 @@ class MemoryStore implements BlobStore {
     })
   }
 
-  /** Bytes become a blob: they are never changed afterwards. */
+  /** Turns bytes into a blob; they are never modified afterwards. */
   async publish(
     bytes: Uint8Array,
     result: HashResult,
@@ -217,7 +217,7 @@ class MemoryReader implements BlobReader {
       checkRange(start, end, this.sizeBytes)
       for (let offset = start; offset < end; offset += CHUNK_BYTES) {
         if (this.#closed) throw closedError('the reader')
-        // A copy: nobody changes a blob through a chunk.
+        // Copied, so that nobody can modify a blob through a chunk.
         yield this.#bytes.slice(offset, Math.min(end, offset + CHUNK_BYTES))
       }
     } finally {
@@ -270,7 +270,7 @@ class MemoryPartial implements PartialBlob {
     this.#ranges.add(offset, offset + bytes.length)
   }
 
-  /** Hashes that a writer hands over are checked and not needed: what is in memory is hashed when it is verified. */
+  /** The writer's hashes are checked for their number only: `verify` hashes everything in memory. */
   markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void {
     this.#check(start, end)
     for (const { name, blocks } of this.#options.attachments ?? [])

@@ -3,10 +3,10 @@ import type { FilePort } from '@svc/internal-files'
 import { ioError } from './errors.ts'
 import type { FileIdentity, NamedFileSource } from './store.ts'
 
-/** A FIFO must not hang the open; what it is is checked on the descriptor. */
+/** Opening a FIFO must not hang; the type is checked on the descriptor. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
-/** A file of the caller's, opened by its name and held against its identity. */
+/** A file of the caller, opened by name and compared with the expected identity. */
 export class NamedFile {
   readonly fd: number
   readonly #port: FilePort
@@ -36,7 +36,7 @@ export class NamedFile {
     return file
   }
 
-  /** @throws CasError `E_IO` unless it still is the regular file that it has to be */
+  /** @throws CasError `E_IO` unless it is still the expected regular file, unmodified */
   check(): void {
     try {
       const found = fstatSync(this.fd, { bigint: true })
@@ -53,7 +53,7 @@ export class NamedFile {
     try {
       this.#port.closeSync(this.fd)
     } catch {
-      // It was only read.
+      // Ignored: the descriptor was only read from.
     }
   }
 }

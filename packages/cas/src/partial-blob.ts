@@ -20,7 +20,7 @@ import type { SessionResult } from './thread-protocol.ts'
 
 const CHECKPOINT_BYTES = 64 << 20
 
-/** What is left of a released partial, for the next one to open it. */
+/** A released partial, which the next holder of its key opens again. */
 export interface PartialRemains {
   readonly id: string
   readonly journal: Journal
@@ -33,16 +33,18 @@ export interface PartialSetup {
   readonly key: PartialKey
   readonly ranges: ByteRanges
   readonly options: PartialOptions
-  /** At most so long after bytes were written they are in the journal. */
+  /** Longest time until written bytes are in the journal. */
   readonly checkpointMs: number
-  /** Called once, last: gives the key back and notes what is left of it. */
+  /** Called once, at the end: releases the key and records what can be resumed. */
   readonly onEnd: (remains: PartialRemains | undefined) => void
 }
 
 /**
- * A part file under construction. Invariants: `#ranges` holds only bytes whose write has completed; the journal on disk
- * claims only bytes that were synced before it; hashing never reads beyond `#ranges.prefixEnd`, and whatever takes bytes out
- * of the hashed prefix restarts it. A failed sync is final: afterwards everything throws it, and `release` deletes.
+ * A part file under construction.
+ *
+ * Invariants: `#ranges` holds only bytes whose write has completed; the journal on disk lists only bytes that were
+ * synced before it; hashing never reads beyond `#ranges.prefixEnd`, and removing bytes from the hashed prefix restarts
+ * it. A failed sync is final: every later call throws it, and `release` deletes the file.
  */
 export class DiskPartialBlob implements PartialBlob {
   readonly sizeBytes: number
@@ -76,7 +78,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
-  /** What it is found by. */
+  /** The key that identifies it. */
   get key(): string {
     return this.#setup.key.key
   }
@@ -95,7 +97,7 @@ export class DiskPartialBlob implements PartialBlob {
     const end = offset + bytes.length
     checkRange(offset, end, this.sizeBytes)
     if (bytes.length === 0) return
-    // While the write runs, those bytes are neither the old nor the new ones.
+    // During the write these bytes are neither the old nor the new ones.
     if (this.#ranges.overlaps(offset, end)) this.unmark(offset, end)
     const { port, layout } = this.#setup.context
     await this.#hold(async () => {
@@ -112,7 +114,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
     for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
-    // Declared before, so what was hashed since may be the bytes that were there then.
+    // They were declared before, so the hashes may be those of the earlier bytes.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
     this.#mark(start, end, hashes)
   }
@@ -170,7 +172,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#throwIfEnded()
       let published: IngestResult | undefined
       let failure: unknown
-      // `publish` takes descriptor and part file over; the partial is gone whether it succeeds or not.
+      // `publish` takes over the descriptor and the part file; the partial ends whether it succeeds or not.
       await this.#end(async () => {
         try {
           published = await publish(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
@@ -196,7 +198,7 @@ export class DiskPartialBlob implements PartialBlob {
         await this.#delete()
         return undefined
       }
-      // Even if the journal could not be written, the bytes were synced: this process can resume them.
+      // The bytes were synced even if the journal could not be written, so this process can resume them.
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
       })
@@ -244,7 +246,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#ranges.clear()
       this.#prefix.restart()
       for (const one of this.#blocks) one.forget(0, this.sizeBytes)
-      // Record that at once: after a crash those bytes must not be resumed.
+      // Write the journal at once: after a crash those bytes must not be resumed.
       await this.#checkpointNow().catch(() => undefined)
       throw error
     }
@@ -263,12 +265,15 @@ export class DiskPartialBlob implements PartialBlob {
     else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()
   }
 
-  /** A failed sync is kept and thrown by whatever comes next; a journal that could not be written only claims less. */
+  /**
+   * A failed sync is stored and thrown by the next call. A journal that could not be written is harmless: the old one
+   * lists less.
+   */
   #checkpointSoon(): void {
     void this.#hold(() => this.#checkpointNow()).catch(() => undefined)
   }
 
-  /** One at a time; a caller that comes while one runs gets the next one. */
+  /** Checkpoints run one at a time; a caller that comes during one waits for the next. */
   async #checkpointNow(): Promise<void> {
     while (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => undefined)
     const running = this.#writeCheckpoint()
@@ -293,7 +298,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#failure = ioError(error, 'sync part', context.layout.part(id))
       throw this.#failure
     }
-    // Leave out ranges that were unmarked while the sync ran.
+    // Leave out ranges that were unmarked during the sync.
     const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
     const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
     try {
@@ -303,7 +308,7 @@ export class DiskPartialBlob implements PartialBlob {
     }
   }
 
-  /** Work that the end of the partial waits for. */
+  /** Registers work that has to finish before the partial ends. */
   async #hold<T>(work: () => Promise<T>): Promise<T> {
     const running = work()
     this.#busy.add(running)

@@ -4,7 +4,7 @@ import { CasError } from './errors.ts'
 import type { HashAttachment, StreamHasher, StreamHasherFactory } from './store.ts'
 
 export interface PassSpec {
-  /** False where another thread takes the SHA-256 of the same bytes. */
+  /** False when another thread computes the SHA-256 of the same bytes. */
   readonly flat: boolean
   readonly attachments: readonly HashAttachment[]
   readonly sizeBytes?: number | undefined
@@ -24,14 +24,14 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
     cause
   )
 
-/** More bytes than announced. */
+/** The error for more bytes than announced. */
 export const oversize = (expectedSizeBytes: number): CasError =>
   new CasError('E_SIZE_MISMATCH', `more bytes than the ${expectedSizeBytes} that were announced`, { expectedSizeBytes })
 
-/** Kept by module: even a repeated `import()` costs a tenth of hashing a small file. */
+/** By module: even a repeated `import()` costs a tenth of hashing a small file. */
 const factories = new Map<string, StreamHasherFactory>()
 
-/** All hashes of one pass over a blob's bytes. */
+/** All hashes of one pass over a blob. */
 export class PassHasher {
   readonly #flat: Hash | undefined
   readonly #attached: readonly (readonly [name: string, hasher: StreamHasher])[]
@@ -62,7 +62,7 @@ export class PassHasher {
     return this.#sizeBytes
   }
 
-  /** Takes the next bytes; they are not kept. */
+  /** Hashes the next bytes; does not retain them. */
   update(chunk: Uint8Array): void {
     this.#sizeBytes += chunk.length
     this.#flat?.update(chunk)

@@ -3,7 +3,7 @@ import type { HashThread } from './hash-thread.ts'
 import type { HashThreads } from './hash-threads.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
-/** Less is not worth a message. */
+/** Fewer bytes are not worth a message. */
 const STEP_BYTES = 2 << 20
 const MAX_STEP_BYTES = 64 << 20
 
@@ -14,9 +14,10 @@ interface Session {
 }
 
 /**
- * Hashes of the growing, contiguous prefix of a file, in the thread that follows such files.
- * Invariants: `[0, position)` was read exactly once by the present session; at most one pump is under way; what it reads
- * ends at `target`. A restart forgets the session, and whatever that still answers.
+ * Hashes the growing contiguous prefix of a file, in the thread for such files.
+ *
+ * Invariants: the current session has read `[0, position)` exactly once; at most one pump runs, and it stops at
+ * `target`. A restart discards the session and all its pending answers.
  */
 export class PrefixHash {
   readonly #threads: HashThreads
@@ -28,7 +29,7 @@ export class PrefixHash {
   #session: Session | undefined
   #running: Promise<void> | undefined
   #error: unknown
-  /** Sessions that were dropped, until their threads let go of the descriptor. */
+  /** Dropped sessions whose threads may still use the descriptor. */
   readonly #dropping = new Set<Promise<unknown>>()
 
   constructor(threads: HashThreads, fd: number, spec: SessionSpec) {
@@ -37,12 +38,12 @@ export class PrefixHash {
     this.#spec = spec
   }
 
-  /** Bytes before this were read, or are being read: changing them means {@link restart}. */
+  /** Bytes before this were read, or are being read: after a change to them call {@link restart}. */
   get target(): number {
     return this.#target
   }
 
-  /** `[0, prefixEnd)` is written. Hashing goes on behind. */
+  /** Announces that `[0, prefixEnd)` is written; hashing continues up to there. */
   advance(prefixEnd: number): void {
     this.#prefixEnd = prefixEnd
     if (prefixEnd - this.#position >= STEP_BYTES) this.#start(STEP_BYTES)
@@ -62,7 +63,9 @@ export class PrefixHash {
     void dropped.then(() => this.#dropping.delete(dropped))
   }
 
-  /** Hashes up to `sizeBytes`, all of which is written, and ends the session. @throws what hashing failed with */
+  /**
+   * Hashes up to `sizeBytes`, all of which is written, and ends the session. @throws the error that hashing failed with
+   */
   async finish(sizeBytes: number, signal: AbortSignal): Promise<SessionResult> {
     const onAbort = (): void => {
       this.restart()
@@ -92,7 +95,7 @@ export class PrefixHash {
     }
   }
 
-  /** Resolves when no thread uses the descriptor any more. */
+  /** Resolves when no thread uses the descriptor any longer. */
   async stop(): Promise<void> {
     this.restart()
     await Promise.all(this.#dropping)
@@ -104,7 +107,7 @@ export class PrefixHash {
     const id = this.#threads.nextSession()
     const begun = thread.call('begin', { session: id, spec: this.#spec })
     begun.catch(() => undefined)
-    // While no pump runs, this session is no load.
+    // An idle session does not count as load on its thread.
     release()
     return (this.#session = { id, thread, begun })
   }

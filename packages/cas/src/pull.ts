@@ -1,7 +1,7 @@
 import { abortError } from './errors.ts'
 import { oversize } from './pass-hasher.ts'
 
-/** Pulls a stream into buffers of ours. A chunk is used up before the next one is asked for. */
+/** Reads a stream into our own buffers. A chunk is used up before the next one is requested. */
 export class Pull {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #maxBytes: number | undefined
@@ -20,7 +20,7 @@ export class Pull {
     return this.#received - this.#rest.length
   }
 
-  /** A new buffer with the next bytes, at most `limit`; fewer only at the end. */
+  /** A new buffer with the next bytes, at most `limit`; it is shorter only at the end. */
   async upTo(limit: number): Promise<Uint8Array> {
     let buffer = new Uint8Array(Math.min(limit, this.#maxBytes ?? 16 << 10, 256 << 10))
     let length = 0
@@ -28,7 +28,7 @@ export class Pull {
       length = await this.fill(buffer, length)
       if (length < buffer.length) break
       if (buffer.length === limit) {
-        // Look one chunk ahead: a stream that ends here takes another way.
+        // Look one chunk ahead, to know whether the stream ends here: a short stream is ingested in another way.
         await this.#next()
         break
       }
@@ -39,7 +39,7 @@ export class Pull {
     return length === buffer.length ? buffer : buffer.slice(0, length)
   }
 
-  /** Fills `target` from `length` on; gives the length reached, less than all only at the end. */
+  /** Fills `target` from offset `length`; returns the length reached, which is short only at the end. */
   async fill(target: Uint8Array, length: number): Promise<number> {
     while (length < target.length) {
       if (this.#rest.length === 0 && !(await this.#next())) break
@@ -51,7 +51,7 @@ export class Pull {
     return length
   }
 
-  /** Lets the source clean up; it may take its time, nobody waits. */
+  /** Ends the source early. Its clean-up may take time; nobody waits for it. */
   breakOff(): void {
     if (this.ended) return
     this.ended = true

@@ -2,14 +2,14 @@ import * as fs from 'node:fs'
 import { tryFlock } from '@svc/internal-files'
 import { CasError, errnoOf, ioError } from './errors.ts'
 
-/** `flock`: released by the kernel with the process. `pid-file`: weaker, used where the program `flock` is absent. */
+/** `flock`: the kernel releases it with the process. `pid-file`: weaker, used if there is no `flock` program. */
 export type LockKind = 'flock' | 'pid-file'
 
 export interface RootLock {
   readonly kind: LockKind
-  /** The last holder ended without releasing: killed, or power was lost. */
+  /** The last holder did not release the lock: it was killed, or the power failed. */
   readonly afterCrash: boolean
-  /** When the lock was taken or released last, by the clock of that time; now for a new one. */
+  /** When the lock was last taken or released, by the clock of that time; the present for a new one. */
   readonly lastUsedMs: number
   /** Idempotent. */
   release(): void
@@ -18,9 +18,9 @@ export interface RootLock {
 const FLAGS = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW
 
 /**
- * One owner per root: the lock file is opened and `flock -n -x` is run in a child that inherits the descriptor, so that the
- * lock belongs to the open file description and lasts until this process closes it or dies. The file holds the owner's pid.
- * Where there is no `flock` program, a pid file with the process's start time stands in, and a warning says so.
+ * Ensures one owner per root. Opens the lock file and runs `flock -n -x` in a child that inherits the descriptor: the
+ * lock belongs to the open file description and lasts until this process closes it or dies. The file holds the owner's
+ * pid. Without a `flock` program, a pid file with the process's start time is used instead, and a warning says so.
  * @throws CasError `E_LOCKED` naming the owner's pid, `E_IO`.
  */
 export async function lockRoot(path: string): Promise<RootLock> {
@@ -35,7 +35,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     const owner = readOwner(fd)
     if (taken === false) throw lockedError(path, owner?.pid)
     const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
-    // The kernel's lock decides, unless its owner had no program to take it with.
+    // The kernel's lock decides, unless its owner had no `flock` program.
     if (owner !== undefined && (kind === 'pid-file' || owner.kind === 'pid-file')) {
       if (openInThisProcess.has(path) || isAlive(owner)) throw lockedError(path, owner.pid)
     }
@@ -63,7 +63,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
         try {
           fs.ftruncateSync(fd, 0)
         } catch {
-          // The next start then behaves as after a crash, which costs more checks and nothing else.
+          // The next start then assumes a crash, which only costs more checks.
         }
         fs.closeSync(fd)
       }
@@ -105,7 +105,7 @@ function writeOwner(fd: number, text: string): void {
   fs.fsyncSync(fd)
 }
 
-/** Field 22 of /proc/<pid>/stat: tells a process from a later one of the same number. */
+/** Field 22 of /proc/<pid>/stat: distinguishes a process from a later one with the same pid. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1')

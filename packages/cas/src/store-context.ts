@@ -5,7 +5,7 @@ import { abortError, CasError, closedError } from './errors.ts'
 import type { HashThreads } from './hash-threads.ts'
 import type { Layout } from './layout.ts'
 
-/** State that the modules of one open disk store share. */
+/** The state that the modules of one open disk store share. */
 export class StoreContext {
   readonly layout: Layout
   readonly port: FilePort
@@ -13,8 +13,8 @@ export class StoreContext {
   /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
   readonly digestLocks = new KeyedLock<string>(abortError)
   /**
-   * Blobs whose name exists but may not survive a power loss: syncing its folder failed, and so did removing the name again. `stat`
-   * reports them as absent, and the next ingest of the same bytes replaces them.
+   * Blobs whose name exists but may not survive a power loss, because neither syncing its folder nor removing the name
+   * succeeded. `stat` reports them as absent, and the next ingest of the same bytes replaces them.
    */
   readonly notDurable = new Set<Sha256Digest>()
   readonly #closing = new AbortController()
@@ -26,7 +26,7 @@ export class StoreContext {
     this.threads = threads
   }
 
-  /** Runs an operation that `close` aborts and waits for. Its signal fires for the caller's abort and for `close`. */
+  /** Runs an operation that `close` aborts and waits for. Its signal combines the caller's with that of `close`. */
   async run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.throwIfClosed()
     const either = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
@@ -49,7 +49,7 @@ export class StoreContext {
     if (this.#closing.signal.aborted) throw closedError('the store')
   }
 
-  /** Fires when the store begins to close. */
+  /** Aborted when the store begins to close. */
   get closing(): AbortSignal {
     return this.#closing.signal
   }
@@ -59,7 +59,7 @@ export class StoreContext {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
-  /** Closes and deletes a part; a failure leaves it to the sweep at the next start. */
+  /** Closes and deletes a part file; if that fails, the sweep at the next start deletes it. */
   async discardPart(fd: number | undefined, part: string): Promise<void> {
     if (fd !== undefined) await this.port.close(fd).catch(() => undefined)
     await this.port.unlink(part).catch(() => undefined)

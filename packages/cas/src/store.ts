@@ -1,19 +1,19 @@
 import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { Sha256Digest } from '@svc/ref'
 
-/** A blob of the store: the SHA-256 of its bytes, and how many they are. */
+/** A blob of the store: the SHA-256 of its bytes and their number. */
 export interface BlobInfo {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
 }
 
-/** An open, validated blob. Reads are bounded to the blob; `close` is idempotent. */
+/** An open, validated blob. Reads are limited to the blob; `close` is idempotent. */
 export interface BlobReader extends BlobInfo {
-  /** Reads up to `target.length` bytes from `offset`; returns the count, less than asked only at the end of the blob. */
+  /** Reads up to `target.length` bytes from `offset`; returns the count, which is short only at the end of the blob. */
   read(target: Uint8Array, offset: number): Promise<number>
-  /** Whole blob or `[start, end)`, in chunks. Closes the reader when it ends or is broken off. */
+  /** The whole blob or `[start, end)`, in chunks. Closes the reader at its end or when the consumer stops. */
   stream(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>
-  /** The descriptor on disk stores: may be handed to worker threads of this process while the reader is open. */
+  /** The descriptor on disk stores: worker threads of this process may use it while the reader is open. */
   readonly fd: number | undefined
   close(): Promise<void>
 }
@@ -27,8 +27,9 @@ export interface HashAttachment {
   readonly module: string
   readonly options?: unknown
   /**
-   * Where the result is one hash after another, each of one block and of nothing else: whoever writes a partial blob may then hand over
-   * the hashes of what it wrote ({@link PartialBlob.markWritten}), and only what is lacking is hashed here.
+   * Set when the result is a sequence of hashes, one per block and independent of other blocks. Writers of a partial
+   * blob may then supply the hashes of what they wrote ({@link PartialBlob.markWritten}), and only the rest is hashed
+   * here.
    */
   readonly blocks?: BlockShape
 }
@@ -38,46 +39,48 @@ export interface BlockShape {
   readonly hashBytes: number
 }
 /**
- * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker
- * thread.
+ * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker thread.
  */
 export interface StreamHasher {
   update(chunk: Uint8Array): void
   digest(): Uint8Array
 }
-/** `sizeBytes` is the total where it is known before the first byte. */
+/** `sizeBytes` is the total size, if known before the first byte. */
 export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefined) => StreamHasher
 
-/** What a pass over bytes computed: their SHA-256, their count, and one result for each attachment. */
+/** The results of a pass over bytes: their SHA-256, their number, and one result per attachment. */
 export interface HashResult extends BlobInfo {
-  /** One entry per attachment, by its name. */
+  /** One entry per attachment, keyed by its name. */
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
-/** What an ingest made, or found to be there already. */
+/** The result of an ingest: a new blob, or one that existed already. */
 export interface IngestResult extends HashResult {
-  /** True when the store held the blob before. */
+  /** True when the store already held the blob. */
   readonly existed: boolean
 }
 
-/** What an ingest demands of its source, and computes besides. Without options whatever comes is taken in. */
+/** Expectations of an ingest, and further hashes to compute. Without options it accepts any bytes. */
 export interface IngestOptions {
-  /** Refuse other bytes: `E_DIGEST_MISMATCH`. */
+  /** Required digest; otherwise `E_DIGEST_MISMATCH`. */
   readonly digest?: Sha256Digest
-  /** Refuse another length: `E_SIZE_MISMATCH`, as soon as it is exceeded. */
+  /** Required size; otherwise `E_SIZE_MISMATCH`, as soon as it is exceeded. */
   readonly sizeBytes?: number
   readonly attachments?: readonly HashAttachment[]
   readonly signal?: AbortSignal
-  /** Called with the count of bytes taken so far; at most every few megabytes. */
+  /** Called with the number of bytes taken so far, at most every few megabytes. */
   readonly onProgress?: (bytesDone: number) => void
-  /** Last word before the blob becomes addressable; throwing abandons the ingest and nothing stays behind. */
+  /** Called before the blob becomes addressable; if it throws, the ingest is abandoned and leaves nothing behind. */
   readonly accept?: (result: HashResult) => void | Promise<void>
 }
 
-/** A descriptor of this process, read from offset 0 by the worker thread; it stays the caller's to close. */
+/**
+ * A descriptor of this process, which the worker thread reads from offset 0; the caller remains responsible for closing
+ * it.
+ */
 export interface FileSource {
   readonly fd: number
 }
-/** What a file is known again by; any difference means that it is another one or was written to. As `fstat` gives them. */
+/** What identifies a version of a file, from `fstat`; any difference means another file or a modified one. */
 export interface FileIdentity {
   readonly dev: bigint
   readonly ino: bigint
@@ -86,123 +89,137 @@ export interface FileIdentity {
   readonly ctimeNs: bigint
 }
 /**
- * A file of less than 4 MiB that the worker thread opens (no link is followed), reads and closes: many at a time, where each would cost
- * more to open here than to read there. `E_IO` unless it is the file that `identity` says, before the first byte and after the last.
+ * A file of less than 4 MiB that the worker thread opens (without following a link), reads and closes. For many small
+ * files this saves an open on the main thread, which would cost more than reading them there. `E_IO` unless the file
+ * matches `identity` both before the first byte and after the last.
  */
 export interface NamedFileSource {
   readonly path: string
   readonly identity: FileIdentity
 }
-/** Bytes to be taken in: chunks of any size, an open file, or a small one that is known by its identity. */
+/** Bytes to ingest: chunks of any size, an open file, or a small file known by its identity. */
 export type ByteSource = AsyncIterable<Uint8Array> | FileSource | NamedFileSource
 
 /**
- * What identifies a resumable partial blob: it survives restarts, renames and new URLs.
- * `key` is e.g. the digest, or `git-blob-sha1:<hex>` where the SHA-256 is not known beforehand; at most 200 characters.
+ * The key of a resumable partial blob, which stays the same across restarts, renames and new URLs. `key` is e.g. the
+ * digest, or `git-blob-sha1:<hex>` if the SHA-256 is not known beforehand; at most 200 characters.
  */
 export interface PartialKey {
   readonly key: string
   readonly sizeBytes: number
   readonly digest?: Sha256Digest
 }
-/**
- * How a partial blob is opened. The same attachments must be given each time: their state is part of what is resumed.
- */
+/** How to open a partial blob. Use the same attachments every time: their state is part of what is resumed. */
 export interface PartialOptions {
   readonly attachments?: readonly HashAttachment[]
-  /** Aborts the wait for the key and any hashing under way. */
+  /** Aborts the wait for the key and any hashing. */
   readonly signal?: AbortSignal
 }
 
 export type { ByteRanges }
 
 /**
- * A blob under construction, written in any order. Never addressable. A worker thread hashes the contiguous written
- * prefix behind the writers, so that nothing is left to hash at the end. Exactly one holder per key in this process.
+ * A blob under construction, written in any order and not addressable. A worker thread hashes the contiguous prefix
+ * while later bytes are written, so that little is left to hash at the end. At most one holder per key in this process.
  */
 export interface PartialBlob {
   readonly sizeBytes: number
-  /** What the journal vouches for as written. After a restart that is what was durable at the last checkpoint. */
+  /** The ranges that count as written. After a restart these are the ones that were durable at the last checkpoint. */
   ranges(): ByteRanges
-  /** The bytes are on their way to disk when this resolves. Out of bounds: `E_RANGE`. Rewriting a range is allowed until it was hashed past. */
+  /**
+   * Resolves when the bytes are handed to the operating system. Out of bounds: `E_RANGE`. A range may be rewritten
+   * until the prefix hash has passed it.
+   */
   write(offset: number, bytes: Uint8Array): Promise<void>
   /**
-   * For writers that use `fd` themselves (worker threads of a swarm engine): declares `[start, end)` as written. `hashes` are, by the name of
-   * an attachment with `blocks`, the hashes of all blocks that lie whole in it, as the writer found them in the very bytes that it wrote: the
-   * caller vouches for them, as they are not made again. `E_RANGE` for another number of them.
+   * For writers that use `fd` themselves, such as the worker threads of a swarm engine: declares `[start, end)` as
+   * written. `hashes`, keyed by the name of an attachment with `blocks`, are the hashes of all whole blocks in the
+   * range, computed from the very bytes that were written. They are trusted and not computed again. `E_RANGE` for the
+   * wrong number of hashes.
    */
   markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void
-  /** Forgets `[start, end)`: those bytes turned out wrong. Restarts the prefix hash where it had passed them. */
+  /** Forgets `[start, end)` because those bytes turned out wrong. Restarts the prefix hash if it had passed them. */
   unmark(start: number, end: number): void
-  /** Reads written bytes back. */
+  /** Reads bytes that were written. */
   read(target: Uint8Array, offset: number): Promise<number>
   /** Writable descriptor on disk stores, undefined in memory. */
   readonly fd: number | undefined
-  /** fdatasync, then the journal atomically: what `ranges` gives after a crash. Also done by itself, every 64 MiB and every two seconds. */
+  /**
+   * fdatasync, then an atomic update of the journal: `ranges` after a crash. Also happens on its own, every 64 MiB and
+   * every two seconds.
+   */
   checkpoint(): Promise<void>
   /**
-   * Hashes what is left and checks length and digest, publishes nothing; the bytes can be read afterwards (tar members, small texts).
-   * `E_INCOMPLETE` while ranges are missing, `E_DIGEST_MISMATCH` (all ranges are then forgotten).
+   * Hashes the rest and checks length and digest, without publishing; the bytes can be read afterwards (tar members,
+   * small texts). `E_INCOMPLETE` while ranges are missing, `E_DIGEST_MISMATCH` (all ranges are then forgotten).
    */
   verify(): Promise<HashResult>
-  /** `verify` unless done, then the durable publication; the partial is gone. Same bytes already there: `existed`. */
+  /**
+   * Verifies, unless that was done, and publishes durably; the partial ends. If the blob exists already, the result has
+   * `existed`.
+   */
   publish(options?: Pick<IngestOptions, 'accept'>): Promise<IngestResult>
-  /** Closes and keeps what was written, for the next holder of the key. Idempotent. */
+  /** Closes, and keeps what was written for the next holder of the key. Idempotent. */
   release(): Promise<void>
   /** Closes and deletes. */
   discard(): Promise<void>
 }
 
-/** `mismatched`: the bytes on disk have another digest than the name says, and the blob is in quarantine now. */
+/** `mismatched`: the bytes on disk did not match the blob's digest, and it was moved to quarantine. */
 export type VerifyStatus = 'ok' | 'mismatched' | 'missing'
-/** How one blob is hashed anew. `onProgress` gets the bytes hashed so far. */
+/** How to re-hash one blob. `onProgress` receives the number of bytes hashed so far. */
 export interface VerifyOptions {
   readonly signal?: AbortSignal
   readonly onProgress?: (bytesDone: number) => void
   readonly attachments?: readonly HashAttachment[]
 }
 /**
- * What hashing a blob anew found. `sizeBytes` is 0 when the blob is missing or no regular file; `attachments` are empty
- * unless it is `ok`.
+ * The result of re-hashing a blob. `sizeBytes` is 0 when the blob is missing or not a regular file; `attachments` is
+ * empty unless the status is `ok`.
  */
 export interface VerifyResult {
   readonly status: VerifyStatus
   readonly sizeBytes: number
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
-/** What a pass over the whole store found: how many blobs were hashed, and which of them are in quarantine now. */
+/** The result of a pass over the whole store: how many blobs were hashed, and which were moved to quarantine. */
 export interface ScrubReport {
   readonly checked: number
   readonly mismatched: readonly Sha256Digest[]
 }
 
-/** A condition on the removal of one blob, decided without a race against those who take it in. */
+/** A condition for removing a blob, checked without a race against concurrent ingests. */
 export interface RemoveOptions {
   /**
-   * Asked right before, while nobody else can publish this blob or learn that it is there; false keeps it. `ageMs` is the time since
-   * its bytes were written. Whoever wants to keep a blob and says so before asking for it therefore finds it, or finds it absent.
+   * Called right before the removal, while nobody else can publish this blob or look it up; false keeps it. `ageMs` is
+   * the time since its bytes were written. So whoever records that it wants a blob before it looks the blob up either
+   * finds it, or finds it absent.
    */
   readonly may?: (blob: BlobInfo & { readonly ageMs: number }) => boolean
 }
 
-/** Blobs by their SHA-256. What `open` gives was verified on the way in; nothing half-written is ever reachable. */
+/** Blobs by their SHA-256. Every blob was verified when it was ingested; nothing half-written is ever reachable. */
 export interface BlobStore {
-  /** Whether the blob is there to stay: a power loss does not take it away. Waits for a publication of it that is under way. */
+  /**
+   * Whether the blob exists durably, so that a power loss cannot take it away. Waits for a running publication of it.
+   */
   stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
-  /** @throws CasError `E_NOT_FOUND`; other I/O errors are never turned into it. */
+  /** @throws CasError `E_NOT_FOUND`; other I/O errors are never reported as that. */
   open(digest: Sha256Digest): Promise<BlobReader>
-  /** Takes a whole source in: hashed, checked, durable when it resolves. */
+  /** Ingests a whole source: hashed, checked, and durable when it resolves. */
   ingest(source: ByteSource, options?: IngestOptions): Promise<IngestResult>
-  /** Opens or resumes a partial blob; waits while another holder in this process has the key. Check `stat` afterwards. */
+  /**
+   * Opens or resumes a partial blob; waits while another holder in this process has the key. Check `stat` afterwards.
+   */
   partial(key: PartialKey, options?: PartialOptions): Promise<PartialBlob>
   /**
-   * Deletes a blob for good; readers that have it open read on. A crash may bring it back.
-   * @returns what was deleted; undefined when it is absent or `may` keeps it
+   * Deletes a blob permanently; readers that have it open can finish. After a crash it may be there again.
+   * @returns the deleted blob; undefined when it is absent or `may` keeps it
    */
   remove(digest: Sha256Digest, options?: RemoveOptions): Promise<BlobInfo | undefined>
   /** Sorted by digest; sizes from the file system. */
   list(): AsyncIterable<BlobInfo>
-  /** Re-hashes one blob; a corrupt one is moved to quarantine first and is then `mismatched`. */
+  /** Re-hashes one blob. A corrupt one is moved to quarantine and reported as `mismatched`. */
   verify(digest: Sha256Digest, options?: VerifyOptions): Promise<VerifyResult>
   /** Re-hashes everything with all hashing threads. */
   scrub(
@@ -215,24 +232,27 @@ export interface BlobStore {
       }) => void
     }
   ): Promise<ScrubReport>
-  /** Aborts what is under way, waits for it, stops the threads. Idempotent. */
+  /** Aborts running operations, waits for them, stops the threads. Idempotent. */
   close(): Promise<void>
 }
 
 /** A store in a folder (spec disk.1). */
 export interface DiskBlobStore extends BlobStore {
   readonly root: string
-  /** How the root is guarded against a second owner: `pid-file` is the weaker stand-in where the program `flock` is absent. */
+  /**
+   * How the root is protected from a second owner: `pid-file` is the weaker method, for machines without a `flock`
+   * program.
+   */
   readonly lockKind: 'flock' | 'pid-file'
-  /** Absolute path of the blob's file whether or not it exists: `<root>/blobs/sha256/<2 hex>/<62 hex>`. */
+  /** Absolute path of the blob's file, whether it exists or not: `<root>/blobs/sha256/<2 hex>/<62 hex>`. */
   blobPath(digest: Sha256Digest): string
   /** Free bytes on the store's file system for this user. */
   freeBytes(): Promise<number>
   /**
-   * Whether an ingest of the open file would share its blocks (a reflink) and so take no room, whatever its size. Small files may be
-   * written all the same. @throws CasError `E_IO`, `E_NO_SPACE`
+   * Whether an ingest of the open file would share its blocks (a reflink) and so need no space, whatever its size.
+   * Small files may be written nevertheless. @throws CasError `E_IO`, `E_NO_SPACE`
    */
   sharesBlocks(source: FileSource): Promise<boolean>
-  /** How many bytes of the partial blob `key` are on the disk: what is left of it takes the rest. 0 where there is none. */
+  /** Bytes of the partial blob `key` on disk, which a resumed transfer need not write again. 0 if there is none. */
   partialBytes(key: string): number
 }

@@ -5,8 +5,9 @@ interface Queued<Item, Outcome> {
 }
 
 /**
- * Small pieces of work that go to threads several at a time: waking a thread costs as much as hashing 200 KiB.
- * One batch per thread is under way, counted in its `passes`; what arrives meanwhile makes up the next one, shared evenly.
+ * Sends small work items to threads in batches, since waking a thread costs as much as hashing 200 KiB. Each thread has
+ * at most one batch under way, counted in its `passes`; what arrives in the meantime is shared evenly among the next
+ * batches.
  */
 export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
   readonly #threads: readonly Thread[]
@@ -26,13 +27,13 @@ export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
     this.#send = send
   }
 
-  /** @throws what the whole batch failed with; a failure of this item alone is the outcome's business. */
+  /** @throws the error of the whole batch; an item's own failure is part of its outcome */
   add(item: Item): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
       if (this.#scheduled) return
       this.#scheduled = true
-      // After whatever else becomes ready in this turn.
+      // Wait for whatever else becomes ready in this turn of the event loop.
       setImmediate(() => {
         this.#scheduled = false
         this.#dispatch()
@@ -57,7 +58,7 @@ export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
         .finally(() => {
           thread.passes--
           this.#busy.delete(thread)
-          // What these outcomes set going joins the next batch.
+          // Work that follows from these outcomes joins the next batch.
           setImmediate(() => this.#dispatch())
         })
     }

@@ -6,16 +6,18 @@ import type { FileSource, HashAttachment, NamedFileSource } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
-  /** Takes what the event loop leaves: see `hash-worker.ts`. */
+  /** The thread runs at low priority: see `hash-worker.ts`. */
   readonly lowPriority: boolean
 }
 
-/** One pass over the bytes of one blob, kept in one thread: hashes and, where `part` is given, a new file that takes the bytes. */
+/**
+ * One pass over a blob's bytes in one thread: computes hashes and, if `part` is given, writes the bytes to a new file.
+ */
 export interface SessionSpec {
   readonly flat: boolean
   readonly attachments: readonly HashAttachment[]
   readonly sizeBytes?: number | undefined
-  /** More bytes than that are refused at once: `E_SIZE_MISMATCH`. */
+  /** More bytes are refused at once: `E_SIZE_MISMATCH`. */
   readonly maxBytes?: number | undefined
   readonly part?: string | undefined
 }
@@ -24,41 +26,41 @@ export interface SessionResult {
   readonly digest: Sha256Digest | undefined
   readonly sizeBytes: number
   readonly attachments: Record<string, Uint8Array>
-  /** The part's open descriptor; whoever gets the result closes it. */
+  /** The part's open descriptor; the receiver of the result closes it. */
   readonly partFd: number | undefined
 }
 
-/** A part that becomes a blob. The thread closes and removes the part, unless the outcome is `exists`. */
+/** A part file to publish as a blob. The thread closes and removes it, unless the outcome is `exists`. */
 export interface CommitItem {
-  /** The bytes, when the part does not exist yet. */
+  /** The content, if the part file does not exist yet. */
   readonly bytes?: Uint8Array | undefined
   readonly partFd?: number | undefined
   readonly part: string
   readonly blob: string
   readonly shard: string
   readonly sizeBytes: number
-  /** Replace a file that already has the name, even one of the right size. */
+  /** Replace a file that has the name already, even one of the right size. */
   readonly replace: boolean
-  /** Where a corrupt file at the blob's path goes. */
+  /** Where to move a corrupt file that has the blob's path. */
   readonly aside: string
   readonly asideFolder: string
 }
 
 export type CommitOutcome =
-  /** The name is durable and leads to the part's bytes. */
+  /** The name is durable and leads to the new bytes. */
   | { readonly state: 'published' }
   /**
-   * A file of that size already has the name. `same`: its bytes were compared and are equal. Otherwise the part is untouched, and the
-   * caller compares.
+   * A file of that size has the name already. `same`: its bytes were compared and are equal. Otherwise the part is
+   * untouched, and the caller compares.
    */
   | { readonly state: 'exists'; readonly same: boolean }
   /** `nameStays`: the name could not be removed again, although its folder may not be durable. */
   | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
 
-/** A file of a few megabytes, taken in one go. */
+/** A pass over a small file, in one message. */
 export interface SmallRun {
   readonly spec: SessionSpec
-  /** An open file, or one to open. */
+  /** An open file, or the name of one. */
   readonly source: FileSource | NamedFileSource
 }
 export type SmallRunOutcome = { readonly result: SessionResult } | { readonly error: WireError }
@@ -68,17 +70,17 @@ export interface SmallCheck {
   readonly digest: Sha256Digest
 }
 
-/** What each operation of a thread takes and gives. */
+/** The requests and responses of a thread's operations. */
 export interface ThreadOperations {
-  /** Starts a session; blocks may also arrive through `from`. */
+  /** Starts a session; its blocks may also come through `from`. */
   begin: { request: { session: number; spec: SessionSpec; from?: BlockPipe }; response: void }
-  /** The next bytes of a session. */
+  /** Sends the next bytes of a session. */
   feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: void }
   /** Reads `[start, end)` of a descriptor into a session. */
   pump: { request: { session: number; fd: number; start: number; end: number }; response: { bytes: number } }
   /** Ends a session. */
   finish: { request: { session: number }; response: SessionResult }
-  /** `begin`, `pump`, `finish` in one. */
+  /** `begin`, `pump` and `finish` in one. */
   run: {
     request: {
       session: number
@@ -92,10 +94,10 @@ export interface ThreadOperations {
       progress: boolean
     }
     response: SessionResult
-    /** Bytes read so far. */
+    /** Reports bytes read so far. */
     progress: number
   }
-  /** Forgets a session, stops its pump, deletes its part. */
+  /** Discards a session: stops its pump, deletes its part. */
   drop: { request: { session: number }; response: void }
   runSmall: { request: { items: SmallRun[] }; response: SmallRunOutcome[] }
   check: { request: { items: SmallCheck[] }; response: boolean[] }
