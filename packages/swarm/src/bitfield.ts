@@ -1,4 +1,4 @@
-/** Bits in wire order (BEP 3: the high bit of the first byte is piece 0), with a running count. */
+/** A set of pieces as bits in wire order (BEP 3: the high bit of the first byte is piece 0), with a running count. */
 export class Bitfield {
   #bytes: Uint8Array
   #size: number
@@ -13,7 +13,7 @@ export class Bitfield {
     return this.#size
   }
 
-  /** Set bits. */
+  /** Number of set bits. */
   get count(): number {
     return this.#count
   }
@@ -30,7 +30,7 @@ export class Bitfield {
     return (this.#bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0
   }
 
-  /** True when the bit was clear. The index must be in bounds. */
+  /** Sets a bit; returns whether it was clear. The index must be in bounds. */
   set(index: number): boolean {
     const mask = 0x80 >> (index & 7)
     const at = index >> 3

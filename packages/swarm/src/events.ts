@@ -14,49 +14,49 @@ import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 // calls on the objects below; an object never calls what is above it, nor asks it for anything. All bytes in an event are views
 // that are valid during the call.
 
-/** A connection noticed something. */
+/** Events of a connection. */
 export type PeerEvent = ConnectionEvent<Peer>
 
-/** Something changed about pieces and files. */
+/** Events about pieces and files. */
 export type PieceEvent =
-  /** The piece is right and written. */
+  /** The piece is verified and written. */
   | { readonly kind: 'piece-verified'; readonly piece: number }
-  /** All blocks of the piece are here and do not fold to its hash; `leaves` are what they hash to. */
+  /** All blocks of the piece arrived but do not fold to its hash; `leaves` are the hashes of the blocks. */
   | { readonly kind: 'piece-wrong'; readonly buffer: PieceBuffer; readonly leaves: Uint8Array }
-  /** These blocks came from `sender`: others who were asked for them need not send them. */
+  /** These blocks came from `sender`: requests for them to other sources can be cancelled. */
   | { readonly kind: 'answered'; readonly buffer: PieceBuffer; readonly run: BlockRun; readonly sender: number }
-  /** Blocks became free, or receive memory came back: sources may be asked again. */
+  /** Blocks became free, or receive memory was returned: ask the sources again. */
   | { readonly kind: 'work' }
   /** A webseed delivered this many bytes. */
   | { readonly kind: 'received'; readonly bytes: number }
-  /** This many bytes of pieces went out to a peer. */
+  /** This many bytes of pieces were sent to a peer. */
   | { readonly kind: 'sent'; readonly bytes: number }
   /** A piece layer is proven. */
   | { readonly kind: 'layer'; readonly rootHex: string; readonly layer: Uint8Array }
-  /** Every piece of the file is there and the storage took it. */
+  /** Every piece of the file is verified, and the storage accepted it. */
   | { readonly kind: 'file-done'; readonly file: LayoutFile }
-  /** The storage refused a file whose pieces are all right: they are to be fetched again. */
+  /** The storage refused a file although its pieces are right: they have to be fetched again. */
   | { readonly kind: 'file-refused'; readonly file: LayoutFile }
-  /** The file cannot be read any more: it is not offered to others from now on. */
+  /** The file can no longer be read, and is not offered to peers any longer. */
   | { readonly kind: 'file-lost'; readonly fileIndex: number; readonly error: Error }
 
-/** Something that went wrong and does not stop the torrent. */
+/** A problem that does not stop the torrent. */
 export interface TorrentWarning {
   readonly kind: 'peer' | 'webseed' | 'discovery' | 'storage' | 'layers'
-  /** Who: address, URL or path. */
+  /** Its source: an address, URL or path. */
   readonly source: string
   readonly message: string
-  /** Its bytes were proven wrong: it is no source any more. */
+  /** Its bytes were proven wrong, and it is no longer used. */
   readonly lied?: true
 }
 
-/** What a torrent as a whole comes to. */
+/** Events about the torrent as a whole. */
 export type OutcomeEvent =
   /** The info dictionary is known. */
   | { readonly kind: 'metadata'; readonly info: TorrentInfo }
-  /** Every file is in the storage. */
+  /** Every file is complete in the storage. */
   | { readonly kind: 'complete' }
-  /** A source (a peer's or a webseed's id) sent data that is proven wrong; `piece` where it was data of a piece. */
+  /** A source (the id of a peer or webseed) sent data that is proven wrong; `piece` if it was data of a piece. */
   | {
       readonly kind: 'bad-data'
       readonly sender: number
@@ -70,8 +70,8 @@ export type OutcomeEvent =
 /** Everything that can happen in a torrent. */
 type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
 
-/** The events of some kinds. */
+/** The events of the given kinds. */
 export type EventOf<Kind extends SwarmEvent['kind']> = Extract<SwarmEvent, { readonly kind: Kind }>
 
-/** Where an object sends its events of these kinds. */
+/** A function that an object reports events of these kinds to. */
 export type Emit<Kind extends SwarmEvent['kind']> = (event: EventOf<Kind>) => void

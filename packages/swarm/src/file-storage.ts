@@ -7,9 +7,9 @@ import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
 
 /** Options of {@link createFileStorage}. */
 export interface FileStorageOptions {
-  /** Give every existing file of the right size to the engine as complete, without hashing it again. Default false. */
+  /** Treat every existing file of the right size as complete, without hashing it. Default false. */
   readonly trusted?: boolean
-  /** Descriptors kept open at once; default 64. */
+  /** Limit of open descriptors; default 64. */
   readonly maxOpenFiles?: number
 }
 
@@ -19,9 +19,9 @@ interface OpenFile {
 }
 
 /**
- * A torrent as plain files under `folder/<torrent name>/<path>` (a torrent of one file named like the torrent: directly).
- * Files under construction carry `.part`; they are synced and renamed when complete. After a crash a `.part` file is
- * re-hashed as a whole.
+ * A torrent as plain files under `folder/<torrent name>/<path>` (for a torrent of one file with the torrent's name:
+ * directly in `folder`). Incomplete files have the suffix `.part`; a complete one is synced and renamed. After a crash
+ * a `.part` file is re-hashed as a whole.
  */
 export function createFileStorage(folder: string, options: FileStorageOptions = {}): TorrentStorage {
   return new FileStorage(folder, options)
@@ -101,7 +101,7 @@ class FileStorage implements TorrentStorage {
   async writer(fileIndex: number): Promise<FileWriter> {
     const target = this.#path(fileIndex)
     await mkdir(path.dirname(target), { recursive: true })
-    // A whole file that turned out damaged is repaired under the name of an incomplete one.
+    // A complete file that turned out damaged is repaired under the name of an incomplete one.
     if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
       await this.#forget(fileIndex)
       await rename(target, `${target}.part`)
@@ -125,7 +125,7 @@ class FileStorage implements TorrentStorage {
     const file = this.#layout!.files[fileIndex]!
     const handle = this.#incomplete.get(fileIndex)
     if (handle === undefined) {
-      // It was complete when the torrent started, or it is empty: nothing was written.
+      // The file was complete when the torrent started, or it is empty: nothing was written.
       if (file.lengthBytes === 0 && (await sizeOf(target)) === undefined) {
         await mkdir(path.dirname(target), { recursive: true })
         await (await open(target, 'wx')).close()
@@ -137,7 +137,7 @@ class FileStorage implements TorrentStorage {
     await rename(`${target}.part`, target)
     this.#incomplete.delete(fileIndex)
     await this.#forget(fileIndex)
-    // Reads under way use this handle, so it is kept, as an open file like the others, and not closed here.
+    // Running reads use this handle, so it stays among the open files instead of being closed here.
     this.#open.set(fileIndex, { handle: Promise.resolve(handle), users: 0 })
     return 'ok'
   }

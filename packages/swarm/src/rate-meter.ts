@@ -1,7 +1,7 @@
-/** Less time says nothing of a rate. */
+/** Shorter intervals are too short to measure a rate. */
 const MIN_ELAPSED_MS = 100
 
-/** Bytes per second over the last few seconds. Pure: `tick` is called about once a second by the owner. */
+/** Bytes per second over the last few seconds. Pure: the owner calls `tick` about once a second. */
 export class RateMeter {
   #window = 0
   #rate = 0
@@ -31,7 +31,7 @@ export class RateMeter {
     if (elapsed < MIN_ELAPSED_MS) return
     const now = (this.#window * 1000) / elapsed
     const weight = Math.min(1, elapsed / 3000)
-    // The first measurement is taken as it is: there is nothing to smooth it with.
+    // The first measurement is used unsmoothed.
     this.#rate = this.#rate === 0 ? now : this.#rate + (now - this.#rate) * Math.max(0.33, weight)
     if (this.#rate < 1) this.#rate = 0
     this.#window = 0

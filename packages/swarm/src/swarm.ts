@@ -27,17 +27,20 @@ import { mseKeyOf } from './wire/mse.ts'
 
 /** Options of {@link createSwarm}; everything has a default. */
 export interface SwarmOptions {
-  /** Where peers reach us; port 0: any free one. `false`: no listener, peers are dialled only. */
+  /** The address on which peers can reach us; port 0: any free one. `false`: no listener, only outgoing connections. */
   readonly peerAddress?: { readonly host: string; readonly port: number } | false
-  /** A DHT node of its own; absent or false: none. */
+  /** Options of the DHT node; absent or false: none. */
   readonly dht?: DhtOptions | false
   /** Peer exchange; default true. */
   readonly pex?: boolean
   /** Bytes per second over all torrents; 0: unlimited. */
   readonly uploadLimit?: number
-  /** Connections over all torrents, half-open ones included; a quarter is kept for those that we open. Default 500. */
+  /**
+   * Limit of connections over all torrents, including half-open ones; a quarter is reserved for outgoing ones. Default
+   * 500.
+   */
   readonly maxConnections?: number
-  /** Connections of one host (IPv6: one /64) over all torrents, both directions; default 64. */
+  /** Limit of connections of one host (IPv6: one /64) over all torrents, in both directions; default 64. */
   readonly maxConnectionsPerHost?: number
   /** Default 200. */
   readonly maxPeersPerTorrent?: number
@@ -50,35 +53,40 @@ export interface SwarmOptions {
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   readonly clientName?: string
-  /** A thread that finds peers (`dht`, `trackers`) crashed or hung, and starts again after a pause; called once each time. */
+  /**
+   * Called once per fault: a thread that finds peers (`dht`, `trackers`) crashed or hung, and restarts after a pause.
+   */
   readonly onFault?: (fault: ThreadFault) => void
 }
 
 const HANDSHAKE_TIMEOUT_MS = 10_000
-/** When all places are taken, a connection that has not finished its handshake by then makes room. */
+/**
+ * When all places are taken, a connection that has not completed its handshake after this time may be closed to make
+ * room.
+ */
 const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
 
-/** An engine: one listener, one set of buffers and threads, any number of torrents. */
+/** A BitTorrent engine: one listener, one set of buffers and threads, any number of torrents. */
 export interface Swarm {
   /** The port that peers connect to; undefined without a listener. */
   readonly port: number | undefined
-  /** The DHT's UDP port, where there is one. */
+  /** The DHT's UDP port, if there is a DHT. */
   readonly dhtPort: number | undefined
   readonly torrents: readonly Torrent[]
-  /** The engine's upload limit, for whoever sends beside it (a webseed) to share; undefined when unlimited. */
+  /** The engine's upload limit, to be shared with other senders (a webseed server); undefined when unlimited. */
   readonly uploadBudget: { waitMs(nowMs: number): number; spend(bytes: number): void } | undefined
   /**
-   * Joins a swarm. A torrent that is here already is refused.
+   * Joins a swarm. A torrent that was already added is refused.
    * @throws SwarmError `E_OPTION`, `E_ADDRESS`, `E_CLOSED`; MetainfoError `E_METAINFO`, `E_MAGNET`.
    */
   add(options: TorrentOptions): Torrent
   /** By 32-byte infohash. */
   get(infohash: Uint8Array): Torrent | undefined
   addDhtNode(node: { readonly host: string; readonly port: number }): void
-  /** Removes all torrents; no socket, timer, thread or descriptor of the engine is left. Idempotent. */
+  /** Removes all torrents and releases all sockets, timers, threads and descriptors of the engine. Idempotent. */
   close(): Promise<void>
-  /** For tests: throws when a state machine contradicts itself. */
+  /** For tests: throws when internal state is inconsistent. */
   checkInvariants(): void
 }
 
@@ -94,13 +102,13 @@ export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
   return engine
 }
 
-/** Wires listener, discovery, shared buffers and torrents; holds no state of the protocol. */
+/** Connects the listener, discovery, shared buffers and torrents; holds no protocol state. */
 class Engine implements Swarm {
   readonly #options: SwarmOptions
   readonly #torrents = new Map<string, Torrent>()
   readonly #byMseKey = new Map<string, Torrent>()
   readonly #environment: TorrentEnvironment
-  /** Accepted connections whose handshake is not over, oldest first, with the time of accepting. */
+  /** Accepted connections with unfinished handshakes, oldest first, with the time they were accepted. */
   readonly #greeting = new Map<Transport, number>()
   readonly #discovery: WorkerDiscovery
   #listener: Listener | undefined
@@ -130,7 +138,7 @@ class Engine implements Swarm {
       pools: new HttpPools(),
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
       clientName: options.clientName ?? 'svc-swarm 0.1',
-      // Torrents are added when the listener is open.
+      // Torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,
       globalBucket: new TokenBucket(options.uploadLimit ?? 0, performance.now()),
       uploadSlots: options.uploadSlots ?? 32,
@@ -240,7 +248,7 @@ class Engine implements Swarm {
     )
   }
 
-  /** A place for a connection that somebody opened to us; the most useless one of those that came before makes room. */
+  /** A place for an incoming connection; if there is none, the least useful existing connection is closed. */
   #placeFor(host: string): ConnectionPlace | undefined {
     const { connections } = this.#environment
     let place = connections.take('incoming', host)
@@ -248,7 +256,7 @@ class Engine implements Swarm {
     return typeof place === 'string' ? undefined : place
   }
 
-  /** Ends the oldest connection that owes us its handshake, or else the peer that was of no use for longest. */
+  /** Closes the oldest connection with an unfinished handshake, or else the peer that has been useless for longest. */
   #displace(nowMs: number): boolean {
     for (const [transport, acceptedAt] of this.#greeting) {
       if (nowMs - acceptedAt < HANDSHAKE_GRACE_MS) break

@@ -1,4 +1,4 @@
-// The thread of the DHT: `bittorrent-dht` and its socket live here, and nothing else.
+// The DHT's thread: `bittorrent-dht` and its socket run here, isolated from the engine.
 import { parentPort } from 'node:worker_threads'
 import { DhtNode } from '@svc/internal-discovery'
 import { supervisedData } from '@svc/internal-workers'
@@ -8,7 +8,7 @@ const port = parentPort!
 const tell = (message: FromDht): void => port.postMessage(message)
 
 const node = DhtNode.start(supervisedData<DhtThreadData>())
-// Its failure is the thread's: who started it hears of it.
+// A failure here ends the thread, and its owner is notified.
 void node.then((started) => tell({ kind: 'listening', port: started.port }))
 
 port.on('message', (message: ToDht) => {

@@ -13,15 +13,15 @@ interface Joined {
 }
 
 /**
- * The engine's DHT node, in a thread that may crash: it starts again on the same port and looks again for all torrents
- * that are joined.
+ * The engine's DHT node, in a thread that may crash: it is then restarted on the same port and looks up all joined
+ * torrents again.
  */
 export class DhtThread {
   readonly #thread: SupervisedThread<ToDht, FromDht>
   readonly #joined = new Map<string, Joined>()
   readonly #listening = Promise.withResolvers<void>()
   #port: number | undefined
-  /** The port to start again on. */
+  /** The port to restart on. */
   #again: number | undefined
 
   private constructor(options: DhtOptions, fault: (fault: ThreadFault) => void) {
@@ -37,11 +37,11 @@ export class DhtThread {
       parse: parseFromDht,
       received: (message) => this.#received(message),
       started: () => {
-        // The first start is within the constructor: nobody has joined then.
+        // The first start happens in the constructor, before any torrent has joined.
         for (const [infohash, { port }] of this.#joined) this.#thread.post({ kind: 'join', infohash, port })
       },
       crashed: (crash) => {
-        // Somebody else may have taken the port meanwhile.
+        // Another program may have taken the port in the meantime.
         if ((crash.error as NodeJS.ErrnoException).code === 'EADDRINUSE') this.#again = undefined
         if (this.#port === undefined) this.#listening.reject(crash.error)
         else fault(crash)
@@ -49,7 +49,7 @@ export class DhtThread {
     })
   }
 
-  /** @throws the system's error when the port cannot be had. */
+  /** @throws the system's error when the port is unavailable. */
   static async start(options: DhtOptions, fault: (fault: ThreadFault) => void): Promise<DhtThread> {
     const dht = new DhtThread(options, fault)
     try {
@@ -70,7 +70,7 @@ export class DhtThread {
     if (isHost(host) && isPort(port)) this.#thread.post({ kind: 'node', host, port })
   }
 
-  /** Looks for peers of a torrent and (with `port`) announces it. */
+  /** Looks up peers of a torrent and, given a `port`, announces it. */
   join(infohash: Uint8Array, port: number | undefined, sink: DiscoverySink): Discovery {
     const key = toHex(truncateInfohash(infohash))
     const joined = { port, sink }

@@ -1,18 +1,18 @@
 import type { PeerAddress } from '@svc/internal-net'
 
-/** Where a discovery reports what it finds for one torrent. */
+/** Receives what a discovery finds for one torrent. */
 export interface DiscoverySink {
-  /** `allowPrivate`: who named the address may name loopback and private ones, being on such an address itself. */
+  /** `allowPrivate`: the source is on a loopback or private address itself, so it may name such addresses. */
   peer(address: PeerAddress, allowPrivate: boolean): void
   warning(error: Error): void
-  /** For announces. */
+  /** The figures for announces. */
   stats(): { readonly uploaded: number; readonly downloaded: number; readonly left: number }
 }
 
-/** A way to find peers for one torrent, running. */
+/** A running source of peers for one torrent. */
 export interface Discovery {
-  /** Everything is fetched: trackers count us as a seed from now on. */
+  /** The download is complete: trackers count us as a seed from now on. */
   completed(): void
-  /** Stops; trackers are told that we leave, for which they have a second or two. */
+  /** Stops. Trackers are told that we leave, with a second or two to take note. */
   close(): Promise<void>
 }

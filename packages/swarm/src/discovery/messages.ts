@@ -1,10 +1,10 @@
 import type { DhtOptions } from '@svc/internal-discovery'
 import { isHost, isPort, type PeerAddress } from '@svc/internal-net'
 
-// What crosses the border between the engine and its discovery threads: plain data, and what comes from a thread is read as if a
-// stranger had sent it.
+// The messages between the engine and its discovery threads: plain data. Messages from a thread are validated as if a
+// stranger had sent them.
 
-/** How a thread of the DHT begins. */
+/** Start parameters of the DHT's thread. */
 export type DhtThreadData = DhtOptions
 
 export type ToDht =
@@ -17,7 +17,7 @@ export type FromDht =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'peer'; readonly infohash: string; readonly peer: PeerAddress; readonly allowPrivate: boolean }
 
-/** What announces tell about a torrent, in bytes. */
+/** The byte counts that announces report about a torrent. */
 export interface Stats {
   readonly uploaded: number
   readonly downloaded: number
@@ -46,7 +46,7 @@ export type FromTrackers =
 
 const MAX_MESSAGE_CHARACTERS = 500
 
-/** @throws TypeError for anything but a {@link FromDht}. */
+/** @throws TypeError unless it is a {@link FromDht}. */
 export function parseFromDht(message: unknown): FromDht {
   const { kind, port, infohash, peer, allowPrivate } = fields(message)
   if (kind === 'listening' && isPortNumber(port)) return { kind, port }
@@ -56,7 +56,7 @@ export function parseFromDht(message: unknown): FromDht {
   throw unknownMessage(kind)
 }
 
-/** @throws TypeError for anything but a {@link FromTrackers}. */
+/** @throws TypeError unless it is a {@link FromTrackers}. */
 export function parseFromTrackers(message: unknown): FromTrackers {
   const { kind, id, peer, allowPrivate, message: text } = fields(message)
   if (typeof id !== 'number') throw unknownMessage(kind)

@@ -4,7 +4,7 @@ import { protocolError } from '../peer/protocol-error.ts'
 import { formatPex, MAX_PEX_PEERS, parsePex } from '../wire/extensions.ts'
 
 const INTERVAL_MS = 60_000
-/** Messages of one peer that come faster than this are not read; too many of them end the connection. */
+/** Messages of one peer that arrive faster than this are ignored; too many of them end the connection. */
 const MIN_INTERVAL_MS = 10_000
 const MAX_IGNORED = 20
 
@@ -16,8 +16,8 @@ interface State {
 }
 
 /**
- * Peer exchange (BEP 11) of one torrent: tells each peer about the others once a minute, at most 50 at a time, and takes
- * theirs. Private addresses are told to peers on private addresses only.
+ * Peer exchange (BEP 11) of one torrent: sends each peer the addresses of others, once a minute and at most 50 at a
+ * time, and accepts theirs. Private addresses are sent to peers on private addresses only.
  */
 export class PeerExchange {
   readonly #states = new Map<number, State>()
@@ -27,7 +27,7 @@ export class PeerExchange {
     this.#found = found
   }
 
-  /** The peer knows the extension: it hears of the others at once. */
+  /** The peer supports the extension: it receives the first addresses at once. */
   joined(peer: Peer, peers: Iterable<Peer>, nowMs: number): void {
     if (!peer.extended?.ids.get('ut_pex') || this.#states.has(peer.id)) return
     const state: State = { told: new Map(), sentAt: -Infinity, receivedAt: -Infinity, ignored: 0 }
@@ -67,7 +67,8 @@ export class PeerExchange {
       return
     }
     state.receivedAt = nowMs
-    // Where the socket leads to, not the name that was dialled: a name says nothing about who may name addresses of our network.
+    // Judged by the address that the socket is connected to, not by the name that was dialled: a name does not show
+    // that the peer is on our own network.
     const allowPrivate = !isPublicAddress(peer.remoteHost)
     for (const address of parsePex(payload)) this.#found(address, allowPrivate)
   }

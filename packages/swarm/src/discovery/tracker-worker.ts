@@ -1,4 +1,4 @@
-// The thread of the trackers: sockets, name lookups and answers of strangers stay here.
+// The trackers' thread: sockets, name lookups and the parsing of untrusted answers run here, isolated from the engine.
 import { parentPort } from 'node:worker_threads'
 import { Trackers } from '@svc/internal-discovery'
 import { supervisedData } from '@svc/internal-workers'
@@ -31,7 +31,7 @@ function join({ id, urls, infohash, peerId, port: listening, stats }: Extract<To
     infohash,
     peerId,
     port: listening,
-    // The user, or who gave the magnet to the user, named them.
+    // These trackers were named by the user, or by a magnet that the user chose.
     allowPrivate: true,
     stats: () => entry.stats,
     found: (peer, allowPrivate) => tell({ kind: 'peer', id, peer, allowPrivate }),

@@ -4,16 +4,16 @@ import type { Discovery, DiscoverySink } from './discovery.ts'
 import { type FromTrackers, parseFromTrackers, type Stats, type ToTrackers } from './messages.ts'
 
 const CLOSE_GRACE_MS = 3_000
-/** How long one torrent waits for its goodbyes. */
+/** How long a torrent waits for its trackers to take the "stopped" announce. */
 const LEAVE_GRACE_MS = 2_000
-/** Figures in announces are at most this old. */
+/** Largest age of the figures in announces. */
 const STATS_INTERVAL_MS = 30_000
 
-/** What is announced of a torrent. */
+/** A torrent to announce. */
 export interface TrackerJoin {
-  /** http, https, udp URLs; others are warned about. */
+  /** http, https and udp URLs; others cause a warning. */
   readonly urls: readonly string[]
-  /** v2; announced truncated (BEP 52). */
+  /** The v2 infohash; announces carry it truncated (BEP 52). */
   readonly infohash: Uint8Array
   readonly peerId: Uint8Array
   readonly port: number
@@ -27,7 +27,10 @@ interface Joined {
   stats: Stats
 }
 
-/** Announces of all torrents of an engine, in a thread that may crash: it starts again and announces all of them anew. */
+/**
+ * Announces all torrents of an engine, in a thread that may crash: it is then restarted and announces all of them
+ * again.
+ */
 export class TrackerThread {
   readonly #thread: SupervisedThread<ToTrackers, FromTrackers>
   readonly #joined = new Map<number, Joined>()
@@ -45,7 +48,7 @@ export class TrackerThread {
         for (const { join, stats } of this.#joined.values()) this.#thread.post({ ...join, stats })
       },
       crashed: (crash) => {
-        // Nobody is left to say goodbye.
+        // The thread that would have said goodbye is gone.
         for (const { left } of this.#joined.values()) left.resolve()
         fault(crash)
       }

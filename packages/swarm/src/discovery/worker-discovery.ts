@@ -5,37 +5,37 @@ import { DhtThread } from './dht.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 import { TrackerThread } from './trackers.ts'
 
-/** What is to be found out for one torrent. */
+/** A torrent to find peers for. */
 export interface DiscoverTorrent {
   /** v2, 32 bytes. */
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]
   readonly peerId: Uint8Array
-  /** Where peers reach us; undefined without a listener. */
+  /** The port on which peers can reach us; undefined without a listener. */
   readonly port: number | undefined
-  /** Whether the DHT may know of it. */
+  /** Whether to announce it to the DHT and look it up there. */
   readonly dht: boolean
   readonly sink: DiscoverySink
 }
 
-/** A tracker must be told a port: at this one nobody can be reached. */
+/** Announced when there is no listener: trackers require a port, and nobody can connect to this one. */
 const NO_PORT = 1
 
 /**
- * The ways in which an engine finds peers beside peer exchange: one thread for the DHT, and one for trackers from the
- * first torrent on that has any. A crash there costs discovery for a moment, and nothing else.
+ * Finds peers for an engine, in all ways but peer exchange: a thread for the DHT, and one for trackers, started with
+ * the first torrent that has any. A crash in one interrupts discovery for a moment, and nothing else.
  */
 export class WorkerDiscovery {
   readonly #onFault: (fault: ThreadFault) => void
   #dht: DhtThread | undefined
   #trackers: TrackerThread | undefined
 
-  /** @param onFault called once for each crash of a thread */
+  /** @param onFault called once per crash of a thread */
   constructor(onFault: (fault: ThreadFault) => void) {
     this.#onFault = onFault
   }
 
-  /** @throws the system's error when the port cannot be had. */
+  /** @throws the system's error when the port is unavailable. */
   async startDht(options: DhtOptions): Promise<void> {
     this.#dht = await DhtThread.start(options, this.#onFault)
   }

@@ -1,14 +1,16 @@
-// The life of a piece under way:
+// The life of a piece in progress:
 //
-//   1. A source (peer or webseed) asks for work: `take` hands out free blocks of a piece that is under way, or starts the
-//      piece that the picker chooses, which takes a slot of receive memory. No slot, no request.
+//   1. A source (peer or webseed) asks for work: `take` returns free blocks of a piece in progress, or starts the piece
+//      that the picker chooses, which needs a slot of receive memory. Without a slot nothing is requested.
 //   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes who sent them.
-//   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right, writes it.
-//   4. Right: `piece-verified`, the slot goes back. Wrong: `piece-wrong`; whoever handles that finds the proven leaves, if
-//      anybody has them, and `judge` forgets the bad blocks, keeps the good ones and names who sent the bad ones.
+//   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right,
+//      writes it.
+//   4. Right: `piece-verified`, the slot goes back. Wrong: `piece-wrong`. Its handler asks peers for the proven leaves;
+//      with them `judge` discards the bad blocks, keeps the good ones and names the senders of the bad ones.
 //
-// The Downloader owns the buffers of pieces under way and who was asked for which block. It does not own what is had
-// (`FileProgress`), what the hashes are (`PieceHashes`), the requests on the wire (`PendingRequests`), or who is banned.
+// The Downloader owns the buffers of pieces in progress and the record of who was asked for which block. It does not
+// own the verified pieces (`FileProgress`), the piece hashes (`PieceHashes`), the requests on the wire
+// (`PendingRequests`), or who is banned.
 
 import type { TorrentLayout } from '@svc/metainfo'
 import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '@svc/metainfo'
@@ -23,30 +25,33 @@ import type { PiecePicker } from './picker.ts'
 import type { PieceHashes } from './piece-hashes.ts'
 import type { Verifier } from './verifier.ts'
 
-/** Somebody who can be asked for blocks: a peer or a webseed. */
+/** A source that blocks can be requested from: a peer or a webseed. */
 export interface BlockSource {
   /** Positive, unique in the engine. */
   readonly id: number
-  /** Undefined: has every piece. */
+  /** Undefined: the source has every piece. */
   readonly bits: Bitfield | undefined
 }
 
 /** The events that a Downloader emits. */
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
-/** Blocks to ask a source for. */
+/** Blocks to request from a source. */
 export interface BlockOrder {
   readonly buffer: PieceBuffer
   readonly run: BlockRun
 }
 
-/** When memory is short, a piece that received nothing for this long is asked of other sources as well. */
+/**
+ * When memory is short, blocks of a piece that received nothing for this long are requested from other sources as well.
+ */
 const STANDSTILL_MS = 3_000
 
 /**
- * The pieces under way: hands out blocks, takes them in, has complete pieces verified.
- * Invariants: every buffer in `#active` owns one slot until the piece is done or abandoned; a piece is closed in the picker
- * exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
+ * The pieces in progress: assigns blocks to sources, receives them, and has complete pieces verified.
+ *
+ * Invariants: every buffer in `#active` owns one slot until the piece is done or abandoned; a piece is closed in the
+ * picker exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
  */
 export class Downloader {
   readonly #layout: TorrentLayout
@@ -57,13 +62,13 @@ export class Downloader {
   readonly #files: Pick<FileProgress, 'writer'>
   readonly #emit: Emit<DownloaderEvents>
   readonly #active = new Map<number, PieceBuffer>()
-  /** Active buffers with free blocks that anybody may take. */
+  /** Active buffers with free blocks that any source may take. */
   readonly #loose = new Set<PieceBuffer>()
-  /** The buffer that each source works on. */
+  /** The buffer that each source is working on. */
   readonly #current = new Map<number, PieceBuffer>()
-  /** There was no slot for the last piece that was to be started. */
+  /** There was no slot for the last piece that should have started. */
   #starved = false
-  /** Pieces at a thread, or being written: these use the storage's descriptors. */
+  /** Pieces that are being hashed or written: these use the storage's descriptors. */
   readonly #verifying = new Set<Promise<void>>()
   #closed = false
   readonly #notify = (): void => this.#emit({ kind: 'work' })
@@ -86,7 +91,9 @@ export class Downloader {
     this.#emit = deps.emit
   }
 
-  /** Blocks for a source to be asked for, at most `maxBlocks` consecutive ones; undefined: nothing for it now. */
+  /**
+   * Blocks to request from a source, at most `maxBlocks` consecutive ones; undefined when there is nothing for it now.
+   */
   take(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (this.#closed) return undefined
     const current = this.#current.get(source.id)
@@ -139,7 +146,7 @@ export class Downloader {
     return buffer
   }
 
-  /** Frees memory: gives up the emptiest piece among those whose sources are all gone. */
+  /** Frees memory: abandons the emptiest piece among those whose sources are all gone. */
   #evict(): boolean {
     let victim: PieceBuffer | undefined
     for (const buffer of this.#loose) {
@@ -151,7 +158,7 @@ export class Downloader {
     return true
   }
 
-  /** The piece can be started afresh; its slot goes back. */
+  /** Returns the slot; the piece can be started again. */
   #abandon(buffer: PieceBuffer): void {
     this.#dispose(buffer)
     this.#picker.reopen(buffer.piece)
@@ -165,7 +172,7 @@ export class Downloader {
     this.#pool.give(buffer.slot)
   }
 
-  /** When there is no new piece to start: free blocks of a piece that one source had for itself. */
+  /** With no new piece to start: takes free blocks of a piece that was reserved for one source. */
   #steal(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.freeBlocks === 0 || !has(source, buffer.piece)) continue
@@ -177,8 +184,8 @@ export class Downloader {
   }
 
   /**
-   * End game: what others were asked for and have not sent. Also while there are pieces to start and no memory for them, but
-   * then only pieces that stand still: slow sources would hold all slots otherwise.
+   * End game: blocks that others were asked for and have not sent. Also used while there are pieces to start but no
+   * memory for them; then only for stalled pieces, since slow sources would hold all slots otherwise.
    */
   #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     const endGame = this.#picker.openCount === 0
@@ -193,7 +200,7 @@ export class Downloader {
     return undefined
   }
 
-  /** Whole consecutive pieces of one file, each with all its blocks taken: what a webseed fetches in one range. */
+  /** Consecutive pieces of one file, all of whose blocks are taken at once: what a webseed fetches in one range. */
   takePieces(source: BlockSource, firstPiece: number, endPiece: number, maxBytes: number): readonly PieceBuffer[] {
     const max = Math.max(1, Math.floor(maxBytes / this.#layout.pieceLengthBytes))
     const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max)
@@ -208,7 +215,7 @@ export class Downloader {
     return buffers
   }
 
-  /** A request was refused, timed out or lost with its source. */
+  /** A request was refused, timed out or was lost with its source. */
   release(buffer: PieceBuffer, run: BlockRun, source: number): void {
     if (buffer.sealed) return
     buffer.release(run, source)
@@ -219,7 +226,10 @@ export class Downloader {
     if (buffer.freeBlocks > 0 && buffer.exclusive === NOBODY) this.#loose.add(buffer)
   }
 
-  /** The source is gone (its requests were released before) or slow: others may take what it has for itself. */
+  /**
+   * The source is gone (its requests were released before) or slow: others may take the blocks that were reserved for
+   * it.
+   */
   share(source: number): void {
     this.#current.delete(source)
     for (const buffer of this.#active.values()) {
@@ -275,9 +285,9 @@ export class Downloader {
   }
 
   /**
-   * A wrong piece: `leaves` are what its blocks hash to, `proven` what they should, where somebody could tell. The good
-   * blocks stay, the senders of bad ones are named. Where nobody could tell, all blocks go, and only one sender gets the next
-   * try: if that is wrong too, it is known who did it.
+   * Handles a wrong piece. `leaves` are the hashes of its blocks, `proven` the right ones, if a peer had them. Then
+   * good blocks are kept, and the senders of bad ones are named. Otherwise all blocks are discarded, and the piece is
+   * next requested from a single sender: if it is wrong again, the culprit is known.
    */
   judge(buffer: PieceBuffer, leaves: Uint8Array, proven: Uint8Array | undefined): void {
     if (this.#closed) return this.#dispose(buffer)
@@ -301,7 +311,7 @@ export class Downloader {
     this.#emit({ kind: 'work' })
   }
 
-  /** Lets go of all slots; resolves when no thread writes any more. */
+  /** Returns all slots; resolves when no thread is writing any longer. */
   async close(): Promise<void> {
     this.#closed = true
     this.#pool.leave(this.#notify)
@@ -331,7 +341,7 @@ const writeError = (piece: number, cause: unknown): SwarmError =>
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)
 
-/** Bytes of a run within its piece, as a request names them. */
+/** The bytes of an order within its piece, as a request names them. */
 export const runRange = (order: BlockOrder): { readonly begin: number; readonly length: number } => ({
   begin: order.run.first * BLOCK_BYTES,
   length: order.buffer.runBytes(order.run)

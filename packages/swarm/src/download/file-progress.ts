@@ -5,7 +5,7 @@ import type { Emit, EventOf } from '../events.ts'
 import { reportDefect } from '../net/guarded.ts'
 import type { FileWriter, TorrentStorage } from '../storage.ts'
 
-/** A file may be refused by the storage's own check this often before the torrent fails: the same bytes would come again. */
+/** The torrent fails when the storage's own check has refused a file this often: the same bytes would come again. */
 const MAX_REFUSALS = 2
 
 /** The events that a FileProgress emits. */
@@ -13,7 +13,9 @@ export type FileProgressEvents = 'file-done' | 'file-refused' | 'failed'
 
 /**
  * Which pieces are verified, file by file, and the storage's writers.
- * Invariants: `#left[file]` is the count of its pieces that `have` lacks; a file is handed to the storage once, when it is 0.
+ *
+ * Invariants: `#left[file]` counts its pieces that `have` lacks; a file is reported to the storage once, when that
+ * count is 0.
  */
 export class FileProgress {
   readonly have: Bitfield
@@ -50,7 +52,7 @@ export class FileProgress {
     return this.#done[file.index]!
   }
 
-  /** The storage vouches for the file. */
+  /** Marks the whole file as verified: the storage vouches for it. */
   trust(file: LayoutFile): void {
     for (let at = 0; at < file.pieceCount; at += 1) this.have.set(file.firstPiece + at)
     this.#left[file.index] = 0
@@ -68,7 +70,7 @@ export class FileProgress {
     return writer
   }
 
-  /** A piece is verified and in the storage. False when it was before. */
+  /** A piece is verified and stored. False if it was before. */
   piece(piece: number): boolean {
     if (!this.have.set(piece)) return false
     const { file, lengthBytes } = this.#layout.span(piece)
@@ -78,7 +80,7 @@ export class FileProgress {
     return true
   }
 
-  /** Every piece is there, or there are none: the storage makes the file durable, or refuses it. */
+  /** Every piece is there, or the file has none: the storage makes the file durable, or refuses it. */
   async finish(file: LayoutFile): Promise<void> {
     let event: EventOf<FileProgressEvents>
     try {
@@ -118,7 +120,7 @@ export class FileProgress {
     return { kind: 'file-refused', file }
   }
 
-  /** None of the file's pieces counts any more. */
+  /** Discards all pieces of the file. */
   lose(file: LayoutFile): void {
     for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
       if (!this.have.clear(piece)) continue

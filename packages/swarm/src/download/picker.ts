@@ -1,25 +1,27 @@
 import type { Bitfield } from '../bitfield.ts'
 
-/** Higher first; 0: do not fetch. */
+/** 3 is highest; 0: do not fetch. */
 export type Priority = 0 | 1 | 2 | 3
 const PRIORITIES = 3
-/** Pieces that so many peers have, or more, count as equally common. */
+/** Pieces that at least this many peers have count as equally common. */
 const RARITIES = 32
-/** Pieces that are not to be picked (verified, under way, unwanted) stand in the last bucket. */
+/** The last bucket holds the pieces that are not to be picked (verified, in progress, unwanted). */
 const OUT = PRIORITIES * RARITIES
 
 /**
- * Which piece to start next: by priority, then rarest first, random among equals; the first few are random whatever their
- * rarity. While nobody is there who lacks pieces, no order is better for the swarm than another, and the first piece is taken: what
- * hashes or reads the file in its order can then follow closely. Pure state: counts of peers per piece, seeds counted once for all
- * pieces.
- * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before `#first` is open.
+ * Chooses the piece to start next: by priority, then rarest first, random among equals. The first few are random
+ * whatever their rarity. While no peer lacks any piece, every order serves the swarm equally; the first piece is then
+ * taken, so that hashing or reading the file in order can follow closely. Pure state: it counts the peers per piece,
+ * and seeds once for all pieces.
+ *
+ * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before
+ * `#first` is open.
  */
 export class PiecePicker {
   readonly pieceCount: number
   readonly #availability: Uint16Array
   readonly #priority: Uint8Array
-  /** 1: eligible to be started. */
+  /** 1: may be started. */
   readonly #open: Uint8Array
   readonly #order: Uint32Array
   readonly #position: Uint32Array
@@ -29,10 +31,10 @@ export class PiecePicker {
   #openCount = 0
   #started = 0
   #first = 0
-  /** Set while every peer has everything, see above. */
+  /** Set while every peer has all pieces, see above. */
   inOrder = false
 
-  /** `random` gives [0, 1). All pieces start closed: `reopen` those whose hash is known. */
+  /** `random` returns numbers in [0, 1). All pieces start closed: `reopen` those whose hash is known. */
   constructor(pieceCount: number, random: () => number) {
     this.pieceCount = pieceCount
     this.#random = random
@@ -51,7 +53,7 @@ export class PiecePicker {
     for (let at = 0; at < pieceCount; at += 1) this.#position[this.#order[at]!] = at
   }
 
-  /** Pieces that could be started now. */
+  /** Number of pieces that could be started now. */
   get openCount(): number {
     return this.#openCount
   }
@@ -90,7 +92,7 @@ export class PiecePicker {
     this.#position[first] = b
   }
 
-  /** Moves a piece from bucket `from` to where it belongs now, one bucket border at a time, to a random place there. */
+  /** Moves a piece from bucket `from` to its current bucket, one bucket at a time, to a random place there. */
   #move(piece: number, from: number): void {
     const to = this.#bucket(piece)
     if (to === from) return
@@ -123,7 +125,7 @@ export class PiecePicker {
     this.#move(piece, from)
   }
 
-  /** A seed came (`+1`) or went (`-1`). */
+  /** A seed joined (`+1`) or left (`-1`). */
   addSeed(delta: 1 | -1): void {
     this.#seeds += delta
   }
@@ -148,21 +150,21 @@ export class PiecePicker {
     })
   }
 
-  /** The piece can be started (again). */
+  /** The piece may be started (again). */
   reopen(piece: number): void {
     this.#change(piece, () => {
       this.#open[piece] = 1
     })
   }
 
-  /** The piece is under way, verified or impossible. */
+  /** The piece is in progress, verified or impossible to verify. */
   close(piece: number): void {
     this.#change(piece, () => {
       this.#open[piece] = 0
     })
   }
 
-  /** The piece to start for somebody who has `bits` (undefined: has everything). It stays open until `close`. */
+  /** The piece to start for a source with `bits` (undefined: all pieces). It stays open until `close`. */
   pick(bits: Bitfield | undefined): number | undefined {
     if (this.#openCount === 0) return undefined
     if (this.inOrder && (bits === undefined || bits.complete)) return this.#firstOpen()
@@ -193,7 +195,7 @@ export class PiecePicker {
     return piece
   }
 
-  /** Open pieces of the highest priority there is. */
+  /** Number of open pieces of the highest priority among them. */
   #topCount(): number {
     for (let priority = 1; priority <= PRIORITIES; priority += 1) {
       const end = this.#bucketStart[priority * RARITIES]!
@@ -202,7 +204,7 @@ export class PiecePicker {
     return this.#openCount
   }
 
-  /** The longest run of open pieces in `[first, end)`, at most `max` pieces: what a webseed takes in one range. */
+  /** The longest run of open pieces in `[first, end)`, at most `max` pieces, for one range request of a webseed. */
   pickRun(first: number, end: number, max: number): { readonly first: number; readonly count: number } | undefined {
     let best: { first: number; count: number } | undefined
     let start = -1

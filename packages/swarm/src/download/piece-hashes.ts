@@ -1,16 +1,17 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { blockCount, HASH_BYTES, heightOf, pieceLevel, toHex } from '@svc/metainfo'
 
-/** What the leaves of a piece must fold to. */
+/** The hash that a piece's leaves must fold to. */
 export interface ExpectedHash {
   readonly hash: Uint8Array
-  /** Levels from the leaves to it. */
+  /** Levels between the leaves and that hash. */
   readonly levels: number
 }
 
 /**
  * Proven piece layers of one torrent, by root; files no larger than a piece need none.
- * Invariant: every layer here was checked against its root by whoever called `set`.
+ *
+ * Invariant: the caller of `set` has verified the layer against its root.
  */
 export class PieceHashes {
   readonly #layout: TorrentLayout
@@ -22,7 +23,7 @@ export class PieceHashes {
     this.#roots = layout.files.map((file) => (file.pieceCount > 1 ? toHex(file.piecesRoot!) : undefined))
   }
 
-  /** Undefined: the file has no layer (one piece or none), or it is not known. */
+  /** Undefined when the file has no layer (one piece or none), or when it is not known yet. */
   layer(file: LayoutFile): Uint8Array | undefined {
     const root = this.#roots[file.index]
     return root === undefined ? undefined : this.#layers.get(root)
@@ -33,7 +34,7 @@ export class PieceHashes {
     return file.pieceCount <= 1 || this.layer(file) !== undefined
   }
 
-  /** Takes a proven layer; returns the files whose pieces it makes verifiable now. */
+  /** Stores a proven layer; returns the files whose pieces can be verified now. */
   set(rootHex: string, layer: Uint8Array): readonly LayoutFile[] {
     if (this.#layers.has(rootHex)) return []
     this.#layers.set(rootHex, layer)

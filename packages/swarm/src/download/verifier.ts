@@ -1,35 +1,35 @@
 import { plainErrors, WorkerPool, workerUrl } from '@svc/internal-workers'
 import { SwarmError } from '../errors.ts'
 
-/** Sent to a verify worker. */
+/** A job of a verifying thread. */
 export interface VerifyJob {
   readonly buffer: SharedArrayBuffer
   readonly sizeBytes: number
-  /** Hash that the leaves fold to over `levels`; undefined: leaves only. */
+  /** The hash that the leaves must fold to over `levels`; undefined: compute the leaves only. */
   readonly expected: Uint8Array | undefined
   readonly levels: number
-  /** Where to write the bytes when they are right; undefined: nowhere. */
+  /** The descriptor to write right bytes to; undefined: do not write. */
   readonly fd: number | undefined
   readonly position: number
 }
 
 export interface VerifyReply {
-  /** `failed`: the hash was right, writing failed. */
+  /** `failed`: the hash was right, but writing failed. */
   readonly outcome: 'right' | 'wrong' | 'failed'
-  /** 32 bytes for each block. */
+  /** 32 bytes per block. */
   readonly leaves: Uint8Array
   readonly error?: { readonly message: string; readonly code: string | undefined; readonly syscall: string | undefined }
 }
 
-/** What the threads do. */
+/** The operations of a verifying thread. */
 export interface VerifyCalls {
   verify: { request: VerifyJob; response: VerifyReply }
 }
 
-/** Idle threads are ended after this. */
+/** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
 
-/** Threads that hash and write pieces. Started with the first job, stopped after ten idle seconds. */
+/** Threads that hash and write pieces. They start with the first job and stop after ten idle seconds. */
 export class Verifier {
   readonly #threads: WorkerPool<VerifyCalls>
 
@@ -43,7 +43,7 @@ export class Verifier {
     })
   }
 
-  /** Rejects with `E_CLOSED` after `close`, with the thread's error when it dies. */
+  /** Rejects with `E_CLOSED` after `close`, or with the thread's error if it dies. */
   submit(job: VerifyJob): Promise<VerifyReply> {
     return this.#threads.call('verify', job)
   }
@@ -53,7 +53,7 @@ export class Verifier {
     this.#threads.warm()
   }
 
-  /** Waits for the threads to be gone; jobs under way are rejected. Idempotent. */
+  /** Resolves when the threads have ended; running jobs are rejected. Idempotent. */
   close(): Promise<void> {
     return this.#threads.close()
   }

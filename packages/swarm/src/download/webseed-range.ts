@@ -8,24 +8,24 @@ export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile
   return `${base.endsWith('/') ? base : `${base}/`}${encode(layout.name)}/${encode(file.path)}`
 }
 
-/** What a webseed's answer to a range request turned out to be. */
+/** How a webseed's answer to a range request is to be handled. */
 export type RangeVerdict =
   | { readonly kind: 'body' /** Bytes of the body before the range begins. */; readonly skipBytes: number }
-  /** This file is not to be had there. */
+  /** The webseed does not have this file. */
   | { readonly kind: 'no-file'; readonly reason: string }
   | { readonly kind: 'redirect'; readonly location: string }
   /** Try again later. */
   | { readonly kind: 'later'; readonly reason: string; readonly retryAfterMs: number | undefined }
 
-/** A server that ignores ranges sends the whole file; at most this much before the range is read and thrown away. */
+/** A server that ignores ranges sends the whole file; at most this much is read and discarded before the range. */
 const MAX_SKIP_BYTES = 16 * 1024 * 1024
 
 const headerText = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
 /**
- * Judges status and headers of an answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes` (RFC 9110 §14). Pure.
- * A 206 must be exactly the range asked for.
+ * Checks status and headers of the answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes` (RFC 9110 §14).
+ * Pure. A 206 must cover exactly the requested range.
  */
 export function judgeRange(
   answer: { readonly status: number; readonly headers: Readonly<Record<string, string | string[] | undefined>> },
@@ -72,7 +72,7 @@ export function judgeRange(
   return { kind: 'no-file', reason: `status ${status}` }
 }
 
-/** @throws SwarmError `E_ADDRESS` for anything but http and https. */
+/** @throws SwarmError `E_ADDRESS` unless it is an http or https URL. */
 export function parseWebseedUrl(text: string): URL {
   let url: URL
   try {

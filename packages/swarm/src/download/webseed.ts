@@ -17,10 +17,10 @@ export interface WebseedOptions {
   readonly layout: TorrentLayout
   readonly downloader: Downloader
   readonly pools: HttpPools
-  /** Origins that the user gave: only these, and public ones, are followed to. */
+  /** Origins that the user named. Redirects are followed to these and to public ones only. */
   readonly userOrigins: ReadonlySet<string>
   readonly maxRangeBytes: number
-  /** Whether a peer on that host (an IP address) gives us so much that nothing is gained by asking the same machine twice. */
+  /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
   readonly isServedBy: (host: string) => boolean
   readonly emit: Emit<'received' | 'warning'>
 }
@@ -28,14 +28,16 @@ export interface WebseedOptions {
 const MIN_RANGE_BYTES = 1_048_576
 const MAX_REDIRECTS = 3
 const IDLE_MS = 15_000
-/** Bytes per second; an answer that takes four times as long as at this rate is given up. */
+/** Bytes per second; an answer that takes four times as long as at this rate is aborted. */
 const RATE_FLOOR = 16_384
 const USER_AGENT = 'svc-swarm'
 
 /**
- * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. Wrong bytes are
- * found by the pieces' hashes; nothing of that file is then taken from it again. It rests while a peer on the same machine gives plenty.
- * Invariant: every piece taken is either arrived or released when its range is over.
+ * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. Wrong bytes show in
+ * the pieces' hashes, and nothing more of that file is then taken from this webseed. It pauses while a peer on
+ * the same machine delivers enough.
+ *
+ * Invariant: every piece taken is either received or released when its range ends.
  */
 export class Webseed {
   readonly id: number
@@ -67,12 +69,12 @@ export class Webseed {
     return this.#running > 0
   }
 
-  /** It sent wrong bytes of the file: nothing of that file is taken from it again. */
+  /** It sent wrong bytes of the file: take nothing more of that file from it. */
   banFile(file: LayoutFile): void {
     this.#out.add(file.index)
   }
 
-  /** Starts ranges when there is something to fetch. */
+  /** Starts range requests if there is something to fetch. */
   pump(): void {
     while (!this.#closed && this.#running < 2 && performance.now() >= this.#pausedUntil) {
       if (this.#options.isServedBy(this.#host)) return
@@ -103,7 +105,7 @@ export class Webseed {
         return { file, buffers }
       }
     }
-    // No piece is left to start: helps with one that others have begun.
+    // No piece is left to start: help with one that others have begun.
     const order = downloader.take({ id: this.id, bits: undefined }, 4096)
     if (order === undefined) return undefined
     const file = layout.fileOf(order.buffer.piece)
@@ -169,7 +171,7 @@ export class Webseed {
         }
       } finally {
         receiver.abandon()
-        // Nothing is read beyond what was asked for, however long the body is.
+        // Nothing is read beyond the requested range, however long the body is.
         body.stream.destroy()
       }
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
@@ -184,7 +186,7 @@ export class Webseed {
     }
   }
 
-  /** Sizes the next range so that it takes about two seconds. */
+  /** Sizes the next range to take about two seconds. */
   #adapt(bytes: number, tookMs: number): void {
     const wanted = (bytes / Math.max(1, tookMs)) * 2000
     this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, this.#options.maxRangeBytes))
@@ -250,7 +252,7 @@ export class Webseed {
     this.#pausedUntil = performance.now() + (askedMs ?? Math.min(60_000, 500 * 2 ** Math.min(this.#failures, 10)))
   }
 
-  /** Everything under way is given up; its pieces are released. */
+  /** Aborts all requests and releases their pieces. */
   close(): void {
     this.#closed = true
     for (const abort of this.#aborts) abort.abort(new Error('closed'))

@@ -4,25 +4,26 @@ export type Direction = 'incoming' | 'outgoing'
 
 /** A connection's place in the budget. */
 export interface ConnectionPlace {
-  /** Gives the place back. Idempotent. */
+  /** Returns the place. Idempotent. */
   release(): void
 }
 
-/** Bounds of all connections of an engine, half-open ones included. */
+/** Limits of an engine's connections, including half-open ones. */
 export interface ConnectionBounds {
   readonly total: number
-  /** Of one host, both directions together; an IPv6 host counts as its /64, which one customer owns. */
+  /** For one host, both directions together. An IPv6 host counts as its /64, which usually belongs to one customer. */
   readonly perHost: number
 }
 
-/** Of all places, those that only connections which we open may take. */
+/** The fraction of places that is reserved for outgoing connections. */
 const KEPT_FOR_OUTGOING = 1 / 4
 
 /**
- * Who may have a connection. Strangers who connect leave a quarter of the places to connections that we open ourselves, and
- * one host has only so many, so that nobody can take them all.
- * Invariants: `incoming + outgoing` ≤ total; incoming ≤ three quarters of it; each host ≤ `perHost`; a place counts until it is
- * released, once.
+ * Limits the number of connections. Incoming ones leave a quarter of the places to those that we open ourselves, and
+ * each host has a limit, so that nobody can take all places.
+ *
+ * Invariants: `incoming + outgoing` ≤ total; incoming ≤ three quarters of it; each host ≤ `perHost`; a place counts
+ * until it is released, once.
  */
 export class ConnectionBudget {
   readonly #bounds: ConnectionBounds
@@ -35,7 +36,9 @@ export class ConnectionBudget {
     this.#maxIncoming = Math.max(1, bounds.total - Math.floor(bounds.total * KEPT_FOR_OUTGOING))
   }
 
-  /** `host`: an IP address, or a name that is dialled. What stands in the way, when there is no place. */
+  /**
+   * Takes a place. `host` is an IP address, or a name to dial. Returns the limit that was reached if there is no place.
+   */
   take(direction: Direction, host: string): ConnectionPlace | 'full' | 'host' {
     const key = hostKey(host)
     const ofHost = this.#byHost.get(key) ?? 0
@@ -68,7 +71,7 @@ export class ConnectionBudget {
 /** The first 64 bits of an IPv6 address, else the host itself. */
 function hostKey(host: string): string {
   if (!isIPv6(host)) return host.toLowerCase()
-  // The URL parser writes an address in its one canonical form.
+  // The URL parser gives the canonical form of an address.
   const canonical = new URL(`http://[${host.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
   const [head = '', tail] = canonical.split('::')
   const left = head === '' ? [] : head.split(':')

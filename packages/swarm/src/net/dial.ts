@@ -3,8 +3,8 @@ import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
 /**
- * Every dialled socket reads into this one buffer: the kernel's bytes are consumed before the next read fills it.
- * Measured: 2.5 times less CPU than `data` events for bulk receiving.
+ * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read. Measured: 2.5 times
+ * less CPU than `data` events for bulk transfers.
  */
 const RECEIVE_BYTES = 262_144
 let shared: Uint8Array | undefined
@@ -17,7 +17,10 @@ export interface DialOptions {
   readonly opened: (transport: Transport) => void
 }
 
-/** Opens a connection; `sink.closed` is called when it cannot be opened. Closing the transport gives up. @throws what `net.connect` throws at a host it does not take. */
+/**
+ * Opens a connection; `sink.closed` is called if it fails. Closing the transport cancels the attempt.
+ * @throws the error of `net.connect` for an invalid host.
+ */
 export function dial(options: DialOptions, sink: TransportSink): Transport {
   shared ??= new Uint8Array(RECEIVE_BYTES)
   let transport: Transport | undefined

@@ -12,7 +12,7 @@ const refused = (host: string): SwarmError =>
     { details: { host } }
   )
 
-/** Resolves names and refuses those that lead to non-public addresses: checked where the connection is made. */
+/** Resolves names and refuses non-public addresses: the check happens where the connection is made. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error !== null) return callback(error, '', 0)
@@ -26,7 +26,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** The client is loaded with the first web seed: most swarms have none. */
+/** Loads the client with the first web seed: most swarms have none. */
 async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
   const { Agent } = await import('undici')
   return new Agent({
@@ -40,7 +40,7 @@ async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Ag
   })
 }
 
-/** Two connection pools: one for URLs of the user, one that never connects to non-public addresses. */
+/** Two connection pools: one for URLs from the user, one that never connects to non-public addresses. */
 export class HttpPools {
   #user: Promise<Agent> | undefined
   #strangers: Promise<Agent> | undefined

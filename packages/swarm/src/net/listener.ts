@@ -4,8 +4,8 @@ import { guarded, reportDefect } from './guarded.ts'
 import { UtpResponder } from './utp-responder.ts'
 
 /**
- * The one TCP listener of an engine, and beside it, on the same port where that is free, the UDP socket that sends uTP
- * requests back to TCP.
+ * The TCP listener of an engine. On the same port, if that is free, a UDP socket answers uTP requests so that peers
+ * fall back to TCP.
  */
 export class Listener {
   readonly #server: Server
@@ -18,7 +18,7 @@ export class Listener {
     this.port = port
   }
 
-  /** @throws the system's error when the port is taken. */
+  /** @throws the system's error when the port is unavailable. */
   static async open(options: {
     readonly host: string
     readonly port: number
@@ -39,7 +39,7 @@ export class Listener {
         resolve()
       })
     })
-    // Errors of single connections (EMFILE and the like) must not end the process.
+    // Errors of single connections (such as EMFILE) must not end the process.
     server.on('error', () => undefined)
     const { port } = server.address() as { port: number }
     return new Listener(server, await openUdp(options.host, port), port)
@@ -53,7 +53,7 @@ export class Listener {
   }
 }
 
-/** Undefined when the UDP port is taken by somebody else: peers that try uTP first take seconds longer to connect then. */
+/** Undefined when another program has the UDP port: peers that try uTP first then take seconds longer to connect. */
 function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
   return new Promise((resolve) => {
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')

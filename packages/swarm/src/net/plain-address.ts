@@ -1,2 +1,4 @@
-/** An IPv4 address that a dual-stack socket shows as IPv6 (`::ffff:192.0.2.1`), as IPv4; others as they are. */
+/**
+ * Converts an IPv4 address that a dual-stack socket reports as IPv6 (`::ffff:192.0.2.1`) to IPv4; others are unchanged.
+ */
 export const plainAddress = (host: string): string => host.replace(/^::ffff:(?=\d+\.)/i, '')

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
 
-/** Who reads from a transport. Data views are valid during the call only. */
+/** The reader of a transport. Data views are valid during the call only. */
 export interface TransportSink {
   data(bytes: Uint8Array): void
   /** Called once, however the connection ended. */
@@ -10,8 +10,8 @@ export interface TransportSink {
 }
 
 /**
- * A TCP connection as peers use it: messages of one turn of the event loop leave in one writev; optional RC4 on both ways.
- * Invariant: after `closed` nothing is delivered and nothing is sent.
+ * A TCP connection as peers use it: messages of one turn of the event loop are sent with one writev; optional RC4 in
+ * both directions. Invariant: after `closed` nothing is delivered and nothing is sent.
  */
 export class Transport {
   readonly socket: Socket
@@ -60,12 +60,12 @@ export class Transport {
     return this.#closed
   }
 
-  /** Bytes that the kernel has not taken. */
+  /** Bytes that the kernel has not yet taken. */
   get bufferedBytes(): number {
     return this.socket.writableLength
   }
 
-  /** For whoever reads from the socket (data event or onread callback); may decrypt in place. */
+  /** Called with bytes that were read from the socket (data event or onread callback); may decrypt them in place. */
   receive(bytes: Uint8Array): void {
     if (this.#closed) return
     try {
@@ -76,7 +76,7 @@ export class Transport {
     }
   }
 
-  /** Sends with whatever else is sent in this turn. */
+  /** Queues bytes, to be sent together with everything else of this turn. */
   send(bytes: Uint8Array): void {
     if (this.#closed) return
     this.#out.push(bytes)
@@ -88,9 +88,13 @@ export class Transport {
     })
   }
 
-  // `new Uint8Array(view)` copies; `slice` of a Buffer would not, and the cache's bytes would be encrypted in place.
+  // `new Uint8Array(view)` copies. `slice` of a Buffer would not, and encrypting in place would then change the cache's
+  // bytes.
 
-  /** Sends everything queued and then `blocks`, as one write; `done` is called once, when the kernel has taken all of it or the socket is gone. */
+  /**
+   * Sends everything queued and then `blocks`, in one write; `done` is called once, when the kernel has taken all of it
+   * or the socket is gone.
+   */
   sendAll(blocks: readonly Uint8Array[], done: () => void): void {
     if (this.#closed) {
       done()
@@ -125,7 +129,7 @@ export class Transport {
     this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(new Uint8Array(bytes)))
   }
 
-  /** Ends at once; queued messages get a last chance to leave. */
+  /** Closes at once; queued messages are still sent if the socket takes them. */
   close(): void {
     if (this.#closed) return
     this.flush()

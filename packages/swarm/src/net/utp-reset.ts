@@ -5,8 +5,8 @@ const ST_RESET = 3
 const ST_SYN = 4
 
 /**
- * The answer to a uTP connection request (BEP 29): a reset, so that peers who try uTP first fall back to TCP at once
- * instead of after seconds. Undefined for any other packet. Never longer than what it answers.
+ * The answer to a uTP connection request (BEP 29): a reset, so that peers that try uTP first fall back to TCP at once
+ * rather than after seconds. Undefined for any other packet. Never longer than what it answers.
  */
 export function resetFor(packet: Uint8Array): Uint8Array | undefined {
   if (packet.length < HEADER_BYTES || packet[0] !== ((ST_SYN << 4) | 1)) return undefined

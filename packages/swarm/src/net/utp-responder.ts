@@ -2,10 +2,10 @@ import type { Socket } from 'node:dgram'
 import { isPort } from '@svc/internal-net'
 import { resetFor } from './utp-reset.ts'
 
-/** Answers per second: an unsolicited flood is not worth more. */
+/** Resets per second, a limit against floods of unsolicited datagrams. */
 const MAX_RESETS_PER_SECOND = 200
 
-/** Sends uTP connection requests back to TCP, within a budget; says nothing to anything else. */
+/** Answers uTP connection requests with resets, up to a rate limit, and ignores all other datagrams. */
 export class UtpResponder {
   readonly #socket: Socket
   #second = 0
@@ -15,7 +15,7 @@ export class UtpResponder {
     this.#socket = socket
   }
 
-  /** Answers one datagram. Its source is whatever the sender wrote there: port 0, too, which nothing can be sent to. */
+  /** Answers one datagram. Its source is not trusted; it may even be port 0, to which nothing can be sent. */
   answer(packet: Uint8Array, from: { readonly address: string; readonly port: number }, nowMs: number): void {
     if (!isPort(from.port)) return
     const reset = resetFor(packet)
@@ -24,7 +24,8 @@ export class UtpResponder {
     if (second !== this.#second) this.#sent = 0
     this.#second = second
     this.#sent += 1
-    // Errors of a single send (an unreachable network) are nobody's business; with a callback they are not thrown later.
+    // Without a callback, the error of a single send (an unreachable network) would be thrown later; it does not
+    // matter.
     if (this.#sent <= MAX_RESETS_PER_SECOND) this.#socket.send(reset, from.port, from.address, () => undefined)
   }
 }

@@ -7,9 +7,10 @@ const SLOT = 1
 const COPY = 2
 
 /**
- * Puts the bytes of one answer where they belong while they arrive: straight into the piece's slot, into a copy of its own
- * while another peer is writing the same block, or nowhere when the block is here already.
- * Invariant: a block in a slot is written by its claimant only.
+ * Stores the bytes of one answer as they arrive: directly in the piece's slot, in a separate copy while another peer is
+ * writing the same block, or nowhere if the block is already there.
+ *
+ * Invariant: only its claimant writes a block in a slot.
  */
 export class BlockReceiver {
   readonly #sender: number
@@ -81,7 +82,7 @@ export class BlockReceiver {
     return request
   }
 
-  /** The connection ended in mid-block: lets go of the block it was writing. */
+  /** The connection ended in the middle of a block: releases the claim on it. */
   abandon(): void {
     const request = this.#request
     if (request === undefined) return

@@ -12,7 +12,7 @@ import { MseInitiator, MseResponder } from '../wire/mse.ts'
 
 const bad = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'handshake', message)
 
-/** How a handshake ends. `rest`: bytes behind it. */
+/** The result of a handshake. `rest`: bytes that followed it. */
 export interface HandshakeEnd {
   done(handshake: Handshake, transport: Transport, rest: Uint8Array): void
   /** The connection is closed. */
@@ -79,14 +79,14 @@ abstract class Handshaking implements TransportSink {
   protected abstract ready(handshake: Handshake): void
 }
 
-/** Looks up which torrent an incoming connection is about. */
+/** Looks up the torrent that an incoming connection asks for. */
 export interface HandshakeDirectory {
-  /** Our side of the handshake, or undefined: no such torrent here. */
+  /** Our handshake for that torrent, or undefined if there is none. */
   answer(infohash: Uint8Array): Handshake | undefined
   infohashByMseKey(key: string): Uint8Array | undefined
 }
 
-/** An accepted connection: a plain handshake, or an encrypted one around it. */
+/** An accepted connection: a plain handshake, or one inside an encryption handshake. */
 export class IncomingHandshake extends Handshaking {
   readonly #directory: HandshakeDirectory
   #mse: MseResponder | undefined
@@ -121,7 +121,7 @@ export class IncomingHandshake extends Handshaking {
   }
 }
 
-/** A connection that we opened; with `encrypted` it begins with the encryption handshake. */
+/** A connection that we opened; with `encrypted` it starts with the encryption handshake. */
 export class OutgoingHandshake extends Handshaking {
   readonly #ours: Handshake
   readonly #encrypted: boolean

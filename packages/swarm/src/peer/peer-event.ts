@@ -3,23 +3,23 @@ import type { BlockRef, HashRange } from '../wire/messages.ts'
 import type { PendingRequest } from './requests.ts'
 
 /**
- * What a connection noticed. `P` is the connection itself, which carries itself in its events: a parameter, so that neither
- * file needs the other.
+ * An event of a connection. `P` is the type of the connection, which every event carries; as a parameter it keeps this
+ * file and the connection's from importing each other.
  */
 export type ConnectionEvent<P> =
-  /** The handshakes are made: the first event of every peer. */
+  /** Handshakes are complete: the first event of every peer. */
   | { readonly kind: 'joined'; readonly peer: P }
-  /** Its extended handshake came. */
+  /** Its extended handshake arrived. */
   | { readonly kind: 'extended'; readonly peer: P }
-  /** It has one more piece, or (undefined) told of its whole set. */
+  /** It has one more piece, or (undefined) announced its whole set. */
   | { readonly kind: 'pieces'; readonly peer: P; readonly piece: number | undefined }
   /** It became interested in us, or lost interest. */
   | { readonly kind: 'interest'; readonly peer: P }
-  /** It choked or unchoked us; requests that the choke voids were `refused` before. */
+  /** It choked or unchoked us; requests that the choke cancelled were reported as `refused` before. */
   | { readonly kind: 'choke'; readonly peer: P }
-  /** The answer to this request of ours is in the piece's buffer, as far as the piece was not taken away. */
+  /** The answer to this request is in the piece's buffer, unless the piece was abandoned in the meantime. */
   | { readonly kind: 'block'; readonly peer: P; readonly request: PendingRequest }
-  /** This request of ours will not be answered. */
+  /** Our request will not be answered. */
   | { readonly kind: 'refused'; readonly peer: P; readonly request: PendingRequest }
   | { readonly kind: 'request'; readonly peer: P; readonly block: BlockRef }
   | { readonly kind: 'cancel'; readonly peer: P; readonly block: BlockRef }
@@ -30,7 +30,7 @@ export type ConnectionEvent<P> =
       readonly payload: Uint8Array
     }
   | { readonly kind: 'hash-request'; readonly peer: P; readonly range: HashRange }
-  /** Hashes that we asked for, or (undefined) their reject. */
+  /** Hashes that we requested, or (undefined) the rejection of the request. */
   | { readonly kind: 'hashes'; readonly peer: P; readonly range: HashRange; readonly hashes: Uint8Array | undefined }
   /** The connection is over: the last event of every peer. */
   | { readonly kind: 'closed'; readonly peer: P; readonly error: Error | undefined }

@@ -1,14 +1,15 @@
 import { Bitfield } from '../bitfield.ts'
 import { protocolError } from './protocol-error.ts'
 
-/** Pieces announced before their number is known: as many as the largest bitfield has bits. */
+/** Limit of piece indexes announced before the number of pieces is known: the size of the largest bitfield. */
 const MAX_EARLY_PIECE = 2_097_152
-/** One by one, not as a bitfield. */
+/** Limit of `have` messages before the number of pieces is known. */
 const MAX_EARLY_HAVES = 100_000
 
 /**
- * Which pieces a peer says it has. A peer may say so before we know how many there are (a magnet): that is kept, bounded, and
- * checked once the metadata is here.
+ * The pieces that a peer announced. It may announce them before we know how many there are (with a magnet): those are
+ * kept, up to a limit, and checked when the metadata arrives.
+ *
  * Invariant: `bits` is undefined exactly while the number of pieces is unknown.
  */
 export class PeerPieces {
@@ -27,7 +28,7 @@ export class PeerPieces {
     return this.#bits
   }
 
-  /** It said "have all"; true also before the number of pieces is known. */
+  /** It sent "have all"; also true before the number of pieces is known. */
   get hasAll(): boolean {
     return this.#hasAll
   }
@@ -40,7 +41,7 @@ export class PeerPieces {
     return this.#hasAll || this.#bits?.has(piece) === true
   }
 
-  /** True when it is news about a known number of pieces. @throws SwarmError `E_PROTOCOL`. */
+  /** True when the piece is new and the number of pieces is known. @throws SwarmError `E_PROTOCOL`. */
   onHave(piece: number): boolean {
     this.#sawAny = true
     if (this.#bits !== undefined) {
@@ -74,7 +75,7 @@ export class PeerPieces {
     if (all) this.#bits?.setAll()
   }
 
-  /** The metadata has come: what the peer said before is checked against it. @throws SwarmError `E_PROTOCOL`. */
+  /** The metadata arrived: checks earlier announcements against it. @throws SwarmError `E_PROTOCOL`. */
   setCount(count: number): void {
     const bits = new Bitfield(count)
     if (this.#hasAll) bits.setAll()

@@ -2,7 +2,7 @@
 export interface PeerStatus {
   /** `host:port`, as connected. */
   readonly address: string
-  /** What it calls itself. */
+  /** The client's name as it announced it. */
   readonly client: string | undefined
   readonly incoming: boolean
   readonly seed: boolean

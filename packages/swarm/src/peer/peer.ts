@@ -2,19 +2,20 @@
 //
 // The life of a peer:
 //
-//   1. A socket is dialled or accepted (`PeerSet`, `Swarm`); handshakes are made (`handshaking.ts`), then a Peer takes the
-//      transport over.
-//   2. `open` sends our side of the greeting: the extended handshake, then what we have. While the metadata is unknown, or the
-//      storage is still being asked, nothing about pieces is said.
+//   1. A socket is dialled or accepted (`PeerSet`, `Swarm`); handshakes are made (`handshaking.ts`), then a Peer takes
+//      the transport over.
+//   2. `open` sends our side of the greeting: the extended handshake, then what we have. Until the metadata is known
+//      and the storage has reported its files, it says nothing about pieces.
 //   3. Messages are decoded (`WireDecoder`), checked against the state of the conversation, and become events.
-//   4. `close` ends it, whoever wants that; `closed` is its last event.
+//   4. `close` ends it, from either side; `closed` is its last event.
 //
 // A Peer owns the state of one conversation, both ways: choking and interest, the pieces the other side says it has
-// (`PeerPieces`), our unanswered requests for blocks (`PendingRequests`) and hashes (`PendingHashes`), rates. What it does not
-// own: which pieces to ask for (`Leeching`), what to send (`Seeding`, in upload queues), whom to connect to (`PeerSet`).
+// (`PeerPieces`), our unanswered requests for blocks (`PendingRequests`) and hashes (`PendingHashes`), rates. What it
+// does not own: which pieces to ask for (`Leeching`), what to send (`Seeding`, in upload queues), whom to connect to
+// (`PeerSet`).
 //
-// The order of things: a message is checked, then our state is changed, then the event is emitted; so whoever handles an
-// event sees the state after it. A handler may throw an `E_PROTOCOL` error, or close the peer: nothing is decoded afterwards.
+// Order: a message is checked, then our state changes, then the event is emitted, so its handler sees the new state. A
+// handler may throw an `E_PROTOCOL` error or close the peer; nothing is decoded after that.
 
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { replyLength } from '@svc/metainfo'
@@ -55,16 +56,17 @@ import { PendingHashes } from './pending-hashes.ts'
 import { protocolError } from './protocol-error.ts'
 import { type PendingRequest, PendingRequests } from './requests.ts'
 
-/** Bytes that may come without having been asked for (late answers to cancels apart). */
+/** Limit of unsolicited bytes (not counting late answers to cancelled requests). */
 const UNSOLICITED_BYTES = 1_048_576
-/** A voided request that the peer does not mention again is forgotten. */
+/** A cancelled request that the peer does not mention again is forgotten after this time. */
 const VOID_REQUEST_MS = 60_000
 const MAX_REQUESTS_WHILE_CHOKED = 300
 const KEEP_ALIVE_MS = 100_000
 
 /**
- * One connection after its handshake. Decides nothing about pieces.
- * Invariants: nothing is requested while the peer chokes us; exactly one `closed` event, and nothing after it.
+ * One connection after its handshake. Makes no decisions about pieces.
+ *
+ * Invariants: nothing is requested while the peer chokes us; there is exactly one `closed` event, and none after it.
  */
 export class Peer implements WireSink {
   /** Positive; unique in the engine. */
@@ -85,18 +87,18 @@ export class Peer implements WireSink {
   amInterested = false
   peerChoking = true
   peerInterested = false
-  /** The conversation was opened by us: see `open`. */
+  /** `open` was called. */
   greeted = false
   extended: ExtendedHandshake | undefined
-  /** It let a request time out: it gets one request at a time until it answers. */
+  /** It let a request time out, and gets one request at a time until it answers. */
   snubbed = false
-  /** Bytes of blocks sent to it since we unchoked it. */
+  /** Bytes of blocks sent to it since we last unchoked it. */
   sentThisTurn = 0
   turnSince: number
-  /** When it last sent a block, or unchoked us. */
+  /** When it last sent a block or unchoked us. */
   downloadActiveAt: number
   lastReceivedAt: number
-  /** When it last asked for a block or was sent one: who does neither gives up its upload slot. */
+  /** When it last requested a block or was sent one: a peer that does neither loses its upload slot. */
   uploadActiveAt: number
   #lastSentAt: number
   #unsolicited = 0
@@ -146,7 +148,7 @@ export class Peer implements WireSink {
     return this.#pieces.bits
   }
 
-  /** It said "have all"; true also before the number of pieces is known. */
+  /** It sent "have all"; also true before the number of pieces is known. */
   get hasAll(): boolean {
     return this.#pieces.hasAll
   }
@@ -155,7 +157,7 @@ export class Peer implements WireSink {
     return this.#pieces.isSeed
   }
 
-  /** Where others can reach it: the address we dialled, or its host with the port it names. */
+  /** The address on which others can reach it: the one we dialled, or its host with the port it announced. */
   get listenAddress(): PeerAddress | undefined {
     if (!this.incoming) return this.address
     const port = this.extended?.listenPort
@@ -175,7 +177,7 @@ export class Peer implements WireSink {
     }
   }
 
-  /** Where the socket leads to, as an IP address: a peer that was dialled by name has another `address`. */
+  /** The IP address that the socket is connected to; a peer that was dialled by name has another `address`. */
   get remoteHost(): string {
     return plainAddress(this.transport.socket.remoteAddress ?? this.address.host)
   }
@@ -184,7 +186,7 @@ export class Peer implements WireSink {
     this.send(formatIndex(MESSAGE.have, piece))
   }
 
-  /** Sends what opens the conversation: extended handshake, then what we have (undefined: not known yet). */
+  /** Starts the conversation: the extended handshake, then the pieces we have (undefined: not known yet). */
   open(ours: OurExtendedHandshake, have: Bitfield | undefined): void {
     this.greeted = true
     this.sendExtendedHandshake(ours)
@@ -194,7 +196,7 @@ export class Peer implements WireSink {
     else this.send(formatBitfield(have.bytes))
   }
 
-  /** Nothing for peers without the extension protocol. */
+  /** Does nothing for peers without the extension protocol. */
   sendExtendedHandshake(ours: OurExtendedHandshake): void {
     if (this.handshake.extended) this.send(formatExtended(0, formatExtendedHandshake(ours)))
   }
@@ -204,7 +206,7 @@ export class Peer implements WireSink {
     this.transport.send(bytes)
   }
 
-  /** False when the peer does not know the extension. */
+  /** False when the peer does not support the extension. */
   sendExtension(name: ExtensionName, payload: Uint8Array): boolean {
     const id = this.extended?.ids.get(name)
     if (id === undefined || id === 0) return false
@@ -232,7 +234,7 @@ export class Peer implements WireSink {
     this.send(formatBlockRef(MESSAGE.request, request.piece, request.begin, request.length))
   }
 
-  /** Not wanted any more; the answer may come all the same. */
+  /** The request is no longer needed; its answer may arrive nevertheless. */
   cancel(request: PendingRequest): void {
     if (request.void) return
     this.requests.invalidate(request)
@@ -246,7 +248,7 @@ export class Peer implements WireSink {
     this.send(formatHashRange(MESSAGE.hashRequest, range))
   }
 
-  /** The metadata has come. @throws SwarmError `E_PROTOCOL`: the peer said something else before. */
+  /** The metadata arrived. @throws SwarmError `E_PROTOCOL` when it contradicts what the peer announced before. */
   setPieceCount(count: number): void {
     this.#pieces.setCount(count)
   }
@@ -263,7 +265,7 @@ export class Peer implements WireSink {
     if (nowMs - this.#lastSentAt > KEEP_ALIVE_MS) this.send(KEEP_ALIVE)
   }
 
-  /** The peer's end of the transport. */
+  /** The receiving end of the transport. */
   readonly sink: TransportSink = {
     data: (bytes) => this.#data(bytes),
     closed: (error) => this.close(error)
@@ -278,7 +280,7 @@ export class Peer implements WireSink {
     }
   }
 
-  /** Ends the connection; an error is what the peer did wrong or what happened to the socket. */
+  /** Ends the connection; `error` is what the peer did wrong or what happened to the socket. */
   close(error?: Error): void {
     if (this.#closed) return
     this.#closed = true
@@ -343,7 +345,7 @@ export class Peer implements WireSink {
   #onChoke(): void {
     if (this.peerChoking) return
     this.peerChoking = true
-    // With the fast extension each request is rejected one by one; without it the choke voids them all (BEP 6).
+    // With the fast extension each request is rejected individually; without it the choke cancels them all (BEP 6).
     if (!this.handshake.fast) {
       const pending = [...this.requests.all()]
       this.requests.clear()
@@ -359,7 +361,7 @@ export class Peer implements WireSink {
   }
 
   #onRequest(block: BlockRef): void {
-    // A request counts as interest: some clients ask for blocks without having said that they are interested.
+    // A request counts as interest: some clients request blocks without having announced interest.
     if (!this.peerInterested) this.#onInterest(true)
     this.uploadActiveAt = performance.now()
     if (this.amChoking) {
@@ -394,7 +396,7 @@ export class Peer implements WireSink {
   #onHashes(range: HashRange, hashes: Uint8Array | undefined): void {
     const wanted = this.hashes.take(range)
     if (wanted === undefined) {
-      // Rejects that cross an answer are harmless; hashes that nobody asked for are not.
+      // Rejects that cross an answer are harmless; unsolicited hashes are not.
       if (hashes !== undefined) throw protocolError('hashes', 'hashes that were not asked for')
       return
     }

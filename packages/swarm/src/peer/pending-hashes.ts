@@ -4,7 +4,7 @@ import type { HashRange } from '../wire/messages.ts'
 interface Entry {
   readonly range: HashRange
   readonly sentAt: number
-  /** Given to another peer; a late answer is still taken, it is proven anyway. */
+  /** Reassigned to another peer; a late answer is still accepted, since it is verified anyway. */
   late: boolean
 }
 
@@ -15,7 +15,7 @@ const sameRange = (a: HashRange, b: HashRange): boolean =>
   a.proofLayers === b.proofLayers &&
   equalBytes(a.root, b.root)
 
-/** Hash requests of ours that a peer has not answered. Few: compared one by one. */
+/** Our unanswered hash requests to a peer. They are few, so a linear search suffices. */
 export class PendingHashes {
   readonly #entries: Entry[] = []
 
@@ -27,18 +27,18 @@ export class PendingHashes {
     this.#entries.push({ range, sentAt: nowMs, late: false })
   }
 
-  /** True when an answer of exactly so many bytes is outstanding. */
+  /** True when an answer of exactly this many bytes is outstanding. */
   awaits(hashBytes: number): boolean {
     return this.#entries.some((entry) => replyLength(entry.range) === hashBytes)
   }
 
-  /** The request that an answer or a reject is for; it is not outstanding any more. */
+  /** Removes and returns the request that an answer or a reject belongs to. */
   take(range: HashRange): HashRange | undefined {
     const at = this.#entries.findIndex((entry) => sameRange(entry.range, range))
     return at < 0 ? undefined : this.#entries.splice(at, 1)[0]!.range
   }
 
-  /** Those that were sent before `sinceMs` and are late for the first time. */
+  /** Requests sent before `sinceMs` that were not reported as late before. */
   expired(sinceMs: number): readonly HashRange[] {
     const late = this.#entries.filter((entry) => !entry.late && entry.sentAt < sinceMs)
     for (const entry of late) entry.late = true

@@ -1,5 +1,7 @@
 import { SwarmError } from '../errors.ts'
 
-/** What ends a connection: the peer broke the protocol or one of our bounds. `what` follows "the peer sent". */
+/**
+ * The error for a violation of the protocol or a limit, which ends the connection. `what` completes "the peer sent".
+ */
 export const protocolError = (reason: string, what: string): SwarmError =>
   new SwarmError('E_PROTOCOL', reason, `the peer sent ${what}`)

@@ -1,7 +1,7 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import type { BlockRun, PieceBuffer } from '../piece/piece-buffer.ts'
 
-/** A request of ours that a peer has not answered. */
+/** One of our requests that a peer has not answered. */
 export interface PendingRequest {
   readonly piece: number
   readonly begin: number
@@ -9,41 +9,42 @@ export interface PendingRequest {
   readonly run: BlockRun
   readonly buffer: PieceBuffer
   readonly sentAt: number
-  /** Bytes outstanding at the peer when this was sent, itself included. */
+  /** Bytes outstanding at the peer when this was sent, including its own. */
   readonly aheadBytes: number
-  /** Cancelled or given to others; what still arrives is counted and dropped unless it is of use. */
+  /** Cancelled or reassigned; an answer is counted and dropped, unless it is still useful. */
   void: boolean
 }
 
 const MIN_BLOCKS = 16
-/** Never more than this in flight for one peer, however fast: it is memory that is held, and 160 MB/s at 100 ms. */
+/** Limit in flight per peer, however fast it is, since it takes receive memory. Allows 160 MB/s at 100 ms. */
 const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024
 const PIPELINE_SECONDS = 2.5
 const keyOf = (piece: number, begin: number): number => piece * 4096 + begin / BLOCK_BYTES
 
 /**
- * What is asked of one peer and not answered, and how much may be. Starts at 16 blocks, grows by one for each block that
- * comes while the rate is not known yet, then follows the rate; bounded by the peer's `reqq`.
- * Invariant: `outstandingBytes` is the sum over all requests that are not void.
+ * Our unanswered requests to one peer, and how many there may be. The window starts at 16 blocks, grows by one per
+ * received block until the rate is known, then follows the rate; the peer's `reqq` limits it.
+ *
+ * Invariant: `outstandingBytes` is the sum of all requests that are not void.
  */
 export class PendingRequests {
   readonly #byKey = new Map<number, PendingRequest>()
   #outstandingBytes = 0
   #live = 0
   #windowBytes = MIN_BLOCKS * BLOCK_BYTES
-  /** Requests that the peer queues (BEP 10 `reqq`). */
+  /** Limit of requests that the peer queues (BEP 10 `reqq`). */
   queueLimit = 250
 
   get outstandingBytes(): number {
     return this.#outstandingBytes
   }
 
-  /** Requests that count; voided ones may still be at the peer. */
+  /** Number of requests that are not void; the peer may still answer void ones. */
   get live(): number {
     return this.#live
   }
 
-  /** Bytes that may be asked for now. */
+  /** Bytes that may be requested now. */
   roomBytes(): number {
     if (this.#byKey.size >= this.queueLimit) return 0
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
@@ -66,7 +67,7 @@ export class PendingRequests {
     this.#subtract(request)
   }
 
-  /** The answer is not wanted any more, but the peer may send it. */
+  /** The answer is no longer needed, but the peer may still send it. */
   invalidate(request: PendingRequest): void {
     if (request.void) return
     this.#subtract(request)
@@ -84,23 +85,23 @@ export class PendingRequests {
     this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, this.#windowBytes + bytes)
   }
 
-  /** Once a second: the window follows the rate. */
+  /** Called once a second: adapts the window to the rate. */
   adapt(bytesPerSecond: number): void {
     const wanted = Math.max(MIN_BLOCKS * BLOCK_BYTES, bytesPerSecond * PIPELINE_SECONDS)
     this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, wanted)
   }
 
-  /** The peer does not answer: one block at a time from now on. */
+  /** The peer does not answer: allows one block at a time from now on. */
   collapse(): void {
     this.#windowBytes = BLOCK_BYTES
   }
 
-  /** Forgets voided requests sent before `sinceMs`: the peer never answered or rejected them. */
+  /** Forgets void requests sent before `sinceMs`, which the peer neither answered nor rejected. */
   prune(sinceMs: number): void {
     for (const [key, request] of this.#byKey) if (request.void && request.sentAt < sinceMs) this.#byKey.delete(key)
   }
 
-  /** The oldest request that counts. */
+  /** The oldest request that is not void. */
   oldest(): PendingRequest | undefined {
     if (this.#live === 0) return undefined
     for (const request of this.#byKey.values()) if (!request.void) return request

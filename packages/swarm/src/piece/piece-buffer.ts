@@ -1,7 +1,7 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import type { Slot } from './slot-pool.ts'
 
-/** Nobody, as a sender. Senders are positive numbers. */
+/** No sender. Senders are positive numbers. */
 export const NOBODY = 0
 const FREE = 0
 const REQUESTED = 1
@@ -14,24 +14,29 @@ export interface BlockRun {
 }
 
 /**
- * One piece under way: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received (from
- * whom). Pure state.
- * Invariants: a received block's bytes came from one sender and never change again; `free + requested + received = blocks`.
+ * One piece in progress: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received
+ * (from whom). Pure state.
+ *
+ * Invariants: a received block's bytes came from one sender and never change again; `free + requested + received =
+ * blocks`.
  */
 export class PieceBuffer {
   readonly piece: number
   readonly slot: Slot
   readonly blockCount: number
-  /** The one source that may take blocks, while it is fast enough; NOBODY: all may. */
+  /** The only source that may take blocks, as long as it is fast enough; NOBODY: any source. */
   exclusive = NOBODY
-  /** The piece was wrong before: one sender gives all of it, so that it is known whose fault a second failure is. */
+  /**
+   * The piece was wrong before: a single sender now supplies all of it, so that a second failure identifies the
+   * culprit.
+   */
   parole = false
-  /** When a block last came for it, by the caller's clock. */
+  /** When a block of it last arrived, by the caller's clock. */
   touchedAt = 0
-  /** Handed to the verifier; nothing may touch the slot. */
+  /** Being verified; nothing may touch the slot. */
   sealed = false
   readonly #state: Uint8Array
-  /** Who was asked for a block: first, and in the end game another. */
+  /** Who was asked for a block: the first source, and in the end game a second one. */
   readonly #asked: Uint32Array
   readonly #askedToo: Uint32Array
   readonly #sender: Uint32Array
@@ -68,7 +73,7 @@ export class PieceBuffer {
     return this.#received === this.blockCount
   }
 
-  /** Blocks asked for and not here. */
+  /** Number of blocks requested but not received. */
   get requestedBlocks(): number {
     return this.blockCount - this.#free - this.#received
   }
@@ -77,12 +82,12 @@ export class PieceBuffer {
     return this.#state[block] === RECEIVED
   }
 
-  /** Bytes of a run of blocks; the last block may be short. */
+  /** Bytes in a run of blocks; the last block may be short. */
   runBytes(run: BlockRun): number {
     return Math.min((run.first + run.count) * BLOCK_BYTES, this.sizeBytes) - run.first * BLOCK_BYTES
   }
 
-  /** Takes up to `max` consecutive free blocks as requested from `source`. */
+  /** Marks up to `max` consecutive free blocks as requested from `source`. */
   take(max: number, source: number): BlockRun | undefined {
     if (this.#free === 0) return undefined
     while (this.#state[this.#firstFree] !== FREE) this.#firstFree += 1
@@ -97,7 +102,7 @@ export class PieceBuffer {
     return { first, count }
   }
 
-  /** End game: up to `max` consecutive blocks that one other source was asked for. */
+  /** End game: up to `max` consecutive blocks that only one other source was asked for. */
   takeAgain(max: number, source: number): BlockRun | undefined {
     for (let first = 0; first < this.blockCount; first += 1) {
       let count = 0
@@ -114,7 +119,10 @@ export class PieceBuffer {
     return this.#state[block] === REQUESTED && this.#askedToo[block] === NOBODY && this.#asked[block] !== source
   }
 
-  /** A source's request is void (choked, rejected, timed out, gone): its blocks are free again unless another was asked too. */
+  /**
+   * A source's request is void (choked, rejected, timed out, disconnected): its blocks are free again unless another
+   * source was asked, too.
+   */
   release(run: BlockRun, source: number): void {
     for (let block = run.first; block < run.first + run.count; block += 1) {
       if (this.#state[block] !== REQUESTED) continue
@@ -129,7 +137,7 @@ export class PieceBuffer {
     }
   }
 
-  /** True when `sender` may write the block's bytes into the slot now: it is not here, and nobody else is writing it. */
+  /** True when `sender` may write the block into the slot now: it has not arrived, and nobody else is writing it. */
   claim(block: number, sender: number): boolean {
     if (this.sealed || this.#state[block] === RECEIVED) return false
     const owner = this.#claims.get(block)
@@ -146,7 +154,7 @@ export class PieceBuffer {
     if (this.#claims.get(block) === sender) this.#claims.delete(block)
   }
 
-  /** All bytes of the block are in the slot. False when it was here before. */
+  /** All bytes of the block are in the slot. False if it had arrived before. */
   receive(block: number, sender: number): boolean {
     if (this.sealed || this.#state[block] === RECEIVED) return false
     if (this.#state[block] === FREE) this.#free -= 1
@@ -159,7 +167,7 @@ export class PieceBuffer {
     return true
   }
 
-  /** Another sender's complete copy, for a block whose claimant is slow. False when it was here before. */
+  /** Stores another sender's complete copy of a block whose claimant is slow. False if it had arrived before. */
   receiveCopy(block: number, sender: number, bytes: Uint8Array): boolean {
     if (this.sealed || this.#state[block] === RECEIVED) return false
     this.slot.bytes.set(bytes, block * BLOCK_BYTES)
@@ -178,7 +186,7 @@ export class PieceBuffer {
     return senders
   }
 
-  /** Throws received blocks away: they were wrong. */
+  /** Discards received blocks that were wrong. */
   forget(block: number): void {
     if (this.#state[block] !== RECEIVED) return
     this.#state[block] = FREE

@@ -1,19 +1,20 @@
-/** Shared memory that one piece is received into and verified from. */
+/** Shared memory in which one piece is received and verified. */
 export interface Slot {
-  /** A view of exactly the size asked for. */
+  /** A view of exactly the requested size. */
   readonly bytes: Uint8Array
   /** Capacity: a power of two, at least 16 KiB. */
   readonly capacity: number
 }
 
 /**
- * Receive memory of the whole engine. No slot, no request: TCP then holds the senders back.
- * Invariant: bytes handed out plus bytes kept for reuse ≤ budget, but the first slot is always granted.
+ * Receive memory of the whole engine. Without a slot nothing is requested, and TCP's flow control slows the senders.
+ *
+ * Invariant: bytes in use plus bytes kept for reuse ≤ budget, but the first slot is always granted.
  */
 export class SlotPool {
   readonly budgetBytes: number
   readonly #free = new Map<number, SharedArrayBuffer[]>()
-  /** Who is called when memory comes back, in the order of asking. */
+  /** Callbacks to call when memory is returned, in the order of their requests. */
   readonly #waiting = new Set<() => void>()
   #usedBytes = 0
   #keptBytes = 0
@@ -22,7 +23,7 @@ export class SlotPool {
     this.budgetBytes = budgetBytes
   }
 
-  /** Undefined: the budget is used up; see `wait`. */
+  /** Undefined when the budget is used up; see `wait`. */
   take(sizeBytes: number): Slot | undefined {
     const capacity = Math.max(16_384, 2 ** Math.ceil(Math.log2(sizeBytes)))
     if (this.#usedBytes > 0 && this.#usedBytes + capacity > this.budgetBytes) return undefined
@@ -39,7 +40,7 @@ export class SlotPool {
     return { bytes: new Uint8Array(new SharedArrayBuffer(capacity), 0, sizeBytes), capacity }
   }
 
-  /** The slot must not be touched afterwards, by anyone. */
+  /** Returns a slot. Nobody may touch it afterwards. */
   give(slot: Slot): void {
     this.#usedBytes -= slot.capacity
     if (this.#usedBytes + this.#keptBytes + slot.capacity <= this.budgetBytes) {
@@ -54,7 +55,9 @@ export class SlotPool {
     next()
   }
 
-  /** Calls once when memory came back; first come, first served. Asking again while waiting changes nothing. */
+  /**
+   * Calls `notify` once when memory is returned; first come, first served. Repeated calls while waiting have no effect.
+   */
   wait(notify: () => void): void {
     this.#waiting.add(notify)
   }
@@ -63,7 +66,7 @@ export class SlotPool {
     this.#waiting.delete(notify)
   }
 
-  /** Lets go of everything kept for reuse. */
+  /** Frees everything that is kept for reuse. */
   trim(): void {
     this.#free.clear()
     this.#keptBytes = 0

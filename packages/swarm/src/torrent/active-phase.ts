@@ -1,13 +1,14 @@
-// A torrent whose metadata is known. The order of things:
+// A torrent whose metadata is known. In order:
 //
-//   1. `open` opens the storage and asks it file by file what it has. Peers that connect meanwhile wait.
-//   2. Then every peer is told what we have (`admit`), and from there on each new piece (`piece-verified`).
-//   3. `takeStock`: old bytes of incomplete files are hashed; what is missing is opened for fetching, or, where its piece
-//      hashes are unknown, these are fetched first (`layer`).
-//   4. With the last file (`file-done`) the torrent is complete: Leeching is closed and let go, Seeding stays.
+//   1. `open` opens the storage and asks it for the state of each file. Peers that connect in the meantime wait.
+//   2. Then every peer is told what we have (`admit`), and from then on of each new piece (`piece-verified`).
+//   3. `takeStock`: existing bytes of incomplete files are hashed; the rest is opened for fetching. If piece hashes are
+//      unknown, they are fetched first (`layer`).
+//   4. With the last file (`file-done`) the torrent is complete: Leeching is closed and released, Seeding stays.
 //
-// Owns which peers were told what we have (`#told`), and the phase's state. What is had belongs to `FileProgress`, what the
-// pieces hash to `PieceHashes`, what is taken to `Leeching`, what is given to `Seeding`; connections belong to the torrent.
+// Owns the set of peers that were told what we have (`#told`), and the phase's state. Verified pieces belong to
+// `FileProgress`, piece hashes to `PieceHashes`, downloading to `Leeching`, uploading to `Seeding`, and connections to
+// the torrent.
 
 import {
   filesWithLayers,
@@ -47,9 +48,8 @@ export interface ActivePhaseDeps {
 }
 
 /**
- * A torrent whose metadata is known.
- * Invariants: a peer is in `#told` exactly from `admit` to its `closed`; there is a Leeching until the torrent is complete,
- * unless it is `seedOnly`, which has none.
+ * A torrent whose metadata is known. Invariants: a peer is in `#told` exactly from `admit` to its `closed`; unless the
+ * torrent is `seedOnly`, there is a Leeching until it is complete.
  */
 export class ActivePhase {
   readonly info: TorrentInfo
@@ -61,22 +61,22 @@ export class ActivePhase {
   #leeching: Leeching | undefined
   /** Peers that know what we have: only those are asked and served. */
   readonly #told = new Map<number, Peer>()
-  /** Candidates for checking, by file; what is left of it after stock-taking waits for piece hashes. */
+  /** Unverified ranges, by file; those that stock-taking could not check wait for piece hashes. */
   readonly #partial = new Map<number, ByteRanges>()
-  /** Files that nobody wants (priority 0): their piece hashes are not asked for. */
+  /** Files with priority 0: their piece hashes are not requested. */
   readonly #unwanted = new Set<number>()
-  /** Those of them that stock-taking passed over. */
+  /** Those of them that stock-taking skipped. */
   readonly #passedOver = new Set<number>()
-  /** What we have is known: hash requests wait for it. */
+  /** Resolves when the storage has reported its files: hash requests wait for it. */
   readonly #opened = Promise.withResolvers<void>()
   #isOpen = false
   #stockTaken = false
-  /** Every file was there once; one that is lost later is not fetched again. */
+  /** Every file was complete once; a file that is lost afterwards is not fetched again. */
   #finished = false
   #downloadedBytes = 0
   #uploadedBytes = 0
   #closed = false
-  /** Threads may still write after Leeching is gone. */
+  /** Threads may still be writing after Leeching was released. */
   #written: Promise<void> = Promise.resolve()
 
   constructor(deps: ActivePhaseDeps) {
@@ -111,14 +111,14 @@ export class ActivePhase {
       })
   }
 
-  // What the torrent shows
+  // The torrent's state for its user
 
   get state(): 'checking' | 'fetching' | 'seeding' {
     if (this.#finished || (this.#stockTaken && this.#deps.options.seedOnly === true)) return 'seeding'
     return this.#stockTaken ? 'fetching' : 'checking'
   }
 
-  /** Undefined until the storage was asked: peers are not greeted before. */
+  /** Undefined until the storage has reported its files: peers are not greeted before. */
   get have(): Bitfield | undefined {
     return this.#isOpen ? this.#progress.have : undefined
   }
@@ -140,7 +140,7 @@ export class ActivePhase {
     return this.#uploadedBytes
   }
 
-  /** Rate in bytes per second, and how many are answering. */
+  /** Rate in bytes per second, and the number of active webseeds. */
   get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
     return this.#leeching?.webseedStatus ?? { downloadRate: 0, active: 0 }
   }
@@ -160,7 +160,7 @@ export class ActivePhase {
 
   // Beginning
 
-  /** Asks the storage what it has; afterwards peers can be greeted. @throws what the storage throws. */
+  /** Asks the storage for the state of its files; peers can be greeted afterwards. @throws the storage's error. */
   async open(): Promise<void> {
     const { storage } = this.#deps.options
     await storage.open(this.layout)
@@ -186,7 +186,10 @@ export class ActivePhase {
     }
   }
 
-  /** Checks what is there of incomplete files, and opens the rest for fetching, file by file. @throws what the storage throws. */
+  /**
+   * Verifies the existing bytes of incomplete files, and opens the rest for fetching, file by file. @throws the
+   * storage's error.
+   */
   async takeStock(): Promise<void> {
     for (const file of this.layout.files) {
       if (this.#progress.isDone(file)) continue
@@ -201,7 +204,7 @@ export class ActivePhase {
     this.#leeching?.moreWork()
   }
 
-  /** The file's pieces can be verified now: old bytes are checked, the rest may be fetched. */
+  /** The file's pieces can be verified now: checks existing bytes, and allows fetching the rest. */
   async #admitFile(file: LayoutFile): Promise<void> {
     if (file.pieceCount === 0) return this.#progress.finish(file)
     const ranges = this.#partial.get(file.index) ?? []
@@ -228,7 +231,7 @@ export class ActivePhase {
 
   // Peers
 
-  /** The peer was greeted with `have`, or has to hear of it now. */
+  /** The peer was greeted with `have`, or has to be told now. */
   admit(peer: Peer): void {
     this.#told.set(peer.id, peer)
     this.#leeching?.joined(peer)
@@ -240,7 +243,7 @@ export class ActivePhase {
     return [...this.#told.values()]
   }
 
-  /** What a peer noticed. @throws SwarmError `E_PROTOCOL`: the peer broke the protocol. */
+  /** Handles an event of a peer. @throws SwarmError `E_PROTOCOL` for a violation of the protocol. */
   take(event: PeerEvent): void {
     const { peer } = event
     switch (event.kind) {
@@ -280,7 +283,7 @@ export class ActivePhase {
     }
   }
 
-  /** Two seeds have nothing to say to each other. */
+  /** Closes connections between two seeds, which have nothing to exchange. */
   #closeIfPointless(peer: Peer): void {
     if (this.complete && peer.isSeed && peer.extended !== undefined) peer.close()
   }
@@ -295,7 +298,7 @@ export class ActivePhase {
         return this.#layerKnown(event.rootHex, event.layer)
       case 'file-done':
         this.#deps.emit(event)
-        // During stock-taking the end of it decides.
+        // During stock-taking its end decides instead.
         if (this.complete && this.#stockTaken) this.#finish()
         return
       case 'file-refused':
@@ -311,7 +314,7 @@ export class ActivePhase {
       case 'failed':
         if (!this.#closed) this.#deps.emit(event)
         return
-      default: // decided by Leeching
+      default: // handled by Leeching
     }
   }
 
@@ -331,7 +334,7 @@ export class ActivePhase {
     }
   }
 
-  /** Reading failed: the file is not offered any more, requests for it are rejected. */
+  /** Reading failed: the file is no longer offered, and requests for it are rejected. */
   #fileLost(fileIndex: number, error: Error): void {
     const file = this.layout.files[fileIndex]!
     if (!this.#progress.have.has(file.firstPiece)) return
@@ -360,7 +363,7 @@ export class ActivePhase {
     this.#seeding.tick(this.#peers, this.state === 'fetching', nowMs)
   }
 
-  /** True when the peer asked for blocks and its socket has taken nothing since then. */
+  /** True when the peer requested blocks and its socket has taken nothing since then. */
   uploadStalled(peer: Peer, sinceMs: number): boolean {
     return this.#seeding.stalled(peer, sinceMs)
   }
@@ -385,7 +388,7 @@ export class ActivePhase {
   }
 }
 
-/** What makes a torrent fail when its storage throws. */
+/** The error that a torrent fails with when its storage throws. */
 export const storageError = (cause: unknown): SwarmError | MetainfoError =>
   cause instanceof SwarmError || cause instanceof MetainfoError
     ? cause

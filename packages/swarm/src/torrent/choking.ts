@@ -15,7 +15,7 @@ const candidate = (peer: Peer): ChokeCandidate => ({
   uploadActiveAt: peer.uploadActiveAt
 })
 
-/** Carries out what the choker decides: every ten seconds, and at once while slots are free or held for nothing. */
+/** Applies the choker's decisions every ten seconds, and at once while slots are free or held to no purpose. */
 export class Choking {
   readonly #slots: number
   readonly #set: (peer: Peer, choke: boolean, nowMs: number) => void
@@ -23,7 +23,7 @@ export class Choking {
   #optimisticAt = -Infinity
   #roundAt = -Infinity
 
-  /** `set` chokes or unchokes a peer that is not so already. */
+  /** `set` chokes or unchokes a peer; it is called only for a change. */
   constructor(slots: number, set: (peer: Peer, choke: boolean, nowMs: number) => void) {
     this.#slots = slots
     this.#set = set
@@ -35,7 +35,7 @@ export class Choking {
     return used < this.#slots
   }
 
-  /** The peer became interested, or lost interest. */
+  /** The peer's interest in us changed. */
   interest(peer: Peer, peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     if (!peer.peerInterested) this.#set(peer, true, nowMs)
     if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
@@ -64,7 +64,7 @@ export class Choking {
     this.run(peers, fetching, nowMs)
   }
 
-  /** Somebody waits, and somebody holds a slot beyond its turn. */
+  /** True when a peer is waiting while another holds a slot beyond its turn. */
   #turnsAreOver(peers: readonly Peer[], nowMs: number): boolean {
     if (!peers.some((peer) => peer.peerInterested && peer.amChoking)) return false
     return peers.some((peer) => !peer.amChoking && !isInTurn(candidate(peer), nowMs, QUOTA_BYTES))

@@ -9,7 +9,7 @@ import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ReadCache } from '../upload/read-cache.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 
-/** What finding peers needs to know of a torrent. */
+/** The properties of a torrent that peer discovery uses. */
 export interface DiscoverySubject {
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]
@@ -17,7 +17,7 @@ export interface DiscoverySubject {
   readonly options: { readonly dht?: boolean }
 }
 
-/** What an engine shares among its torrents: memory, threads, limits, connections. */
+/** The resources that an engine's torrents share: memory, threads, limits, connections. */
 export interface TorrentEnvironment {
   readonly pool: SlotPool
   readonly verifier: Verifier

@@ -4,10 +4,13 @@ import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import type { ByteRanges, TorrentStorage } from '../storage.ts'
 
-/** Pieces read and hashed at once: two threads hash while one is read. */
+/** Pieces read and hashed concurrently: two threads hash while a third piece is read. */
 const LANES = 3
 
-/** Re-hashes what the storage says it has of a file; what is right counts as verified. Reads through buffers of a few pieces. */
+/**
+ * Re-hashes the ranges that the storage reports for a file; right pieces count as verified. Reads through buffers of a
+ * few pieces.
+ */
 export async function checkFile(options: {
   readonly file: LayoutFile
   readonly layout: TorrentLayout
@@ -16,7 +19,7 @@ export async function checkFile(options: {
   readonly storage: TorrentStorage
   readonly verifier: Verifier
   readonly progress: FileProgress
-  /** The piece is there and right. */
+  /** Called for each piece that is right. */
   readonly right: (piece: number) => void
   readonly closed: () => boolean
 }): Promise<void> {

@@ -21,7 +21,7 @@ interface LayerJob {
   readonly file: LayoutFile
   readonly rootHex: string
   readonly assembler: PieceLayerAssembler
-  /** Ranges at peers, by index. */
+  /** The peer that each outstanding range was requested from, by the range's index. */
   readonly asked: Map<number, number>
   /** Peers that rejected even requests without proofs. */
   readonly refusedBy: Set<number>
@@ -33,7 +33,7 @@ interface LeafJob {
   readonly file: LayoutFile
   readonly expected: ExpectedHash
   readonly ranges: readonly HashRange[]
-  /** The answers so far, one for each range. */
+  /** The answers so far, one per range. */
   readonly answers: (Uint8Array | undefined)[]
   readonly triedPeers: Set<number>
   readonly resolve: (leaves: Uint8Array | undefined) => void
@@ -42,9 +42,10 @@ interface LeafJob {
 }
 
 /**
- * Fetches hashes from peers (BEP 52): piece layers that the torrent came without, and the leaves of a piece that failed.
- * Everything is proven before it is used. Requests carry proofs; peers of some clients reject these, then the whole layer
- * is asked for without and checked at the end.
+ * Fetches hashes from peers (BEP 52): missing piece layers, and the leaves of a piece that failed. Everything is
+ * verified before use. Requests ask for proofs; some clients reject those, and then the whole layer is requested
+ * without proofs and verified at the end.
+ *
  * Invariant: a range is outstanding at one peer at most.
  */
 export class HashFetch {
@@ -70,7 +71,7 @@ export class HashFetch {
     return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
   }
 
-  /** A file's piece layer is wanted. */
+  /** Starts fetching a file's piece layer. */
   want(file: LayoutFile): void {
     const rootHex = toHex(file.piecesRoot!)
     if (this.#jobs.has(rootHex)) return
@@ -78,19 +79,19 @@ export class HashFetch {
     this.#jobs.set(rootHex, { file, rootHex, assembler, asked: new Map(), refusedBy: new Set(), proofs: true })
   }
 
-  /** The layer came from elsewhere. */
+  /** The layer came from another source. */
   unwant(rootHex: string): void {
     this.#jobs.delete(rootHex)
   }
 
-  /** Asks peers for what is missing. */
+  /** Requests missing hashes from peers. */
   pump(peers: Iterable<Peer>): void {
     if (this.idle) return
-    // A connection opened with the v2 infohash is a v2 one (BEP 52), whatever the reserved bit says.
+    // A peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.
     const able = [...peers].filter((peer) => !peer.closed)
     for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
     for (const job of this.#jobs.values()) {
-      // Older jobs come first, so once every peer is busy the rest need not be looked at: there may be thousands of files.
+      // Older jobs come first, so once every peer is busy the rest can be skipped: there may be thousands of files.
       if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
       for (const request of job.assembler.missing()) {
         if (job.asked.has(request.index)) continue
@@ -105,7 +106,7 @@ export class HashFetch {
     }
   }
 
-  /** An answer to a request of ours, or (undefined) its reject. */
+  /** The answer to one of our requests, or (undefined) its rejection. */
   answer(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
     if (range.baseLayer === 0 && this.#leafAnswer(peer, range, hashes)) return
     const job = this.#jobs.get(toHex(range.root))
@@ -129,7 +130,7 @@ export class HashFetch {
     this.#emit({ kind: 'layer', rootHex: job.rootHex, layer })
   }
 
-  /** The proven leaves of a piece (without padding); undefined when nobody gives them within `timeoutMs`. */
+  /** The proven leaves of a piece (without padding); undefined when no peer sends them within `timeoutMs`. */
   leaves(piece: number, expected: ExpectedHash, timeoutMs: number): Promise<Uint8Array | undefined> {
     const { file, offset, lengthBytes } = this.#layout.span(piece)
     const width = 2 ** expected.levels
@@ -138,7 +139,7 @@ export class HashFetch {
     const step = Math.min(512, Math.max(2, width))
     const ranges: HashRange[] = []
     for (let at = 0; at < real; at += step) {
-      // At the end of the file a whole power of two may reach beyond the tree's real leaves: those are padding.
+      // At the end of the file, a whole power of two may exceed the real leaves of the tree: the rest is padding.
       ranges.push({
         root: file.piecesRoot!,
         baseLayer: 0,
@@ -198,7 +199,7 @@ export class HashFetch {
     return false
   }
 
-  /** The peer is gone: what it was asked for goes to others. */
+  /** The peer disconnected: others are asked instead. */
   gone(peer: Peer): void {
     for (const job of this.#jobs.values()) {
       for (const [index, id] of job.asked) if (id === peer.id) job.asked.delete(index)
@@ -219,11 +220,11 @@ export class HashFetch {
       this.#leafJobs.delete(job)
       job.resolve(undefined)
     }
-    // Everybody refused; they are asked again, as they may have the hashes by now.
+    // Everybody refused. Ask again: they may have the hashes by now.
     for (const job of this.#jobs.values())
       if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
     this.pump(peers)
-    // Nobody is left to ask, e.g. among webseeds alone: the piece must not wait for the deadline.
+    // Nobody is left to ask, e.g. with webseeds only: the piece must not wait for the deadline.
     for (const job of this.#leafJobs) {
       if (job.peer !== undefined) continue
       this.#leafJobs.delete(job)

@@ -1,15 +1,17 @@
-// What we take. The life of what is missing:
+// Downloading. The life of what is missing:
 //
-//   1. A file whose piece hashes are known is opened for fetching (`open`); for others the piece layer is asked of peers first
-//      (`wantHashes`, `HashFetch`), and comes back as a `layer` event.
-//   2. Sources are asked for blocks: peers as many as their window allows (`fill`), webseeds by whole ranges (`Webseed`). Which
-//      blocks, says the Downloader; which pieces first, says the picker.
-//   3. Answers go to the Downloader; refused, late or lost requests give their blocks back, and others are asked (`work`).
-//   4. A wrong piece is taken apart by its proven leaves, which other peers are asked for; its senders are told apart.
-//   5. When every file is done the phase closes this and lets go of it: a seed holds none of its memory.
+//   1. A file whose piece hashes are known is opened for fetching (`open`); for others the piece layer is first
+//      requested from peers (`wantHashes`, `HashFetch`), and arrives as a `layer` event.
+//   2. Blocks are requested: from peers as their window allows (`fill`), from webseeds as whole ranges (`Webseed`). The
+//      Downloader chooses the blocks, the picker the pieces to start.
+//   3. Answers go to the Downloader; blocks of refused, late or lost requests become free, and other sources are asked
+//      (`work`).
+//   4. For a wrong piece the proven leaves are requested from other peers; they show which blocks are bad and who sent
+//      them.
+//   5. When every file is done the phase closes and releases this object, so that a seed holds none of its memory.
 //
-// Owns the picker, the pieces under way, hash requests, webseeds, and the count of bytes received. What is had belongs to
-// `FileProgress`, the piece hashes to `PieceHashes`; peers own their outstanding requests.
+// Owns the picker, the pieces in progress, hash requests, webseeds, and the count of bytes received. Verified pieces
+// belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
 import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
@@ -28,7 +30,7 @@ import type { HashRange } from '../wire/messages.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { HashFetch } from './hash-fetch.ts'
 
-/** A request that gets no answer for this long, and four times what its queue should take, is given to others. */
+/** A request is reassigned when it is unanswered for this long and for four times what its queue should take. */
 const REQUEST_TIMEOUT_MS = 10_000
 const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
@@ -51,12 +53,12 @@ export interface LeechingDeps {
   readonly layout: TorrentLayout
   readonly hashes: PieceHashes
   readonly progress: FileProgress
-  /** The peers that know what we have: those may be asked. */
+  /** The peers that were told what we have, and may be asked. */
   readonly peers: ReadonlyMap<number, Peer>
   readonly emit: Emit<'piece-verified' | 'bad-data' | 'layer' | 'warning' | 'failed'>
 }
 
-/** What we take from peers and webseeds, until nothing is missing. Invariant: nothing is asked for after `close`. */
+/** Downloads from peers and webseeds until nothing is missing. Invariant: nothing is requested after `close`. */
 export class Leeching {
   downloadedBytes = 0
   readonly #deps: LeechingDeps
@@ -66,7 +68,7 @@ export class Leeching {
   readonly #webseeds = new Map<number, Webseed>()
   /** Peers that the picker counts as seeds. */
   readonly #seeds = new Set<number>()
-  /** Peers that lack pieces, or have not yet said what they have. */
+  /** Peers that lack pieces, or have not announced any yet. */
   readonly #leeches = new Set<number>()
   #asking = false
   #closed = false
@@ -89,7 +91,7 @@ export class Leeching {
     this.#hashFetch = new HashFetch(layout, emit)
   }
 
-  /** Events from below: acted on here, or passed on. */
+  /** Handles the events of its members, or passes them on. */
   #take(event: EventOf<PartEvents>): void {
     switch (event.kind) {
       case 'work':
@@ -114,7 +116,7 @@ export class Leeching {
 
   // What is missing
 
-  /** The hashes of the file's pieces are known, and what the storage has of it is checked: the rest may be fetched. */
+  /** The hashes of the file's pieces are known and its existing bytes are checked: the rest may be fetched. */
   open(file: LayoutFile): void {
     const { have } = this.#deps.progress
     for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1)
@@ -122,12 +124,12 @@ export class Leeching {
     this.moreWork()
   }
 
-  /** The file's piece layer is to be had from peers. */
+  /** The file's piece layer has to be fetched from peers. */
   wantHashes(file: LayoutFile): void {
     this.#hashFetch.want(file)
   }
 
-  /** The layer is known now, wherever it came from. */
+  /** The layer is known now, from whatever source. */
   hashesKnown(rootHex: string): void {
     this.#hashFetch.unwant(rootHex)
   }
@@ -139,7 +141,7 @@ export class Leeching {
 
   // Webseeds
 
-  /** Byte sources that are not peers. All URLs here were given by the user or the torrent's magnet. */
+  /** Byte sources that are not peers. All URLs here came from the user or the torrent's magnet. */
   startWebseeds(urls: readonly string[]): void {
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
@@ -175,7 +177,7 @@ export class Leeching {
     })
   }
 
-  /** Rate in bytes per second, and how many are answering. */
+  /** Rate in bytes per second, and the number of active webseeds. */
   get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
     let downloadRate = 0
     let active = 0
@@ -188,7 +190,7 @@ export class Leeching {
 
   // Peers
 
-  /** The peer may be asked from now on. */
+  /** Blocks may be requested from the peer from now on. */
   joined(peer: Peer): void {
     if (peer.isSeed) this.#countSeed(peer)
     else this.#countLeech(peer, peer.bits)
@@ -210,7 +212,9 @@ export class Leeching {
     this.#picker.inOrder = false
   }
 
-  /** The peer has one more piece, or (undefined: its first message, nothing was counted before) told of its whole set. */
+  /**
+   * The peer has one more piece, or (undefined; its first message, nothing was counted before) announced its whole set.
+   */
   pieces(peer: Peer, piece: number | undefined): void {
     if (piece === undefined) {
       if (peer.isSeed) this.#countSeed(peer)
@@ -270,7 +274,7 @@ export class Leeching {
     this.moreWork()
   }
 
-  /** Asks a peer for as much as it can take. */
+  /** Requests as much from a peer as it can take. */
   fill(peer: Peer): void {
     if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
     const { requests } = peer
@@ -280,7 +284,7 @@ export class Leeching {
       if (order === undefined) return
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
-      // The same block was asked for before and voided: its answer may still come, under this request.
+      // The same block was requested before and cancelled: a late answer will count for this request.
       if (stale !== undefined) requests.remove(stale)
       peer.request({
         piece: order.buffer.piece,
@@ -323,7 +327,7 @@ export class Leeching {
 
   async #findBadBlocks(buffer: PieceBuffer, leaves: Uint8Array): Promise<void> {
     let proven: Uint8Array | undefined
-    // With one sender it is known who did it.
+    // With a single sender the culprit is known.
     if (buffer.senders().size > 1) {
       const expected = this.#deps.hashes.expected(buffer.piece)!
       const asked = this.#hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
@@ -367,7 +371,7 @@ export class Leeching {
     this.moreWork()
   }
 
-  /** Resolves when nothing of it writes to the storage any more. */
+  /** Resolves when it writes nothing more to the storage. */
   close(): Promise<void> {
     this.#closed = true
     for (const webseed of this.#webseeds.values()) webseed.close()

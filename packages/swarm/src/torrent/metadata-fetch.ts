@@ -17,9 +17,10 @@ const IN_FLIGHT = 8
 const TIMEOUT_MS = 10_000
 
 /**
- * Fetches the info dictionary from peers (BEP 9): from up to three at once, each the whole of it, so that a wrong one has
- * one sender. Memory: what was received, at most 4 MiB a peer.
- * Invariant: a peer is tried at most once unless it timed out.
+ * Fetches the info dictionary from peers (BEP 9): up to three at once, each sending the whole of it, so that a wrong
+ * one has a single sender. Uses at most 4 MiB of memory per peer.
+ *
+ * Invariant: a peer is tried once, or again after a time-out.
  */
 export class MetadataFetch {
   readonly #infohash: Uint8Array
@@ -29,14 +30,14 @@ export class MetadataFetch {
   readonly #emit: Emit<'bad-data'>
   #finished = false
 
-  /** `infohash`: 32 bytes. `done`: called once, with the bytes that the infohash names. */
+  /** `infohash`: 32 bytes. `done`: called once, with the bytes that match the infohash. */
   constructor(infohash: Uint8Array, done: (infoBytes: Uint8Array) => void, emit: Emit<'bad-data'>) {
     this.#infohash = infohash
     this.#done = done
     this.#emit = emit
   }
 
-  /** A peer told that it has metadata. */
+  /** A peer announced that it has the metadata. */
   offer(peer: Peer): void {
     if (
       this.#finished ||
@@ -101,7 +102,7 @@ export class MetadataFetch {
     this.#useless.delete(peer.id)
   }
 
-  /** Gives up on peers that do not answer, tries others. */
+  /** Gives up on peers that do not answer, and tries others. */
   tick(peers: Iterable<Peer>, nowMs: number): void {
     for (const attempt of this.#attempts.values()) if (nowMs - attempt.lastAt > TIMEOUT_MS) this.#giveUp(attempt.peer)
     for (const peer of peers) this.offer(peer)

@@ -1,5 +1,5 @@
-// The first phase of a torrent that was added by its infohash: peers are asked for the info dictionary (BEP 9), and nothing
-// else is said or done. It ends with `metadata`, once; the torrent then goes on with an ActivePhase, or fails.
+// The first phase of a torrent that was added by its infohash: it requests the info dictionary from peers (BEP 9) and
+// does nothing else. It ends with `metadata`, once; the torrent then continues with an ActivePhase, or fails.
 
 import { parseInfo, TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
@@ -9,10 +9,10 @@ import { protocolError } from '../peer/protocol-error.ts'
 import { formatMetadataReject, parseMetadataMessage } from '../wire/extensions.ts'
 import { MetadataFetch } from './metadata-fetch.ts'
 
-/** Invariant: nothing is requested of peers but metadata, and they are told of no pieces. */
+/** Invariant: nothing but metadata is requested from peers, and no pieces are announced to them. */
 export class MetadataPhase {
   readonly state = 'metadata'
-  /** What we have is not known: peers are greeted without it. */
+  /** Unknown in this phase: peers are greeted without it. */
   readonly have: Bitfield | undefined = undefined
   readonly #fetch: MetadataFetch
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>
@@ -31,16 +31,17 @@ export class MetadataPhase {
     let info: ReturnType<typeof parseInfo>
     try {
       info = parseInfo(infoBytes)
-      // What no layout holds (pieces beyond a receive slot) is refused here: later there is nobody to tell.
+      // A layout that cannot work (pieces beyond a receive slot) is refused here, while the error can still be
+      // reported.
       new TorrentLayout(info)
     } catch (error) {
-      // The bytes are what the infohash names: no other peer has better ones.
+      // The bytes match the infohash, so no other peer has better ones.
       return this.#emit({ kind: 'failed', error: error as Error })
     }
     this.#emit({ kind: 'metadata', info })
   }
 
-  /** @throws SwarmError `E_PROTOCOL`: the peer asks for what nobody was told of. */
+  /** @throws SwarmError `E_PROTOCOL` when the peer requests something that was never announced to it. */
   take(event: PeerEvent): void {
     switch (event.kind) {
       case 'extended':
@@ -54,7 +55,7 @@ export class MetadataPhase {
         throw protocolError('hashes', 'a hash request before there is metadata')
       case 'closed':
         return this.#fetch.gone(event.peer)
-      default: // what it has and wants is kept by the peer until there is metadata
+      default: // the peer object records its pieces and interest until there is metadata
     }
   }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { formatAddress, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
-/** Who named an address. */
+/** The origin of an address. */
 export type AddressSource = 'user' | 'tracker' | 'pex'
 
 interface Entry {
@@ -11,30 +11,31 @@ interface Entry {
   nextDialAt: number
   /** Dialling or connected. */
   busy: boolean
-  /** The next attempt begins with the encryption handshake. */
+  /** The next attempt starts with the encryption handshake. */
   encrypted: boolean
 }
 
-/** Addresses remembered per torrent; whatever strangers name beyond that is forgotten. */
+/** Limit of addresses per torrent; further ones from strangers are dropped. */
 const MAX_ADDRESSES = 2_000
 const MAX_FAILURES = 6
 
 /**
- * Which addresses are known, whom to dial next, who is banned. Addresses that strangers name are taken only when public,
- * unless private ones are allowed; those of the user always.
- * Invariants: at most 2,000 entries; a banned address is never given out.
+ * The known addresses, which of them to dial next, and the banned ones. Addresses from strangers must be public, unless
+ * private ones are allowed; those from the user are always accepted.
+ *
+ * Invariants: at most 2,000 entries; a banned address is never returned.
  */
 export class PeerBook {
   readonly #entries = new Map<string, Entry>()
   readonly #banned = new Set<string>()
-  /** Addresses that lead to this engine itself. */
+  /** Addresses of this engine itself. */
   readonly #self = new Set<string>()
 
   get size(): number {
     return this.#entries.size
   }
 
-  /** True when the address is new and was taken. `allowPrivate`: the one who names it is on such an address itself. */
+  /** True when the address is new and accepted. `allowPrivate`: its source is on a private address itself. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): boolean {
     if (!isPort(address.port) || !isHost(address.host)) return false
     if (source !== 'user' && (isIP(address.host) === 0 || (!allowPrivate && !isPublicAddress(address.host))))
@@ -64,7 +65,7 @@ export class PeerBook {
     return worst !== undefined && this.#entries.delete(worst)
   }
 
-  /** The next address to dial, marked busy; none of those in `connected` (`host:port`). */
+  /** The next address to dial, marked as busy; none of those in `connected` (`host:port`). */
   next(
     nowMs: number,
     connected: ReadonlySet<string>
@@ -79,7 +80,7 @@ export class PeerBook {
     return { address: best.address, encrypted: best.encrypted }
   }
 
-  /** Milliseconds until somebody can be dialled; undefined: nobody is known. */
+  /** Milliseconds until an address can be dialled; undefined: none is known. */
   nextInMs(nowMs: number, connected: ReadonlySet<string>): number | undefined {
     let next: number | undefined
     for (const [key, entry] of this.#entries) {
@@ -88,7 +89,10 @@ export class PeerBook {
     return next === undefined ? undefined : Math.max(0, next - nowMs)
   }
 
-  /** The connection that `next` led to is over. `closed-early`: the peer closed it before it answered our handshake. */
+  /**
+   * The connection to an address from `next` ended. `closed-early`: the peer closed it before it answered our
+   * handshake.
+   */
   over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early' | 'no-place', nowMs: number): void {
     const key = formatAddress(address)
     const entry = this.#entries.get(key)
@@ -110,24 +114,24 @@ export class PeerBook {
     }
     entry.encrypted = false
     entry.failures += 1
-    // Addresses of the user are never given up: that peer may come back.
+    // Addresses from the user are kept: that peer may come back.
     if (entry.failures > MAX_FAILURES && entry.source !== 'user') this.#entries.delete(key)
     entry.nextDialAt = nowMs + Math.min(300_000, 2_000 * 2 ** Math.min(entry.failures - 1, 8))
   }
 
-  /** The address leads to this engine itself. */
+  /** The address turned out to be this engine's own. */
   markSelf(address: PeerAddress): void {
     const key = formatAddress(address)
     this.#self.add(key)
     this.#entries.delete(key)
   }
 
-  /** The address cannot be dialled at all. */
+  /** The address cannot be dialled. */
   forget(address: PeerAddress): void {
     this.#entries.delete(formatAddress(address))
   }
 
-  /** A public address is banned with all its ports; behind a private one several peers may live. */
+  /** Bans a public address with all its ports; behind a private one there may be several peers. */
   ban(address: PeerAddress): void {
     this.#banned.add(banKey(address))
     for (const [key, entry] of this.#entries) if (this.isBanned(entry.address)) this.#entries.delete(key)

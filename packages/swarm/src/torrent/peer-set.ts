@@ -15,7 +15,7 @@ import { uselessForMs } from './peer-usefulness.ts'
 
 export interface PeerSetDeps {
   readonly env: TorrentEnvironment
-  /** Our side of it. */
+  /** Our handshake. */
   readonly handshake: Handshake
   /** Undefined while the metadata is unknown. */
   readonly pieceCount: number | undefined
@@ -25,13 +25,14 @@ export interface PeerSetDeps {
 const DIAL_TIMEOUT_MS = 10_000
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const MAX_HALF_OPEN = 16
-/** Two peers that dial each other at the same time meet within this time. */
+/** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
 
 /**
- * The connections of one torrent: whom to dial and when, who is connected.
- * Invariants: peers have different peer ids; each connection (half-open ones too) holds one place of the engine's budget.
+ * The connections of one torrent: whom to dial and when, and who is connected.
+ *
+ * Invariants: all peer ids differ; each connection (including half-open ones) holds one place of the engine's budget.
  */
 export class PeerSet {
   readonly book = new PeerBook()
@@ -61,7 +62,7 @@ export class PeerSet {
     return this.#peers.get(id)
   }
 
-  /** The metadata is known: what peers said before is checked against it; who lied is closed. */
+  /** The metadata is known: checks what peers announced before, and closes those that contradict it. */
   setPieceCount(count: number): void {
     this.#pieceCount = count
     for (const peer of [...this.#peers.values()]) {
@@ -73,12 +74,12 @@ export class PeerSet {
     }
   }
 
-  /** An address somebody named. `allowPrivate`: whoever did may name loopback and private ones. */
+  /** Adds an address. `allowPrivate`: its source may name loopback and private addresses. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): void {
     if (this.book.add(address, source, allowPrivate)) this.pump()
   }
 
-  /** Where the connected peers listen, as `host:port`: they need not be dialled. */
+  /** The listening addresses of connected peers, as `host:port`: they need not be dialled. */
   #connected(): ReadonlySet<string> {
     const connected = new Set<string>()
     for (const peer of this.#peers.values()) {
@@ -88,7 +89,7 @@ export class PeerSet {
     return connected
   }
 
-  /** Dials whoever is due. */
+  /** Dials the addresses that are due. */
   pump(): void {
     if (this.#closed) return
     const now = performance.now()
@@ -144,7 +145,7 @@ export class PeerSet {
         { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
       )
     } catch {
-      // Node refuses some hosts at once; nothing of the attempt may be left.
+      // Node refuses some hosts synchronously; clean up after such an attempt.
       place.release()
       this.book.forget(address)
       return
@@ -162,7 +163,7 @@ export class PeerSet {
           this.#dialling.delete(transport)
           place.release()
           if (error instanceof SwarmError && error.reason === 'self') this.book.markSelf(address)
-          // Closed by the peer after our plain handshake: it may insist on encryption.
+          // The peer closed the connection after our plain handshake: it may require encryption.
           this.book.over(address, opened ? 'closed-early' : 'failed', performance.now())
           this.pump()
         }
@@ -172,7 +173,7 @@ export class PeerSet {
     this.#dialling.add(transport)
   }
 
-  /** An accepted connection whose handshake names this torrent; holds a place of the engine already. */
+  /** An accepted connection whose handshake names this torrent; it already holds a place of the engine. */
   accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
     const { remoteAddress, remotePort } = transport.socket
     const address = { host: plainAddress(remoteAddress ?? ''), port: remotePort ?? 0 }
@@ -180,7 +181,7 @@ export class PeerSet {
     this.#join(handshake, transport, rest, address, true, place)
   }
 
-  /** Room for one more; the most useless peer makes it where there is none. */
+  /** Whether there is room for one more peer; the least useful one is closed if necessary. */
   #hasRoom(): boolean {
     if (this.#peers.size < this.#deps.env.maxPeersPerTorrent) return true
     const useless = this.mostUseless(performance.now())
@@ -227,8 +228,8 @@ export class PeerSet {
   }
 
   /**
-   * Two peers that dial each other at the same time must drop the same one of the two connections: the one that the greater
-   * peer id opened stays. True when the older connection made way.
+   * Two peers that dial each other at the same time must drop the same one of the two connections: the one opened by
+   * the greater peer id stays. True when the older connection was dropped.
    */
   #gaveWay(older: Peer, handshake: Handshake, incoming: boolean, nowMs: number): boolean {
     if (older.incoming === incoming || nowMs - this.#joinedAt.get(older.id)! > SIMULTANEOUS_MS) return false
@@ -238,7 +239,10 @@ export class PeerSet {
     return true
   }
 
-  /** The peer that was of no use for longest, and for how long; undefined: all are of use. Those we dialled stay. */
+  /**
+   * The peer that has been useless for longest, and for how long; undefined if all are useful. Those we dialled are not
+   * considered.
+   */
   mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
     let worst: { peer: Peer; forMs: number } | undefined
     for (const peer of this.#peers.values()) {
@@ -248,7 +252,7 @@ export class PeerSet {
     return worst
   }
 
-  /** After the peer's `closed`. */
+  /** Called after the peer's `closed`. */
   gone(peer: Peer): void {
     if (!this.#peers.delete(peer.id)) return
     this.#places.get(peer.id)!.release()
@@ -258,10 +262,10 @@ export class PeerSet {
     this.pump()
   }
 
-  /** Closes the peer and never talks to its address again. */
+  /** Closes the peer and bans its address. */
   ban(peer: Peer, error: Error): void {
     this.book.ban(peer.address)
-    // One that was dialled by name comes back by its address.
+    // If it was dialled by name, it may come back by its address.
     this.book.ban({ host: peer.remoteHost, port: peer.address.port })
     peer.close(error)
   }
@@ -287,6 +291,6 @@ function refuse(transport: Transport, place: ConnectionPlace): void {
   place.release()
 }
 
-/** A peer for people: its address, and what it calls itself. */
+/** A peer's label for messages: its address and client name. */
 export const peerLabel = (peer: Peer): string =>
   `${formatAddress(peer.address)}${peer.extended?.client === undefined ? '' : ` (${peer.extended.client})`}`

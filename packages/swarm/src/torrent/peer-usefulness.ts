@@ -1,22 +1,22 @@
-/** What is looked at; times in milliseconds of one monotonic clock. */
+/** The input of the decision; times are in milliseconds of one monotonic clock. */
 export interface PeerUse {
   readonly incoming: boolean
   readonly amInterested: boolean
   readonly peerInterested: boolean
-  /** When it last asked us for a block or was sent one; at first, when it connected. */
+  /** When it last requested a block or was sent one; initially, when it connected. */
   readonly uploadActiveAt: number
-  /** When it last sent us a block; at first, when it connected. */
+  /** When it last sent us a block; initially, when it connected. */
   readonly downloadActiveAt: number
 }
 
-/** A peer that wants nothing and gives nothing may be displaced after this time. */
+/** A peer that neither wants nor offers anything may be displaced after this time. */
 export const INDIFFERENT_MS = 15_000
-/** One that says it is interested, or has what we want, may wait longer for its turn. */
+/** A peer that is interested, or has what we want, may wait this long for its turn. */
 export const WAITING_MS = 120_000
 
 /**
- * For how many milliseconds a peer has been of no use beyond what it is allowed; 0: it is of use, or has time left. Only for
- * peers that connected to us: the others we chose ourselves. Pure.
+ * For how many milliseconds a peer has been useless beyond what it is allowed; 0 while it is useful or has time left.
+ * Applies only to incoming peers; we chose the others ourselves. Pure.
  */
 export function uselessForMs(peer: PeerUse, nowMs: number): number {
   if (!peer.incoming) return 0

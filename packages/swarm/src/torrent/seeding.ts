@@ -1,13 +1,14 @@
-// What we give. The life of what a peer asks for:
+// Uploading. The life of a peer's requests:
 //
 //   1. A peer that becomes interested gets a slot, or waits for one (`Choking`).
-//   2. Its requests are checked against what we have and queued (`UploadQueue`), which reads ahead and sends while the socket
-//      and the upload limit allow; requests of a choked peer, or for what we lack, are rejected.
-//   3. Requests for hashes and metadata are answered whether the peer is choked or not (BEP 52), one at a time and within the
-//      upload limit (`ReplyQueue`); what is refused is rejected at once.
-//   4. A choke clears the peer's queue; a file that cannot be read any more is dropped from all queues.
+//   2. Its requests are checked against what we have and queued (`UploadQueue`), which reads ahead and sends while the
+//      socket and the upload limit allow; requests of a choked peer, or for what we lack, are rejected.
+//   3. Requests for hashes and metadata are answered even if the peer is choked (BEP 52), one at a time and within the
+//      upload limit (`ReplyQueue`); refusals are sent at once.
+//   4. A choke clears the peer's queue; a file that can no longer be read is removed from all queues.
 //
-// Owns the queues of each peer, the choker's state and the count of bytes sent. What we have belongs to `FileProgress`.
+// Owns the queues of each peer, the choker's state and the count of bytes sent. Verified pieces belong to
+// `FileProgress`.
 
 import type { TorrentInfo, TorrentLayout } from '@svc/metainfo'
 import type { FileProgress } from '../download/file-progress.ts'
@@ -46,14 +47,14 @@ export interface SeedingDeps {
   readonly progress: FileProgress
   /** The torrent's own limit. */
   readonly bucket: TokenBucket
-  /** False: no bytes of pieces are given. */
+  /** False: no bytes of pieces are sent. */
   readonly upload: boolean
-  /** False: neither metadata nor hashes are given. */
+  /** False: neither metadata nor hashes are sent. */
   readonly disclose: boolean
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-/** What we give to the peers of one torrent. Invariant: a queue exists for connected peers only. */
+/** Uploads to the peers of one torrent. Invariant: only connected peers have a queue. */
 export class Seeding {
   readonly #deps: SeedingDeps
   readonly #buckets: readonly TokenBucket[]
@@ -82,7 +83,7 @@ export class Seeding {
 
   // Slots
 
-  /** The peer became interested, or lost interest. `peers`: all that may be served. */
+  /** The peer's interest in us changed. `peers`: all that may be served. */
   interest(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
     if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, performance.now())
   }
@@ -128,17 +129,17 @@ export class Seeding {
     this.#uploads.get(peer.id)?.cancel(block)
   }
 
-  /** The file is not to be had any more: requests for it are rejected. */
+  /** The file is no longer available: requests for it are rejected. */
   dropFile(fileIndex: number): void {
     for (const queue of this.#uploads.values()) queue.dropFile(fileIndex)
   }
 
-  /** Bytes of the torrent changed under the cache: the storage threw a file away. */
+  /** The storage discarded a file: cached bytes are no longer valid. */
   forgetCached(): void {
     this.#deps.env.cache.forget(this.#source)
   }
 
-  /** True when the socket of a peer that asked for blocks has taken nothing since then. */
+  /** True when a peer requested blocks and its socket has taken nothing since then. */
   stalled(peer: Peer, sinceMs: number): boolean {
     const since = this.#uploads.get(peer.id)?.stalledSince
     return since !== undefined && since < sinceMs
@@ -157,7 +158,7 @@ export class Seeding {
     replies.sendNow(formatExtended(id, formatMetadataReject(piece)))
   }
 
-  /** `opened`: what we have is known. Answered or rejected, always. */
+  /** `opened`: resolves when the storage has reported its files. Every request is answered or rejected. */
   hashRequest(peer: Peer, range: HashRange, opened: Promise<void>): void {
     const reject = formatHashRange(MESSAGE.hashReject, range)
     const answer = async (): Promise<Uint8Array> => {
@@ -184,7 +185,7 @@ export class Seeding {
 
   // Time
 
-  /** The peer is gone; `peers` are the others. */
+  /** The peer disconnected; `peers` are the others. */
   gone(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
     this.#uploads.get(peer.id)?.close()
     this.#uploads.delete(peer.id)

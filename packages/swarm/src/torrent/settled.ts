@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events'
 
 /**
- * Resolves when `done` says so, which is asked at once and after each of the events; rejects with what it throws, or with the
- * signal's reason. No listener stays behind.
+ * Resolves when `done` returns true, which is checked at once and after each of the events; rejects with what it
+ * throws, or with the signal's reason. All listeners are removed.
  */
 export function settled<Events extends Record<keyof Events, unknown[]>>(
   emitter: EventEmitter<Events>,

@@ -4,11 +4,11 @@ import { SwarmError } from '../errors.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
-/** Which torrent is meant, and where to look for it: options, read and checked. */
+/** A torrent's identity and hints, from validated options. */
 export interface TorrentIdentity {
   /** 32 bytes. */
   readonly infohash: Uint8Array
-  /** Undefined: peers are asked for it. */
+  /** Undefined: to be requested from peers. */
   readonly info: TorrentInfo | undefined
   readonly trackers: readonly string[]
   readonly webseeds: readonly string[]
@@ -18,7 +18,7 @@ export interface TorrentIdentity {
 const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)]
 
 /**
- * Reads what names a torrent. Nothing is registered before all of it is right.
+ * Validates the options that identify a torrent, completely, before anything is registered.
  * @throws SwarmError `E_OPTION`, `E_ADDRESS`; MetainfoError `E_METAINFO`, `E_MAGNET`.
  */
 export function identityOf(options: TorrentOptions): TorrentIdentity {
@@ -36,7 +36,7 @@ export function identityOf(options: TorrentOptions): TorrentIdentity {
       info: undefined,
       trackers: unique([...hints.trackers, ...magnet.trackers]),
       webseeds: unique([...hints.webseeds, ...magnet.webseeds]),
-      // A magnet with one bad address among good ones is of use all the same.
+      // Invalid addresses are skipped: the magnet's other ones are still useful.
       peers: [...hints.peers, ...magnet.peers.map(tryParseAddress).filter((peer) => peer !== undefined)]
     }
   }
@@ -55,10 +55,10 @@ export function parsePeer(peer: string | PeerAddress): PeerAddress {
   throw new SwarmError('E_ADDRESS', 'peer', `a peer is "host:port", not ${JSON.stringify(peer)}`)
 }
 
-/** The key that torrents are known by on the wire: the truncated infohash in hex. */
+/** The key of a torrent on the wire: the truncated infohash in hex. */
 export const wireKey = (infohash: Uint8Array): string => toHex(truncateInfohash(infohash))
 
-/** What we say in every handshake of this torrent; `peerId` is the engine's. */
+/** Our handshake for this torrent; `peerId` is the engine's. */
 export const handshakeOf = ({ infohash }: TorrentIdentity, peerId: Uint8Array): Handshake => ({
   infohash: truncateInfohash(infohash),
   peerId,

@@ -2,31 +2,31 @@ import type { PeerAddress } from '@svc/internal-net'
 import type { PieceLayers, TorrentInfo } from '@svc/metainfo'
 import type { TorrentStorage } from '../storage.ts'
 
-/** What `Swarm.add` needs to know. Exactly one of `info`, `infohash` and `magnet` is given. */
+/** Options of `Swarm.add`. Exactly one of `info`, `infohash` and `magnet` is required. */
 export interface TorrentOptions {
   /** The info dictionary's bytes, or a parsed one. */
   readonly info?: Uint8Array | TorrentInfo
-  /** 32 bytes: the metadata is fetched from peers and must hash to it. */
+  /** 32 bytes: the metadata is fetched from peers and verified. */
   readonly infohash?: Uint8Array
-  /** Its trackers, webseeds and peers are used besides those given here. */
+  /** Its trackers, webseeds and peers are added to those given here. */
   readonly magnet?: string
-  /** By pieces root in hex; each is proven before use, what is missing is fetched from peers. */
+  /** By pieces root in hex; each is verified before use, missing ones are fetched from peers. */
   readonly pieceLayers?: PieceLayers
   readonly storage: TorrentStorage
   readonly trackers?: readonly string[]
   readonly webseeds?: readonly string[]
-  /** `host:port`; private addresses are fine here, the user gave them. */
+  /** `host:port`; private addresses are allowed here. */
   readonly peers?: readonly (string | PeerAddress)[]
-  /** True: nothing is ever requested; what the storage lacks is not offered. */
+  /** True: nothing is ever requested; missing pieces are not offered. */
   readonly seedOnly?: boolean
   /** False: no bytes are uploaded. Default true. */
   readonly upload?: boolean
-  /** False: peers get neither metadata nor hashes, which tell names and sizes of the files. Default true. */
+  /** False: peers get neither metadata nor hashes, which reveal names and sizes of the files. Default true. */
   readonly disclose?: boolean
-  /** False: no addresses are exchanged with peers. Default: as the engine. */
+  /** False: no peer exchange. Default: that of the engine. */
   readonly pex?: boolean
   /** Bytes per second; 0: unlimited. */
   readonly uploadLimit?: number
-  /** False: not announced to the DHT. Default: as the engine. */
+  /** False: not announced to the DHT. Default: that of the engine. */
   readonly dht?: boolean
 }

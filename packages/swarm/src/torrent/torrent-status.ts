@@ -2,14 +2,15 @@ import type { LayoutFile, TorrentInfo } from '@svc/metainfo'
 import type { TorrentWarning } from '../events.ts'
 
 /**
+ * The state of a torrent.
  * - `metadata`: the info dictionary is being fetched from peers.
- * - `checking`: the storage is asked what it has; old bytes are hashed.
- * - `fetching`, `seeding`: what is missing is fetched; or nothing is, or (`seedOnly`) nothing will be.
- * - `failed`: see `SwarmTorrent.error`; `closed`: removed.
+ * - `checking`: the storage reports its files, and existing bytes are hashed.
+ * - `fetching`: missing pieces are fetched; `seeding`: none are missing, or (`seedOnly`) none are fetched.
+ * - `failed`: see `Torrent.error`; `closed`: removed.
  */
 export type TorrentState = 'metadata' | 'checking' | 'fetching' | 'seeding' | 'failed' | 'closed'
 
-/** Events of a torrent and what their listeners get. */
+/** Events of a torrent and the arguments of their listeners. */
 export interface TorrentEvents {
   metadata: [TorrentInfo]
   piece: [piece: number]
@@ -20,23 +21,23 @@ export interface TorrentEvents {
   closed: []
 }
 
-/** Where a torrent stands; a snapshot. */
+/** The progress of a torrent; a snapshot. */
 export interface TorrentProgress {
   readonly state: TorrentState
   /** Undefined until the metadata is known. */
   readonly totalBytes: number | undefined
-  /** Bytes of pieces that are verified and in the storage. */
+  /** Bytes of pieces that are verified and stored. */
   readonly verifiedBytes: number
-  /** Bytes of pieces that came from peers and webseeds, bad and superfluous ones included. */
+  /** Bytes of pieces received from peers and webseeds, including bad and duplicate ones. */
   readonly downloadedBytes: number
-  /** Bytes of pieces that went out to peers. */
+  /** Bytes of pieces sent to peers. */
   readonly uploadedBytes: number
   /** Bytes per second. */
   readonly downloadRate: number
   readonly uploadRate: number
   readonly peers: number
   readonly seeds: number
-  /** Webseeds that are answering at the moment. */
+  /** Number of active webseeds. */
   readonly webseeds: number
   readonly knownAddresses: number
 }

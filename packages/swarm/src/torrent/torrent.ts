@@ -3,12 +3,12 @@
 //   added ──► MetadataPhase ──metadata──► ActivePhase ──complete──► (seeding) ──remove──► closed
 //     └────────(info given)──────────────────▲   └──────────failed──────────┘
 //
-// Torrent is the façade: the public handle, the connections, and who may be told what. It owns the set of peers (`PeerSet`),
-// peer exchange, the discoveries and their ends, the torrent's upload limit, and the one current phase; the phases own
-// everything about metadata, pieces and files. Progress is the sum of both.
+// Torrent is the façade: the public handle, and the owner of the connections. It has the set of peers (`PeerSet`), peer
+// exchange, the discoveries, the torrent's upload limit, and the current phase; the phases own everything about
+// metadata, pieces and files. Progress is the sum of both.
 //
-// The order of things: a peer's event comes here first; what concerns connections (joining, addresses, leaving) is done
-// here, then the phase takes it. A phase's events reach the user's listeners after our own state has changed.
+// Order: a peer's event comes here first; connections (joining, addresses, leaving) are handled here, then the phase
+// handles it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
 import type { PeerAddress } from '@svc/internal-net'
@@ -35,11 +35,11 @@ import { handshakeOf, parsePeer, type TorrentIdentity } from './torrent-identity
 import type { TorrentOptions } from './torrent-options.ts'
 import type { TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
 
-/** A peer that asked for blocks and whose socket takes nothing for this long is given up. */
+/** A peer that requested blocks is closed when its socket takes nothing for this long. */
 const STALL_MS = 60_000
-/** A peer that says nothing at all for this long is given up; keep-alives come every two minutes. */
+/** A peer that sends nothing at all for this long is closed; keep-alives come every two minutes. */
 const SILENCE_MS = 150_000
-/** What a peer may leave unread: its blocks in flight, and as much of answers to other messages. */
+/** Limit of unread bytes in a peer's socket: its blocks in flight, and as much again for answers to other messages. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
 /** One torrent of an engine. Made by `Swarm.add`. */
@@ -110,7 +110,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
         warning: (error) => this.#warn('discovery', 'discovery', error.message),
         stats: () => {
           const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
-          // An announce says how much is left; without metadata nobody knows, but it is not nothing.
+          // Announces need the number of missing bytes. Without metadata it is unknown, but not 0.
           const left = totalBytes === undefined ? 1 : totalBytes - verifiedBytes
           return { uploaded: uploadedBytes, downloaded: downloadedBytes, left }
         }
@@ -151,7 +151,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     return this.#options
   }
 
-  /** Where it stands. */
+  /** A snapshot of its progress. */
   progress(): TorrentProgress {
     const active = this.#active
     let downloadRate = active?.webseedStatus.downloadRate ?? 0
@@ -182,12 +182,15 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     return [...this.#peers.values()].map((peer) => peer.status)
   }
 
-  /** Dials an address that the user gave. @throws SwarmError `E_ADDRESS`. */
+  /** Dials an address given by the user. @throws SwarmError `E_ADDRESS`. */
   addPeer(peer: string | PeerAddress): void {
     this.#peers.add(parsePeer(peer), 'user', true)
   }
 
-  /** Priority of a file, by index: 0 is not fetched, 3 first. @throws SwarmError `E_OPTION`: no such file, or no metadata yet. */
+  /**
+   * Sets the priority of a file, by index: 0 is not fetched, 3 comes first. @throws SwarmError `E_OPTION`: no such
+   * file, or no metadata yet.
+   */
   priority(fileIndex: number, priority: Priority): void {
     const active = this.#active
     const file = active?.layout.files[fileIndex]
@@ -196,12 +199,14 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     active.setPriority(file, priority)
   }
 
-  /** True when the piece is verified and in the storage. */
+  /** True when the piece is verified and stored. */
   has(piece: number): boolean {
     return this.#active?.has(piece) === true
   }
 
-  /** Resolves when every file is in the storage; rejects when the torrent fails or is removed before, or the signal aborts. */
+  /**
+   * Resolves when every file is complete; rejects when the torrent fails or is removed first, or the signal is aborted.
+   */
   completed(signal?: AbortSignal): Promise<void> {
     return settled(this, ['complete', 'failed', 'closed'], signal, () => {
       if (this.state === 'seeding') return true
@@ -222,7 +227,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     const written = this.#phase.close()
     this.#peers.close()
     await Promise.all(this.#discoveries.map((discovery) => discovery.close()))
-    // Threads write through the storage's descriptors: it closes when they are done.
+    // Threads write through the storage's descriptors: close it when they are done.
     await written
     await this.#options.storage.close()
     this.#isClosed = true
@@ -298,12 +303,12 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   // Peers
 
-  /** @internal A connection of the listener, whose handshake named this torrent. */
+  /** @internal A connection from the listener whose handshake names this torrent. */
   accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
     this.#peers.accept(handshake, transport, rest, place)
   }
 
-  /** @internal The connection that others need most, and for how long it was of no use. */
+  /** @internal The peer that should make room first, and for how long it has been useless. */
   mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
     return this.#peers.mostUseless(nowMs)
   }
@@ -344,13 +349,13 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (event.kind === 'closed') this.#peers.gone(peer)
   }
 
-  /** Without metadata there is nothing to tell but that we look for it; while the storage is asked peers wait. */
+  /** Greets a peer. Without metadata we only announce our interest; while the storage is being asked, peers wait. */
   #greet(peer: Peer): void {
     if (this.#phase instanceof MetadataPhase) peer.open(this.#greeting, undefined)
     else if (this.#phase.have !== undefined) this.#admit(this.#phase, peer)
   }
 
-  /** Tells the peer what we have, and lets it take part. */
+  /** Tells the peer what we have; from then on it takes part. */
   #admit(phase: ActivePhase, peer: Peer): void {
     const { have } = phase
     if (peer.greeted && have !== undefined) {

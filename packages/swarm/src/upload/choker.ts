@@ -1,43 +1,47 @@
-/** What the choker knows of a peer. Rates in bytes per second, times in milliseconds of one monotonic clock. */
+/** The choker's input about a peer. Rates are in bytes per second, times in milliseconds of one monotonic clock. */
 export interface ChokeCandidate {
   readonly id: number
   readonly interested: boolean
   readonly unchoked: boolean
-  /** What the peer gives us: what counts while we fetch. */
+  /** What the peer sends us; it counts while we download. */
   readonly downloadRate: number
   /** Bytes sent to it since it was last unchoked. */
   readonly sentThisTurn: number
   /** When it was last unchoked, or choked. */
   readonly turnSince: number
-  /** When it last asked for a block or was sent one. */
+  /** When it last requested a block or was sent one. */
   readonly uploadActiveAt: number
 }
 
 export interface ChokeOptions {
   readonly nowMs: number
   readonly slots: number
-  /** True while the torrent is fetched: best givers first; otherwise turns. */
+  /** True while the torrent is downloading: the best senders come first; otherwise peers take turns. */
   readonly fetching: boolean
-  /** Bytes after which a turn ends when others wait. */
+  /** Bytes after which a turn ends if others wait. */
   readonly quotaBytes: number
-  /** Whom the optimistic slot belongs to now; the caller changes it every 30 s. */
+  /** The current holder of the optimistic slot; the caller changes it every 30 s. */
   readonly optimistic: number | undefined
 }
 
-/** A turn is over after this time when others wait, however slowly the peer takes what it is sent. */
+/** A turn ends after this time if others wait, however slow the peer is. */
 const TURN_MS = 60_000
-/** A turn is over when the peer asks for nothing for this long and others wait. */
+/** A turn ends when the peer requests nothing for this long and others wait. */
 const IDLE_MS = 10_000
 
-/** Whether an unchoked peer keeps its slot while others wait: its turn ends by bytes, by time, and by asking for nothing. */
+/**
+ * Whether an unchoked peer keeps its slot while others wait: its turn ends by bytes, by time, and by requesting
+ * nothing.
+ */
 export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number): boolean {
   if (!peer.unchoked || peer.sentThisTurn >= quotaBytes) return false
   return nowMs - peer.turnSince < TURN_MS && nowMs - Math.max(peer.turnSince, peer.uploadActiveAt) < IDLE_MS
 }
 
 /**
- * Decides who is unchoked. Pure. In turns: who is in its turn stays, then who waited longest. While fetching the best givers
- * come first, turns decide among equals, and one slot is optimistic. Never more than `slots`, never one who is not interested.
+ * Decides who is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While downloading, the
+ * best senders come first, turns decide among equals, and one slot is optimistic. Never returns more than `slots`
+ * peers, or any that is not interested.
  */
 export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeOptions): ReadonlySet<number> {
   const chosen = new Set<number>()

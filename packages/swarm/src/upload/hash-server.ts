@@ -21,15 +21,15 @@ import type { TorrentStorage } from '../storage.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { HashWork } from './hash-work.ts'
 
-/** Bytes that are read and hashed for one request of leaves where the storage has no leaf hashes at hand. */
+/** Limit of bytes read and hashed for one request of leaves when the storage has no leaf hashes. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024
-/** What hashing a block costs, in pair hashes; it is done by a verifying thread. */
+/** The cost of hashing a block on a verifying thread, in pair hashes. */
 const BLOCK_COST = 20
 
 /**
- * Answers the hash requests of one torrent (BEP 52). The upper part of a file's tree comes from its piece layer; leaves are
- * read from the storage, only those of the pieces that a request touches, and proven against the piece layer; where the
- * storage has none they are made from the bytes by a verifying thread.
+ * Answers the hash requests of one torrent (BEP 52). The upper levels of a file's tree come from its piece layer.
+ * Leaves are read from the storage, only for the pieces that a request touches, and verified against the piece layer;
+ * if the storage has none, a verifying thread computes them from the bytes.
  */
 export class HashServer {
   readonly #keyPrefix: string
@@ -65,7 +65,7 @@ export class HashServer {
     return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
   }
 
-  /** The hashes of the answer, or undefined: reject. Requests outside the bounds cost nothing. */
+  /** The hashes of the answer, or undefined to reject. Out-of-range requests cost nothing. */
   async answer(range: HashRange): Promise<Uint8Array | undefined> {
     const file = this.#files.get(rootKey(range.root))
     if (file === undefined) return undefined
@@ -73,14 +73,14 @@ export class HashServer {
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
     const kept = this.#work.tree(this.#key(file))
-    // Only copying: nobody waits for it.
+    // Only copies bytes, so it need not wait for its turn.
     if (window === undefined && kept !== undefined) return kept.answer(range)
     return this.#work.inTurn(async () => {
       const tree = await this.#tree(file, shape)
       if (tree === undefined) return undefined
       if (window === undefined) return tree.answer(range)
       const leaves = await this.#leaves(file, tree, window.start, window.end)
-      // Once more for the layers between the leaves and the pieces.
+      // Charged once more for the layers between the leaves and the pieces.
       await this.#work.afford(window.end - window.start)
       return leaves === undefined ? undefined : tree.answer(range, leaves)
     })
@@ -90,7 +90,7 @@ export class HashServer {
     return `${this.#keyPrefix}${file.index}`
   }
 
-  /** Undefined where the piece layer is not to be had here. */
+  /** Undefined when the piece layer is unavailable. */
   async #tree(file: LayoutFile, shape: TreeShape): Promise<PieceTree | undefined> {
     if (file.pieceCount === 1) return new PieceTree(shape, undefined)
     const kept = this.#work.tree(this.#key(file))
@@ -103,13 +103,13 @@ export class HashServer {
     return tree
   }
 
-  /** Between two slices of a large tree: others get their turn on the event loop. */
+  /** Between two slices of a large tree, yields to the event loop. */
   async #pause(hashes: number): Promise<void> {
     await this.#work.afford(hashes)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** The leaves of whole pieces, proven. */
+  /** The verified leaves of whole pieces. */
   async #leaves(file: LayoutFile, tree: PieceTree, start: number, end: number): Promise<Uint8Array | undefined> {
     await this.#work.afford(end - start)
     const stored = await this.#storage.leaves?.(file.index, start, end)
@@ -154,7 +154,7 @@ export class HashServer {
     return reply.leaves
   }
 
-  /** The torrent is gone. */
+  /** The torrent was removed. */
   close(): void {
     this.#work.forget(this.#keyPrefix)
   }

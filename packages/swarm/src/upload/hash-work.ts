@@ -1,15 +1,19 @@
 import type { PieceTree } from '@svc/metainfo'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Pair hashes per second that strangers may cause on this thread: measured at 0.5 µs each, a twentieth of a core. */
+/**
+ * Limit of pair hashes per second on this thread that peers can cause: at 0.5 µs each (measured), a twentieth of a
+ * core.
+ */
 const HASHES_PER_SECOND = 100_000
-/** Hash trees of all torrents together: 64 bytes for each piece. */
+/** Memory for hash trees of all torrents together: 64 bytes per piece. */
 const TREE_BYTES = 16 * 1024 * 1024
 
 /**
- * What answering hash requests may cost an engine, whoever asks: one answer is made at a time, so many pair hashes a second
- * are computed, so many bytes of trees are kept.
- * Invariant: `#bytes` is the sum over the trees kept; a single tree above the budget is kept alone.
+ * Limits what hash requests can cost an engine: it prepares one answer at a time, computes a limited number of pair
+ * hashes per second, and keeps a limited amount of trees.
+ *
+ * Invariant: `#bytes` is the sum of the trees kept; a single tree larger than the budget is kept alone.
  */
 export class HashWork {
   /** Least recently used first. */
@@ -18,14 +22,14 @@ export class HashWork {
   #bytes = 0
   #line: Promise<unknown> = Promise.resolve()
 
-  /** Runs `work` when all before it are done. */
+  /** Runs `work` after all earlier calls have finished. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#line.then(work)
     this.#line = turn.catch(() => undefined)
     return turn
   }
 
-  /** Waits until so many hashes may be computed. */
+  /** Waits until this many hashes may be computed. */
   async afford(hashes: number): Promise<void> {
     const waitMs = this.#hashes.waitMs(performance.now())
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
@@ -50,7 +54,7 @@ export class HashWork {
     }
   }
 
-  /** The torrent is gone: its keys begin with this. */
+  /** The torrent was removed: its keys start with this. */
   forget(prefix: string): void {
     for (const [key, tree] of this.#trees) {
       if (!key.startsWith(prefix)) continue

@@ -1,7 +1,10 @@
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
-/** Somebody who waits for the upload limit. `sendOne` sends one block, and returns false when there is no more to send now. */
+/**
+ * A sender that waits for the upload limit. `sendOne` sends one block, and returns false when there is nothing more to
+ * send now.
+ */
 export interface LimitedSender {
   /** Outermost first: global, torrent, peer. */
   readonly buckets: readonly TokenBucket[]
@@ -9,8 +12,10 @@ export interface LimitedSender {
 }
 
 /**
- * Lets senders go one block at a time, first come first served, as the buckets allow: equal shares among those who wait.
- * Invariant: a sender waits at most once; a timer runs only while someone waits.
+ * Lets senders send one block at a time, first come first served, as the buckets allow, so that all waiting senders get
+ * equal shares.
+ *
+ * Invariant: a sender is queued at most once; a timer runs only while a sender waits.
  */
 export class UploadLimiter {
   readonly #waiting = new Set<LimitedSender>()
@@ -30,7 +35,7 @@ export class UploadLimiter {
     for (const bucket of sender.buckets) bucket.spend(bytes)
   }
 
-  /** Queues a sender behind all others. */
+  /** Appends a sender to the queue. */
   wait(sender: LimitedSender): void {
     this.#waiting.add(sender)
     this.#arm(1)
@@ -58,7 +63,7 @@ export class UploadLimiter {
     while (progress) {
       progress = false
       const now = performance.now()
-      // A round: everybody who can send sends one block and goes to the end of the queue.
+      // One round: every sender sends one block and goes to the end of the queue.
       for (const sender of [...this.#waiting]) {
         if (!UploadLimiter.ready(sender, now)) continue
         this.#waiting.delete(sender)
@@ -77,7 +82,7 @@ export class UploadLimiter {
     this.#arm(Math.max(5, delay))
   }
 
-  /** A sender that throws loses its turn; the others keep theirs. */
+  /** A sender that throws loses its turn; the others are unaffected. */
   #sendOne(sender: LimitedSender): boolean {
     try {
       return sender.sendOne()

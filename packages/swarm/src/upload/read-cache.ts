@@ -3,7 +3,7 @@ import { guarded } from '../net/guarded.ts'
 /** Files are read for upload in chunks of this size, aligned. */
 export const CHUNK_BYTES = 262_144
 
-/** Where chunks come from; the identity is part of the cache's key. */
+/** A source of chunks; the cache's key includes its identity. */
 export interface ChunkSource {
   readonly id: number
   read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
@@ -12,7 +12,7 @@ export interface ChunkSource {
 /** A chunk of a file, pinned by whoever acquired it. */
 export interface Chunk {
   readonly key: string
-  /** Valid while pinned and `ready`, within the range asked for only. */
+  /** Valid while pinned and `ready`, within the requested range only. */
   readonly bytes: Uint8Array
   readonly ready: boolean
   readonly error: Error | undefined
@@ -25,21 +25,23 @@ interface Entry extends Chunk {
   waiting: Set<() => void>
 }
 
-/** Chunks that are held as long as nothing is read twice: the system's own cache is behind them. */
+/** Initial limit of chunks, enough while nothing is read twice: the system's own cache is behind this one. */
 const FIRST_CHUNKS = 16
-/** More are held by so many at a time, when chunks are asked for again that were given up lately. */
+/** The limit grows by this many when chunks are requested again shortly after their eviction. */
 const MORE_CHUNKS = 8
 
 /**
- * Read cache of the uploads of the whole engine. It begins small and grows up to its budget where that saves reads. A chunk that is pinned (queued requests need it, or a write to a socket is
- * under way) is never evicted nor its buffer reused: its bytes may still be on their way to a socket.
+ * Read cache for the uploads of the whole engine. It starts small, and grows up to its budget if that saves reads. A
+ * pinned chunk (needed by queued requests, or being written to a socket) is never evicted, and its buffer is not
+ * reused: its bytes may still be on their way.
+ *
  * Invariant: every buffer is in exactly one place: an entry, or the list of spare ones.
  */
 export class ReadCache {
   readonly #budget: number
-  /** Unpinned chunks are given up beyond this. */
+  /** Limit beyond which unpinned chunks are evicted. */
   #worthwhile: number
-  /** Keys of chunks that were given up, the latest last. */
+  /** Keys of evicted chunks, the latest last. */
   readonly #givenUp = new Set<string>()
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>()
@@ -53,9 +55,9 @@ export class ReadCache {
   }
 
   /**
-   * Pins the bytes `[from, to)` of a chunk, reading them when they are not here; `notify` is called once when they are ready or
-   * failed. Undefined: all memory is pinned; with `insist` (for one who holds nothing) memory is found beyond the budget.
-   * Only bytes that will not change may be asked for: of a file that is still being fetched, those of verified pieces.
+   * Pins the bytes `[from, to)` of a chunk and reads them if they are not cached; `notify` is called once when they are
+   * ready or failed. Undefined: all memory is pinned. With `insist`, for a sender that holds no chunk, the budget may
+   * be exceeded. Request only bytes that will not change: for an incomplete file, those of verified pieces.
    */
   acquire(
     source: ChunkSource,
@@ -115,7 +117,7 @@ export class ReadCache {
     from: number,
     to: number
   ): Promise<void> {
-    // The load itself pins: the buffer belongs to the read until it is over.
+    // The load itself holds a pin: the buffer belongs to the read until it ends.
     entry.pins += 1
     try {
       let done = from
@@ -136,12 +138,12 @@ export class ReadCache {
     for (const notify of waiting) guarded(notify)()
   }
 
-  /** Gives up one pin. */
+  /** Releases one pin. */
   release(chunk: Chunk): void {
     const entry = chunk as Entry
     entry.pins -= 1
     if (entry.pins > 0) return
-    // Failed or forgotten entries are not in the map any more; surplus buffers go back to the system.
+    // Failed and forgotten entries are no longer in the map; surplus buffers go back to the system.
     if (this.#entries.get(entry.key) !== entry) {
       if (this.#buffers > this.#budget) this.#buffers -= 1
       else this.#spare.push(entry.bytes)
@@ -152,7 +154,7 @@ export class ReadCache {
     if (this.#starving.size === 0) return
     const starving = [...this.#starving]
     this.#starving.clear()
-    // Not now: the caller may be in the middle of its own queue.
+    // Deferred: the caller may be in the middle of its own queue.
     for (const notify of starving) queueMicrotask(guarded(notify))
   }
 
@@ -160,7 +162,7 @@ export class ReadCache {
     this.#starving.delete(notify)
   }
 
-  /** A torrent went, or its bytes changed: nothing of it is served from memory any more. */
+  /** A torrent was removed, or its bytes changed: nothing of it may be served from the cache. */
   forget(source: ChunkSource): void {
     const prefix = `${source.id}/`
     for (const [key, entry] of this.#entries) {
@@ -170,7 +172,7 @@ export class ReadCache {
     }
   }
 
-  /** Frees what is not pinned. */
+  /** Frees everything that is not pinned. */
   trim(): void {
     this.#worthwhile = Math.min(FIRST_CHUNKS, this.#budget)
     this.#givenUp.clear()
@@ -182,7 +184,7 @@ export class ReadCache {
     this.#buffers -= this.#spare.splice(0).length
   }
 
-  /** Pinned chunks; 0 when nobody uploads. */
+  /** Number of pinned chunks; 0 when nobody uploads. */
   get pinned(): number {
     let pinned = 0
     for (const entry of this.#entries.values()) if (entry.pins > 0) pinned += 1

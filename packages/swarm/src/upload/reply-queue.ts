@@ -3,18 +3,22 @@ import type { Peer } from '../peer/peer.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
-/** Makes the message of one answer (a refusal included); called when it may go out, not before. Does not reject. */
+/**
+ * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
+ */
 export type MakeReply = () => Uint8Array | Promise<Uint8Array>
 
-/** Answers that one peer may wait for; who asks for more is refused at once. */
+/** Limit of queued answers per peer; further requests are refused at once. */
 const MAX_WAITING = 64
-/** A peer that leaves this much unread is refused more. */
+/** A peer with this many unread bytes has further requests refused. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024
 
 /**
- * Answers to one peer's hash and metadata requests. They are small to ask for and large to give, so they wait for the upload
- * limit as blocks do, and are made one at a time: a peer holds memory for one answer, and one place in any line behind.
- * Invariant: it waits at the limiter, or makes an answer, or is empty; never two of these.
+ * Answers to one peer's hash and metadata requests. These are small to request and large to send, so they wait for the
+ * upload limit like blocks, and are built one at a time: a peer takes memory for one answer, and one place in any later
+ * queue.
+ *
+ * Invariant: it is either waiting at the limiter, or building an answer, or empty.
  */
 export class ReplyQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
@@ -30,7 +34,7 @@ export class ReplyQueue implements LimitedSender {
     this.buckets = buckets
   }
 
-  /** False: too many wait already, or the peer does not read. */
+  /** False when too many are waiting already, or the peer does not read. */
   add(make: MakeReply): boolean {
     if (this.#waiting.length >= MAX_WAITING || this.#peer.transport.bufferedBytes > MAX_UNREAD_BYTES) return false
     this.#waiting.push(make)
@@ -38,13 +42,13 @@ export class ReplyQueue implements LimitedSender {
     return true
   }
 
-  /** Sends at once what is too small to wait, e.g. a reject; it counts towards the limit all the same. */
+  /** Sends a message that is too small to wait, e.g. a reject, at once; it counts towards the limit nevertheless. */
   sendNow(message: Uint8Array): void {
     UploadLimiter.spend(this, message.length)
     this.#peer.send(message)
   }
 
-  /** For the limiter. */
+  /** Called by the limiter. */
   sendOne(): boolean {
     const make = this.#waiting.shift()
     if (make !== undefined && !this.#closed) this.#make(make).catch(reportDefect)

@@ -1,8 +1,9 @@
 /**
- * Units (bytes, hashes) per second over time, with a burst of half a second, at least 131,072: one long block. Pure: the caller
- * brings the clock.
- * Invariant: `-2 × burst ≤ tokens ≤ burst`. Debt is allowed so that any block can go; its floor bounds how long others wait
- * for what one spends.
+ * A rate limit in units (bytes, hashes) per second, with a burst of half a second's worth, at least 131,072: one long
+ * block. Pure: the caller supplies the clock.
+ *
+ * Invariant: `-2 × burst ≤ tokens ≤ burst`. Debt is allowed, so that a block of any size can be sent; its floor limits
+ * how long others wait for it.
  */
 export class TokenBucket {
   /** 0 or less: unlimited. */
@@ -14,7 +15,7 @@ export class TokenBucket {
   constructor(bytesPerSecond: number, nowMs: number) {
     this.bytesPerSecond = bytesPerSecond
     this.#burst = Math.max(131_072, bytesPerSecond / 2)
-    // Starts with little: a burst at the start would exceed the limit over short transfers.
+    // Starts nearly empty: an initial burst would exceed the limit over short transfers.
     this.#tokens = Math.min(16_384, this.#burst)
     this.#at = nowMs
   }
@@ -36,7 +37,7 @@ export class TokenBucket {
     return this.#tokens > 0
   }
 
-  /** Accounts for what goes out. Without looking at `ready` first, what lies below the floor is not accounted for. */
+  /** Charges what is sent. If `ready` was not checked first, debt beyond the floor is not recorded. */
   spend(bytes: number): void {
     if (this.limited) this.#tokens = Math.max(-2 * this.#burst, this.#tokens - bytes)
   }

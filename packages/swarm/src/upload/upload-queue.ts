@@ -23,35 +23,41 @@ export interface UploadContext {
   readonly source: ChunkSource
   readonly cache: ReadCache
   readonly limiter: UploadLimiter
-  /** Which files are whole: of others only verified pieces are read. */
+  /** Which files are complete: of others only verified pieces are read. */
   readonly files: Pick<FileProgress, 'isDone'>
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
 const MIN_HIGH_WATER = 262_144
 const MAX_HIGH_WATER = 4 * 1024 * 1024
-/** Blocks go out in writes of about this size, so that memory comes back early. */
+/** Approximate size of a write, so that memory is freed early. */
 const BATCH_BYTES = 1_048_576
 const keyOf = ({ piece, begin, length }: BlockRef): string => `${piece} ${begin} ${length}`
 const ZEROS = new Uint8Array(131_072)
 
 /**
- * What one peer asked for, in its order: reads ahead along the queue, sends while the socket takes it. The amount in flight
- * doubles with each write that the kernel took completely and shrinks for slow readers, so that these pin little memory.
- * Invariants: chunks are pinned exactly from `acquire` to the write's end; nothing is sent while the peer is choked.
+ * The requests of one peer, in order: reads ahead along the queue and sends while the socket accepts data. The amount
+ * in flight doubles with each write that the kernel took completely, and shrinks for slow readers, so that these pin
+ * little memory.
+ *
+ * Invariants: chunks are pinned exactly from `acquire` to the end of the write; nothing is sent while the peer is
+ * choked.
  */
 export class UploadQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
   readonly #peer: Peer
   readonly #context: UploadContext
   readonly #queue: Entry[] = []
-  /** Those of the queue that wait, by block, so that a cancel that names none costs nothing. Of two requests for one block the later. */
+  /**
+   * The waiting requests by block, so that a cancel without a match costs nothing. Of two requests for one block, the
+   * later.
+   */
   readonly #byBlock = new Map<string, Entry>()
   #head = 0
-  /** Entries from the head that have (or wait for) their chunks. */
+  /** Number of entries at the head that have (or wait for) their chunks. */
   #fetched = 0
   #fetchedBytes = 0
-  /** Requests beyond the queue since a block was sent. */
+  /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
   #highWater = MIN_HIGH_WATER
   #inFlight = 0
@@ -72,12 +78,12 @@ export class UploadQueue implements LimitedSender {
     return this.#queue.length - this.#head
   }
 
-  /** Bytes in the socket's queue that the kernel has not taken. */
+  /** When the kernel last took a whole write, while bytes are waiting in the socket's queue. */
   get stalledSince(): number | undefined {
     return this.#inFlight > 0 ? this.drainedAt : undefined
   }
 
-  /** Queues a request; the caller has checked that we have the block and the peer is unchoked. */
+  /** Queues a request; the caller has checked that we have the block and that the peer is unchoked. */
   add(block: BlockRef): void {
     if (this.queued >= OUR_REQUEST_QUEUE) {
       this.#refused += 1
@@ -132,7 +138,7 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** After a choke: drops everything unsent, and rejects each request where the peer knows rejects. */
+  /** After a choke: drops everything unsent, and rejects each request if the peer supports rejects. */
   clear(): void {
     const dropped = this.#queue.splice(0).slice(this.#head)
     this.#byBlock.clear()
@@ -152,7 +158,7 @@ export class UploadQueue implements LimitedSender {
     this.clear()
   }
 
-  /** Requests of one file are dropped: its bytes are lost. */
+  /** Drops the requests for one file, whose bytes are lost. */
   dropFile(fileIndex: number): void {
     for (let at = this.#queue.length - 1; at >= this.#head; at -= 1) {
       const entry = this.#queue[at]!
@@ -176,7 +182,7 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** For the limiter: one block. */
+  /** Called by the limiter: sends one block. */
   sendOne(): boolean {
     if (this.#closed || this.#peer.closed) return false
     if (this.#inFlight < this.#highWater) this.#sendBatch(1)
@@ -200,7 +206,7 @@ export class UploadQueue implements LimitedSender {
     const { layout, files, cache, source } = this.#context
     const file = layout.files[entry.fileIndex]!
     const end = Math.min(entry.offset + entry.block.length, file.lengthBytes)
-    // Beside the piece there may be bytes that are not verified yet, or not there: they must not get into the cache.
+    // Bytes next to the piece may be unverified or missing: they must not get into the cache.
     const whole = files.isDone(file)
     const piece = layout.span(entry.block.piece)
     const first = whole ? 0 : piece.offset
@@ -209,7 +215,7 @@ export class UploadQueue implements LimitedSender {
     for (let at = Math.floor(entry.offset / CHUNK_BYTES); at * CHUNK_BYTES < end; at += 1) {
       const base = at * CHUNK_BYTES
       const range = { from: Math.max(0, first - base), to: Math.min(CHUNK_BYTES, last - base) }
-      // Whoever holds nothing gets its first chunks even beyond the budget: slow readers must not starve the others.
+      // A queue without chunks gets its first ones even beyond the budget: slow readers must not starve the others.
       const insist = this.#fetched === 0 && this.#inFlight === 0
       const chunk = cache.acquire(source, entry.fileIndex, at, range, insist, this.#wake)
       if (chunk === undefined) {
@@ -226,7 +232,7 @@ export class UploadQueue implements LimitedSender {
     return entry?.chunks?.every((chunk) => chunk.ready) === true
   }
 
-  /** One write of up to `maxBytes` (at least one block). True when there may be more to send at once. */
+  /** One write of up to `maxBytes` (at least one block). True when more could be sent at once. */
   #sendBatch(maxBytes: number): boolean {
     if (this.#inFlight >= this.#highWater || !this.#headReady()) return false
     const out: Uint8Array[] = []
@@ -236,7 +242,7 @@ export class UploadQueue implements LimitedSender {
       const entry = this.#queue[this.#head]!
       const failed = entry.chunks!.find((chunk) => chunk.error !== undefined)
       if (failed !== undefined) {
-        // Whoever handles this drops the file from all queues of the torrent, this one included.
+        // The handler removes the file from all queues of the torrent, including this one.
         this.#context.emit({ kind: 'file-lost', fileIndex: entry.fileIndex, error: failed.error! })
         if (this.#queue[this.#head] === entry) this.dropFile(entry.fileIndex)
         continue
@@ -262,7 +268,7 @@ export class UploadQueue implements LimitedSender {
       const now = performance.now()
       const took = now - this.drainedAt
       this.drainedAt = now
-      // A write that took long means a slow reader: keep less of it in memory.
+      // A slow write means a slow reader: keep less of its data in memory.
       if (took < 250) this.#highWater = Math.min(MAX_HIGH_WATER, this.#highWater * 2)
       else if (took > 1000) this.#highWater = Math.max(MIN_HIGH_WATER, this.#highWater / 2)
       if (!this.#closed) this.pump()
@@ -291,7 +297,8 @@ export class UploadQueue implements LimitedSender {
       out.push(chunk.bytes.subarray(at - base, until - base))
       at = until
     }
-    // Past the end of the file: zeros, for clients that ask for whole blocks (libtorrent before 2.0.13 does so with v2 torrents).
+    // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
+    // torrents).
     const padding = entry.offset + entry.block.length - Math.max(at, entry.offset)
     if (padding > 0) out.push(ZEROS.subarray(0, padding))
   }

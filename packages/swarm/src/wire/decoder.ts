@@ -1,14 +1,14 @@
 import { SwarmError } from '../errors.ts'
 import { bodyBounds, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
 
-/** Where decoded messages go. Views are valid during the call only. */
+/** Receives decoded messages. Views are valid during the call only. */
 export interface WireSink {
   keepAlive(): void
-  /** A whole message but `piece`; `body` excludes the id. */
+  /** A complete message of any kind but `piece`; `body` excludes the id. */
   message(id: number, body: Uint8Array): void
   /**
-   * Called with the id before the body is buffered, after the general bounds held: return false when
-   * a message of this length (body without id) cannot be right now, e.g. a bitfield of the wrong size.
+   * Called with the id after the general limits were checked, before the body is buffered: return false if a message of
+   * this length (body without id) is invalid now, e.g. a bitfield of the wrong size.
    */
   admits(id: number, bodyBytes: number): boolean
   /** A block begins; its bytes follow in fragments. */
@@ -25,16 +25,17 @@ const PIECE_BODY = 4
 const SKIP = 5
 
 /**
- * Streaming decoder of peer messages (after the handshake). Bytes of blocks are handed on as they
- * arrive, never collected; a message's length is bounded by its id before anything is buffered.
- * Invariant: what is buffered is shorter than the bound of the message under way. Not re-entrant.
+ * Streaming decoder of peer messages (after the handshake). Bytes of blocks are passed on as they arrive and are not
+ * collected; a message's length is checked against its id before anything is buffered.
+ *
+ * Invariant: the buffer is shorter than the limit of the current message. Not re-entrant.
  */
 export class WireDecoder {
   readonly #sink: WireSink
   #state = LENGTH
   #length = 0
   #id = 0
-  /** Bytes that the current section (length, id, body or block) still needs. */
+  /** Bytes missing from the current section (length, id, body or block). */
   #left = 4
   #held: Uint8Array = new Uint8Array(64)
   #heldBytes = 0
@@ -44,7 +45,7 @@ export class WireDecoder {
     this.#sink = sink
   }
 
-  /** Nothing more is decoded: `push` returns at once from now on. */
+  /** Stops decoding: `push` returns at once from now on. */
   stop(): void {
     this.#stopped = true
   }
@@ -93,7 +94,7 @@ export class WireDecoder {
     this.#left = bytes
   }
 
-  /** All bytes of the current section lie in `bytes` from `at`. */
+  /** The whole section lies in `bytes`, from `at`. */
   #section(bytes: Uint8Array, at: number): void {
     switch (this.#state) {
       case LENGTH:
@@ -121,7 +122,7 @@ export class WireDecoder {
         const body = bytes.subarray(at, at + this.#length - 1)
         this.#expect(LENGTH, 4)
         this.#sink.message(this.#id, body)
-        // Otherwise an idle connection would keep the buffer of its largest message.
+        // Otherwise an idle connection would retain the buffer of its largest message.
         if (this.#held.length > 4096) this.#held = new Uint8Array(64)
       }
     }

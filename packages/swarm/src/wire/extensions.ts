@@ -9,20 +9,20 @@ import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
 /** The ids by which peers address our extensions. */
 export const OUR_EXTENSIONS = { ut_metadata: 1, ut_pex: 2 } as const
 export type ExtensionName = keyof typeof OUR_EXTENSIONS
-/** Requests that this engine keeps for a peer (BEP 10 `reqq`). */
+/** Number of requests that this engine queues per peer (BEP 10 `reqq`). */
 export const OUR_REQUEST_QUEUE = 2_000
 export const METADATA_PIECE_BYTES = 16_384
 const WIRE_BOUNDS = { maxBytes: 65_536, maxDepth: 8, maxTokens: 2_000 }
 
 export interface ExtendedHandshake {
-  /** What the peer calls the extensions that we know; 0 or absent: off. */
+  /** The peer's ids for the extensions that we support; 0 or absent: disabled. */
   readonly ids: ReadonlyMap<ExtensionName, number>
   readonly metadataBytes: number | undefined
   readonly requestQueue: number | undefined
   readonly listenPort: number | undefined
   readonly client: string | undefined
   readonly uploadOnly: boolean
-  /** Longest request that the peer takes; 16 KiB unless it says more. */
+  /** Longest request that the peer accepts; 16 KiB unless it says more. */
   readonly maxRequestBytes: number
 }
 
@@ -35,7 +35,7 @@ function dictionaryOf(value: BencodeValue): BencodeDictionary {
   throw new SwarmError('E_PROTOCOL', 'extended', 'an extended message is not a dictionary')
 }
 
-/** @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. Values out of bounds count as absent. */
+/** @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. Out-of-range values count as absent. */
 export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
   const root = dictionaryOf(decodeBencode(payload, WIRE_BOUNDS))
   const ids = new Map<ExtensionName, number>()
@@ -59,7 +59,7 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
   }
 }
 
-/** What we say about ourselves in the extended handshake. */
+/** The content of our extended handshake. */
 export interface OurExtendedHandshake {
   /** Size of the info dictionary; undefined while we do not have it. */
   readonly metadataBytes: number | undefined
@@ -82,12 +82,12 @@ export function formatExtendedHandshake(options: OurExtendedHandshake): Uint8Arr
   })
 }
 
-/** `data` carries the bytes of the piece (a view). */
+/** `data` carries the bytes of the metadata piece (a view). */
 export type MetadataMessage =
   | { readonly kind: 'request' | 'reject'; readonly piece: number }
   | { readonly kind: 'data'; readonly piece: number; readonly totalBytes: number; readonly bytes: Uint8Array }
 
-/** Undefined for a message type of a later protocol version. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
+/** Undefined for a message type from a later protocol version. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
 export function parseMetadataMessage(payload: Uint8Array): MetadataMessage | undefined {
   const { value, endOffset } = decodeBencodePrefix(payload, WIRE_BOUNDS)
   const root = dictionaryOf(value)
@@ -110,10 +110,10 @@ export const formatMetadataData = (piece: number, info: Uint8Array): Uint8Array 
     info.subarray(piece * METADATA_PIECE_BYTES, (piece + 1) * METADATA_PIECE_BYTES)
   ])
 
-/** Most addresses in one peer exchange message, both ways (BEP 11). */
+/** Limit of addresses in one peer exchange message, in both directions (BEP 11). */
 export const MAX_PEX_PEERS = 50
 
-/** Peers that were added, at most 50. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
+/** The added peers, at most 50. @throws SwarmError `E_BENCODE`, `E_PROTOCOL`. */
 export function parsePex(payload: Uint8Array): readonly PeerAddress[] {
   const root = dictionaryOf(decodeBencode(payload, WIRE_BOUNDS))
   const added = root.get('added')

@@ -5,14 +5,14 @@ const PROTOCOL = Buffer.from('\x13BitTorrent protocol', 'latin1')
 
 /** The 68 bytes that open a connection (BEP 3), with the reserved bits that this engine reads. */
 export interface Handshake {
-  /** 20 bytes: a v2 infohash truncated (BEP 52). */
+  /** 20 bytes: the truncated v2 infohash (BEP 52). */
   readonly infohash: Uint8Array
   /** 20 bytes. */
   readonly peerId: Uint8Array
   readonly extended: boolean
   readonly fast: boolean
   readonly dht: boolean
-  /** The peer knows BEP 52. */
+  /** The peer supports BEP 52. */
   readonly v2: boolean
 }
 
@@ -26,14 +26,14 @@ export function formatHandshake(handshake: Handshake): Uint8Array {
   return out
 }
 
-/** True while `bytes` (any length) can be the beginning of a plain handshake. */
+/** True if `bytes` (of any length) can be the start of a plain handshake. */
 export function startsHandshake(bytes: Uint8Array): boolean {
   const length = Math.min(bytes.length, PROTOCOL.length)
   for (let at = 0; at < length; at += 1) if (bytes[at] !== PROTOCOL[at]) return false
   return true
 }
 
-/** Reads exactly 68 bytes; undefined when they are no handshake. */
+/** Parses exactly 68 bytes; undefined if they are not a handshake. */
 export function tryParseHandshake(bytes: Uint8Array): Handshake | undefined {
   if (bytes.length !== HANDSHAKE_BYTES || !startsHandshake(bytes)) return undefined
   return {

@@ -25,13 +25,13 @@ export const MESSAGE = {
   hashReject: 23
 } as const
 
-/** Requests between two engines of this kind may be this long (announced in the extended handshake); others send 16 KiB. */
+/** Longest request between two engines of this kind (announced in the extended handshake); other clients use 16 KiB. */
 export const MAX_REQUEST_BYTES = 131_072
-/** Info dictionaries from peers are refused above this (BEP 9). */
+/** Info dictionaries from peers are refused above this size (BEP 9). */
 export const MAX_METADATA_BYTES = 4 * 1024 * 1024
 const MAX_BITFIELD_BYTES = 262_144
 const MAX_EXTENDED_BYTES = 65_536
-/** Any message that this engine has no name for is skipped up to this length. */
+/** Messages with unknown ids are skipped up to this length. */
 export const MAX_UNKNOWN_BYTES = 1_048_576 + 13
 
 /** A block of a piece: BEP 3 request, cancel and reject. */
@@ -41,13 +41,13 @@ export interface BlockRef {
   readonly length: number
 }
 
-/** BEP 52 hash request with the pieces root it is about; the reject echoes it, and `hashes` starts with it. */
+/** A BEP 52 hash request with the pieces root of its file; the reject echoes it, and `hashes` starts with it. */
 export interface HashRange extends HashRequest {
   /** 32 bytes. */
   readonly root: Uint8Array
 }
 
-/** Bounds of the message body (id included) by message id; undefined: not a message of ours. */
+/** Limits of the message body (including the id) by message id; undefined for an unknown id. */
 export function bodyBounds(id: number): readonly [min: number, max: number] | undefined {
   switch (id) {
     case MESSAGE.choke:
@@ -77,7 +77,7 @@ export function bodyBounds(id: number): readonly [min: number, max: number] | un
     case MESSAGE.hashReject:
       return [49, 49]
     case MESSAGE.hashes:
-      // The requested hashes and at most one uncle for each layer of a tree of 2^32 leaves.
+      // The requested hashes and at most one uncle per layer of a tree of 2^32 leaves.
       return [49 + 32, 49 + 32 * (MAX_REQUEST_HASHES + 32)]
     default:
       return undefined

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { SwarmError } from '../errors.ts'
 import { Rc4 } from './rc4.ts'
 
-// Message stream encryption ("MSE/PE", no BEP): both sides of its handshake as state machines over bytes.
+// Message stream encryption ("MSE/PE", no BEP): both sides of the handshake as state machines over bytes.
 
 const PRIME = BigInt(
   '0xFFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
@@ -20,7 +20,7 @@ function sha1(...parts: (Uint8Array | string)[]): Buffer {
   return hash.digest()
 }
 
-/** What a responder looks torrents up by: HASH('req2', infohash). */
+/** The key by which a responder looks up torrents: HASH('req2', infohash). */
 export const mseKeyOf = (infohash: Uint8Array): string => sha1('req2', infohash).toString('latin1')
 
 const xor = (a: Uint8Array, b: Uint8Array): Buffer => Buffer.from(a.map((byte, at) => byte ^ b[at]!))
@@ -38,8 +38,8 @@ function power(base: bigint, exponent: bigint): bigint {
 const toBytes = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(2 * KEY_BYTES, '0'), 'hex')
 
 /**
- * Diffie-Hellman with 160-bit exponents, as the scheme has it. In bigints: `node:crypto` tests the prime each time it is
- * given one (measured: 8 ms and more a handshake against 0.5).
+ * Diffie-Hellman with 160-bit exponents, as the protocol specifies. Uses bigints because `node:crypto` tests the prime
+ * every time it is given one (measured: 8 ms and more per handshake against 0.5).
  */
 class KeyExchange {
   readonly #exponent = BigInt(`0x${randomBytes(20).toString('hex')}`)
@@ -55,11 +55,11 @@ class KeyExchange {
   }
 }
 
-/** What an encryption handshake ends in: ciphers for the stream, or none when plaintext was selected. */
+/** The result of an encryption handshake: ciphers for the stream, or none when plaintext was selected. */
 export interface MseResult {
   readonly encrypt: Rc4 | undefined
   readonly decrypt: Rc4 | undefined
-  /** Decrypted bytes of the stream that came along already. */
+  /** Decrypted bytes of the stream that arrived with the handshake. */
   readonly rest: Uint8Array
 }
 
@@ -68,7 +68,7 @@ type Step = { readonly write?: Uint8Array; readonly done?: MseResult }
 const violation = (message: string): SwarmError =>
   new SwarmError('E_PROTOCOL', 'encryption', `encryption handshake: ${message}`)
 
-/** Answers an encryption handshake: selects plaintext where it is offered, else RC4. */
+/** Answers an encryption handshake: selects plaintext if it is offered, else RC4. */
 export class MseResponder {
   readonly #infohashByKey: (key: string) => Uint8Array | undefined
   #held: Buffer = Buffer.alloc(0)
@@ -84,7 +84,7 @@ export class MseResponder {
     this.#infohashByKey = infohashByKey
   }
 
-  /** @throws SwarmError `E_PROTOCOL`. At most about 1.2 KB are ever held. */
+  /** @throws SwarmError `E_PROTOCOL`. Buffers about 1.2 KB at most. */
   push(bytes: Uint8Array): Step {
     const fresh =
       this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
@@ -144,8 +144,8 @@ export class MseResponder {
     this.#encrypt!.apply(answer)
     const initial = this.#held.subarray(head, head + initialBytes)
     const after = this.#held.subarray(head + initialBytes)
-    // Bytes behind the initial payload came as the selected method has it; the peer cannot know it before our answer,
-    // so in practice there are none.
+    // Bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
+    // in practice there are none.
     if (select === PLAIN && after.length > 0) throw violation('data before the method was selected')
     const out = write === undefined ? answer : Buffer.concat([write, answer])
     const plain = select === PLAIN
@@ -160,7 +160,7 @@ export class MseResponder {
   }
 }
 
-/** Opens an encryption handshake towards a peer that refuses plain connections; offers both methods. */
+/** Opens an encryption handshake to a peer that refuses plain connections; offers both methods. */
 export class MseInitiator {
   readonly #infohash: Uint8Array
   readonly #exchange = new KeyExchange()
@@ -169,7 +169,7 @@ export class MseInitiator {
   #encrypt: Rc4 | undefined
   #mark: Buffer | undefined
   #synced = false
-  /** Decrypted from the verification constant on, as far as `#held` goes. */
+  /** Decrypted bytes from the verification constant on, as far as `#held` reaches. */
   #clear: Buffer = Buffer.alloc(0)
 
   constructor(infohash: Uint8Array) {
@@ -205,7 +205,7 @@ export class MseInitiator {
     return { ...(write === undefined ? {} : { write }), ...(done === undefined ? {} : { done }) }
   }
 
-  /** What stands behind the verification constant, once all of it is here: method, padding, then the stream. */
+  /** The bytes after the verification constant, once they are complete: method, padding, then the stream. */
   #answer(): MseResult | undefined {
     if (!this.#synced) {
       const at = this.#held.indexOf(this.#mark!)

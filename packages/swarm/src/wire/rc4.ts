@@ -1,4 +1,7 @@
-/** RC4 as message stream encryption uses it: the first 1,024 bytes of key stream are dropped. Obfuscation, not secrecy. */
+/**
+ * RC4 as message stream encryption uses it, with the first 1,024 bytes of key stream discarded. Obfuscation, not
+ * secrecy.
+ */
 export class Rc4 {
   readonly #state = new Uint8Array(256)
   #i = 0
@@ -16,7 +19,7 @@ export class Rc4 {
     this.apply(new Uint8Array(1024))
   }
 
-  /** En- or decrypts in place and returns the same array. */
+  /** Encrypts or decrypts in place and returns the same array. */
   apply(bytes: Uint8Array): Uint8Array {
     const state = this.#state
     let i = this.#i
