@@ -8,7 +8,7 @@ export type SwarmV1ErrorCode = 'E_SWARM_V1'
 export class SwarmV1Error extends Error {
   override readonly name = 'SwarmV1Error'
   readonly code: SwarmV1ErrorCode
-  /** The one defect found, e.g. `piece-length`; stable, for programs. */
+  /** The defect, e.g. `piece-length`; stable, for programs. */
   readonly reason: string
   readonly details: Readonly<Record<string, unknown>>
 

@@ -1,18 +1,18 @@
 import { BencodeDictionary, type BencodeValue, decodeBencode, encodeBencode, RawBencode, sha1 } from '@svc/metainfo'
 import { SwarmV1Error } from './errors.ts'
 
-/** A file of a BitTorrent v1 torrent, with its place in the stream of pieces. */
+/** A file of a BitTorrent v1 torrent, and its position in the stream of pieces. */
 export interface V1File {
-  /** Path below the torrent's own name, segments joined by `/`; the name itself in a torrent of a single file. */
+  /** Path below the torrent's name, segments separated by `/`; for a torrent of a single file, the name itself. */
   readonly path: string
   readonly sizeBytes: number
   /** Where the file begins within the torrent. */
   readonly offset: number
-  /** Zeros between files (BEP 47): never stored, never asked of the storage. */
+  /** Padding between files (BEP 47): zeros that are neither stored nor requested from the storage. */
   readonly pad: boolean
 }
 
-/** A BitTorrent v1 torrent (BEP 3), checked. */
+/** A BitTorrent v1 torrent (BEP 3), validated. */
 export interface V1Layout {
   readonly infohash: string
   readonly name: string
@@ -20,9 +20,9 @@ export interface V1Layout {
   readonly pieceCount: number
   readonly sizeBytes: number
   readonly files: readonly V1File[]
-  /** BEP 27: neither the DHT nor peer exchange may know of it. */
+  /** BEP 27: no DHT and no peer exchange. */
   readonly isPrivate: boolean
-  /** The info dictionary exactly as hashed. */
+  /** The info dictionary exactly as it was hashed. */
   readonly info: Uint8Array
 }
 
@@ -38,8 +38,8 @@ const refuse = (message: string): SwarmV1Error =>
   new SwarmV1Error('E_SWARM_V1', 'metadata', `the torrent's metadata is refused: ${message}`)
 
 /**
- * Reads an info dictionary, or a torrent file that holds one, and checks it against the infohash.
- * Names are refused rather than repaired.
+ * Parses an info dictionary, or a torrent file that contains one, and checks it against the infohash. Unsafe names are
+ * refused rather than repaired.
  * @throws SwarmV1Error `E_SWARM_V1`, reason `metadata`.
  */
 export function parseV1Torrent(bytes: Uint8Array, infohash: string): V1Layout {
@@ -70,7 +70,7 @@ export function parseV1Torrent(bytes: Uint8Array, infohash: string): V1Layout {
   return { infohash, name, pieceLength, pieceCount, sizeBytes, files, isPrivate, info }
 }
 
-/** A torrent file with this info dictionary, for a client that takes no bare one. */
+/** A torrent file with this info dictionary, for clients that do not accept a bare one. */
 export function torrentBytes(info: Uint8Array, trackers: readonly string[]): Uint8Array {
   return encodeBencode({
     'announce-list': trackers.length > 0 ? trackers.map((url) => [url]) : undefined,

@@ -1,13 +1,13 @@
 import { isHost, isPort } from '@svc/internal-net'
 
-// What crosses the border between a `V1Swarm` and its thread: plain data. What comes from the thread is read as if a stranger
-// had sent it.
+// The messages between a `V1Swarm` and its thread: plain data. Messages from the thread are validated as if a stranger
+// had sent them.
 
-/** How the thread begins. */
+/** Start parameters of the thread. */
 export interface V1ThreadData {
   readonly host: string
   readonly port: number
-  /** Nodes to enter the DHT by; undefined: no DHT and no peer exchange. */
+  /** Bootstrap nodes of the DHT; undefined: no DHT and no peer exchange. */
   readonly dhtBootstrap: readonly string[] | undefined
   readonly allowPrivateAddresses: boolean
   readonly uploadLimitBytesPerSecond: number
@@ -25,7 +25,7 @@ export type ToThread =
     }
   /** The layout is accepted and the storage open. */
   | { readonly kind: 'opened'; readonly id: number }
-  /** The answer to `get`; undefined where the bytes are not there. */
+  /** The answer to `get`; undefined when the bytes are not there. */
   | { readonly kind: 'got'; readonly call: number; readonly bytes: Uint8Array | undefined }
   /** The answer to `put`. */
   | { readonly kind: 'stored'; readonly call: number }
@@ -33,20 +33,20 @@ export type ToThread =
   | { readonly kind: 'leave'; readonly id: number }
   | { readonly kind: 'close' }
 
-/** Of one torrent, at this moment. */
+/** The current progress of one torrent. */
 export interface ThreadProgress {
   readonly peers: number
   readonly downBytesPerSecond: number
   readonly upBytesPerSecond: number
-  /** Since the thread joined. */
+  /** Since the thread joined the swarm. */
   readonly uploadedBytes: number
 }
 
 export type FromThread =
   | { readonly kind: 'listening'; readonly host: string; readonly port: number }
-  /** The address cannot be listened on. */
+  /** The address is unavailable for listening. */
   | { readonly kind: 'unable'; readonly message: string }
-  /** The info dictionary: checked against the infohash by who receives it. */
+  /** The info dictionary, which the receiver checks against the infohash. */
   | { readonly kind: 'metadata'; readonly id: number; readonly info: Uint8Array }
   | {
       readonly kind: 'get'
@@ -74,7 +74,7 @@ const MAX_TEXT = 500
 const MAX_INFO_BYTES = 10_000_000
 const MAX_PIECE_BYTES = 1 << 26
 
-/** @throws TypeError for anything but a {@link FromThread} within its bounds. */
+/** @throws TypeError unless it is a {@link FromThread} within its limits. */
 export function parseFromThread(message: unknown): FromThread {
   if (typeof message !== 'object' || message === null) throw new TypeError('the thread sent no object')
   const fields = message as Readonly<Record<string, unknown>>

@@ -1,16 +1,15 @@
 import type { V1Layout } from './layout.ts'
 
 /**
- * Where the bytes of a torrent live. The swarm brings no files of its own: it reads and writes through this, so that one
- * copy serves a store and the swarm alike. Files are indexes into
- * {@link V1Layout.files}; offsets are bytes within the file.
+ * Where the bytes of a torrent are stored. The swarm has no files of its own, so that one copy can serve both a store
+ * and the swarm. Files are indexes into {@link V1Layout.files}; offsets are bytes within the file.
  */
 export interface V1Storage {
-  /** Whether `[start, end)` can be read. Asked for every piece at the start, so it has to be cheap. */
+  /** Whether `[start, end)` can be read. Called for every piece at the start, so it must be cheap. */
   has(file: number, start: number, end: number): boolean
-  /** Fills `target` from `offset`; rejects when it cannot fill it whole. */
+  /** Fills `target` from `offset`; rejects if it cannot fill it completely. */
   read(file: number, offset: number, target: Uint8Array): Promise<void>
-  /** Bytes of a piece whose SHA-1 was right. May be called again for bytes that are there already. */
+  /** Writes bytes of a piece with a matching SHA-1. May be called again for bytes that are already there. */
   write(file: number, offset: number, bytes: Uint8Array): Promise<void>
 }
 
@@ -21,8 +20,9 @@ interface Slice {
   readonly end: number
 }
 
-/** The parts of files that `[offset, offset + length)` of the torrent covers, in order; empty and pad files never
- * appear. */
+/**
+ * The ranges of files that `[offset, offset + length)` of the torrent covers, in order, without empty and pad files.
+ */
 export function slicesOf(layout: V1Layout, offset: number, length: number): Slice[] {
   const slices: Slice[] = []
   const end = offset + length
@@ -45,7 +45,7 @@ export function slicesOf(layout: V1Layout, offset: number, length: number): Slic
   return slices
 }
 
-/** A {@link V1Storage} by pieces, which is how a swarm reads and writes. */
+/** Reads and writes a {@link V1Storage} by pieces, as a swarm does. */
 export class Pieces {
   readonly #layout: V1Layout
   readonly #storage: V1Storage
@@ -55,7 +55,10 @@ export class Pieces {
     this.#storage = storage
   }
 
-  /** @returns undefined where the bytes are not there yet. @throws RangeError outside of the piece; what the storage throws. */
+  /**
+   * @returns undefined when the bytes are not there yet. @throws RangeError outside of the piece; errors of the storage
+   *   as they are.
+   */
   async read(piece: number, offset: number, length: number): Promise<Uint8Array | undefined> {
     if (length < 1 || offset + length > this.#sizeOf(piece)) throw new RangeError(`no such bytes in piece ${piece}`)
     const slices = slicesOf(this.#layout, piece * this.#layout.pieceLength + offset, length)
@@ -69,7 +72,7 @@ export class Pieces {
     return target
   }
 
-  /** A whole piece. @throws RangeError for another length; what the storage throws. */
+  /** Writes a whole piece. @throws RangeError for another length; errors of the storage as they are. */
   async write(piece: number, bytes: Uint8Array): Promise<void> {
     if (bytes.length !== this.#sizeOf(piece)) throw new RangeError(`piece ${piece} has not ${bytes.length} bytes`)
     for (const { file, offset, start, end } of slicesOf(this.#layout, piece * this.#layout.pieceLength, bytes.length)) {
@@ -77,7 +80,7 @@ export class Pieces {
     }
   }
 
-  /** 0 for a piece that there is not. */
+  /** 0 for a piece that does not exist. */
   #sizeOf(piece: number): number {
     const { pieceLength, pieceCount, sizeBytes } = this.#layout
     if (piece >= pieceCount) return 0

@@ -3,38 +3,38 @@ import { SwarmV1Error } from './errors.ts'
 import { type FromThread, parseFromThread, type ToThread } from './messages.ts'
 import { Joined, type JoinOptions, type V1Torrent } from './torrent.ts'
 
-/** How a swarm client is started. */
+/** Options of a swarm client. */
 export interface V1SwarmOptions {
-  /** Where peers can reach us; port 0 takes a free one. */
+  /** The address on which peers can reach us; port 0: any free one. */
   readonly peerAddress: { readonly host: string; readonly port: number }
-  /** `false` turns DHT and peer exchange off; a list bootstraps the DHT from there alone. */
+  /** `false` disables DHT and peer exchange; a list replaces the DHT's bootstrap nodes. */
   readonly dht: boolean | readonly string[]
   /**
-   * Also contact loopback, private and link-local addresses that a listing, trackers, DHT or peers name. Addresses in
-   * {@link JoinOptions.peers} are the user's own words and always dialled.
+   * Also contact loopback, private and link-local addresses that come from a listing, trackers, the DHT or peers.
+   * Addresses in {@link JoinOptions.peers} are from the user and always dialled.
    */
   readonly allowPrivateAddresses: boolean
-  /** Bytes per second over all torrents; 0 is unlimited. */
+  /** Limit over all torrents; 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
-  /** The thread crashed or hung, and starts again after a pause; called once each time. */
+  /** Called once per fault: the thread crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
 }
 
-/** Where the DHT is entered with `dht: true`. */
+/** Bootstrap nodes for `dht: true`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
 const CLOSE_GRACE_MS = 5_000
 
 /**
- * BitTorrent v1 swarms through webtorrent: TCP peers, HTTP and UDP trackers, DHT and peer exchange. All of it lives in a
- * thread that may crash: it starts again and joins again what was joined; the storages stay here. Messages of peers are bounded
- * and checked before webtorrent sees them, metadata is checked by `parseV1Torrent`.
+ * BitTorrent v1 swarms through webtorrent: TCP peers, HTTP and UDP trackers, DHT and peer exchange. All of it runs in a
+ * thread that may crash; it is then restarted and joins its torrents again, while the storages stay here. Messages from
+ * peers are bounded and checked before webtorrent sees them, and metadata is validated by `parseV1Torrent`.
  */
 export class V1Swarm {
   readonly #thread: SupervisedThread<ToThread, FromThread>
   readonly #torrents = new Map<number, Joined>()
   readonly #listening = Promise.withResolvers<void>()
   #address: { readonly host: string; readonly port: number } | undefined
-  /** The port to start again on. */
+  /** The port to restart on. */
   #again: number | undefined
   #nextId = 1
   #closing: Promise<void> | undefined
@@ -65,7 +65,7 @@ export class V1Swarm {
     })
   }
 
-  /** @throws SwarmV1Error `E_SWARM_V1`, reason `client`, when the port cannot be had. */
+  /** @throws SwarmV1Error `E_SWARM_V1`, reason `client`, when the port is unavailable. */
   static async start(options: V1SwarmOptions): Promise<V1Swarm> {
     const swarm = new V1Swarm(options)
     try {
@@ -78,13 +78,13 @@ export class V1Swarm {
     }
   }
 
-  /** Where peers reach it. */
+  /** The address that peers connect to. */
   get address(): { readonly host: string; readonly port: number } {
     if (this.#closing !== undefined) throw new SwarmV1Error('E_SWARM_V1', 'client', 'the swarm client is closed')
     return this.#address!
   }
 
-  /** What is joined and not left. */
+  /** The torrents that were joined and not left. */
   get torrents(): ReadonlySet<V1Torrent> {
     return new Set(this.#torrents.values())
   }
@@ -116,7 +116,7 @@ export class V1Swarm {
         this.#again = message.port
         return this.#listening.resolve()
       case 'unable':
-        // After a crash somebody else may have the port: the next one takes any.
+        // Another program may have taken the port after a crash: the next start takes any.
         this.#again = undefined
         return this.#listening.reject(new Error(`${host}: ${message.message}`))
       default:

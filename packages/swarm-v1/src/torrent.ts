@@ -4,26 +4,26 @@ import { parseV1Torrent, type V1Layout } from './layout.ts'
 import type { FromThread, ThreadProgress, ToThread } from './messages.ts'
 import { Pieces, type V1Storage } from './pieces.ts'
 
-/** What a torrent is joined with. */
+/** How to join a torrent. */
 export interface JoinOptions {
   /** 40 lower-case hex characters. */
   readonly infohash: string
-  /** The info dictionary where it is known already (seeding after a restart); checked against the infohash. */
+  /** The info dictionary if it is already known (seeding after a restart); checked against the infohash. */
   readonly info?: Uint8Array
-  /** HTTP and UDP trackers; others are left out. */
+  /** HTTP and UDP trackers; others are ignored. */
   readonly trackers: readonly string[]
-  /** `host:port`; what is none is left out. */
+  /** `host:port`; invalid ones are ignored. */
   readonly peers: readonly string[]
   readonly metadataTimeoutMs: number
-  /** Every piece is there and was verified by other means: a sample is checked instead of everything. */
+  /** Every piece is there and was verified by other means: only a sample is checked. */
   readonly complete?: boolean
   readonly signal?: AbortSignal
   /**
-   * Called once with the checked layout, before a byte of content is asked for. Throwing leaves the swarm;
-   * `ready` and `done` then reject with that error.
+   * Called once with the validated layout, before any content is requested. If it throws, the swarm is left, and
+   * `ready` and `done` reject with that error.
    */
   open(layout: V1Layout): Promise<V1Storage>
-  /** A peer that sent wrong pieces was dropped, or a tracker fails; `message` names it. */
+  /** A peer that sent bad pieces was dropped, or a tracker fails; `message` names it. */
   readonly onWarning?: (message: string) => void
 }
 
@@ -38,34 +38,34 @@ export interface V1Progress {
 /** A torrent that was joined. */
 export interface V1Torrent {
   readonly infohash: string
-  /** Resolves when the metadata is checked and the storage is open. */
+  /** Resolves when the metadata is validated and the storage is open. */
   readonly ready: Promise<V1Layout>
-  /** Resolves when every piece is verified and written. Rejects on a failing storage, on `leave` and on abort. */
+  /** Resolves when every piece is verified and written. Rejects when the storage fails, on `leave` and on abort. */
   readonly done: Promise<void>
-  /** Of the last quarter of a second. */
+  /** Updated every quarter of a second. */
   progress(): V1Progress
   addPeer(address: string): void
-  /** Idempotent; resolves when the last storage call has returned and every socket is closed. */
+  /** Leaves the swarm. Idempotent; resolves when the last storage call has returned and every socket is closed. */
   leave(): Promise<void>
 }
 
-/** How long the thread may take for its goodbyes. */
+/** How long the thread may take to announce that it stops. */
 const LEAVE_GRACE_MS = 5_000
 const IDLE: ThreadProgress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0 }
 
-/** What a torrent needs of its swarm. */
+/** What a torrent uses of its swarm. */
 export interface TorrentOwner {
   post(message: ToThread): void
-  /** Whether there is a thread to say goodbye in. */
+  /** Whether there is a thread to announce the stop. */
   readonly running: () => boolean
   readonly left: () => void
 }
 
 /**
- * One torrent on the owner's side of the thread: holds what has to outlive a crash of the thread (the layout, the storage, what was
- * asked for) and answers its reads and writes.
+ * One torrent on the owner's side of the thread: holds what must survive a crash of the thread (the layout, the
+ * storage, the options) and serves its reads and writes.
  *
- * Invariant: after `leave` was called no read or write begins; it resolves when those under way are over.
+ * Invariant: no read or write starts after `leave` was called; it resolves when the running ones are finished.
  */
 export class Joined implements V1Torrent {
   readonly infohash: string
@@ -83,7 +83,7 @@ export class Joined implements V1Torrent {
   #info: Uint8Array | undefined
   #opening: Promise<Pieces> | undefined
   #progress = IDLE
-  /** Uploaded by threads that are gone. */
+  /** Bytes uploaded by earlier threads. */
   #uploadedBefore = 0
   #left: Promise<void> | undefined
 
@@ -96,7 +96,7 @@ export class Joined implements V1Torrent {
     this.#peers = options.peers.filter((peer) => tryParseAddress(peer) !== undefined)
     this.ready = this.#ready.promise
     this.done = this.#done.promise
-    // Whoever does not await them hears of a failure elsewhere.
+    // Callers who do not await these learn of a failure in other ways.
     for (const promise of [this.ready, this.done]) promise.catch(() => {})
     this.#timer = setTimeout(
       () => this.#fail('metadata-timeout', "no peer gave the torrent's metadata in time: the swarm is unreachable"),
@@ -107,7 +107,7 @@ export class Joined implements V1Torrent {
     this.joinThread()
   }
 
-  /** A thread that knows nothing yet: the first one, or the next one after a crash. */
+  /** Joins in a new thread: the first one, or the next one after a crash. */
   joinThread(): void {
     if (this.#left !== undefined) return
     const { infohash, trackers, complete = false } = this.#options
@@ -188,7 +188,7 @@ export class Joined implements V1Torrent {
     void this.leave()
   }
 
-  /** Sent by every thread anew; checked, and the storage opened, the first time. */
+  /** Every new thread sends it; validated, and the storage opened, only the first time. */
   async #metadata(info: Uint8Array): Promise<void> {
     if (this.#left !== undefined) return
     clearTimeout(this.#timer)
@@ -208,7 +208,7 @@ export class Joined implements V1Torrent {
     return new Pieces(layout, storage)
   }
 
-  /** What cannot be read is not there, as far as peers are concerned. */
+  /** For peers, unreadable bytes count as missing. */
   async #read({ call, piece, offset, length }: Extract<FromThread, { kind: 'get' }>): Promise<void> {
     const bytes = await this.#opening?.then((pieces) => pieces.read(piece, offset, length)).catch(() => undefined)
     this.#owner.post({ kind: 'got', call, bytes })

@@ -1,5 +1,5 @@
-/// <reference path="./thread/untyped.d.ts" />
-// The thread of BitTorrent v1: webtorrent, its sockets and what peers send live here, and nothing else of the process.
+// The thread for BitTorrent v1: webtorrent, its sockets and the data from peers live here, isolated from the rest of
+// the process.
 import { parentPort } from 'node:worker_threads'
 import { DhtNode } from '@svc/internal-discovery'
 import { isPublicAddress } from '@svc/internal-net'
@@ -24,14 +24,14 @@ const {
 const tell = (message: FromThread): void => port.postMessage(message)
 
 boundWires()
-/** Hosts that the user named: dialled whatever they are. */
+/** Hosts that the user named: dialled whatever their address. */
 const named = new Set<string>()
 const torrents = new Map<number, ThreadTorrent>()
 const calls = new OwnerCalls(tell)
 const client = new (WebTorrent as WebTorrentConstructor)({
-  // Handed on to `server.listen`, which takes an object: the only way to name an address.
+  // An object, since it is passed on to `server.listen`: the only way to set the address.
   torrentPort: { host, port: listenPort },
-  // Peers are found by our own discovery, whose messages are checked.
+  // Our own discovery finds the peers, as it validates messages.
   dht: false,
   tracker: false,
   lsd: false,
@@ -40,7 +40,8 @@ const client = new (WebTorrent as WebTorrentConstructor)({
   natUpnp: false,
   natPmp: false,
   webSeeds: false,
-  // With encryption on, webtorrent never falls back to plain for peers that speak nothing else; nearly all accept plain.
+  // With encryption on, webtorrent never falls back to plain for peers that support nothing else; nearly all accept
+  // plain.
   secure: 0,
   uploadLimit: uploadLimitBytesPerSecond > 0 ? uploadLimitBytesPerSecond : -1
 })
@@ -50,11 +51,12 @@ if (!allowPrivateAddresses) {
 
 let unable = false
 client.on('error', (error: Error) => {
-  // Before it listens that is the end; errors of one torrent are handled there, and those that are left are not worth the thread.
+  // Before the client listens, an error is fatal. Later ones concern a single torrent, which handles them, or do not
+  // justify ending the thread.
   if (client.address() !== null || unable) return
   unable = true
   tell({ kind: 'unable', message: error.message })
-  // The message goes first.
+  // Let the message leave first.
   setImmediate(() => process.exit(1))
 })
 client.once('listening', () => void start())

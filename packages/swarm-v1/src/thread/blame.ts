@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** A block that a peer sent in one try to get a piece. */
+/** A block that a peer sent in one attempt at a piece. */
 interface Sent {
   readonly offset: number
   readonly length: number
@@ -8,17 +8,18 @@ interface Sent {
   readonly digest: string
 }
 
-/** Tries that are remembered of a piece that goes on failing; the latest ones. */
+/** Attempts that are kept of a piece that keeps failing; the latest ones. */
 const MAX_ATTEMPTS = 8
 
 /**
- * Who sent the wrong blocks of a piece that turned out wrong. webtorrent only throws such a piece away and asks again, also the same
- * peers, for ever. A peer is banned on proof only: it sent a wrong piece alone, or a block that differs from that of the
- * verified piece. So after a failure with several senders the piece is asked of one peer at a time ({@link mayAsk}): either
- * that one is proven to lie, or the piece is right and shows who did. Counting failures instead would ban the honest peer
- * beside a liar as well.
+ * Finds who sent bad blocks of a piece that failed its hash. webtorrent only discards such a piece and requests it
+ * again, even from the same peers, for ever. A peer is banned on proof only: it sent a whole bad piece alone, or a
+ * block that differs from that of the verified piece. So after a failure with several senders the piece is requested
+ * from one peer at a time ({@link mayAsk}): either that peer is proven to send bad data, or the piece is right and
+ * shows who did. Merely counting failures would also ban the honest peers beside a malicious one.
  *
- * Invariant: attempts are kept only for pieces that are neither verified nor given up; `#turns` has the pieces that failed once.
+ * Invariant: attempts are kept only for pieces that are neither verified nor abandoned; `#turns` holds the pieces that
+ * failed once.
  */
 export class Blame {
   readonly #attempts = new Map<number, Sent[][]>()
@@ -26,24 +27,24 @@ export class Blame {
   readonly #banned = new Set<string>()
   readonly #turnMs: number
 
-  /** @param turnMs how long a peer that sends nothing keeps the turn at a piece that failed */
+  /** @param turnMs how long a peer that sends nothing keeps its turn at a piece that failed */
   constructor(turnMs = 5_000) {
     this.#turnMs = turnMs
   }
 
-  /** Pieces that are asked of one peer at a time. */
+  /** Number of pieces that are requested from one peer at a time. */
   get suspects(): number {
     return this.#turns.size
   }
 
-  /** Whether `address` may be asked for a block of this piece now. */
+  /** Whether a block of this piece may be requested from `address` now. */
   mayAsk(piece: number, address: string, nowMs: number): boolean {
     const turn = this.#turns.get(piece)
     if (turn?.owner === undefined || turn.owner === address) return true
     return nowMs - turn.since >= this.#turnMs
   }
 
-  /** It was asked: from now on it has the turn at a piece that failed. */
+  /** A block was requested: from now on this peer has the turn at a piece that failed. */
   asked(piece: number, address: string, nowMs: number): void {
     const turn = this.#turns.get(piece)
     if (turn === undefined || turn.owner === address) return
@@ -51,7 +52,7 @@ export class Blame {
     turn.since = nowMs
   }
 
-  /** A block that was asked for has come. */
+  /** A requested block has arrived. */
   sent(piece: number, offset: number, block: Uint8Array, sender: string, nowMs: number): void {
     const attempts = this.#attempts.get(piece) ?? [[]]
     this.#attempts.set(piece, attempts)
@@ -60,7 +61,7 @@ export class Blame {
     if (turn?.owner === sender) turn.since = nowMs
   }
 
-  /** The piece is right: whoever sent other bytes for it, now or before, is banned. @returns whom this bans. */
+  /** The piece is right: bans everyone who sent other bytes for it, now or before. @returns the banned addresses */
   verified(piece: number, bytes: Uint8Array): string[] {
     const attempts = this.#attempts.get(piece) ?? []
     this.#attempts.delete(piece)
@@ -72,7 +73,7 @@ export class Blame {
     return this.#ban(liars.map(({ sender }) => sender))
   }
 
-  /** The piece is wrong. @returns whom this bans. */
+  /** The piece is wrong. @returns the banned addresses */
   failed(piece: number): string[] {
     const attempts = this.#attempts.get(piece) ?? []
     const senders = new Set(attempts.at(-1)?.map(({ sender }) => sender))
@@ -81,7 +82,7 @@ export class Blame {
     return senders.size === 1 ? this.#ban([...senders]) : []
   }
 
-  /** The peer is gone: others may have its turns. */
+  /** The peer disconnected: others may take its turns. */
   left(address: string): void {
     for (const turn of this.#turns.values()) if (turn.owner === address) turn.owner = undefined
   }

@@ -1,13 +1,13 @@
-/** Where the owner of the thread reads and writes pieces. */
+/** Reads and writes pieces at the owner of the thread. */
 export interface PieceCalls {
-  /** @returns undefined where the bytes are not there. */
+  /** @returns undefined when the bytes are not there. */
   read(piece: number, offset: number, length: number): Promise<Uint8Array | undefined>
   write(piece: number, bytes: Uint8Array): Promise<void>
 }
 
 type Callback<T> = (error: Error | null, value?: T) => void
 
-/** Pieces in the shape of `abstract-chunk-store`, which is what webtorrent talks to. */
+/** Pieces behind the interface of `abstract-chunk-store`, which webtorrent uses. */
 export class Chunks {
   readonly chunkLength: number
   readonly #lengthBytes: number

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 
-// The parts of webtorrent 3 that are used here; it ships no types. Members with an underscore are not its public API:
-// they are checked to be there, so that a version that moved them fails loudly.
+// The subset of webtorrent 3 that is used here; it ships no types. Members with an underscore are not its public API,
+// so their existence is checked: a version that moved them fails loudly.
 
 /** One connection. */
 export interface WebTorrentWire extends EventEmitter {
@@ -26,13 +26,13 @@ export interface WebTorrentTorrent extends EventEmitter {
   removePeer(address: string): void
   destroy(callback?: (error?: Error) => void): void
   _onMetadata(metadata: unknown): Promise<void>
-  /** Looks what can be asked of whom. */
+  /** Checks what can be requested from whom. */
   _update(): void
-  /** Asks a wire for a block of a piece, where there is one to ask for. */
+  /** Requests a block of a piece from a wire, if there is one to request. */
   _request(wire: WebTorrentWire, piece: number, hotswap: boolean): boolean
 }
 
-/** The client: one listener for all torrents. */
+/** The client, with one listener for all torrents. */
 export interface WebTorrentClient extends EventEmitter {
   readonly peerId: string
   /** Addresses that are not dialled. */

@@ -1,13 +1,14 @@
 import type { FromThread } from '../messages.ts'
 import type { PieceCalls } from './chunks.ts'
 
-/** Reads and writes of the owner at once: what is more waits here, so that peers cannot fill the owner's memory. */
+/** Limit of concurrent calls to the owner; further ones wait here, so that peers cannot fill the owner's memory. */
 const MAX_CALLS = 64
 
 type Ask = (call: number) => FromThread
 
 /**
- * The owner's storage, asked by messages.
+ * Calls the owner's storage by messages.
+ *
  * Invariant: a call waits in `#queue` only while {@link MAX_CALLS} are in `#waiting`.
  */
 export class OwnerCalls {
@@ -20,7 +21,7 @@ export class OwnerCalls {
     this.#tell = tell
   }
 
-  /** The storage of one torrent. A write that fails is never answered: the owner leaves the torrent then. */
+  /** The storage of one torrent. A failed write gets no answer, since the owner then leaves the torrent. */
   of(id: number): PieceCalls {
     return {
       read: (piece, offset, length) => this.#call((call) => ({ kind: 'get', id, call, piece, offset, length })),

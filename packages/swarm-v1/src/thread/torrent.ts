@@ -18,16 +18,16 @@ export interface TorrentDeps {
 
 type JoinMessage = Extract<ToThread, { kind: 'join' }>
 
-/** webtorrent's words for a piece whose hash is wrong; there is no other sign of it. */
+/** webtorrent's warning for a piece with a wrong hash, the only sign of it. */
 const FAILED_PIECE = /^Piece (\d+) failed verification$/
-/** Announced as left while the size is not known. */
+/** Announced as missing bytes while the size is unknown. */
 const UNKNOWN_LEFT = 1
 
 /**
  * One torrent within the thread: webtorrent talks to its peers, our own discovery finds them.
  *
- * The order of things: metadata (given, or from a peer) → `metadata` to the owner → {@link opened} → what the storage has is
- * checked → pieces are fetched → `done` → served until {@link leave}.
+ * In order: metadata (given, or from a peer) → `metadata` to the owner → {@link opened} → existing pieces are checked →
+ * pieces are fetched → `done` → served until {@link leave}.
  */
 export class ThreadTorrent {
   readonly #deps: TorrentDeps
@@ -86,12 +86,12 @@ export class ThreadTorrent {
     if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#torrent.addPeer(address)
   }
 
-  /** The owner accepts the metadata and has the storage open. */
+  /** The owner has accepted the metadata and opened the storage. */
   opened(): void {
     this.#opened.resolve()
   }
 
-  /** Reports the progress if it has changed; called now and then. */
+  /** Reports the progress if it changed; called periodically. */
   tick(): void {
     const torrent = this.#torrent
     if (torrent.destroyed) return
@@ -104,7 +104,7 @@ export class ThreadTorrent {
     const text = JSON.stringify(progress)
     if (text !== this.#told) this.#deps.tell({ kind: 'progress', id: this.#join.id, progress })
     this.#told = text
-    // Who was not asked because another peer had the turn is asked again.
+    // Peers that were skipped because another one had the turn are tried again.
     if (this.#blame.suspects > 0) torrent._update()
   }
 
@@ -116,8 +116,8 @@ export class ThreadTorrent {
   }
 
   /**
-   * webtorrent's own parser accepts nearly anything, so the metadata passes ours first, here and with the owner.
-   * `_onMetadata` is where both ways in (from a peer, from `info`) meet.
+   * webtorrent's own parser accepts nearly anything, so the metadata is validated first, here and by the owner.
+   * Metadata from a peer and from `info` both pass through `_onMetadata`.
    */
   #checkMetadataFirst(): void {
     const torrent = this.#torrent
@@ -139,7 +139,7 @@ export class ThreadTorrent {
     }
   }
 
-  /** A piece that failed is asked of one peer at a time (see {@link Blame}). */
+  /** A piece that failed is requested from one peer at a time (see {@link Blame}). */
   #askOneAtATime(): void {
     const torrent = this.#torrent
     const inner = torrent._request

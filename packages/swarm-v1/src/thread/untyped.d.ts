@@ -1,4 +1,5 @@
-// Packages that ship no types: what is used of webtorrent stands in client.ts, of its wire protocol in wire-bounds.ts.
+// Packages without types: client.ts declares what is used of webtorrent, wire-bounds.ts what is used of its wire
+// protocol.
 
 declare module 'webtorrent' {
   const WebTorrent: unknown

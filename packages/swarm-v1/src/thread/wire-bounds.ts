@@ -4,9 +4,9 @@ import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefi
 import Wire from 'bittorrent-protocol'
 import { SwarmV1Error } from '../errors.ts'
 
-/** The parts of a connection of `bittorrent-protocol` 5 that are changed here. */
+/** The internals of a connection of `bittorrent-protocol` 5 that are changed here. */
 interface WireInternals {
-  /** Bytes that the next message, or part of one, needs. */
+  /** Bytes that the next message, or section of one, needs. */
   _parserSize: number
   _buffer: Uint8Array[]
   _bufferSize: number
@@ -14,7 +14,7 @@ interface WireInternals {
   readonly _cryptoSyncPattern: Uint8Array | null
   readonly requests: readonly { readonly piece: number; readonly offset: number; readonly length: number }[]
   readonly peerRequests: readonly unknown[]
-  /** Names of the extensions by the id that we gave them. */
+  /** Names of the extensions by the ids that we assigned. */
   readonly extendedMapping: Readonly<Record<number, string>>
   destroy(): void
   _write(bytes: Uint8Array, done: (error: null) => void): void
@@ -23,7 +23,7 @@ interface WireInternals {
   _onMessage(message: Uint8Array): void
 }
 
-/** The largest of all: a bitfield of 2,000,000 pieces. */
+/** The largest message: a bitfield of 2,000,000 pieces. */
 const MAX_MESSAGE_BYTES = 262_144
 const MAX_BLOCK_BYTES = 1 << 17
 const MAX_QUEUED_REQUESTS = 2_000
@@ -31,7 +31,7 @@ const MAX_METADATA_BYTES = 10_000_000
 const METADATA_PIECE_BYTES = 1 << 14
 const MAX_PEX_PEERS = 500
 
-/** Message length by id, where it is fixed (BEP 3, 5, 6). */
+/** Message length by id, for fixed lengths (BEP 3, 5, 6). */
 const EXACT: Readonly<Record<number, number>> = {
   0: 1,
   1: 1,
@@ -49,10 +49,10 @@ const EXACT: Readonly<Record<number, number>> = {
 }
 
 /**
- * Puts bounds on what a peer of a BitTorrent v1 swarm may send. The library believes any length up to 4 GiB and copies what it has of a
- * message with each packet; here a message that is too long ends the connection before any of it is kept, and the parts of
- * one are put together once. Messages whose fields have other types or lengths than the library reads end the connection too; blocks
- * that nobody asked for are dropped.
+ * Limits what a peer of a BitTorrent v1 swarm may send. The library accepts any length up to 4 GiB, and copies a
+ * partial message with each packet; here a message that is too long ends the connection before any of it is stored, and
+ * fragments are joined once. A message with fields of other types or lengths than the library expects ends the
+ * connection, too; unsolicited blocks are dropped.
  *
  * @throws SwarmV1Error `E_SWARM_V1`, reason `client`: another version of the library than the tested one.
  */
@@ -83,18 +83,18 @@ export function boundWires(): void {
   wire._onMessage = function (this: WireInternals, message) {
     const verdict = judge(this, message)
     if (verdict === 'refuse') return end(this)
-    // An unknown id: nothing is done about it.
+    // The library ignores unknown ids.
     onMessage.call(this, verdict === 'pass' ? message : UNKNOWN)
   }
 }
 
-/** What has come already is not read any more. */
+/** Stops reading, including bytes that have already arrived. */
 function end(wire: WireInternals): void {
   wire._parserSize = Number.MAX_VALUE
   wire.destroy()
 }
 
-/** A message with an id that nobody has. */
+/** A message with an unassigned id. */
 const UNKNOWN = new Uint8Array([255])
 
 type Verdict = 'pass' | 'drop' | 'refuse'
