@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs'
 import type { BlockHashing } from './sink.ts'
 
-/** Collected before a write: more leaves the cache, less costs calls and messages. */
+/** Bytes collected before a write: more do not stay in the CPU cache, fewer cost more system calls and messages. */
 const WRITE_BYTES = 1 << 20
 
-/** A hasher as the sink's module makes it: one hash for each block of what it is given. */
+/** The factory of a hasher, as exported by the sink's module: it produces one hash per block. */
 type HasherFactory = (options: unknown, sizeBytes: number) => { update(bytes: Uint8Array): void; digest(): Uint8Array }
 
-/** The file could not be written to; the sink's own `write` tells why. */
+/** Writing to the file failed; the sink's own `write` will report why. */
 export class WriteFailure extends Error {
   override readonly name = 'WriteFailure'
 
@@ -16,7 +16,7 @@ export class WriteFailure extends Error {
   }
 }
 
-/** Blocks are used again: nothing is allocated per answer. */
+/** Blocks are reused, so that nothing is allocated per response. */
 const spare: Buffer[] = []
 const MAX_SPARE = 16
 
@@ -30,9 +30,11 @@ export interface BlockTarget {
 }
 
 /**
- * Takes the bytes of one range, in a worker thread: sockets read into its block, which is hashed while it is in the cache and written, and only
- * then told of. Writes wait for the disk, and with them this thread's sockets: that is the backpressure.
- * Invariant: `[start, at)` is written and told of; `filled` bytes behind it are in the block.
+ * Writes the bytes of one range in a worker thread. Sockets read directly into its block; when the block is full it is
+ * hashed, while still in the CPU cache, and written, and only then reported. Writes are synchronous: a slow disk blocks
+ * this thread's sockets, which is the backpressure.
+ *
+ * Invariant: `[start, at)` is written and reported; the next `filled` bytes are in the block.
  */
 export class BlockWriter {
   readonly #target: BlockTarget
@@ -49,23 +51,23 @@ export class BlockWriter {
     this.#setLimit()
   }
 
-  /** Bytes that are still to come. */
+  /** Bytes that are still missing. */
   get leftBytes(): number {
     return this.#target.end - this.#at - this.#filled
   }
 
-  /** Where the next bytes go. Not empty while bytes are to come. */
+  /** Where to put the next bytes. Not empty while bytes are missing. */
   room(): Uint8Array {
     return this.#block.subarray(this.#filled, this.#limit)
   }
 
-  /** So many bytes were put where `room` said. @throws WriteFailure */
+  /** Records that `count` bytes were put into `room`. @throws WriteFailure */
   took(count: number): void {
     this.#filled += count
     if (this.#filled === this.#limit) this.#flush()
   }
 
-  /** Takes bytes from elsewhere. @throws WriteFailure */
+  /** Copies in bytes from elsewhere. @throws WriteFailure */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; ) {
       const count = Math.min(bytes.length - at, this.#limit - this.#filled)
@@ -75,7 +77,7 @@ export class BlockWriter {
     }
   }
 
-  /** Writes what is there; nothing may be asked of it afterwards. @throws WriteFailure */
+  /** Writes the rest; the writer must not be used afterwards. @throws WriteFailure */
   end(): void {
     try {
       this.#flush()
@@ -84,7 +86,7 @@ export class BlockWriter {
     }
   }
 
-  /** The block ends where a block of the hasher does, so that as few as can be span two writes. */
+  /** Ends the block at a boundary of the hasher's blocks, so that as few of those as possible span two writes. */
   #setLimit(): void {
     const { hashing, end } = this.#target
     const over = hashing === undefined ? 0 : (this.#at + this.#block.length) % hashing.blockBytes
@@ -108,7 +110,7 @@ export class BlockWriter {
     this.#onWritten(start, end, hashes)
   }
 
-  /** Of the blocks that lie whole in `[start, end)`. */
+  /** The hashes of the blocks that lie entirely within `[start, end)`. */
   #hashes(start: number, end: number): Uint8Array | undefined {
     const { hashing, makeHasher, sizeBytes } = this.#target
     if (hashing === undefined || makeHasher === undefined) return undefined

@@ -14,28 +14,28 @@ import type { DirectSink, HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
-/** How one file is fetched. An abort rejects with the signal's reason, and what the sink has is kept. */
+/** How to fetch one file. An abort rejects with the signal's reason, and the sink keeps what it has. */
 export interface DownloadOptions {
   readonly signal?: AbortSignal
-  /** Bytes of the file that the sink holds by now; not a delta. */
+  /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
   readonly onWaiting?: (waiting: Waiting) => void
 }
 
-/** What the downloads of one hub object share. */
+/** State that the downloads of one hub object share. */
 export interface Lanes {
   readonly large: Gate
   readonly small: Gate
   readonly buffers: Buffers
 }
 
-/** A range on its way: `start` moves as bytes are written. */
+/** A range in progress: `start` advances as bytes are written. */
 interface Piece {
   start: number
   readonly end: number
 }
 
-/** Fills what `sink` lacks of `[from, to)`. Errors: see `Hub.download`. */
+/** Fetches what `sink` lacks of `[from, to)`. Errors: see `Hub.download`. */
 export async function downloadRange(
   net: Net,
   lanes: Lanes,
@@ -51,7 +51,7 @@ export async function downloadRange(
   await new Download(net, lanes, file, sink, from, to, options).run()
 }
 
-/** One call of download. Invariant: no request of it is under way, and no write, when `run` has settled. */
+/** One call of `download`. Invariant: when `run` has settled, no request and no write of it is under way. */
 class Download {
   readonly #net: Net
   readonly #lanes: Lanes
@@ -63,7 +63,10 @@ class Download {
   readonly #address: FileAddress
   #bytesDone = 0
   #wrongAnswers = 0
-  /** Cleared where the source's answers are not such as threads read, or the sink cannot be written to by them. */
+  /**
+   * Cleared when the source's responses are not of the plain form that threads read, or threads cannot write to the
+   * sink.
+   */
   #threadsServe = true
   #restarted = false
 
@@ -120,7 +123,7 @@ class Download {
     return gapsOf(this.#sink.ranges(), this.#from, this.#to)
   }
 
-  /** The first failure stops the others; all have ended when it rejects. */
+  /** The first failure stops the other ranges; all have ended when this rejects. */
   async #inParallel(pieces: Piece[], count: number, oneStream: boolean): Promise<void> {
     const stop = new AbortController()
     const signal = this.#options.signal ? AbortSignal.any([stop.signal, this.#options.signal]) : stop.signal
@@ -150,7 +153,8 @@ class Download {
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof Trouble) || error.kind === 'no-ranges' || error.kind === 'changed') throw error
-        // Progress of any range shows that the source lives; a range that fails alone runs out when the others are done.
+        // Progress of any range shows that the source works; a range that fails on its own uses up its attempts when
+        // the others are done.
         if (this.#bytesDone > before) retry.progress()
         await retry.after(error, signal)
       }
@@ -185,9 +189,9 @@ class Download {
     } catch (error) {
       failure = error
     }
-    // What a thread does not take, the complete client understands.
+    // The complete client handles responses that a thread does not.
     if (notTaken) return await this.#try(piece, oneStream, signal, false)
-    // What arrived before a cut is kept: the next try goes on behind it.
+    // What arrived before the connection broke is kept: the next attempt continues after it.
     await body?.finish()
     signal.throwIfAborted()
     if (body && !body.missing() && (failure === undefined || failure === ENOUGH)) return
@@ -195,13 +199,13 @@ class Download {
     if (failure instanceof SinkFailure) throw failure
     const trouble = networkTrouble(failure, asked ?? new URL(this.#net.endpoint.origin), this.#context())
     if (!(trouble instanceof Trouble) || !['stale-url', 'wrong', 'changed'].includes(trouble.kind)) throw trouble
-    // Ranges that were answered from the same address report one and the same defect.
+    // Several ranges may report the same failure of one address.
     const isNews = asked === undefined || this.#address.forget(asked)
     if (trouble.kind === 'wrong' && isNews && ++this.#wrongAnswers > 1) throw new Trouble('final', trouble.error)
     throw trouble
   }
 
-  /** False where the answer is not one that threads read; what they wrote before is kept. @throws as {@link #try} does */
+  /** False if threads cannot read this response; what they wrote before is kept. @throws as {@link #try} does */
   async #inThread(piece: Piece, url: URL, direct: DirectSink, signal: AbortSignal): Promise<boolean> {
     const net = this.#net
     const { sizeBytes } = this.#file
@@ -254,7 +258,7 @@ class Download {
     return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
   }
 
-  /** Checks the head, and returns where in the file the body's bytes belong. */
+  /** Checks the response's head, and returns the consumer that places its body in the file. */
   #body(head: ResponseHead, url: URL, piece: Piece, whole: boolean, oneStream: boolean, flow: Flow): Body {
     const { path, sizeBytes } = this.#file
     if (head.status !== 200 && head.status !== 206) throw statusTrouble(head, url, this.#context())
@@ -265,7 +269,7 @@ class Download {
       if (length !== undefined && Number(length) !== sizeBytes) {
         throw wrongBytes(this.#file, `it has ${length} bytes instead of ${sizeBytes}`)
       }
-      // A full answer to a range starts at 0: its bytes never go behind what is there.
+      // A full response starts at 0: its bytes must not be placed elsewhere.
       if (!whole) throw new Trouble('no-ranges', bad('ignores ranges').error)
       this.#address.checkEtag(head)
       const gaps = oneStream ? this.#gaps() : [[piece.start, piece.end] as [number, number]]
@@ -276,7 +280,7 @@ class Download {
     return this.#into(start, end, [[start, end]], piece, flow)
   }
 
-  /** Where in the file the body of a 206 belongs. @throws Trouble unless that is what was asked for */
+  /** The range of the file that the body of a 206 holds. @throws Trouble unless it is the requested one */
   #partAt(head: ResponseHead, url: URL, piece: Piece): [start: number, end: number] {
     const { path, sizeBytes } = this.#file
     const bad = (what: string) => badAnswer(url, path, what)
@@ -310,7 +314,9 @@ const badAnswer = (url: URL, path: string, what: string): Trouble =>
     new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what} for "${path}"`, { path })
   )
 
-/** The last ranges in quarters: all of them end at about the same time, and the hash of the file is close behind then. */
+/**
+ * Splits the last ranges into quarters, so that they all end at about the same time, and the file's hash soon after.
+ */
 function tapered(ranges: [number, number][], atOnce: number): [number, number][] {
   if (ranges.length <= 2 * atOnce) return ranges
   const last = ranges.splice(-atOnce)
@@ -321,13 +327,13 @@ function tapered(ranges: [number, number][], atOnce: number): [number, number][]
   return ranges
 }
 
-/** Ranges begin at multiples of this where they can: what hashes blocks has whole ones then. */
+/** Ranges start at multiples of this where possible, so that hashers of blocks get whole ones. */
 const BLOCK_STEP = 1 << 20
 
-/** Nothing more of a response is wanted. */
+/** The rest of a response is not needed. */
 const ENOUGH = new Error('enough')
 
-/** Spreads the bytes `[start, end)` of a response over the gaps that want them; those in between are skipped. */
+/** Distributes the bytes `[start, end)` of a response over the gaps that need them; bytes in between are skipped. */
 class Body implements BodyConsumer {
   #at: number
   readonly #end: number
@@ -379,7 +385,7 @@ class Body implements BodyConsumer {
     }
   }
 
-  /** True while a gap waits for bytes. */
+  /** True while a gap is unfilled. */
   missing(): boolean {
     return this.#gaps.length > 0
   }

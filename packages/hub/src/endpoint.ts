@@ -1,9 +1,9 @@
 import { HubError } from './errors.ts'
 
-/** Where the public hub answers. */
+/** The public hub. */
 export const PUBLIC_ENDPOINT = 'https://huggingface.co'
 
-/** A hub's base: origin and, for mirrors below a path, that path without its last slash. */
+/** The base of a hub: its origin and, for mirrors below a path, that path without the trailing slash. */
 export interface Endpoint {
   readonly origin: string
   readonly base: string
@@ -11,7 +11,9 @@ export interface Endpoint {
 
 const REPO_SEGMENT = /^[A-Za-z0-9._-]{1,128}$/
 
-/** @throws HubError `E_INTERNAL`, reason `bad-request`: no http(s) URL, or one with credentials, query or fragment. */
+/**
+ * @throws HubError `E_INTERNAL`, reason `bad-request`: not an http(s) URL, or one with credentials, query or fragment.
+ */
 export function parseEndpoint(text: string): Endpoint {
   const url = URL.parse(text)
   if (
@@ -45,7 +47,7 @@ export const isRevision = (text: unknown): text is string =>
   text.isWellFormed() &&
   !/[\0-\x20\x7f]/.test(text)
 
-/** Escapes each segment on its own (spec hub.3). The path must have passed the listing's checks. */
+/** Escapes each segment separately (spec hub.3). The path must have passed the listing's checks. */
 const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
 export const infoUrl = (at: Endpoint, repoId: string, revision: string | undefined): string =>
@@ -57,5 +59,5 @@ export const treeUrl = (at: Endpoint, repoId: string, commit: string): string =>
 export const resolveUrl = (at: Endpoint, repoId: string, commit: string, path: string): string =>
   `${at.base}/${repoId}/resolve/${commit}/${encodePath(path)}`
 
-/** For messages: without the query, where signatures are. */
+/** For messages: without the query, which may contain a signature. */
 export const printableUrl = (url: URL): string => url.origin + url.pathname

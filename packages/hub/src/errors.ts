@@ -1,4 +1,4 @@
-/** The API's error codes that an exchange with a hub can end in (spec hub.6). */
+/** The API error codes for failures of a hub (spec hub.6). */
 export type HubErrorCode =
   | 'E_UNKNOWN_REF'
   | 'E_SOURCE_FORBIDDEN'
@@ -7,7 +7,7 @@ export type HubErrorCode =
   | 'E_NOT_IMPORTABLE'
   | 'E_INTERNAL'
 
-/** Why, finer than the code; stable, for programs. */
+/** The reason, finer than the code; stable, for programs. */
 export type HubErrorReason =
   | 'bad-request'
   | 'no-such-repo'
@@ -26,16 +26,16 @@ export type HubErrorReason =
   | 'wrong-bytes'
   | 'sink'
 
-/** What an error is about, for logs and messages; each field where it applies. */
+/** What an error is about, for logs and messages. Fields are present where they apply. */
 export interface HubErrorDetails {
-  /** Scheme, host and path; never the query, which may hold a signature. */
+  /** Scheme, host and path, but not the query, which may contain a signature. */
   readonly url?: string
   readonly status?: number
   /** The file's path in the repository. */
   readonly path?: string
 }
 
-/** Every failure of this package but aborts (the signal's reason) and failures of the caller's sink (as they were thrown). */
+/** Every failure of this package, except aborts (the signal's reason) and errors of the caller's sink (unchanged). */
 export class HubError extends Error {
   override readonly name = 'HubError'
   readonly code: HubErrorCode

@@ -6,16 +6,16 @@ export interface ResponseHead {
   readonly headers: IncomingHttpHeaders
 }
 
-/** What a consumer of body bytes can do to the stream. */
+/** A body's consumer controls the stream with these. */
 export interface Flow {
   pause(): void
   resume(): void
-  /** Breaks the response off; the exchange rejects with this error. */
+  /** Ends the response; the exchange rejects with this error. */
   abort(error: Error): void
 }
 
 export interface BodyConsumer {
-  /** May be called after `pause` with bytes that had already arrived. The chunk is the consumer's to keep. */
+  /** May still be called after `pause`, with bytes that had already arrived. The consumer owns the chunk. */
   onData(chunk: Uint8Array): void
 }
 
@@ -36,12 +36,13 @@ class StallError extends Error {
   }
 }
 
-/** Bodies that nobody wants are read to this length, so that the connection can be reused, and cut there. */
+/** Unwanted bodies are read up to this length, so that the connection can be reused, and cut off there. */
 const DRAIN_BYTES = 65_536
 
 /**
- * One GET, no redirects, no retries. `onHead` chooses who takes the body (undefined: nobody); what it throws breaks the
- * response off. Resolves after the last byte; rejects with the network's error, the consumer's, or the signal's reason.
+ * One GET, without redirects or retries. `onHead` returns the consumer of the body (undefined: none); if it throws, the
+ * response is aborted. Resolves after the last byte; rejects with the network's error, the consumer's, or the signal's
+ * reason.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -92,11 +93,12 @@ export function exchange(
       onRequestStart(given) {
         controller = given
         if (settled) return given.abort(new Error('no longer wanted'))
-        // Runs from here, not from the dispatch: waiting for a free connection is no stall. Nor is a consumer that is full.
+        // Started here rather than at the dispatch: waiting for a free connection is not a stall, nor is a consumer
+        // that is full.
         stall = setTimeout(() => (paused ? stall?.refresh() : breakOff(new StallError(stallMs))), stallMs)
       },
       onResponseStart(_controller, status, responseHeaders) {
-        // 1xx answers come before the one that counts.
+        // 1xx responses precede the final one.
         if (settled || status < 200) return
         stall?.refresh()
         head = { status, headers: responseHeaders }

@@ -10,14 +10,14 @@ import { Trouble } from './trouble.ts'
 export interface OpenRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** The caller asks the address of the bytes by itself, where that is not the hub's: the result has no head then. */
+  /** The caller requests the file's address itself if it is not at the hub: the result then has no head. */
   readonly stopElsewhere?: boolean
   readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
 }
 
 /**
- * Where the bytes of one file are. The hub is asked once; the signed URL that it gives serves every range until it no
- * longer does. Invariant: at most one resolving request is under way, the others wait for what it finds.
+ * Finds the address of one file's bytes. The hub is asked once; the signed URL that it returns serves every range until
+ * it expires. Invariant: at most one resolving request runs at a time, and the others wait for its result.
  */
 export class FileAddress {
   readonly #net: Net
@@ -26,7 +26,7 @@ export class FileAddress {
   #etag: string | undefined
   #resolving: Promise<void> | undefined
   #tellReady: () => void = () => {}
-  /** Resolves when the file was found for the first time: until then one request at a time is enough. */
+  /** Resolves when the file was first found; until then one request at a time is enough. */
   readonly ready: Promise<void> = new Promise((resolve) => {
     this.#tellReady = resolve
   })
@@ -66,7 +66,7 @@ export class FileAddress {
         url: new URL(resolveUrl(this.#net.endpoint, repoId, commit, path)),
         onHop: (head, url) => this.#checkHop(head, url),
         onAnswer: (head, url, flow) => {
-          // The others may start as soon as the address is known, not when this body has ended.
+          // Release the others as soon as the address is known, without waiting for this body.
           if (head.status < 300 || (head.status >= 500 && url.origin !== this.#net.endpoint.origin)) {
             this.#found = url
             this.#etag = undefined
@@ -86,19 +86,21 @@ export class FileAddress {
     }
   }
 
-  /** The address that {@link get} gave has answered with bytes: others may ask it, too. */
+  /** The address from {@link get} has delivered bytes: other ranges may use it, too. */
   answered(): void {
     this.#tellReady()
   }
 
-  /** Makes the next range ask the hub for a new address. False if another range has already done so. */
+  /**
+   * Discards an address, so that the next range asks the hub for a new one. False if another range has already done so.
+   */
   forget(url: URL): boolean {
     if (this.#found?.href !== url.href) return false
     this.#found = undefined
     return true
   }
 
-  /** One representation per address: another ETag than the last range's means that the bytes do not belong together. */
+  /** Requires the same ETag on all responses of an address: another one means that the bytes do not belong together. */
   checkEtag(head: ResponseHead): void {
     const etag = header(head.headers, 'etag')
     if (etag === undefined) return
@@ -115,7 +117,7 @@ export class FileAddress {
     )
   }
 
-  /** What the hub says on its own redirect must be what it listed, before a byte is taken. */
+  /** The metadata on the hub's own redirect must match the listing before any byte is accepted. */
   #checkHop(head: ResponseHead, url: URL): void {
     if (url.origin !== this.#net.endpoint.origin || head.status >= 400) return
     const { commit, sha256, sizeBytes } = this.#file

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Git's name of a file: `sha1("blob " + size + "\0" + bytes)`. The default export suits hashing worker threads that take
- * `{update, digest}` factories by module URL, as the blob store of @svc/cas does.
+ * Git's name of a file: `sha1("blob " + size + "\0" + bytes)`. The default export fits hashing worker threads that load
+ * `{update, digest}` factories by module URL, such as the blob store of @svc/cas.
  *
- * @throws TypeError without the total size, which stands before the bytes.
+ * @throws TypeError without the total size, which is hashed before the bytes.
  */
 export default function createGitBlobSha1Hasher(
   _options: unknown,

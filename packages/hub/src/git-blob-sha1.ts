@@ -6,13 +6,13 @@ export const gitBlobSha1HasherUrl: string = new URL(
   import.meta.url
 ).href
 
-/** 40 hex characters: git's name of these bytes. For small texts; large data belongs into a worker thread. */
+/** Git's name of these bytes, as 40 hex characters. For small texts; hash large data in a worker thread. */
 export function gitBlobSha1(bytes: Uint8Array): string {
   const hasher = createGitBlobSha1Hasher(undefined, bytes.length)
   hasher.update(bytes)
   return Buffer.from(hasher.digest()).toString('hex')
 }
 
-/** The text that git keeps in place of a file in LFS. */
+/** The text that git stores for a file in LFS. */
 export const lfsPointerText = (sha256Hex: string, sizeBytes: number): string =>
   `version https://git-lfs.github.com/spec/v1\noid sha256:${sha256Hex}\nsize ${sizeBytes}\n`

@@ -12,20 +12,20 @@ import { DEFAULT_TIMINGS } from './retry.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 
-/** Which hub, with whose access, within which bounds. Without options: the public hub, anonymously. */
+/** Which hub to use, with which access and limits. Without options: the public hub, anonymously. */
 export interface HubOptions {
-  /** Origin and path of the hub; the public one when absent. */
+  /** Origin and path of the hub; default: the public one. */
   readonly endpoint?: string
-  /** Sent as Bearer token to the endpoint's own origin (scheme, host, port) and to nobody else. */
+  /** Sent as a Bearer token to the endpoint's own origin (scheme, host, port) and to no other. */
   readonly token?: string
-  /** How messages call the token when they say what to do; default `a token`. */
+  /** The token's name in messages that suggest a fix; default `a token`. */
   readonly tokenName?: string
   readonly userAgent?: string
-  /** Takes the place of the built-in connection pools, proxy support and address checks included; not closed by `close`. */
+  /** Replaces the built-in connection pools, including proxy support and address checks; `close` does not close it. */
   readonly dispatcher?: Dispatcher
   /**
-   * The endpoint was named by a stranger: it, too, is never contacted on a loopback or private address, whatever its name is
-   * resolved to when the connection is made.
+   * For an endpoint from an untrusted source: it is never contacted on a loopback or private address either, whatever
+   * its name resolves to when the connection is made.
    */
   readonly publicOnly?: boolean
   readonly limits?: Partial<HubLimits>
@@ -35,41 +35,45 @@ export interface HubOptions {
 /**
  * A careful client of a model hub. Every method rejects with a HubError of these codes, or with the signal's reason:
  * `E_UNKNOWN_REF` no such repository or revision · `E_SOURCE_FORBIDDEN` gated, private, token rejected, disabled ·
- * `E_RATE_LIMITED` after waiting for up to five minutes · `E_SOURCE_UNAVAILABLE` unreachable or no sound answer, after six
- * tries without progress · `E_NOT_IMPORTABLE` a listing that is refused, or bytes that are not those listed.
+ * `E_RATE_LIMITED` after waiting for up to five minutes · `E_SOURCE_UNAVAILABLE` unreachable, or no valid response in
+ * six attempts without progress · `E_NOT_IMPORTABLE` a listing that was refused, or bytes that do not match it.
  */
 export interface Hub {
   readonly endpoint: string
   /**
-   * The files of a repository at one commit. `revision` is a branch, tag, ref or commit; absent, the default branch.
-   * Refused as a whole, before a byte of a file is fetched: paths that leave the tree, duplicates, a file that is also a
-   * folder, impossible sizes or hashes, pages at another origin, too many entries.
+   * The files of a repository at one commit. `revision` is a branch, tag, ref or commit; default: the default branch.
+   * The listing is refused as a whole, before any file is fetched, for: paths that leave the tree, duplicates, a file
+   * that is also a folder, impossible sizes or hashes, pages at another origin, too many entries.
    */
   listing(repo: string, revision?: string, options?: ListingOptions): Promise<HubListing>
   /**
-   * Fills what `sink` lacks of the file, in bounded parallel ranges, through cuts, stalls, rate limits and expired
-   * addresses. The bytes are placed, not verified: hash what the sink holds against `sha256` or `gitBlobSha1`, and on a
-   * mismatch empty the sink and call again, once. Errors of the sink are passed on as they are.
+   * Fetches what `sink` lacks of the file, in bounded parallel ranges, and continues through broken connections,
+   * stalls, rate limits and expired addresses. The bytes are stored but not verified: hash the sink's content, compare
+   * it with `sha256` or `gitBlobSha1`, and on a mismatch empty the sink and call again, once. Errors of the sink are
+   * passed on unchanged.
    *
-   * @throws TypeError when the sink is of another size than the file.
+   * @throws TypeError when the sizes of sink and file differ.
    */
   download(file: HubFile, sink: HubSink, options?: DownloadOptions): Promise<void>
   /**
-   * `[start, end)` of a file (all of it by default), at most 64 MiB, not verified.
+   * Bytes `[start, end)` of a file (by default all of it), at most 64 MiB, not verified.
    *
-   * @throws RangeError for bounds outside the file.
+   * @throws RangeError for a range outside the file.
    */
   read(file: HubFile, range?: { start: number; end: number }, options?: DownloadOptions): Promise<Uint8Array>
   /**
-   * Asks for one byte of a file: gating often shows nowhere else. A rate limit is waited for. Rejects with `E_SOURCE_FORBIDDEN` or
-   * `E_RATE_LIMITED` only: whatever else is wrong, the download finds out.
+   * Requests one byte of a file, since often nothing else shows that it is gated. Waits out a rate limit. Rejects with
+   * `E_SOURCE_FORBIDDEN` or `E_RATE_LIMITED` only; other failures are left to the download.
    */
   probe(file: HubFile, options?: ProbeOptions): Promise<void>
-  /** Ends what is under way, and closes the connections. */
+  /** Aborts running calls and closes the connections. */
   close(): Promise<void>
 }
 
-/** @throws HubError `E_INTERNAL`, reason `bad-request`: the endpoint is no http(s) URL, or the token holds white space. */
+/**
+ * @throws HubError `E_INTERNAL`, reason `bad-request`: the endpoint is not an http(s) URL, or the token contains white
+ *   space.
+ */
 export function createHub(options: HubOptions = {}): Hub {
   const endpoint: Endpoint = parseEndpoint(options.endpoint ?? PUBLIC_ENDPOINT)
   const token = options.token === undefined || options.token === '' ? undefined : options.token
@@ -102,7 +106,7 @@ export function createHub(options: HubOptions = {}): Hub {
         throw new RangeError('the range is not within the file')
       }
       const memory = createMemorySink(end - start)
-      // A window onto the file: everything outside of it counts as present, so that nothing of it is asked for.
+      // A view of the range: everything outside it counts as present, so that it is not requested.
       const window: HubSink = {
         sizeBytes: file.sizeBytes,
         ranges: () => memory.ranges().map(([from, to]) => [from + start, to + start] as const),

@@ -1,7 +1,7 @@
-/** Deepest nesting that is read from a hub. */
+/** Limit of nesting in a hub's JSON. */
 const MAX_DEPTH = 32
 
-/** Checked before parsing, so that a bomb of brackets costs one scan. */
+/** Checked before parsing, so that deeply nested brackets cost only a scan. */
 function isTooDeep(text: string): boolean {
   let depth = 0
   let inString = false
@@ -18,7 +18,7 @@ function isTooDeep(text: string): boolean {
   return false
 }
 
-/** Strict UTF-8 JSON of at most 32 levels. @throws SyntaxError or TypeError; the caller knows whose bytes they are. */
+/** Parses strict UTF-8 JSON of at most 32 levels. @throws SyntaxError or TypeError; the caller adds the context. */
 export function parseJson(bytes: Uint8Array): unknown {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   if (isTooDeep(text)) throw new SyntaxError(`JSON nested deeper than ${MAX_DEPTH} levels`)
@@ -28,6 +28,6 @@ export function parseJson(bytes: Uint8Array): unknown {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** An own property; what an object inherits is not the hub's answer. */
+/** An own property: inherited ones are not part of the hub's answer. */
 export const own = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined

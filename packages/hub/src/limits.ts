@@ -1,20 +1,20 @@
-/** Bounds on what is taken from a hub and on what is asked of it at once. */
+/** Limits on what is accepted from a hub, and on concurrent requests to it. */
 export interface HubLimits {
   /** Entries of a listing, directories included. */
   readonly entries: number
   readonly pages: number
-  /** Bytes of one JSON answer. */
+  /** Bytes of one JSON response. */
   readonly jsonBytes: number
   readonly redirects: number
   /** Parallel range requests for one file. */
   readonly rangesPerFile: number
   /** Parallel range requests for all large files of this hub object. */
   readonly ranges: number
-  /** Parallel requests for small files, which do not queue behind the large ones. */
+  /** Parallel requests for small files, which need not queue behind the large ones. */
   readonly smallFiles: number
-  /** Largest file of the small lane, in bytes. */
+  /** Largest file that counts as small, in bytes. */
   readonly smallFileBytes: number
-  /** Size of one range request; 32 to 64 MiB suit long-distance links. */
+  /** Size of one range request; 32 to 64 MiB suit links with a long round trip. */
   readonly rangeBytes: number
   /** Bytes collected before a write to the sink. */
   readonly writeBytes: number
@@ -33,20 +33,20 @@ export const DEFAULT_LIMITS: HubLimits = {
   writeBytes: 2 ** 20
 }
 
-/** How long to go on when the hub is slow, busy or away. Times are in milliseconds. */
+/** How long to keep trying when the hub is slow, busy or unreachable. Times are in milliseconds. */
 export interface RetryTimings {
-  /** Tries without progress before giving up. */
+  /** Attempts without progress before giving up. */
   readonly tries: number
   readonly firstDelayMs: number
   readonly maxDelayMs: number
   /** Total time spent waiting for a rate limit without progress. */
   readonly maxRateWaitMs: number
-  /** No byte for so long is a failed try. */
+  /** Time without a byte after which an attempt counts as failed. */
   readonly stallMs: number
   readonly connectMs: number
-  /** In [0, 1): the jitter's source. */
+  /** Returns a number in [0, 1), for jitter. */
   readonly random: () => number
-  /** Wall clock in milliseconds; only read to understand HTTP dates. */
+  /** Wall clock in milliseconds, used only to interpret HTTP dates. */
   readonly now: () => number
   readonly sleep: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>
 }

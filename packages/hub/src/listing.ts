@@ -9,24 +9,27 @@ import { Retry, type Waiting } from './retry.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 import { Trouble } from './trouble.ts'
 
-/** All files of a repository at one commit, checked: safe names, no duplicates, sizes and hashes well-formed. */
+/** All files of a repository at one commit, validated: safe names, no duplicates, well-formed sizes and hashes. */
 export interface HubListing {
-  /** In the hub's own spelling; another name than the one asked for after a rename. */
+  /** In the hub's own spelling; after a rename it differs from the requested one. */
   readonly repoId: string
-  /** What the revision stood for when the listing was made: 40 hex characters. */
+  /** The commit that the revision pointed to: 40 hex characters. */
   readonly commit: string
   readonly private: boolean
   readonly gated: boolean
-  /** True when these bytes needed a token, or might have: private or gated, or a token was sent and the hub does not say. */
+  /**
+   * True when these bytes required a token, or may have: private or gated, or a token was sent and the hub does not
+   * say.
+   */
   readonly restricted: boolean
   readonly files: readonly HubFile[]
 }
 
-/** How a listing is asked for. `onWaiting` is called before each wait for a rate limit or a new try. */
+/** Options of a listing. `onWaiting` is called before each wait for a rate limit or a retry. */
 export interface ListingOptions {
   readonly signal?: AbortSignal
   readonly onWaiting?: (waiting: Waiting) => void
-  /** Longest total wait for a rate limit, instead of the hub object's. */
+  /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
 }
 
@@ -35,7 +38,7 @@ interface JsonAnswer {
   readonly head: ResponseHead
 }
 
-/** Fetches and checks a whole listing; nothing of an unsound one is given out. Errors: see `Hub.listing`. */
+/** Fetches and validates a whole listing; an invalid one is refused entirely. Errors: see `Hub.listing`. */
 export async function fetchListing(
   net: Net,
   repo: string,
@@ -85,7 +88,7 @@ async function fetchInfo(
   try {
     answer = await ask(revision ?? 'main')
   } catch (error) {
-    // A default branch by another name: the plain call answers for it.
+    // The default branch may have another name: the call without a revision finds it.
     if (revision !== undefined || !(error instanceof HubError && error.reason === 'no-such-revision')) throw error
     answer = await ask(undefined)
   }
@@ -110,7 +113,7 @@ const badPaging = (repoId: string, what: string) =>
     `the listing of "${repoId}" is refused as a whole, nothing was fetched: ${what}`
   )
 
-/** The target of `Link: <url>; rel="next"` (RFC 8288); only the hub's own origin may be named. */
+/** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
 function nextPage(head: ResponseHead, base: URL, net: Net, repoId: string): URL | undefined {
   const link = header(head.headers, 'link') ?? ''
   for (const [, target, parameters] of link.matchAll(/<([^<>]*)>((?:\s*;\s*[^,<>]*)*)/g)) {

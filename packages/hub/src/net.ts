@@ -12,20 +12,21 @@ import { Trouble } from './trouble.ts'
 export interface Net {
   readonly endpoint: Endpoint
   readonly hasToken: boolean
-  /** As messages call it. */
+  /** The token's name in messages. */
   readonly tokenName: string
   readonly limits: HubLimits
   readonly timings: RetryTimings
   walk(request: WalkRequest): Promise<WalkResult>
   /**
-   * How a thread may ask this address by itself, under the rules that `walk` has; undefined where only `walk` can, because connections are not
-   * ours to make (a proxy, a dispatcher of the caller). @throws Trouble for an address that is refused
+   * How a thread may request this address by itself, under the same rules as `walk`; undefined if only `walk` can,
+   * because the connection is not ours to make (a proxy, the caller's dispatcher). @throws Trouble for a refused
+   * address
    */
   directly(
     url: URL
   ): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly guarded: boolean } | undefined>
   readonly ranges: RangeThreads
-  /** What it means that the name in `url` is resolved to an inner address. */
+  /** The failure for a name in `url` that resolves to a private address. */
   refusedInner(url: URL, error: InnerAddressError): Trouble
   close(): Promise<void>
 }
@@ -34,18 +35,18 @@ interface WalkRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal | undefined
-  /** API answers are taken from the hub's own origin only. */
+  /** Accept responses of the API from the hub's own origin only. */
   readonly sameOriginOnly?: boolean
-  /** Sees every head, those of redirects too; throws to refuse. */
+  /** Called with every head, including those of redirects; throws to refuse. */
   readonly onHop?: (head: ResponseHead, url: URL) => void
-  /** Ends the walk before an address at another origin than the hub's is asked: the result has no head then. */
+  /** Stop before requesting an address at another origin than the hub's: the result then has no head. */
   readonly stopElsewhere?: boolean
-  /** Chooses who takes the body of the answer that is no redirect. */
+  /** Returns the consumer of the final response's body. */
   readonly onAnswer: (head: ResponseHead, url: URL, flow: Flow) => BodyConsumer | undefined
 }
 export interface WalkResult {
   readonly url: URL
-  /** Absent where the walk stopped before this address. */
+  /** Absent if the walk stopped before this address. */
   readonly head: ResponseHead | undefined
 }
 
@@ -60,22 +61,22 @@ export interface NetOptions {
   readonly timings: RetryTimings
 }
 
-/** What can stand in a header that a thread sends as it is. */
+/** Values that a thread can send in a header unescaped. */
 const SENDABLE = /^[\x20-\x7e]*$/
 
-/** Whether undici would take the environment's word for how to connect. */
+/** Whether undici would take a proxy from the environment. */
 const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
   ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
- * Connections and redirects. The token goes to the hub's own origin (scheme, host, port) and to nobody else; a redirect
- * never leads from https to http, nor to an inner address unless the endpoint is on one itself (a mirror in the LAN).
+ * Connections and redirects. The token goes to the hub's own origin (scheme, host, port) and to no other. A redirect
+ * never leads from https to http, nor to a private address unless the endpoint is on one itself (a mirror in the LAN).
  */
 export function createNet(options: NetOptions): Net {
   const { endpoint, token, userAgent, publicOnly, limits, timings } = options
-  // HTTP/2 is off: its flow-control windows throttle a long-distance stream. Loaded with the first request.
+  // HTTP/2 is off: its flow-control windows throttle streams with a long round trip. Loaded with the first request.
   const agent = async (lookup?: typeof guardedLookup): Promise<Dispatcher> => {
     const { EnvHttpProxyAgent } = await import('undici')
     return new EnvHttpProxyAgent({
@@ -99,7 +100,10 @@ export function createNet(options: NetOptions): Net {
     return guarded
   }
 
-  /** Whether names must not be resolved to inner addresses when `url` is connected to. @throws Trouble for an inner address itself */
+  /**
+   * Whether connections to `url` must refuse names that resolve to private addresses. @throws Trouble if it is a
+   * private address itself
+   */
   const isGuarded = async (url: URL): Promise<boolean> => {
     // A literal address is connected to without a lookup.
     if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')

@@ -11,12 +11,12 @@ export interface OutcomeContext {
   readonly tokenName: string
   readonly repoId: string
   readonly revision: string | undefined
-  /** The file that was asked for; absent on API calls. */
+  /** The requested file; absent on API calls. */
   readonly path?: string
   readonly nowMs: number
 }
 
-/** What the codes of systems and of undici mean to people. */
+/** Explanations of error codes of the system and of undici. */
 const SPOKEN: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refuses the connection',
   ECONNRESET: 'it cut the connection',
@@ -31,7 +31,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'it stopped sending'
 }
 
-/** A failure of the network below HTTP: refused, reset, stalled, no such host, TLS. Aborts and own errors pass unchanged. */
+/**
+ * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts and our own errors pass unchanged.
+ */
 export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
   if (error instanceof Trouble || error instanceof HubError) return error
   const code = (error as { code?: unknown } | null)?.code
@@ -50,7 +52,7 @@ export function networkTrouble(error: unknown, url: URL, context: OutcomeContext
   )
 }
 
-/** What a status that is neither success nor redirect means (the outcome table of docs/hub.md). */
+/** What a status other than success or redirect means (the outcome table of docs/hub.md). */
 export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeContext): Trouble {
   const { status, headers } = head
   const { repoId, hasToken, tokenName, nowMs } = context
@@ -86,7 +88,7 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
       parseRetryAfter(header(headers, 'retry-after'), nowMs)
     )
   }
-  // Beyond the hub only the signature of the URL was judged, never the right to the file.
+  // At other hosts a refusal concerns only the URL's signature, not the right to the file.
   if (!atHub && status >= 400) {
     return make(
       'stale-url',

@@ -1,33 +1,34 @@
-/** What of a plain answer counts: see {@link readPlainHead}. */
+/** The relevant content of a plain response head: see {@link readPlainHead}. */
 export interface PlainHead {
-  /** The headers that say which bytes these are, by name in lower case. */
+  /** The headers that identify the bytes; names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes of the body: exactly so many follow. */
+  /** The exact number of body bytes that follow. */
   readonly bodyBytes: number
-  /** The connection serves another request afterwards. */
+  /** The connection can be used for another request. */
   readonly keepsAlive: boolean
-  /** Where in the bytes given the body begins. */
+  /** Offset of the body within the given bytes. */
   readonly headBytes: number
 }
 
-/** `more`: the head is not complete. `status`: another status than 206. `form`: a 206 that is not as plain as it has to be. */
+/** `more`: the head is incomplete. `status`: not a 206. `form`: a 206 that is not as plain as required. */
 export type NoPlainHead = 'more' | 'status' | 'form'
 
-/** Longest head that is read. */
+/** Limit of a head's size. */
 export const MAX_HEAD_BYTES = 16_384
 const MAX_FIELDS = 100
 
 const STATUS = /^HTTP\/1\.1 (\d{3})(?: [\t\x20-\x7e]*)?$/
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e]*?)[\t ]*$/
 const CONTENT_RANGE = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/
-/** A body that is anything but so many bytes as they are. Repeated headers of these names are no better. */
+/** Headers with which a body is not a plain sequence of bytes. */
 const NEVER = new Set(['transfer-encoding', 'trailer', 'upgrade'])
 const ONCE = new Set(['content-length', 'content-range', 'content-encoding', 'content-type', 'etag', 'connection'])
 
 /**
- * Reads the head of one answer to a request for the bytes `[start, end)` of a file of `sizeBytes`: HTTP/1.1 206 with a `Content-Length`
- * that is that of its `Content-Range`, which begins at `start` and does not go beyond `end`; nothing encoded, nothing in several parts,
- * nothing repeated, folded or beyond ASCII. It understands nothing else, on purpose: whatever is not this goes to a complete HTTP client.
+ * Parses the head of a response to a request for bytes `[start, end)` of a file of `sizeBytes`: HTTP/1.1 206 whose
+ * `Content-Length` matches its `Content-Range`, which starts at `start` and does not extend beyond `end`; no encoding,
+ * no multipart, and no header that is repeated, folded or non-ASCII. It deliberately understands nothing else: other
+ * responses go to a complete HTTP client.
  */
 export function readPlainHead(
   bytes: Buffer,

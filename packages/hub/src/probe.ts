@@ -5,28 +5,28 @@ import { Retry, type Waiting } from './retry.ts'
 import type { HubFile } from './tree.ts'
 import type { Trouble } from './trouble.ts'
 
-/** How a probe is made. `onWaiting` is called before each wait for a rate limit or a new try. */
+/** Options of a probe. `onWaiting` is called before each wait for a rate limit or a retry. */
 export interface ProbeOptions {
   readonly signal?: AbortSignal
-  /** Total time spent waiting for a rate limit; default: that of the hub object. */
+  /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
   readonly onWaiting?: (waiting: Waiting) => void
 }
 
-/** Whether a file may be read: asks for one byte of it. Errors: see `Hub.probe`. */
+/** Whether a file may be read: requests one byte of it. Errors: see `Hub.probe`. */
 export async function probeFile(net: Net, file: HubFile, options: ProbeOptions): Promise<void> {
   const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, onWaiting } = options
   const retry = new Retry({ ...net.timings, maxRateWaitMs }, onWaiting)
   for (;;) {
     const trouble = await askOnce(net, file, signal)
     if (trouble?.error.code === 'E_SOURCE_FORBIDDEN') throw trouble.error
-    // Whatever else is wrong with the file, its download finds out, and tries again as often as it takes.
+    // Other failures are left to the download, which retries as often as it should.
     if (trouble?.kind !== 'wait') return
     await retry.after(trouble, signal)
   }
 }
 
-/** What the hub itself says before it gives the file, or sends us to where it lies. */
+/** The hub's own answer, before it sends the file or redirects to its storage. */
 async function askOnce(net: Net, file: HubFile, signal: AbortSignal | undefined): Promise<Trouble | undefined> {
   const { endpoint, hasToken, tokenName, timings } = net
   const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }

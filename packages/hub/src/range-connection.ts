@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import type { BlockWriter } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
 
-/** Where a connection leads, and how it is made. */
+/** The target of a connection and how to reach it. */
 export interface Destination {
   readonly secure: boolean
   readonly host: string
@@ -12,19 +12,19 @@ export interface Destination {
   readonly connectMs: number
 }
 
-/** One request and what becomes of its answer. */
+/** One request and the handling of its response. */
 export interface RangeExchange {
-  /** The request as it is sent. */
+  /** The request as sent. */
   readonly request: string
   readonly start: number
   readonly end: number
   readonly sizeBytes: number
-  /** Longest time without a byte of the body, and until the head is there. */
+  /** Longest time without a byte of the body, or until the head has arrived. */
   readonly stallMs: number
   readonly onHead: (head: PlainHead) => BlockWriter
 }
 
-/** `status`, `form`: an answer that is not read here (see `readPlainHead`); the connection is gone. */
+/** `status`, `form`: a response that is not read here (see `readPlainHead`); the connection is closed. */
 export type RangeOutcome = 'done' | 'status' | 'form'
 
 class ConnectionError extends Error {
@@ -43,12 +43,15 @@ interface Current extends RangeExchange {
   keepsAlive: boolean
 }
 
-/** Server's usual patience is longer; one that has closed meanwhile costs a second try. */
+/** Shorter than most servers' idle time-out; a connection that the server has closed costs a second attempt. */
 const IDLE_MS = 4_000
 
 /**
- * A connection that asks for ranges, one at a time, and reads their bodies straight into the blocks that are hashed and written.
- * Invariants: at most one exchange is under way; what comes without one ends the connection; after an end nothing is written.
+ * A connection that requests ranges, one at a time, and reads their bodies directly into the blocks that are hashed and
+ * written.
+ *
+ * Invariants: at most one exchange runs at a time; bytes outside an exchange close the connection; nothing is written
+ * after an end.
  */
 export class RangeConnection {
   readonly #socket: Socket
@@ -89,13 +92,13 @@ export class RangeConnection {
     return this.#gone
   }
 
-  /** It has served before: the other side may have given it up without our knowing. */
+  /** It was used before: the server may have closed it without our knowing. */
   get wasUsed(): boolean {
     return this.#answered > 0
   }
 
   /**
-   * Resolves after the last byte was written. What had arrived when it rejects was written, too.
+   * Resolves after the last byte was written. If it rejects, the bytes that had arrived are written nevertheless.
    * @throws WriteFailure; errors of the network, with their codes
    */
   run(exchange: RangeExchange): Promise<RangeOutcome> {
@@ -114,8 +117,9 @@ export class RangeConnection {
   }
 
   /**
-   * What is not part of an answer goes where it can be noticed. Never empty, also once the connection is gone: TLS delivers the rest of a
-   * record that it has decrypted, and tries for ever, in native code that nothing stops, as long as there is no room for it.
+   * Where to read bytes to: never empty, so that unexpected bytes are noticed, and even after the connection was
+   * closed. TLS still delivers the rest of a decrypted record then, and without room for it would retry for ever, in
+   * native code that nothing can stop.
    */
   #room(): Uint8Array {
     if (this.#gone) return this.#head
@@ -126,7 +130,7 @@ export class RangeConnection {
   #read(count: number): boolean {
     if (this.#gone) return false
     const current = this.#current
-    // A head is short: it is waited for as a whole, not byte by byte.
+    // A head is short: it has to arrive completely within the time limit, not byte by byte.
     this.#heard = current?.writer !== undefined
     try {
       if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'bytes that nobody asked for')
@@ -171,7 +175,7 @@ export class RangeConnection {
     else this.#fail(new ConnectionError('ECONNABORTED', 'done'))
   }
 
-  /** One timer, which looks whether there was a byte. After a wait for the disk, what has arrived meanwhile is read first. */
+  /** One timer that checks whether bytes have arrived. After a wait for the disk, pending bytes are read first. */
   #watch(afterMs: number): void {
     clearTimeout(this.#stall)
     this.#stall = setTimeout(() => {
@@ -200,7 +204,7 @@ export class RangeConnection {
     if (current === undefined) return
     let reason = error
     try {
-      // What arrived before a cut is kept: the next try goes on behind it.
+      // What arrived before the connection broke is kept: the next attempt continues after it.
       current.writer?.end()
     } catch (failure) {
       reason = failure

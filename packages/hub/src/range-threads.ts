@@ -3,12 +3,12 @@ import { plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
 import { InnerAddressError } from './address.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
 
-/** Threads without a range for so long are ended. */
+/** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
-/** More gain nothing: two take more than a gigabyte a second. */
+/** More gain nothing: two handle more than a gigabyte per second. */
 const MAX_THREADS = 4
 
-/** Threads that fetch ranges into files, each with connections of its own. Started with the first range. */
+/** Threads that fetch ranges into files, each with its own connections. Started with the first range. */
 export class RangeThreads {
   readonly #threads: readonly WorkerThread<RangeCalls>[]
   #idle: NodeJS.Timeout | undefined
@@ -24,8 +24,8 @@ export class RangeThreads {
   }
 
   /**
-   * Settles when the thread has let go of the file, also after an abort. @throws errors of the network, with their codes;
-   * InnerAddressError
+   * Settles when the thread no longer uses the file, also after an abort. @throws errors of the network, with their
+   * codes; InnerAddressError
    */
   async fetch(job: RangeJob, signal: AbortSignal, onProgress: (progress: RangeProgress) => void): Promise<RangeReply> {
     clearTimeout(this.#idle)
@@ -54,7 +54,7 @@ export class RangeThreads {
   }
 }
 
-/** The class of an error does not cross threads; its code does. */
+/** An error's class does not cross threads, but its code does. */
 function decodeError(wire: never): Error {
   const error = plainErrors.decode(wire)
   return (error as { code?: unknown }).code === 'ERR_INNER_ADDRESS' ? new InnerAddressError(error.message) : error

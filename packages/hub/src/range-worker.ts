@@ -4,9 +4,10 @@ import { type BlockTarget, BlockWriter, WriteFailure } from './block-writer.ts'
 import { RangeConnection, type RangeExchange } from './range-connection.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
 
-// The thread behind `RangeThreads`: owns its sockets, reads the bodies of ranges into blocks, hashes and writes them.
+// The code of a thread of `RangeThreads`: it owns its sockets, reads the bodies of ranges into blocks, hashes and
+// writes them.
 
-/** Connections without a request, by where they lead. */
+/** Idle connections, by their target. */
 const idle = new Map<string, RangeConnection[]>()
 
 function connectionTo({ url, guarded, connectMs }: RangeJob): RangeConnection {
@@ -82,7 +83,7 @@ async function fetch(
     } catch (error) {
       if (error instanceof WriteFailure) return 'unwritable'
       signal.throwIfAborted()
-      // The other side gave the connection up while nobody used it: that says nothing about the range.
+      // The server had closed an idle connection, which says nothing about the range.
       if (reused && !answered) continue
       throw error
     } finally {

@@ -1,7 +1,7 @@
 import type { Flow } from './exchange.ts'
 import type { HubSink } from './sink.ts'
 
-/** The caller's sink failed: its error is passed on as it is, and nothing is retried. */
+/** The caller's sink failed: its error is passed on unchanged, without a retry. */
 export class SinkFailure extends Error {
   override readonly name = 'SinkFailure'
 
@@ -10,7 +10,7 @@ export class SinkFailure extends Error {
   }
 }
 
-/** Write buffers are used again: allocating megabytes per range costs more than copying into them. */
+/** Write buffers are reused: allocating megabytes per range costs more than copying into them. */
 export class Buffers {
   readonly sizeBytes: number
   readonly #kept: Uint8Array[] = []
@@ -30,8 +30,8 @@ export class Buffers {
 }
 
 /**
- * Collects the body of one response into large writes: one buffer fills while another is written. Invariant: at most two
- * buffers per writer, and `#late` holds bytes only while both are full (the flow is paused then).
+ * Collects the body of one response into large writes: one buffer is filled while another is written. Invariant: at
+ * most two buffers per writer; `#late` holds bytes only while both are full, and the flow is then paused.
  */
 export class RangeWriter {
   readonly #sink: HubSink
@@ -46,7 +46,7 @@ export class RangeWriter {
   #late: Uint8Array[] = []
   #failure: SinkFailure | undefined
 
-  /** `limitBytes` bounds the buffers for short ranges. */
+  /** For short ranges `limitBytes` limits the buffers. */
   constructor(
     sink: HubSink,
     offset: number,
@@ -122,7 +122,7 @@ export class RangeWriter {
     if (this.#late.length === 0 && !(this.#buffer && this.#filled === this.#buffer.length)) this.#flow.resume()
   }
 
-  /** Writes what was collected, also after a response that broke off: those bytes count. @throws SinkFailure */
+  /** Writes what was collected, also after a response that broke off: those bytes are valid. @throws SinkFailure */
   async finish(): Promise<void> {
     while (this.#writing || this.#filled > 0 || this.#late.length > 0) {
       if (this.#failure) break

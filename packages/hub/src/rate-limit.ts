@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { header } from './headers.ts'
 
-/** `Retry-After` in milliseconds from now: seconds or an HTTP date (RFC 9110 §10.2.3). A date of the past is 0. */
+/** `Retry-After` as milliseconds from now: seconds or an HTTP date (RFC 9110 §10.2.3). A past date gives 0. */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
@@ -11,8 +11,8 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
 }
 
 /**
- * The wait that a 429 asks for, in milliseconds: the longest of `Retry-After`, `RateLimit: "…";r=0;t=<s>`, the older
- * `RateLimit: limit=…, remaining=0, reset=<s>` and `RateLimit-Reset: <s>`. Undefined where the answer names none.
+ * The wait that a 429 requests, in milliseconds: the longest of `Retry-After`, `RateLimit: "…";r=0;t=<s>`, the older
+ * `RateLimit: limit=…, remaining=0, reset=<s>` and `RateLimit-Reset: <s>`. Undefined if the response names none.
  */
 export function rateLimitWaitMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const found: number[] = []
@@ -21,7 +21,7 @@ export function rateLimitWaitMs(headers: IncomingHttpHeaders, nowMs: number): nu
   const reset = header(headers, 'ratelimit-reset')
   if (reset !== undefined && /^\d{1,9}$/.test(reset)) found.push(Number(reset) * 1000)
   const rate = header(headers, 'ratelimit') ?? ''
-  // Several policies may stand side by side; those with requests left do not hold us up.
+  // There may be several policies; those with requests left do not matter.
   for (const policy of rate.split(/,(?=\s*")/)) {
     const remaining = /(?:;\s*r|remaining)=(\d{1,9})/.exec(policy)?.[1]
     const wait = /(?:;\s*t|reset)=(\d{1,9})/.exec(policy)?.[1]

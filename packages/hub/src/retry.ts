@@ -17,17 +17,17 @@ export const DEFAULT_TIMINGS: RetryTimings = {
   }
 }
 
-/** Given to the caller before every pause, so that it can show why nothing is transferred. */
+/** Passed to the caller before every pause, so that it can show why nothing is transferred. */
 export interface Waiting {
   readonly reason: 'rate-limited' | 'retry'
   readonly waitMs: number
-  /** What went wrong and how long the pause is; fit to be shown. */
+  /** The problem and the length of the pause, as text for a user. */
   readonly message: string
 }
 
 /**
- * Counts the tries of one request or one range. Invariant: `failures` and `rateWaitedMs` cover only the time since the
- * last progress.
+ * Counts the attempts of one request or one range. Invariant: `failures` and `rateWaitedMs` cover only the time since
+ * the last progress.
  */
 export class Retry {
   #failures = 0
@@ -47,12 +47,15 @@ export class Retry {
     this.#rateWaitedMs = 0
   }
 
-  /** Returns after the pause that `trouble` calls for. @throws HubError when the tries or the patience are used up. */
+  /**
+   * Returns after the pause that `trouble` requires. @throws HubError when the attempts or the waiting time are used
+   * up.
+   */
   async after(trouble: Trouble, signal: AbortSignal | undefined): Promise<void> {
     if (trouble.kind === 'wait') return await this.#waitForRate(trouble, signal)
     this.#failures++
     if (trouble.kind === 'final' || this.#failures >= this.#timings.tries) throw trouble.error
-    // A signed URL runs out in the ordinary course of things: the first time, ask for a new one at once.
+    // Signed URLs expire regularly: the first time, ask for a new one at once.
     if (trouble.kind === 'stale-url' && this.#failures === 1) return
     const asked = Math.min(trouble.waitMs ?? 0, 2 * this.#timings.maxDelayMs)
     await this.#pause('retry', Math.max(this.#backoff(this.#failures), asked), trouble, signal)

@@ -3,18 +3,18 @@ import { HubError } from './errors.ts'
 import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
 import { isObject, own } from './json.ts'
 
-/** One file of a listing, pinned to a commit. Exactly one of `sha256` and `gitBlobSha1` names its bytes. */
+/** One file of a listing, pinned to a commit. Exactly one of `sha256` and `gitBlobSha1` identifies its bytes. */
 export interface HubFile {
-  /** As the hub spells it. */
+  /** In the hub's spelling. */
   readonly repoId: string
   /** 40 hex characters. */
   readonly commit: string
   /** Relative, `/`-separated, without `.`, `..` or empty segments. */
   readonly path: string
   readonly sizeBytes: number
-  /** Of files in large-file storage. */
+  /** For files in large-file storage. */
   readonly sha256?: Sha256Digest
-  /** 40 hex characters: git's name of files kept in git itself. */
+  /** 40 hex characters: git's name, for files that are kept in git itself. */
   readonly gitBlobSha1?: string
 }
 
@@ -22,14 +22,14 @@ const SHA1 = /^[0-9a-f]{40}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const MASKED = /^\*{64}$/
 
-/** Thrown where the hashes are masked, which hubs do for gated repositories. */
+/** Thrown for masked hashes, which hubs send for gated repositories. */
 export class MaskedHashes extends Error {
   override readonly name = 'MaskedHashes'
 }
 
 /**
- * Takes the entries of a tree, page by page, and refuses the whole listing at the first entry that is not sound: nothing of
- * it is given out before {@link ListingCheck.finish}. Invariant: every path in `#files` passed all checks but those against
+ * Collects the entries of a tree, page by page, and refuses the whole listing at the first invalid entry: nothing is
+ * returned before {@link ListingCheck.finish}. Invariant: every path in `#files` passed all checks except those against
  * later entries (duplicates, a file that is also a folder).
  */
 export class ListingCheck {
@@ -103,7 +103,7 @@ export class ListingCheck {
     if (pointerSize !== undefined && !isSize(pointerSize)) {
       throw this.#refuse(`the pointer size of ${shown(path)} is no whole number of bytes`)
     }
-    // Pointers with extension lines are longer and cannot be rebuilt from the listing.
+    // Pointers with extension lines are longer, and cannot be reconstructed from the listing.
     const pointer = Buffer.from(lfsPointerText(lfsOid, sizeBytes))
     if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid) {
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
