@@ -172,8 +172,15 @@ it('the hub mirror gives what is known of paths, each once, and of 1,000 at most
   const { body } = await info(['config.json', 'absent', 'config.json'])
   expect(JSON.parse(body)).toMatchObject([{ path: 'config.json', type: 'file' }])
   expect(await info(Array.from({ length: 1001 }, (_, i) => `${i}`))).toMatchObject({ status: 400 })
-  const tooLarge = { method: 'POST', headers, body: 'x'.repeat(2 << 20) }
+  const tooLarge = { method: 'POST', headers, body: 'x'.repeat(512 << 10) }
   expect(await ask(hubAddress, `/api/models/${FOLDER}/paths-info/main`, tooLarge)).toMatchObject({ status: 400 })
+})
+
+it('the hub mirror says of a folder that is not there that it is not there', async () => {
+  const tree = (rest: string) => ask(hubAddress, `/api/models/${FOLDER}/tree/main${rest}`)
+  for (const none of ['/absent', '/config.json', '//x', `${'/'.repeat(7_000)}x`])
+    expect(await tree(none)).toMatchObject({ status: 404, headers: { 'x-error-code': 'EntryNotFound' } })
+  for (const root of ['', '/', '//']) expect(await tree(root)).toMatchObject({ status: 200 })
 })
 
 describe('the OCI mirror', () => {

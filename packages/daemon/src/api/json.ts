@@ -1,7 +1,9 @@
 import { DaemonError } from '../errors.ts'
+import { jsonShape } from '../http/json-shape.ts'
 
 /** API bodies are flat; deeper nesting can only be an attack (spec http.6: 1 MiB, depth 32). */
 const MAX_JSON_DEPTH = 32
+const BOUNDS = { depth: MAX_JSON_DEPTH, strings: Number.POSITIVE_INFINITY }
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -18,7 +20,7 @@ export function parseJsonBody(bytes: Uint8Array): JsonObject {
   } catch (cause) {
     throw new DaemonError('E_BAD_REQUEST', 'the body is not valid UTF-8', { cause })
   }
-  if (depthOf(text) > MAX_JSON_DEPTH) {
+  if (jsonShape(text, BOUNDS).depth > MAX_JSON_DEPTH) {
     throw new DaemonError('E_BAD_REQUEST', `the body is nested deeper than ${MAX_JSON_DEPTH} levels`)
   }
   let value: unknown
@@ -31,23 +33,4 @@ export function parseJsonBody(bytes: Uint8Array): JsonObject {
     throw new DaemonError('E_BAD_REQUEST', 'the body must be a JSON object')
   }
   return value as JsonObject
-}
-
-/** Nesting of brackets outside strings; stops counting once the limit is passed. */
-function depthOf(text: string): number {
-  let depth = 0
-  let deepest = 0
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i)
-    if (inString) {
-      if (c === 0x5c) i++
-      else if (c === 0x22) inString = false
-    } else if (c === 0x22) inString = true
-    else if (c === 0x5b || c === 0x7b) {
-      deepest = Math.max(deepest, ++depth)
-      if (deepest > MAX_JSON_DEPTH) return deepest
-    } else if (c === 0x5d || c === 0x7d) depth--
-  }
-  return deepest
 }
