@@ -1,5 +1,4 @@
-import { createHash, hash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { hash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
@@ -12,6 +11,7 @@ import type { Listeners } from '../http/traffic.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
+import { GitNames } from './git-names.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
 import { Rendered } from './rendered.ts'
 import { sendFile } from './send-file.ts'
@@ -23,8 +23,6 @@ const POINTER_BYTES = 134
 /** How clients ask for the default branch. */
 const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
-/** Names of small files are short, so that this many take some ten MB. */
-const MAX_GIT_NAMES = 100_000
 /** Of repositories with thousands of files each one takes a few MB. */
 const MAX_SNAPSHOTS = 64
 
@@ -50,6 +48,8 @@ interface Snapshot {
   readonly commit: string
   /** By upstream name, sorted. */
   readonly files: ReadonlyMap<string, PublishedFile>
+  /** Of these files, each with a slash at its end. */
+  readonly folders: ReadonlySet<string>
   readonly importedAt: string | undefined
 }
 
@@ -76,7 +76,7 @@ export class HubMirror {
   readonly #deps: HubMirrorDeps
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
-  readonly #gitNames = new Map<string, string>()
+  readonly #gitNames = new GitNames()
   readonly #snapshots = new Map<string, Snapshot>()
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
@@ -171,16 +171,13 @@ export class HubMirror {
     rest: string,
     query: URLSearchParams
   ): Promise<void> {
-    const slash = rest.indexOf('/')
-    const found = await this.#snapshot(repo, slash < 0 ? rest : rest.slice(0, slash))
+    const [revision = '', ...segments] = rest.split('/')
+    const found = await this.#snapshot(repo, revision)
     if (found === undefined) return absent(request, response)
-    const folder =
-      slash < 0
-        ? ''
-        : rest
-            .slice(slash + 1)
-            .replace(/\/*$/, '/')
-            .replace(/^\/$/, '')
+    while (segments.at(-1) === '') segments.pop()
+    const folder = segments.map((segment) => `${segment}/`).join('')
+    // answers are kept by the folder's name: only names that are there
+    if (folder !== '' && !found.folders.has(folder)) return absent(request, response, 'EntryNotFound')
     const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
     const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
     sendJson(request, response, found, await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list))
@@ -235,17 +232,11 @@ export class HubMirror {
   /** What the hub names the bytes by: their SHA-256 in large-file storage, else git's SHA-1. */
   async #contentName(file: PublishedFile, name: string): Promise<string> {
     if (isLarge(name, file)) return digestHex(file.digest)
-    const known = this.#gitNames.get(file.digest)
-    if (known !== undefined) return known
-    const bytes =
-      file.bytes ??
-      (await readFile(file.path).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'ENOENT' ? new GoneError(file.manifest) : error
-      }))
-    const found = createHash('sha1').update(`blob ${file.sizeBytes}\0`).update(bytes).digest('hex')
-    if (this.#gitNames.size >= MAX_GIT_NAMES) this.#gitNames.clear()
-    this.#gitNames.set(file.digest, found)
-    return found
+    try {
+      return await this.#gitNames.of(file)
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new GoneError(file.manifest) : error
+    }
   }
 
   /**
@@ -269,7 +260,8 @@ export class HubMirror {
     if (files.size === 0) return undefined
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
     const { importedAt, source } = first
-    const found = { id: ++this.#made, states, lists, repo: source.repo!, commit, files: sorted, importedAt }
+    const folders = foldersOf(sorted.keys())
+    const found = { id: ++this.#made, states, lists, repo: source.repo!, commit, files: sorted, folders, importedAt }
     this.#snapshots.delete(key)
     if (this.#snapshots.size >= MAX_SNAPSHOTS) this.#snapshots.delete(this.#snapshots.keys().next().value!)
     this.#snapshots.set(key, found)
@@ -292,6 +284,14 @@ const NONE: readonly PublishedFile[] = []
 function noFiles(error: unknown): readonly PublishedFile[] {
   if (isOutOfRoom(error)) throw error
   return NONE
+}
+
+function foldersOf(names: Iterable<string>): ReadonlySet<string> {
+  const folders = new Set<string>()
+  for (const name of names)
+    for (let slash = name.indexOf('/'); slash >= 0; slash = name.indexOf('/', slash + 1))
+      folders.add(name.slice(0, slash + 1))
+  return folders
 }
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>

@@ -169,11 +169,17 @@ export class OciMirror {
   #pack(ref: string, manifest: Sha256Digest): Promise<Packed> {
     const key = `${manifest} ${ref}`
     const known = this.#packed.get(key)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      this.#packed.delete(key)
+      this.#packed.set(key, known)
+      return known
+    }
     const packed = this.#packNow(ref, manifest)
     if (this.#packed.size >= MAX_PACKED) this.#packed.delete(this.#packed.keys().next().value!)
     this.#packed.set(key, packed)
-    packed.catch(() => this.#packed.delete(key))
+    packed.catch(() => {
+      if (this.#packed.get(key) === packed) this.#packed.delete(key)
+    })
     return packed
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
+import { Gate } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
@@ -8,6 +8,7 @@ import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
+import { hashFile } from './file-hash.ts'
 
 /** What the mirrors need of the daemon. */
 export interface PublishedDeps {
@@ -39,6 +40,8 @@ export interface PublishedFile {
 /** Unpacked files are configurations and tokenizers. */
 const MAX_UNPACKED_BYTES = 256 << 20
 const MAX_KNOWN = 1_000
+/** The owner's own views are made by the same thread: they wait for so many of the strangers'. */
+const MADE_AT_ONCE = 2
 
 /** Nobody asks twice within this time for a view that could not be made. */
 const RETRY_MS = 2_000
@@ -56,6 +59,7 @@ type ByRepo = ReadonlyMap<string, readonly ArtifactState[]>
 export class Published {
   readonly #deps: PublishedDeps
   readonly #files = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
+  readonly #making = new Gate(MADE_AT_ONCE)
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: PublishedDeps) {
@@ -89,8 +93,12 @@ export class Published {
   /** The files of an artifact in the order of its manifest. @throws what making a view throws: something is missing, or damaged */
   files(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
     const known = this.#files.get(manifest)
-    if (known !== undefined) return known
-    const found = this.#read(manifest)
+    if (known !== undefined) {
+      this.#files.delete(manifest)
+      this.#files.set(manifest, known)
+      return known
+    }
+    const found = this.#making.run(undefined, () => this.#read(manifest))
     const oldest = this.#files.size >= MAX_KNOWN ? this.#files.keys().next().value : undefined
     if (oldest !== undefined) this.#drop(oldest)
     this.#files.set(manifest, found)
@@ -165,9 +173,5 @@ const isPublic = ({ private: isPrivate, restricted, incomplete }: ArtifactState)
 
 async function digestOf(path: string, sizeBytes: number): Promise<Sha256Digest> {
   if (sizeBytes > MAX_UNPACKED_BYTES) throw new Error(`${path} is too large to be unpacked from a tar`)
-  return digestFromBytes(
-    createHash('sha256')
-      .update(await readFile(path))
-      .digest()
-  )
+  return digestFromBytes(await hashFile(path, 'sha256'))
 }

@@ -1,3 +1,4 @@
+/** Of answers and of what they are known by. */
 const MAX_BYTES = 32 << 20
 
 /**
@@ -34,11 +35,11 @@ export class Rendered {
   async #make(key: string, render: () => Promise<unknown>): Promise<Buffer> {
     const bytes = Buffer.from(JSON.stringify(await render()))
     this.#known.set(key, bytes)
-    this.#bytes += bytes.length
+    this.#bytes += key.length + bytes.length
     for (const [oldest, { length }] of this.#known) {
       if (this.#bytes <= this.#maxBytes) break
       this.#known.delete(oldest)
-      this.#bytes -= length
+      this.#bytes -= oldest.length + length
     }
     return bytes
   }

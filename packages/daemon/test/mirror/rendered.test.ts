@@ -19,6 +19,18 @@ it('makes an answer once for all who ask, and forgets the one that was asked for
   expect(made).toEqual(['a', 'b', 'c', 'b'])
 })
 
+it('counts what an answer is known by', async () => {
+  const made: string[] = []
+  const rendered = new Rendered(250)
+  const get = (name: string): Promise<Buffer> =>
+    rendered.get(name.repeat(100), async () => {
+      made.push(name)
+      return ''
+    })
+  for (const name of ['a', 'b', 'c', 'a']) await get(name)
+  expect(made).toEqual(['a', 'b', 'c', 'a'])
+})
+
 it('asks again for what failed', async () => {
   const rendered = new Rendered()
   await expect(rendered.get('a', () => Promise.reject(new RangeError('no')))).rejects.toThrow(RangeError)

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import { Gate } from '@svc/internal-concurrency'
+import type { Sha256Digest } from '@svc/ref'
+import { hashFile } from './file-hash.ts'
+import type { PublishedFile } from './published.ts'
+
+/** Names of small files are short, so that this many take some ten MB. */
+const MAX_NAMES = 100_000
+/** More at once would only share the same processor. */
+const HASHED_AT_ONCE = 2
+
+/** Git's names (SHA-1) of small files. Each is read once, whoever asks and however many at the same time. */
+export class GitNames {
+  readonly #known = new Map<Sha256Digest, Promise<string>>()
+  readonly #hashing = new Gate(HASHED_AT_ONCE)
+
+  /** @throws errors of the file system; `ENOENT` where the file is gone */
+  of(file: PublishedFile): Promise<string> {
+    const known = this.#known.get(file.digest)
+    if (known !== undefined) return known
+    const found = this.#hashing.run(undefined, () => nameOf(file))
+    if (this.#known.size >= MAX_NAMES) this.#known.clear()
+    this.#known.set(file.digest, found)
+    found.catch(() => {
+      if (this.#known.get(file.digest) === found) this.#known.delete(file.digest)
+    })
+    return found
+  }
+}
+
+async function nameOf({ sizeBytes, bytes, path }: PublishedFile): Promise<string> {
+  const head = `blob ${sizeBytes}\0`
+  const name =
+    bytes === undefined ? await hashFile(path, 'sha1', head) : createHash('sha1').update(head).update(bytes).digest()
+  return name.toString('hex')
+}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseDigest } from '@svc/ref'
+import { expect, it } from 'vitest'
+import { GitNames } from '../../src/mirror/git-names.ts'
+import type { PublishedFile } from '../../src/mirror/published.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+
+const digest = parseDigest(`sha256:${'a'.repeat(64)}`)
+const fileOf = (path: string, bytes: Buffer): PublishedFile => ({
+  manifest: digest,
+  name: 'tokenizer.json',
+  sizeBytes: bytes.length,
+  digest: parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`),
+  isBlob: false,
+  path,
+  kind: 'tokenizer',
+  role: undefined
+})
+
+it('are those of git, for files of any length', async () => {
+  const folder = temporaryFolder()
+  const names = new GitNames()
+  for (const sizeBytes of [0, 1, 262_144, 262_145, 600_000]) {
+    const bytes = Buffer.alloc(sizeBytes, sizeBytes)
+    const path = join(folder, `${sizeBytes}`)
+    writeFileSync(path, bytes)
+    const wanted = createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex')
+    expect(await names.of(fileOf(path, bytes))).toBe(wanted)
+  }
+})
+
+it('are made once for all who ask at the same time, and asked for again where the file was gone', async () => {
+  const bytes = Buffer.alloc(1_000_000, 'x')
+  const path = join(temporaryFolder(), 'tokenizer.json')
+  const names = new GitNames()
+  const file = fileOf(path, bytes)
+  await expect(names.of(file)).rejects.toMatchObject({ code: 'ENOENT' })
+  writeFileSync(path, bytes)
+  const all = Array.from({ length: 500 }, () => names.of(file))
+  // one promise, so one buffer: of 500 requests for a file of 10 MB each had its own copy of it
+  expect(new Set(all).size).toBe(1)
+  expect(await all[0]).toHaveLength(40)
+})
