@@ -149,9 +149,11 @@ export class BlobPump {
 
   #onRead(buffer: Buffer, error: Error | null, count: number): void {
     this.#reading = false
-    if (this.#connectionGone) return this.#settle()
-    if (error !== null) return this.#settle(error)
-    if (count === 0) return this.#settle(new Error(`the file of ${this.#blob.digest} is shorter than its size`))
+    if (this.#connectionGone || error !== null || count === 0) {
+      this.#free.push(buffer)
+      if (this.#connectionGone) return this.#settle()
+      return this.#settle(error ?? new Error(`the file of ${this.#blob.digest} is shorter than its size`))
+    }
     this.#offset += count
     this.#write(buffer, count)
     this.#advance()
@@ -161,11 +163,11 @@ export class BlobPump {
     this.#writesPending++
     this.#response.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
       this.#writesPending--
+      if (this.#settled) return this.#options.pool.give(buffer)
       this.#slowTimer?.refresh()
       // on a failure the 'close' event follows
-      if (this.#settled || failure) return
       this.#free.push(buffer)
-      this.#advance()
+      if (!failure) this.#advance()
     })
   }
 
@@ -177,7 +179,7 @@ export class BlobPump {
 
   /**
    * The caller closes the descriptor as soon as this settles, so a read under way is awaited: its number could be reused. A buffer
-   * under an abandoned write is left to the garbage collector.
+   * under an abandoned write goes back when the socket says that it is done with it, as with any other write.
    */
   readonly #onClose = (): void => {
     this.#connectionGone = true

@@ -162,6 +162,7 @@ async function shutDown(
       await disk.close()
     }
     count(outcome, promised)
+    console.log(`${fileSystem}: ${outcome.cuts} cuts so far, acknowledged: ${JSON.stringify(outcome.acknowledged)}`)
   }
   return outcome
 }

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { type FileHandle, open } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { BlobReader } from '@svc/cas'
+import { digestFromBytes } from '@svc/ref'
+import { expect, onTestFinished, test } from 'vitest'
+import { sendBlob } from '../../src/http/blob-response.ts'
+import { BufferPool } from '../../src/http/buffer-pool.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+import { gguf, writeFiles } from '../support/models.ts'
+
+const CHUNK_BYTES = 256 << 10
+
+class CountingPool extends BufferPool {
+  readonly out = new Set<Buffer>()
+  taken = 0
+
+  override take(): Buffer {
+    const buffer = super.take()
+    expect(this.out.has(buffer)).toBe(false)
+    this.out.add(buffer)
+    this.taken += 1
+    return buffer
+  }
+
+  override give(buffer: Buffer): void {
+    expect(this.out.delete(buffer)).toBe(true)
+    super.give(buffer)
+  }
+}
+
+test('keeps 16 buffers; the memory of others is given back at once, not when they are collected', () => {
+  const pool = new BufferPool(CHUNK_BYTES)
+  const taken = Array.from({ length: 40 }, () => pool.take())
+  for (const buffer of taken) expect(buffer.fill(1).length).toBe(CHUNK_BYTES)
+  for (const buffer of taken) pool.give(buffer)
+  expect(taken.filter((buffer) => buffer.buffer.byteLength === CHUNK_BYTES)).toHaveLength(16)
+  expect(taken.filter((buffer) => buffer.buffer.byteLength === 0)).toHaveLength(24)
+  const again = Array.from({ length: 17 }, () => pool.take())
+  expect(again.every((buffer) => buffer.length === CHUNK_BYTES)).toBe(true)
+  expect(again.filter((buffer) => taken.includes(buffer))).toHaveLength(16)
+})
+
+const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({
+  digest: digestFromBytes(new Uint8Array(32)),
+  sizeBytes,
+  fd: file.fd,
+  read: async (target, offset) => (await file.read(target, 0, target.length, offset)).bytesRead,
+  stream: (range) => file.createReadStream({ start: range?.start, end: range && range.end - 1 }),
+  close: () => file.close()
+})
+
+test('each buffer comes back once, also from readers that leave in the middle; what others get is right', async () => {
+  const folder = temporaryFolder()
+  const content = gguf(6 << 20, 3)
+  const path = join(writeFiles(join(folder, 'm'), { 'm.gguf': content }), 'm.gguf')
+  const pool = new CountingPool(CHUNK_BYTES)
+  let begun = 0
+  const server = createServer((request, response) => {
+    begun += 1
+    void open(path).then((file) =>
+      sendBlob(request, response, readerOf(file, content.length), { pool, refuse: () => undefined })
+    )
+  })
+  const socketPath = join(folder, 's.sock')
+  server.listen(socketPath)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const ask = async (): Promise<Socket> => {
+    const socket = connect(socketPath)
+    await once(socket, 'connect')
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    return socket
+  }
+
+  const count = 30
+  const slow = await Promise.all(Array.from({ length: count }, async () => (await ask()).pause()))
+  // each has filled the socket, and both its buffers
+  await until(() => begun === count && pool.taken >= 2 * count)
+  for (const socket of slow) socket.destroy()
+  await until(() => pool.out.size === 0)
+
+  const bodies = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of await ask()) chunks.push(chunk as Buffer)
+      const answer = Buffer.concat(chunks)
+      return answer.subarray(answer.indexOf('\r\n\r\n') + 4)
+    })
+  )
+  expect(bodies.filter((body) => body.equals(content))).toHaveLength(10)
+  await until(() => pool.out.size === 0)
+})
