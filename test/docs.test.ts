@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 import { loadConfig } from '../packages/daemon/src/config/config.ts'
 import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
+import { WEBSEED_KEYS } from '../packages/daemon/src/config/webseed.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -46,6 +47,12 @@ describe('docs/configuration.md', () => {
       Object.keys(each).map((key) => `${section}.${key}`)
     )
     expect(rows.sort()).toEqual(keys.sort())
+  })
+
+  test('has a row for each key of a webseed, and for no other', () => {
+    const part = page.slice(page.indexOf('[webseed."https://s3.example/models/"]'), page.indexOf('| Variable'))
+    const rows = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, key]) => key)
+    expect(rows.sort()).toEqual(Object.keys(WEBSEED_KEYS).sort())
   })
 
   test('shows an example that the daemon reads', async () => {

@@ -1,3 +1,4 @@
+export type { WebseedHeaders } from './download/webseed.ts'
 export { SwarmError, type SwarmErrorCode } from './errors.ts'
 export type { TorrentWarning } from './events.ts'
 export { createFileStorage, type FileStorageOptions } from './file-storage.ts'

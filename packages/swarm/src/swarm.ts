@@ -6,6 +6,7 @@ import { equalBytes, tryFromHex } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import { WorkerDiscovery } from './discovery/worker-discovery.ts'
 import { Verifier } from './download/verifier.ts'
+import type { WebseedHeaders } from './download/webseed.ts'
 import { SwarmError } from './errors.ts'
 import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.ts'
 import { guarded } from './net/guarded.ts'
@@ -53,6 +54,8 @@ export interface SwarmOptions {
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   readonly clientName?: string
+  /** Makes requests to webseeds that want more than an address; see {@link WebseedHeaders}. */
+  readonly webseedHeaders?: WebseedHeaders
   /**
    * Called once per fault: a thread that finds peers (`dht`, `trackers`) crashed or hung, and restarts after a pause.
    */
@@ -136,6 +139,7 @@ class Engine implements Swarm {
         return this.#nextId
       },
       pools: new HttpPools(),
+      webseedHeaders: options.webseedHeaders,
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
       clientName: options.clientName ?? 'svc-swarm 0.1',
       // Torrents are added only after the listener is open.

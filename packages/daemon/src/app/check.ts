@@ -3,6 +3,8 @@ import { configuredAddress } from '../config/address.ts'
 import { configPath, type DaemonConfig, type Environment, mergeConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
+import { WEBSEED_KEYS } from '../config/webseed.ts'
+import { WebseedKeys } from '../swarm/webseed-keys.ts'
 import type { Flags } from './flags.ts'
 
 /**
@@ -15,6 +17,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   const written = await readConfigFile(file, required)
   const config = mergeConfig(written, flags, env)
   checkAddresses(config)
+  await new WebseedKeys(config.webseedKeys, env).check()
   const keys = keysOf(written)
   const origin =
     keys.length > 0 ? `${file} (${keys.length} ${keys.length === 1 ? 'key' : 'keys'})` : `${file} (${none(written)})`
@@ -26,6 +29,10 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
       config.hub.token === undefined ? 'no token' : 'with the token of SVC_HF_TOKEN'
     }`,
     `swarm          ${swarmLine(config)}`,
+    ...config.webseedKeys.map(
+      ({ base, credentialsFile }) =>
+        `webseed        ${base.href}, signed with the key ${credentialsFile === undefined ? 'of the environment' : `in ${credentialsFile}`}`
+    ),
     ...keys.map((key) => `  ${key}`),
     'the configuration is fine'
   ]
@@ -69,10 +76,16 @@ const swarmLine = ({ swarm }: DaemonConfig): string =>
 
 /** `[section] key = value` of all that the file says, in the order of the reference. */
 function keysOf(written: FileConfig): string[] {
-  return Object.entries(CONFIG_KEYS).flatMap(([section, keys]) => {
-    const values: Readonly<Record<string, unknown>> = written[section as keyof FileConfig] ?? {}
-    return Object.keys(keys)
+  const { webseed = {}, ...sections } = written
+  return [
+    ...Object.entries(CONFIG_KEYS).map(([section, keys]) => {
+      const values: Readonly<Record<string, unknown>> = sections[section as keyof typeof sections] ?? {}
+      return [`[${section}]`, keys, values] as const
+    }),
+    ...Object.entries(webseed).map(([url, values]) => [`[webseed."${url}"]`, WEBSEED_KEYS, values] as const)
+  ].flatMap(([section, keys, values]) =>
+    Object.keys(keys)
       .filter((key) => Object.hasOwn(values, key))
-      .map((key) => `[${section}] ${key} = ${JSON.stringify(values[key])}`)
-  })
+      .map((key) => `${section} ${key} = ${JSON.stringify((values as Record<string, unknown>)[key])}`)
+  )
 }

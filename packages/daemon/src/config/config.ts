@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { ConfigError } from '../errors.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
+import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
 /** `[hub]`, and what the environment says of the hub. */
 export interface HubConfig {
@@ -56,6 +57,8 @@ export interface DaemonConfig {
   readonly mirror: MirrorConfig
   /** `[metrics]` */
   readonly metrics: { readonly addr: string | undefined }
+  /** `[webseed."https://…"]`: those whose requests are signed. */
+  readonly webseedKeys: readonly WebseedKeyConfig[]
 }
 
 /** Flags of `svcd` that take part in the configuration; they win over environment and file. */
@@ -142,7 +145,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
       ociAddr: set(mirror.oci_addr),
       token: set(env.SVC_MIRROR_TOKEN?.trim())
     },
-    metrics: { addr: set(metrics.addr) }
+    metrics: { addr: set(metrics.addr) },
+    webseedKeys: webseedKeyConfigs(file.webseed)
   }
 }
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { parse, TomlError } from 'smol-toml'
 import { ConfigError } from '../errors.ts'
-import { CONFIG_KEYS, type FileConfig, type KeyType } from './keys.ts'
+import { CONFIG_KEYS, type ConfigKey, type FileConfig, type KeyType } from './keys.ts'
+import { WEBSEED_KEYS } from './webseed.ts'
 
 const MAX_BYTES = 1 << 20
 
@@ -41,28 +42,51 @@ export function parseConfigText(text: string, file: string): FileConfig {
     const at = cause instanceof TomlError ? `:${cause.line}:${cause.column}` : ''
     throw new ConfigError(`${file}${at}: not valid TOML: ${(cause as Error).message.split('\n')[0]}`, { cause })
   }
-  const config: Record<string, Record<string, unknown>> = {}
+  const config: Record<string, unknown> = {}
   for (const [section, content] of Object.entries(table)) {
+    if (section === WEBSEED) {
+      config[section] = Object.fromEntries(
+        Object.entries(tableOf(content, `[${WEBSEED}."https://…"]`, WEBSEED_KEYS, file)).map(([url, of]) => [
+          url,
+          valuesOf(of, `[${WEBSEED}.${JSON.stringify(url)}]`, WEBSEED_KEYS, file)
+        ])
+      )
+      continue
+    }
     if (!Object.hasOwn(CONFIG_KEYS, section)) {
-      throw new ConfigError(`${file}: unknown section or key "${section}"; known sections: ${list(CONFIG_KEYS)}`)
+      const known = `${list(CONFIG_KEYS)}, ${WEBSEED}`
+      throw new ConfigError(`${file}: unknown section or key "${section}"; known sections: ${known}`)
     }
-    const keys: Record<string, { type: KeyType }> = CONFIG_KEYS[section as keyof typeof CONFIG_KEYS]
-    if (typeof content !== 'object' || content === null || Array.isArray(content) || content instanceof Date) {
-      throw new ConfigError(`${file}: "${section}" must be a section, written [${section}]; its keys: ${list(keys)}`)
-    }
-    const values: Record<string, unknown> = (config[section] = {})
-    for (const [key, value] of Object.entries(content)) {
-      if (!Object.hasOwn(keys, key)) {
-        throw new ConfigError(`${file}: unknown key "${key}" in [${section}]; known keys: ${list(keys)}`)
-      }
-      const { type } = keys[key]!
-      if (!fits(type, value)) {
-        throw new ConfigError(`${file}: [${section}] ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`)
-      }
-      values[key] = value
-    }
+    config[section] = valuesOf(content, `[${section}]`, CONFIG_KEYS[section as keyof typeof CONFIG_KEYS], file)
   }
-  return config as FileConfig
+  return config
+}
+
+/** The one section whose tables are named by people. */
+const WEBSEED = 'webseed'
+
+type Keys = Readonly<Record<string, ConfigKey>>
+
+function tableOf(content: unknown, name: string, keys: Keys, file: string): Readonly<Record<string, unknown>> {
+  if (typeof content !== 'object' || content === null || Array.isArray(content) || content instanceof Date) {
+    throw new ConfigError(`${file}: "${name.slice(1, -1)}" must be a section, written ${name}; its keys: ${list(keys)}`)
+  }
+  return content as Record<string, unknown>
+}
+
+function valuesOf(content: unknown, name: string, keys: Keys, file: string): Readonly<Record<string, unknown>> {
+  const values: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(tableOf(content, name, keys, file))) {
+    if (!Object.hasOwn(keys, key)) {
+      throw new ConfigError(`${file}: unknown key "${key}" in ${name}; known keys: ${list(keys)}`)
+    }
+    const { type } = keys[key]!
+    if (!fits(type, value)) {
+      throw new ConfigError(`${file}: ${name} ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`)
+    }
+    values[key] = value
+  }
+  return values
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { WebseedTable } from './webseed.ts'
+
 /** What a configuration key takes. `strings` is a list of strings. */
 export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings'
 
@@ -51,8 +53,10 @@ type ValueOf<T extends KeyType> = T extends 'string'
       ? readonly string[]
       : number
 
-/** What a file may say: every section and key optional. */
-export type FileConfig = {
+/** What a file may say: every section and key optional, and tables of webseeds by their addresses. */
+export type FileConfig = SectionsConfig & { webseed?: Readonly<Record<string, WebseedTable>> }
+
+type SectionsConfig = {
   -readonly [S in keyof typeof CONFIG_KEYS]?: {
     -readonly [K in keyof (typeof CONFIG_KEYS)[S]]?: (typeof CONFIG_KEYS)[S][K] extends {
       type: infer T extends KeyType

@@ -14,7 +14,7 @@ export function withheldReason(
 ): string | undefined {
   if (state?.private === true) return 'it is private; svc private REF --off gives it to others'
   if (state?.restricted === true && !seedRestricted)
-    return 'it needed a token at the hub; [swarm] seed_restricted = true in the configuration shares it all the same'
+    return 'it was fetched with a token, a login or a key; [swarm] seed_restricted = true in the configuration shares it all the same'
   return undefined
 }
 

@@ -22,11 +22,10 @@ import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
-import type { WebClient } from '../web-client.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import type { PeerManifestContext } from './peer-manifest.ts'
-import { WebseedDocuments } from './pinned-manifest.ts'
+import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
 /** What a checked request comes to. */
@@ -118,7 +117,9 @@ export interface ImportBtContext extends CommitContext {
 
 export interface ImportBtDeps {
   readonly context: ImportBtContext
-  readonly web: WebClient
+  readonly reading: WebseedReading
+  /** Whether a key is needed to read from there. */
+  readonly isSigned: (webseed: string) => boolean
   readonly manifestFromPeers: (
     request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
     context: Pick<PeerManifestContext, 'signal' | 'onProgress' | 'onLie'>
@@ -130,7 +131,7 @@ export interface ImportBtDeps {
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
   /** True where nobody but the sources of the request may hear of it. */
-  readonly isWithheld: (artifact: ArtifactState | undefined) => boolean
+  readonly isWithheld: (artifact: Pick<ArtifactState, 'private' | 'restricted'> | undefined) => boolean
 }
 
 /** Accepts a checked request: identity first, then bytes (spec swarm.14, swarm.15). */
@@ -154,7 +155,9 @@ class BtImport {
     this.#request = request
     this.#deps = deps
     this.#job = job
-    this.#documents = new WebseedDocuments(deps.web, request.hints.webseeds, (message) => this.#warnings.push(message))
+    this.#documents = new WebseedDocuments(deps.reading, request.hints.webseeds, (message) =>
+      this.#warnings.push(message)
+    )
   }
 
   async run(): Promise<JobOutcome> {
@@ -247,7 +250,9 @@ class BtImport {
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
     const { context, manifestFromPeers, isWithheld } = this.#deps
-    const quiet = this.#request.private || isWithheld(await context.artifacts.read(pin))
+    const quiet =
+      isWithheld({ private: this.#request.private, restricted: this.#restricted }) ||
+      isWithheld(await context.artifacts.read(pin))
     try {
       return await manifestFromPeers(
         { pin, infohashText, hints, quiet },
@@ -260,13 +265,18 @@ class BtImport {
     }
   }
 
+  /** What a key opens is not for everybody (spec add.33). */
+  get #restricted(): boolean {
+    return this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
+  }
+
   /** What is known of the artifact; one that gets a name is needed for as long as it has one. */
   #state(): ArtifactImport {
     const { pin, hints, repo } = this.#request
     return {
       manifestDigest: pin,
       source: { kind: 'bt' },
-      restricted: false,
+      restricted: this.#restricted,
       private: this.#request.private,
       pinned: repo === undefined,
       hints
@@ -282,7 +292,7 @@ class BtImport {
     const { context } = this.#deps
     const quant = await this.#quantOf(manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
-    const source = { origin: { kind: 'bt' }, restricted: false, hints: this.#request.hints } as const
+    const source = { origin: { kind: 'bt' }, restricted: this.#restricted, hints: this.#request.hints } as const
     const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: this.#request.private }, context)
     return { indexDigest, quants: [quant] }
   }

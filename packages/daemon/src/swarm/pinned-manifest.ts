@@ -4,22 +4,30 @@ import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 import type { WebClient } from '../web-client.ts'
+import type { WebseedKeys } from './webseed-keys.ts'
 
 const TIMEOUT_MS = 30_000
 /** A body that trickles in is given up after this time, however small it is. */
 const TOTAL_TIMEOUT_MS = 120_000
+
+/** What reads documents of webseeds. */
+export interface WebseedReading {
+  readonly web: WebClient
+  /** Signs requests to those that have a key. */
+  readonly keys: Pick<WebseedKeys, 'headersFor'>
+}
 
 /** Why a web seed was of no use, for the result's warnings. */
 export type Complain = (message: string) => void
 
 /** Asks the web seeds for what must be known before any peer is: documents that a digest or a root decides about. */
 export class WebseedDocuments {
-  readonly #web: WebClient
+  readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
 
-  constructor(web: WebClient, webseeds: readonly string[], complain: Complain) {
-    this.#web = web
+  constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
+    this.#reading = reading
     this.#webseeds = webseeds
     this.#complain = complain
   }
@@ -66,16 +74,21 @@ export class WebseedDocuments {
   /** Redirects are not followed: a web seed serves what it names itself, and a stranger must not send us elsewhere. */
   async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Uint8Array> {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
-    const { statusCode, headers, body } = await this.#web.request(url, {
+    const { web, keys } = this.#reading
+    const signature = await keys.headersFor(new URL(url), {})
+    const { statusCode, headers, body } = await web.request(url, {
       signal,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
-      headers: { 'accept-encoding': 'identity' }
+      headers: { ...signature, 'accept-encoding': 'identity' }
     })
     // Destroyed before its end, it emits an error, which nobody else would hear when an answer is refused by its head.
     body.on('error', () => undefined)
     try {
-      if (statusCode !== 200) throw new Error(`answered ${statusCode}`)
+      if (statusCode !== 200) {
+        const why = signature !== undefined && statusCode === 403 ? clockTrouble(headers.date) : ''
+        throw new Error(`answered ${statusCode}${why}`)
+      }
       if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
       if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Error(`announced more than ${maxBytes} bytes`)
       const chunks: Uint8Array[] = []
@@ -90,4 +103,11 @@ export class WebseedDocuments {
       body.destroy()
     }
   }
+}
+
+/** Signatures hold for 15 minutes: a clock that is wrong by more makes every key look wrong. */
+function clockTrouble(date: string | string[] | undefined): string {
+  const seconds = Math.round((Date.parse(String(date)) - Date.now()) / 1000)
+  if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is not the right one, or may not read this'
+  return `: the clocks here and there differ by ${Math.abs(seconds)} s, which makes signatures void; set the clock`
 }

@@ -4,6 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
+import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
@@ -21,6 +22,7 @@ import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { Seeding } from './seeding.ts'
 import { isWhole } from './space.ts'
+import { WebseedKeys } from './webseed-keys.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Where the DHT is entered without `[swarm] dht_bootstrap`. */
@@ -29,7 +31,7 @@ const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** What the swarm client needs of the daemon. */
 export interface SwarmClientDeps extends ImportBtContext {
-  readonly config: { readonly swarm: SwarmConfig }
+  readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   readonly log: Log
   readonly needed: Pick<Needed, 'has'>
   /** Where the webseed listener is counted. */
@@ -59,6 +61,7 @@ export class SwarmClient {
   readonly #seeding: Seeding
   readonly #fetches: Fetches
   readonly #web = new WebClient()
+  readonly #keys: WebseedKeys
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -66,6 +69,7 @@ export class SwarmClient {
     engine: Swarm,
     webseed: WebseedListener | undefined,
     peerHost: string,
+    keys: WebseedKeys,
     options: SwarmClientOptions
   ) {
     const { store, leafLayers, documents, artifacts, log, config } = context
@@ -73,6 +77,7 @@ export class SwarmClient {
     this.#engine = engine
     this.#webseed = webseed
     this.#peerHost = peerHost
+    this.#keys = keys
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
     this.#artifacts = new ArtifactSwarm({
       store,
@@ -101,6 +106,8 @@ export class SwarmClient {
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
     const seed = swarm.webseedAddr === '' ? undefined : configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
+    const keys = new WebseedKeys(config.webseedKeys, process.env)
+    await keys.check()
     let webseed: WebseedListener | undefined
     try {
       if (seed !== undefined && swarm.seed)
@@ -110,6 +117,9 @@ export class SwarmClient {
         pex: swarm.dht,
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
         uploadLimit: swarm.uploadLimitBytesPerSecond,
+        ...(config.webseedKeys.length > 0 && {
+          webseedHeaders: (url: URL, range: string) => keys.headersFor(url, { range })
+        }),
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(
             { err: error, thread, count, pauseMs },
@@ -117,7 +127,7 @@ export class SwarmClient {
           )
       })
       webseed?.shareBudget(engine.uploadBudget)
-      return new SwarmClient(context, engine, webseed, peer.host, options)
+      return new SwarmClient(context, engine, webseed, peer.host, keys, options)
     } catch (cause) {
       await webseed?.close()
       throw new StartError(
@@ -138,7 +148,8 @@ export class SwarmClient {
   async importBt(body: ImportBtBody): Promise<Job> {
     return startImportBt(parseImportBt(body), {
       context: this.#context,
-      web: this.#web,
+      reading: { web: this.#web, keys: this.#keys },
+      isSigned: (webseed) => this.#keys.covers(webseed),
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine joins a swarm once
@@ -294,7 +305,7 @@ export class SwarmClient {
     const hints = artifact?.hints ?? NO_HINTS
     const layers =
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
-      (await new WebseedDocuments(this.#web, hints.webseeds, (message) =>
+      (await new WebseedDocuments({ web: this.#web, keys: this.#keys }, hints.webseeds, (message) =>
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
     await this.#fetches.run(

@@ -1,9 +1,13 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 
+/** As signatures of object stores have it: all but letters, digits and `-._~` (RFC 3986 §2.3), which every server decodes. */
+const encodeSegment = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+
 /** The URL of a file at a webseed (BEP 19): `<base>/<name>/<path>`, each segment percent-encoded. */
 export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile): string {
-  const encode = (text: string): string => text.split('/').map(encodeURIComponent).join('/')
+  const encode = (text: string): string => text.split('/').map(encodeSegment).join('/')
   if (layout.singleFile) return base.endsWith('/') ? `${base}${encode(layout.name)}` : base
   return `${base.endsWith('/') ? base : `${base}/`}${encode(layout.name)}/${encode(file.path)}`
 }

@@ -11,6 +11,12 @@ import { RateMeter } from '../rate-meter.ts'
 import type { BlockSource, Downloader } from './downloader.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
+/**
+ * More headers for a request to a webseed, such as a signature; undefined for none. Asked before every request, those that follow a
+ * redirect included, with the address that it goes to: an answer for one host is never sent to another.
+ */
+export type WebseedHeaders = (url: URL, range: string) => Promise<Readonly<Record<string, string>> | undefined>
+
 export interface WebseedOptions {
   readonly id: number
   readonly url: string
@@ -22,6 +28,7 @@ export interface WebseedOptions {
   readonly maxRangeBytes: number
   /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
   readonly isServedBy: (host: string) => boolean
+  readonly headersFor?: WebseedHeaders | undefined
   readonly emit: Emit<'received' | 'warning'>
 }
 
@@ -198,16 +205,18 @@ export class Webseed {
     end: number,
     signal: AbortSignal
   ): Promise<{ stream: Readable; skipBytes: number } | undefined> {
-    const { layout, pools, userOrigins } = this.#options
+    const { layout, pools, userOrigins, headersFor } = this.#options
+    const range = `bytes=${start}-${end - 1}`
     let url = new URL(webseedUrl(this.url, layout, file))
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
       const dispatcher = await pools.for(url, userOrigins.has(url.origin))
+      const more = await headersFor?.(url, range)
       const answer = await dispatcher.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: 'GET',
         signal,
-        headers: { range: `bytes=${start}-${end - 1}`, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }
+        headers: { ...more, range, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }
       })
       const stream = answer.body
       stream.on('error', () => undefined)

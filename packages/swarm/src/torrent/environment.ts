@@ -1,6 +1,7 @@
 import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { Verifier } from '../download/verifier.ts'
+import type { WebseedHeaders } from '../download/webseed.ts'
 import type { ConnectionBudget } from '../net/connection-budget.ts'
 import type { HttpPools } from '../net/http.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
@@ -30,6 +31,7 @@ export interface TorrentEnvironment {
   /** Ids of peers, webseeds and torrents: positive, unique in the engine. */
   readonly nextId: () => number
   readonly pools: HttpPools
+  readonly webseedHeaders: WebseedHeaders | undefined
   readonly peerId: Uint8Array
   readonly clientName: string
   /** Undefined without a listener. */

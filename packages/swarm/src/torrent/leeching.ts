@@ -155,6 +155,7 @@ export class Leeching {
           userOrigins,
           maxRangeBytes: MAX_WEBSEED_RANGE_BYTES,
           isServedBy: (host) => givesPlenty(this.#deps.peers.values(), host, performance.now()),
+          headersFor: this.#deps.env.webseedHeaders,
           emit: (event) => this.#take(event)
         })
         this.#webseeds.set(webseed.id, webseed)

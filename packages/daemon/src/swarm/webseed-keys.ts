@@ -1,0 +1,143 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { Environment } from '../config/config.ts'
+import type { WebseedKeyConfig } from '../config/webseed.ts'
+import { ConfigError } from '../errors.ts'
+import { type AccessKey, signGet } from './sigv4.ts'
+
+const MAX_FILE_BYTES = 64 << 10
+/** What others may read, or somebody else may change, is no secret. A group may read, as clusters hand secrets out. */
+const TOO_OPEN = 0o037
+
+interface KnownFile {
+  readonly stamp: string
+  readonly keys: ReadonlyMap<string, AccessKey>
+}
+
+/**
+ * Signs requests to the webseeds that have a table `[webseed."https://…"]` in the configuration (spec add.33), and to nothing else:
+ * another host, port, scheme or path gets no signature, whoever names it. A file is read again when it has changed, so that keys can be
+ * renewed under a running daemon.
+ */
+export class WebseedKeys {
+  readonly #configs: readonly WebseedKeyConfig[]
+  readonly #env: Environment
+  readonly #now: () => Date
+  readonly #files = new Map<string, KnownFile>()
+
+  /** @param now for tests */
+  constructor(configs: readonly WebseedKeyConfig[], env: Environment, now: () => Date = () => new Date()) {
+    // the longest first: what is said of a part wins over what is said of the whole
+    this.#configs = [...configs].sort((a, b) => b.base.pathname.length - a.base.pathname.length)
+    this.#env = env
+    this.#now = now
+  }
+
+  /** Whether requests below a URL are signed. */
+  covers(url: string): boolean {
+    const parsed = URL.parse(url)
+    if (parsed === null) return false
+    if (!parsed.pathname.endsWith('/')) parsed.pathname += '/'
+    return this.#configOf(parsed) !== undefined
+  }
+
+  /**
+   * The headers that sign a GET; undefined where the address has no key.
+   * @throws Error that names nothing of this machine: it becomes a warning of the job
+   */
+  async headersFor(url: URL, headers: Readonly<Record<string, string>>): Promise<Record<string, string> | undefined> {
+    const config = this.#configOf(url)
+    if (config === undefined) return undefined
+    const key = await this.#keyOf(config).catch((cause: unknown) => {
+      throw new Error('its key cannot be used; svcd --check says why', { cause })
+    })
+    return signGet({ url, headers, region: config.region, key, at: this.#now() })
+  }
+
+  /**
+   * Finds out before anything is asked whether all keys are there.
+   * @throws ConfigError naming the file or the variables that are of no use; never what is in them
+   */
+  async check(): Promise<void> {
+    for (const config of this.#configs) await this.#keyOf(config)
+  }
+
+  #configOf(url: URL): WebseedKeyConfig | undefined {
+    return this.#configs.find(({ base }) => url.origin === base.origin && url.pathname.startsWith(base.pathname))
+  }
+
+  async #keyOf({ base, credentialsFile, profile }: WebseedKeyConfig): Promise<AccessKey> {
+    const where = `[webseed."${base.href}"]`
+    if (credentialsFile === undefined) {
+      const key = keyOf(this.#env.AWS_ACCESS_KEY_ID, this.#env.AWS_SECRET_ACCESS_KEY, this.#env.AWS_SESSION_TOKEN)
+      if (key !== undefined) return key
+      throw new ConfigError(
+        `${where} has no key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of svcd, or name a credentials_file`
+      )
+    }
+    const key = (await this.#read(credentialsFile, where)).get(profile)
+    if (key !== undefined) return key
+    throw new ConfigError(
+      `${where}: ${credentialsFile} has no [${profile}] with aws_access_key_id and aws_secret_access_key`
+    )
+  }
+
+  async #read(path: string, where: string): Promise<ReadonlyMap<string, AccessKey>> {
+    const wrong = (what: string, cause?: unknown): ConfigError =>
+      new ConfigError(`${where}: ${path} ${what}`, { cause })
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
+      throw wrong(`cannot be read (${cause.code})`, cause)
+    })
+    try {
+      const stats = await handle.stat()
+      if (!stats.isFile()) throw wrong('is no file')
+      if ((stats.mode & TOO_OPEN) !== 0) throw wrong(`is open to others: chmod 600 ${path}`)
+      if (![0, process.geteuid?.()].includes(stats.uid)) throw wrong('belongs to somebody else')
+      if (stats.size > MAX_FILE_BYTES) throw wrong(`has more than ${MAX_FILE_BYTES} bytes`)
+      const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ')
+      const known = this.#files.get(path)
+      if (known?.stamp === stamp) return known.keys
+      const keys = parseKeys(await handle.readFile('utf8'))
+      this.#files.set(path, { stamp, keys })
+      return keys
+    } finally {
+      await handle.close()
+    }
+  }
+}
+
+function keyOf(id: string | undefined, secret: string | undefined, token: string | undefined): AccessKey | undefined {
+  const [accessKeyId, secretAccessKey, sessionToken] = [id?.trim(), secret?.trim(), token?.trim()]
+  // what stands in a header
+  if (!isWord(accessKeyId) || !isWord(secretAccessKey)) return undefined
+  if (sessionToken !== undefined && sessionToken !== '' && !isWord(sessionToken)) return undefined
+  return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
+}
+
+const isWord = (text: string | undefined): text is string => text !== undefined && /^[\x21-\x7e]{1,4096}$/.test(text)
+
+/** The format of `~/.aws/credentials`: `[profile]`, then `name = value` lines. What is no such line is left alone. */
+function parseKeys(text: string): ReadonlyMap<string, AccessKey> {
+  const parts = new Map<string, Map<string, string>>()
+  let part = new Map<string, string>()
+  for (const line of text.split(/\r?\n/)) {
+    const header = /^\s*\[\s*([^\]]+?)\s*\]\s*(?:[#;].*)?$/.exec(line)
+    if (header !== null) {
+      part = new Map()
+      parts.set(header[1]!, part)
+      continue
+    }
+    const entry = /^\s*(aws_[a-z_]+)\s*=\s*(\S*)\s*$/.exec(line)
+    if (entry !== null) part.set(entry[1]!, entry[2]!)
+  }
+  return new Map(
+    [...parts].flatMap(([name, values]) => {
+      const key = keyOf(
+        values.get('aws_access_key_id'),
+        values.get('aws_secret_access_key'),
+        values.get('aws_session_token')
+      )
+      return key === undefined ? [] : [[name, key] as const]
+    })
+  )
+}

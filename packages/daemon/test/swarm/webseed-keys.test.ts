@@ -1,0 +1,195 @@
+// Webseeds that want a signature: who gets one, where keys come from, and what a private bucket brings.
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { webseedKeyConfigs } from '../../src/config/webseed.ts'
+import { ConfigError } from '../../src/errors.ts'
+import { WebseedKeys } from '../../src/swarm/webseed-keys.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
+import { Node, pinned } from './nodes.ts'
+
+const KEY = 'aws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = hush/hush+hush\n'
+const ENV = { AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: 'quiet' }
+const keysFor = (base: string, table: object = {}, env = {}): WebseedKeys =>
+  new WebseedKeys(webseedKeyConfigs({ [base]: table }), env)
+const authorization = async (keys: WebseedKeys, url: string): Promise<string | undefined> =>
+  (await keys.headersFor(new URL(url), { range: 'bytes=0-9' }))?.authorization
+
+describe('who gets a signature', () => {
+  const keys = keysFor('https://s3.example/models/public', {}, ENV)
+
+  test('what lies below the address of the table', async () => {
+    expect(await authorization(keys, 'https://s3.example/models/public/svc-sha256-0/x')).toContain('AKIAENV')
+    expect(keys.covers('https://s3.example/models/public')).toBe(true)
+    expect(keys.covers('https://s3.example/models/public/deeper/')).toBe(true)
+  })
+
+  test.each([
+    'http://s3.example/models/public/x',
+    'https://s3.example:8443/models/public/x',
+    'https://s3.example.evil/models/public/x',
+    'https://evil/s3.example/models/public/x',
+    'https://s3.example/models/publicity/x',
+    'https://s3.example/models/public/../private/x',
+    'https://s3.example/models/public/%2e%2e/private/x',
+    'https://s3.example@evil/models/public/x',
+    'https://s3.example/'
+  ])('not %s', async (url) => {
+    expect(await authorization(keys, url)).toBeUndefined()
+  })
+
+  test('the table of a part wins over that of the whole', async () => {
+    const file = join(temporaryFolder(), 'keys')
+    writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
+    const both = new WebseedKeys(
+      webseedKeyConfigs({ 'https://h/': {}, 'https://h/part/': { credentials_file: file } }),
+      ENV
+    )
+    expect(await authorization(both, 'https://h/part/x')).toContain('AKIAEXAMPLE')
+    expect(await authorization(both, 'https://h/other/x')).toContain('AKIAENV')
+  })
+})
+
+describe('a file with keys', () => {
+  const file = (text: string, mode = 0o600): string => {
+    const path = join(temporaryFolder(), 'keys')
+    writeFileSync(path, text)
+    chmodSync(path, mode)
+    return path
+  }
+  const check = (path: string, profile?: string): Promise<void> =>
+    keysFor('https://h/', { credentials_file: path, ...(profile && { profile }) }).check()
+
+  test('is written as the tools of AWS have it; comments and other lines do not matter', async () => {
+    const text = `# mine\n[other]\naws_access_key_id=AKIAOTHER\naws_secret_access_key=x\nregion = nowhere\n\n[ default ] ; yes\r\n${KEY}`
+    await check(file(text))
+    const keys = keysFor('https://h/', { credentials_file: file(text), profile: 'other' })
+    expect(await authorization(keys, 'https://h/x')).toContain('AKIAOTHER')
+  })
+
+  test('may be a link and readable to a group, as clusters hand secrets out', async () => {
+    const path = file(`[default]\n${KEY}`, 0o440)
+    symlinkSync(path, `${path}-link`)
+    await check(`${path}-link`)
+  })
+
+  test.each([
+    ['readable to all', () => file(`[default]\n${KEY}`, 0o644)],
+    ['writable to the group', () => file(`[default]\n${KEY}`, 0o660)],
+    ['without the profile', () => file(`[other]\n${KEY}`)],
+    ['without a secret', () => file('[default]\naws_access_key_id = AKIAEXAMPLE\n')],
+    [
+      'with a line break in a secret',
+      () => file('[default]\naws_access_key_id = A\naws_secret_access_key = a\u0000b\n')
+    ],
+    ['that is none', () => (mkdirSync(join(temporaryFolder(), 'd')), temporaryFolder())],
+    ['that is too large', () => file(`[default]\n${KEY}${'#'.repeat(70_000)}`)],
+    ['that is absent', () => '/nonexistent/keys']
+  ])('%s is refused, without a word of what is in it', async (_name, make) => {
+    const path = make()
+    const error = await check(path).catch((thrown: unknown) => thrown as Error)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect((error as Error).message).toContain(path)
+    for (const secret of ['AKIA', 'hush']) expect((error as Error).message).not.toContain(secret)
+  })
+
+  test('is read again when it changes', async () => {
+    const path = file(`[default]\n${KEY}`)
+    const keys = keysFor('https://h/', { credentials_file: path })
+    expect(await authorization(keys, 'https://h/x')).toContain('AKIAEXAMPLE')
+    writeFileSync(path, `[default]\n${KEY.replace('AKIAEXAMPLE', 'AKIARENEWED')}`)
+    expect(await authorization(keys, 'https://h/x')).toContain('AKIARENEWED')
+  })
+
+  test('is not needed with keys in the environment, and one of the two has to be there', async () => {
+    await keysFor('https://h/', {}, ENV).check()
+    await expect(keysFor('https://h/', {}, { AWS_ACCESS_KEY_ID: 'alone' }).check()).rejects.toBeInstanceOf(ConfigError)
+  })
+})
+
+test.each([
+  ['ftp://h/', {}],
+  ['s3://bucket/', {}],
+  ['https://user:secret@h/', {}],
+  ['https://h/?x=1', {}],
+  ['https://h/#x', {}],
+  ['https://h/', { region: 'EU West' }],
+  ['https://h/', { credentials_file: 'relative' }],
+  ['https://h/', { profile: 'a]' }]
+])('the table %s %j is refused', (url, table) => {
+  expect(() => webseedKeyConfigs({ [url]: table })).toThrow(ConfigError)
+})
+
+describe('a private bucket', () => {
+  test('gives everything to a signed import, which is held back then; a redirect elsewhere gets no signature', async () => {
+    const seed = await Node.start()
+    const share = await seed.publish()
+    const content = await contentOf(share)
+    await seed.stop()
+    const seen: [string, string | undefined][] = []
+    const elsewhere = await startWebseed(content, (path, request) => {
+      seen.push([path, request.headers.authorization])
+      return false
+    })
+    const bucket = await startWebseed(content, (path, request, response) => {
+      const key =
+        /^AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE\/\d{8}\/eu-north-1\/s3\/aws4_request, SignedHeaders=([\w;-]+),/
+      const signed = key.exec(request.headers.authorization ?? '')?.[1]?.split(';')
+      if (signed === undefined || (request.headers.range !== undefined && !signed.includes('range'))) {
+        response.writeHead(403).end()
+        return true
+      }
+      if (!path.endsWith('.gguf')) return false
+      response.writeHead(307, { location: new URL(request.url!, elsewhere.url).href }).end()
+      return true
+    })
+    const file = join(temporaryFolder(), 'keys')
+    writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
+    const webseed = { [bucket.url]: { region: 'eu-north-1', credentials_file: file } }
+    const swarm = { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true }
+    const node = await Node.start({ more: { fileConfig: { swarm, webseed } } })
+    // both named by the user: the other address may be a private one, too
+    const job = await node.importBt(pinned(share, { webseeds: [bucket.url, elsewhere.url], peers: [], as: 'me/model' }))
+    expect(job.error).toBeUndefined()
+    await node.expectWhole(share.manifestDigest)
+    expect(seen.filter(([path]) => kindOf(path) === 'file').length).toBeGreaterThan(0)
+    expect(seen.filter(([, authorization]) => authorization !== undefined)).toEqual([])
+    expect((await node.share(share.manifestDigest)).announced).toBe(false)
+    expect((await node.client.models()).namespaces[0]!.members[0]).toMatchObject({ restricted: true })
+    const told = JSON.stringify([job, await node.client.status()])
+    for (const secret of ['AKIAEXAMPLE', 'hush']) expect(told).not.toContain(secret)
+  })
+
+  test('without a key, or with a clock that is wrong, says which', async () => {
+    const seed = await Node.start()
+    const share = await seed.publish()
+    await seed.stop()
+    let date = new Date()
+    const bucket = await startWebseed(new Map(), (_path, _request, response) => {
+      response.writeHead(403, { date: date.toUTCString() }).end()
+      return true
+    })
+    const file = join(temporaryFolder(), 'keys')
+    writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
+    const swarm = { dht: false, peer_addr: '127.0.0.1:0' }
+    const node = await Node.start({
+      more: { fileConfig: { swarm, webseed: { [bucket.url]: { credentials_file: file } } } }
+    })
+    const failure = async (): Promise<string> => {
+      const { error } = await node.importBt(pinned(share, { webseeds: [bucket.url], peers: [] }))
+      expect(error?.code).toBe('E_SOURCE_UNAVAILABLE')
+      return error!.message
+    }
+    expect(await failure()).toContain('key')
+    date = new Date(Date.now() - 3_600_000)
+    expect(await failure()).toContain('clock')
+    chmodSync(file, 0o644)
+    const closed = await failure()
+    expect(closed).toContain('svcd --check')
+    expect(closed).not.toContain(file)
+    await expect(
+      Node.start({ more: { fileConfig: { swarm, webseed: { [bucket.url]: { credentials_file: file } } } } })
+    ).rejects.toBeInstanceOf(ConfigError)
+  })
+})
