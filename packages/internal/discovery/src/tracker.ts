@@ -64,6 +64,8 @@ class OneTracker {
   #busy: Promise<void> | undefined
   #next: AnnounceEvent | undefined
   #known = false
+  /** Cut off by closing: the tracker may have heard of us, although we never read its answer. */
+  #wasCut = false
   #retryMs = FIRST_RETRY_MS
   #timer: NodeJS.Timeout | undefined
   #abort = new AbortController()
@@ -102,7 +104,7 @@ class OneTracker {
     clearTimeout(this.#timer)
     this.#abort.abort()
     await this.#busy
-    if (this.#known) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))
+    if (this.#known || this.#wasCut) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))
   }
 
   /** Never rejects. @returns when to announce again */
@@ -127,7 +129,8 @@ class OneTracker {
     } catch (error) {
       const waitMs = this.#retryMs
       this.#retryMs = Math.min(DEFAULT_INTERVAL_MS, waitMs * 2)
-      if (!signal.aborted) warn(`tracker ${url.host}: ${(error as Error).message}`)
+      if (this.#abort.signal.aborted) this.#wasCut = true
+      else warn(`tracker ${url.host}: ${(error as Error).message}`)
       return waitMs
     }
   }

@@ -10,7 +10,11 @@ const ID = Buffer.alloc(20, 7)
 test('a torrent that nobody has is looked for after 2 s, then after twice as long each time, up to 15 minutes', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const pauses = vi.spyOn(globalThis, 'setTimeout')
-  onTestFinished(() => void vi.useRealTimers())
+  onTestFinished(() => {
+    // in this order: what the spy puts back is the clock that it found
+    pauses.mockRestore()
+    vi.useRealTimers()
+  })
   // The whole DHT: a node that knows nobody.
   const other = createSocket('udp4')
   let lookups = 0

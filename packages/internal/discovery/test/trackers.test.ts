@@ -148,6 +148,20 @@ test.each([
   expect(tryParseTrackerUrl(text)?.port).toBe(port)
 })
 
+test('a tracker whose answer was not waited for hears that we have left', async () => {
+  const heard: (string | null)[] = []
+  const url = await http((request, response) => {
+    const event = new URL(request.url!, 'http://tracker').searchParams.get('event')
+    heard.push(event)
+    if (event === 'stopped') response.end('d8:intervali1800e5:peers0:e')
+  })
+  const { trackers, warnings } = announce([url])
+  await vi.waitUntil(() => heard.length > 0, { timeout: 30_000 })
+  await trackers.close()
+  expect(heard).toEqual(['started', 'stopped'])
+  expect(warnings).toEqual([])
+})
+
 test('a tracker URL beyond all bounds', () => {
   expect(tryParseTrackerUrl(`http://a.b/${'x'.repeat(3_000)}`)).toBeUndefined()
 })
