@@ -17,6 +17,9 @@ const ALL = [
 ]
 const report = process.env.SVC_TEST_REPORT
 
+// The processes and threads that tests start load the same sources again and again.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url))
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },

@@ -7,7 +7,7 @@ export interface SystemCall {
   ended: number
 }
 
-/** The successful calls of an `strace -f` log, in the order of their ends. */
+/** The successful calls of an `strace -f` log, in the order of their ends; those under way at its end come last, and may have failed. */
 export function parseSystemCalls(log: string): SystemCall[] {
   const calls: SystemCall[] = []
   const open = new Map<string, SystemCall>()
@@ -26,5 +26,7 @@ export function parseSystemCalls(log: string): SystemCall[] {
     call.ended = at
     if (!line.includes(' = -1 ')) calls.push(call)
   })
+  // strace was told to leave before it could say how these ended, as an answer that made its reader tell it so
+  for (const call of open.values()) calls.push({ ...call, ended: Number.POSITIVE_INFINITY })
   return calls
 }
