@@ -19,46 +19,50 @@ import { syncFolder, writeNewFile } from './written-file.ts'
 export interface ViewSource {
   readonly manifest: Pick<Manifest, 'files' | 'annotations'>
   readonly manifestDigest: Sha256Digest
-  /** The text of the upstream `config.json`, `upstream` of the model config; absent where there was none. */
+  /** The text of the upstream `config.json` (`upstream` of the model config); absent if there was none. */
   readonly upstreamConfig?: string | undefined
-  /** Absolute path of a blob's file. It need not exist: what is absent is reported. */
+  /** Absolute path of a blob's file. It need not exist: absent blobs are reported. */
   blobPath(digest: Sha256Digest): string
 }
 
-/** Where a view is made, and how. */
+/** Where and how to make a view. */
 export interface ViewOptions {
-  /** Absolute; absent, or an earlier view of ours. Its parent folder is there. */
+  /** Absolute; absent, or an earlier view of ours. The parent folder must exist. */
   readonly path: string
   /** Default `files`. */
   readonly layout?: ViewLayout | undefined
-  /** Default `symlink`. `hardlink` shares inode and mode with the store: only for those who ask for it. */
+  /** Default `symlink`. `hardlink` shares inode and mode with the store, so it has to be requested explicitly. */
   readonly mode?: ViewMode | undefined
-  /** A folder with both store and view in it, usually the store's root: links within it are relative, others absolute. */
+  /**
+   * A folder that contains both store and view, usually the store's root: links within it are relative, others
+   * absolute.
+   */
   readonly root?: string | undefined
   /**
-   * Layout `hf` only: the repository to appear as, `org/name`. Default: the annotation `svc.hf.repo`. The commit is that of
-   * `svc.hf.revision`, else made of the manifest's digest.
+   * Layout `hf` only: the repository name to show, `org/name`. Default: the annotation `svc.hf.repo`. The commit is
+   * that of `svc.hf.revision`, or else derived from the manifest's digest.
    */
   readonly repo?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of each step of a copy, shared ones included. */
+  /** Called with the bytes of each step of a copy, including shared ones. */
   readonly onCopied?: ((bytes: number) => void) | undefined
 }
 
-/** A view that was asked for. */
+/** The result of {@link createView}. */
 export interface MadeView extends View {
-  /** False when the same view was there already, whole, and was left as it is. */
+  /** False when the same view was already there, complete, and was left unchanged. */
   readonly made: boolean
 }
 
 const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$/
 
 /**
- * Makes a folder that runtimes load: weights and all other files under their real names, shards side by side, the upstream
- * `config.json`, tokenizer and adapters out of their tars. It is made beside its place and renamed: whatever happens, the
- * place has the earlier view, or the new one (see {@link recoverViews} for a kill between two renames).
+ * Makes a folder that runtimes can load: weights and all other files under their real names, shards next to each other,
+ * the upstream `config.json`, and tokenizer and adapters unpacked. It is built next to its final place and renamed, so
+ * that the place always has either the earlier view or the new one (see {@link recoverViews} for a kill between two
+ * renames).
  * @throws ViewError `E_MISSING_BLOB`, `E_CORRUPT_BLOB`, `E_BAD_NAME`, `E_BAD_TAR`, `E_BAD_TARGET`, `E_NOT_A_VIEW`,
- *   `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; nothing is left then, and an earlier view is as it was.
+ *   `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; then nothing is left behind, and an earlier view is unchanged.
  */
 export async function createView(source: ViewSource, options: ViewOptions): Promise<MadeView> {
   throwIfAborted(options.signal)
@@ -100,7 +104,8 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       await draft.dispose()
     }
   } catch (error) {
-    // The only names that meet on disk and not in ClaimedNames differ in case alone, where the file system has none.
+    // The only names that collide on disk but not in ClaimedNames differ just in case, on a file system that ignores
+    // case.
     if (errnoOf(error) === 'EEXIST') {
       const message = `two files of the model have one name on the file system of ${target}`
       throw new ViewError('E_BAD_NAME', message, { path: target }, error)
@@ -109,7 +114,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   }
 }
 
-/** Where a view shows the model in a hub cache. */
+/** The repository and commit under which a hub cache shows the model. */
 function hubIdentity({ manifest, manifestDigest }: ViewSource, given: string | undefined): HubIdentity {
   const repo = given ?? manifest.annotations['svc.hf.repo']
   if (repo === undefined || !REPO.test(repo) || repo.includes('--') || repo.includes('..')) {
@@ -139,7 +144,7 @@ async function checkBlobs(source: ViewSource): Promise<void> {
   throw new ViewError('E_MISSING_BLOB', message, { missing: [...missing] })
 }
 
-/** The folder that a tar is unpacked into, with a slash behind it; undefined for what is no tar. */
+/** The folder that a tar is unpacked into, with a trailing slash; undefined for other files. */
 function tarFolder({ kind, name }: ManifestFile): string | undefined {
   if (kind !== 'tokenizer' && kind !== 'adapter') return undefined
   return name.slice(0, name.lastIndexOf('/') + 1)
@@ -160,7 +165,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
   }
   for (const file of source.manifest.files) {
     throwIfAborted(signal)
-    // The model config is a document of the store's own, which no runtime knows.
+    // The model config is an internal document, unknown to runtimes.
     if (file.kind === 'config') continue
     const blob = blobOf(file, source)
     const folder = tarFolder(file)
@@ -187,7 +192,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
   return files
 }
 
-/** Folders from the innermost outwards: files were synced when they were written. */
+/** Syncs folders from the innermost outwards; files were synced when they were written. */
 async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) await syncTree(join(folder, entry.name))
@@ -201,7 +206,7 @@ interface Wanted {
   readonly identity: HubIdentity
 }
 
-/** Whether the view that is there is the one asked for, with every file in place. */
+/** Whether the existing view is the requested one, with every file in place. */
 async function isSameAndWhole(target: string, marker: Marker, source: ViewSource, wanted: Wanted): Promise<boolean> {
   const { layout, mode, identity } = wanted
   if (marker.manifest !== source.manifestDigest || marker.layout !== layout || marker.mode !== mode) return false

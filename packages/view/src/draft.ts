@@ -5,24 +5,26 @@ import { readMarker } from './marker.ts'
 import { isAbandoned, isWorkName, releaseName, takeName } from './owner.ts'
 import { syncFolder, writeNewFile } from './written-file.ts'
 
-// A view is made in a folder beside its place, `.svc-view-<who makes it>/`, that holds:
+// A view is built in a folder next to its final place, `.svc-view-<maker>/`, which holds:
 //   target   the name of the place, written first
-//   new/     the view, renamed to its place when it is whole and synced
-//   old/     the earlier view, from the moment that the new one is about to take its place
+//   new/     the view, renamed to its place when it is complete and synced
+//   old/     the earlier view, from just before the new one takes its place
 //   gone/    a view that is being removed
-// A place is empty between two renames of a replacement, and only there. Whoever comes next, after a kill there, puts the
-// new view in its place (it was whole), or the old one.
+// The place is empty only between the two renames of a replacement. After a kill there, the next process puts the new
+// view in its place (it was complete), or else the old one.
 
 const EXISTS = new Set(['ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 const TRIES = 5
 
-/** A view that is being made. */
+/** A view under construction. */
 export interface Draft {
-  /** Where its files go. */
+  /** The folder for its files. */
   readonly folder: string
-  /** Puts it in its place; the earlier view there, if any, is gone when this resolves. @throws ViewError `E_NOT_A_VIEW` */
+  /**
+   * Moves it to its place; an earlier view there has been deleted when this resolves. @throws ViewError `E_NOT_A_VIEW`
+   */
   publish(): Promise<void>
-  /** Takes away whatever is left; does not throw. */
+  /** Deletes whatever is left; never throws. */
   dispose(): Promise<void>
 }
 
@@ -40,7 +42,7 @@ async function openWork(target: string): Promise<{ readonly name: string; readon
 }
 
 async function closeWork(name: string, path: string): Promise<void> {
-  // What cannot be removed now is found by recoverViews: the name is released, so it counts as abandoned.
+  // If this fails, recoverViews finds the folder later: its name is released, so it counts as abandoned.
   await rm(path, { recursive: true, force: true }).catch(() => undefined)
   releaseName(name)
 }
@@ -69,7 +71,7 @@ export async function openDraft(target: string): Promise<Draft> {
   }
 }
 
-/** @param onStuck called when the earlier view could neither be replaced nor put back: recoverViews tries again later */
+/** @param onStuck called when the earlier view could neither be replaced nor put back: recoverViews will try again */
 async function publish(work: string, target: string, onStuck: () => void): Promise<void> {
   const old = join(work, 'old')
   for (let tried = 1; ; tried++) {
@@ -82,14 +84,14 @@ async function publish(work: string, target: string, onStuck: () => void): Promi
     } catch (error) {
       const isTaken = EXISTS.has(errnoOf(error) ?? '')
       if (moved) await rename(old, target).catch(() => isTaken || onStuck())
-      // Somebody made a view there at the same time: it is replaced like any earlier one.
+      // Another process made a view there at the same time: it is replaced like any earlier one.
       if (!isTaken || tried === TRIES) throw error
     }
   }
   await syncFolder(dirname(target))
 }
 
-/** @returns false when there is nothing to rename. */
+/** @returns false when `from` does not exist. */
 async function tryRename(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to)
@@ -100,7 +102,7 @@ async function tryRename(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Takes a view off its place in one step, then deletes it; links in it are deleted, never followed. */
+/** Renames a view away from its place, then deletes it; links in it are deleted, never followed. */
 export async function discardView(target: string): Promise<boolean> {
   const { name, path } = await openWork(target)
   try {
@@ -114,10 +116,10 @@ export async function discardView(target: string): Promise<boolean> {
 }
 
 /**
- * Clears up in `folder` after makers that were killed: a view that was between two renames is put in its place, other
- * remains are deleted. Folders in which somebody works are left alone. Views call it by themselves for the folder
- * that they are made in; a daemon calls it when it starts.
- * @returns how many remains there were. @throws ViewError `E_IO`.
+ * Cleans up in `folder` after processes that were killed while making views: a view between two renames is put in its
+ * place, other leftovers are deleted. Folders of running processes are left alone. Making a view calls this for its
+ * parent folder; a daemon calls it when it starts.
+ * @returns the number of leftovers. @throws ViewError `E_IO`.
  */
 export async function recoverViews(folder: string): Promise<number> {
   let count = 0
@@ -131,7 +133,7 @@ export async function recoverViews(folder: string): Promise<number> {
         await rm(work, { recursive: true, force: true })
         count++
       } catch (error) {
-        // Another process clears up at the same time.
+        // Another process is cleaning up at the same time.
         if (errnoOf(error) !== 'ENOENT') throw error
       }
     }
@@ -154,7 +156,7 @@ async function kindOf(path: string): Promise<'folder' | 'file' | undefined> {
 
 async function restore(work: string, folder: string): Promise<void> {
   if ((await kindOf(join(work, 'old'))) !== 'folder') return
-  // The first name given, and gone only when all was done but the clearing up.
+  // `target` is written first and deleted last.
   const name = (await kindOf(join(work, 'target'))) === 'file' ? await readFile(join(work, 'target'), 'utf8') : ''
   if (name === '' || name === '.' || name === '..' || name.includes('/')) return
   const target = join(folder, name)

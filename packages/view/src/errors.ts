@@ -1,33 +1,33 @@
-/** Stable codes of {@link ViewError}; programs decide by them, messages are for people. */
+/** Stable codes of {@link ViewError}; programs should test these, messages are for people. */
 export type ViewErrorCode =
-  /** A name of the manifest or of a tar is no path below a folder, or two files would lie at one path. */
+  /** A name in the manifest or a tar is not a path below a folder, or two files would have the same path. */
   | 'E_BAD_NAME'
-  /** Blobs that the artifact needs are not there; `details.missing` has their digests. */
+  /** Blobs of the artifact are missing; `details.missing` has their digests. */
   | 'E_MISSING_BLOB'
-  /** A blob has another size or other bytes than its digest says. */
+  /** A blob's size or bytes do not match its digest. */
   | 'E_CORRUPT_BLOB'
-  /** A tar holds something other than plain files, or more of them than allowed. */
+  /** A tar contains something other than plain files, or too many of them. */
   | 'E_BAD_TAR'
-  /** The place of a view is unusable: a relative path, a parent folder that is absent. */
+  /** The place of a view cannot be used: a relative path, or an absent parent folder. */
   | 'E_BAD_TARGET'
-  /** Something that is no view lies at the place, or files lie in the view that it does not know. */
+  /** The place is taken by something that is not a view, or the view contains files that are not its own. */
   | 'E_NOT_A_VIEW'
-  /** Hard or symbolic links are not possible there (another file system, the kernel's protection, FAT). */
+  /** Hard or symbolic links are impossible there (another file system, protection by the kernel, FAT). */
   | 'E_NOT_LINKABLE'
-  /** No such file for a runtime in the view. */
+  /** The view has no such file for a runtime. */
   | 'E_NO_MATCH'
-  /** Several files could be meant; `details.candidates` names them. */
+  /** Several files match; `details.candidates` lists them. */
   | 'E_AMBIGUOUS'
-  /** The first shard of a split model is absent. */
+  /** The first shard of a split model is missing. */
   | 'E_INCOMPLETE'
-  /** The file system or the quota is full (ENOSPC, EDQUOT). */
+  /** The file system or a quota is full (ENOSPC, EDQUOT). */
   | 'E_NO_SPACE'
   /** Any other failure of the file system; the original error is the `cause`. */
   | 'E_IO'
-  /** The caller's signal fired; its reason is the `cause`. */
+  /** The caller's signal was aborted; its reason is the `cause`. */
   | 'E_ABORTED'
 
-/** Facts beside the message; which are present depends on the code. */
+/** Facts beyond the message; which of them are present depends on the code. */
 export interface ViewErrorDetails {
   readonly path?: string
   readonly name?: string
@@ -55,11 +55,14 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-/** EDQUOT has no name in Node, only its number, which differs between systems. */
+/** Node has no name for EDQUOT, only its number, which differs between systems. */
 const isQuota = (error: unknown): boolean =>
   (error as { errno?: unknown } | null | undefined)?.errno === (process.platform === 'darwin' ? -69 : -122)
 
-/** Wraps a failure of the file system; a ViewError is passed on. ENOSPC and EDQUOT become `E_NO_SPACE`, others `E_IO`. */
+/**
+ * Wraps an error of the file system; a ViewError passes unchanged. ENOSPC and EDQUOT become `E_NO_SPACE`, others
+ * `E_IO`.
+ */
 export function ioError(error: unknown, doing: string, path: string): ViewError {
   if (error instanceof ViewError) return error
   if (errnoOf(error) === 'ENOSPC' || isQuota(error)) {
@@ -70,7 +73,7 @@ export function ioError(error: unknown, doing: string, path: string): ViewError 
   return new ViewError('E_IO', `cannot ${doing} at ${path}: ${reason}`, { path }, error)
 }
 
-/** @throws ViewError `E_ABORTED` when the signal has fired. */
+/** @throws ViewError `E_ABORTED` when the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new ViewError('E_ABORTED', 'the view was given up by its caller', {}, signal.reason)
 }

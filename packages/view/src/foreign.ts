@@ -4,11 +4,11 @@ import { errnoOf, ioError, ViewError } from './errors.ts'
 import { type Marker, markerPath, readMarker, steadily } from './marker.ts'
 
 const MAX_NAMED = 20
-/** What the hub's clients write beside a model's files; it is worth nothing without them. */
+/** Files that the hub's clients write next to a model's; they are useless without those. */
 const HUB_LEAVINGS = /^(?:\.locks\/|models--[^/]+\/(?:\.no_exist|refs|trees)\/)/
 
 /**
- * The view at a place, if there is one, after a look for files in it that are not its own.
+ * The view at a place, if there is one, after a check for files in it that are not its own.
  * @throws ViewError `E_NOT_A_VIEW`, `E_IO`.
  */
 export async function readOwnView(path: string): Promise<Marker | undefined> {
@@ -20,9 +20,9 @@ export async function readOwnView(path: string): Promise<Marker | undefined> {
 }
 
 /**
- * Checks that a view holds nothing but its own files, so that whoever kept something in it does not lose it.
- * Links are looked at, never followed.
- * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the others as `details.candidates`, `E_IO`.
+ * Checks that a view contains only its own files, so that nobody loses a file they stored there. Links are inspected,
+ * never followed.
+ * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the other files as `details.candidates`, `E_IO`.
  */
 async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> {
   const own = new Set([markerPath(marker.layout), ...marker.files.map(({ at }) => at), ...marker.others])
@@ -38,7 +38,7 @@ async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> 
   try {
     await visit('')
   } catch (error) {
-    // Taken away or replaced by another process meanwhile.
+    // Removed or replaced by another process in the meantime.
     if (errnoOf(error) === 'ENOENT') return
     throw ioError(error, 'look through the view', path)
   }

@@ -7,26 +7,26 @@ import type { ViewLayout } from './marker.ts'
 import { type Blob, type PlaceContext, placeBlob } from './place.ts'
 import { gitBlobHash, openRegular, readChunks, writeNewFile } from './written-file.ts'
 
-/** Puts the files of a view where a layout has them. Names were claimed before. */
+/** Places the files of a view according to a layout. The names have been claimed before. */
 export interface LayoutWriter {
-  /** Below the view's folder: what a runtime that takes a folder is given. */
+  /** Below the view's folder: the folder to pass to a runtime. */
   readonly folder: string
   blob(name: string, blob: Blob): Promise<void>
-  /** Exactly `sizeBytes` bytes, or the caller throws the view away. */
+  /** Writes exactly `sizeBytes` bytes; otherwise the caller discards the view. */
   bytes(name: string, sizeBytes: number, source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>
-  /** The last files. @returns those that are no file of the model, below the view's folder */
+  /** Writes the last files. @returns those that do not belong to the model, below the view's folder */
   finish(): Promise<string[]>
 }
 
 export interface LayoutContext extends PlaceContext {
-  /** Where files are made now. */
+  /** The folder in which files are made. */
   readonly draft: string
-  /** Where the view will be; a real path. */
+  /** The final place of the view; a real path. */
   readonly target: string
 }
 
 export interface HubIdentity {
-  /** `org/name`, or a name alone as very old models have it. */
+  /** `org/name`, or just a name, for very old models. */
   readonly repo: string
   /** 40 hexadecimal digits. */
   readonly commit: string
@@ -67,14 +67,14 @@ class FilesLayout implements LayoutWriter {
 
 /**
  * A hub cache: `models--org--name/blobs/<etag>` with the bytes, `snapshots/<commit>/<name>` as relative links to them,
- * `refs/main`. On a file system without symbolic links the bytes lie in `snapshots/`, as the hub's own clients have it.
+ * `refs/main`. On a file system without symbolic links the bytes lie in `snapshots/`, as with the hub's own clients.
  */
 class HubLayout implements LayoutWriter {
   readonly folder: string
   readonly #repo: string
   readonly #commit: string
   readonly #context: LayoutContext
-  /** Etags whose bytes are in `blobs/`. */
+  /** Etags of the files in `blobs/`. */
   readonly #blobs = new Set<string>()
 
   constructor(context: LayoutContext, { repo, commit }: HubIdentity) {

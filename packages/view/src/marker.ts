@@ -8,43 +8,41 @@ import { defectOfPath } from './names.ts'
 import type { ViewMode } from './place.ts'
 import { openRegular } from './written-file.ts'
 
-/**
- * `files`: every file at its own name. `hf`: a hub cache, to be named in `HF_HUB_CACHE`, with one model in it.
- */
+/** `files`: every file under its own name. `hf`: a hub cache for `HF_HUB_CACHE` with one model in it. */
 export type ViewLayout = 'files' | 'hf'
 
-/** One file of a view as its marker lists it. */
+/** One file of a view, as its marker lists it. */
 export interface MarkedFile {
   /** The name within the model, e.g. `model-00001-of-00002.safetensors`. */
   readonly name: string
-  /** Where it lies below the view's folder. */
+  /** Its path below the view's folder. */
   readonly at: string
   readonly sizeBytes: number
-  /** Of the manifest's entry; `config.json` has `config`, files of a tar that of the tar. */
+  /** That of the manifest's entry; `config.json` has `config`, members of a tar have the tar's. */
   readonly kind: FileKind
   readonly role?: string
   readonly variant?: string
   readonly part?: number
-  /** Absent for what was written from text or out of a tar. */
+  /** Absent for files written from text or unpacked from a tar. */
   readonly digest?: Sha256Digest
 }
 
-/** What the marker file says: that the folder is a view, of what, and which files in it are its own. */
+/** The content of the marker file: that the folder is a view, of which artifact, and which files are its own. */
 export interface Marker {
   readonly format: 1
   readonly manifest: Sha256Digest
   readonly layout: ViewLayout
   readonly mode: ViewMode
-  /** Below the view's folder: what a runtime that takes a folder is given; empty for the view itself. */
+  /** Below the view's folder: the folder to pass to a runtime; empty for the view itself. */
   readonly folder: string
   readonly files: readonly MarkedFile[]
-  /** Files below the view's folder besides those in `files` and the marker. */
+  /** Files below the view's folder other than those in `files` and the marker. */
   readonly others: readonly string[]
 }
 
 /**
- * The marker of a view in the layout `files`. In the layout `hf` it lies in `.locks`, the one folder that tools which list
- * a hub cache do not take for a model.
+ * The marker's name in a view with layout `files`. In layout `hf` it lies in `.locks`, the one folder that tools do not
+ * take for a model when they list a hub cache.
  */
 export const MARKER = '.svc-view.json'
 const MARKERS: Readonly<Record<ViewLayout, string>> = { files: MARKER, hf: `.locks/${MARKER}` }
@@ -54,7 +52,7 @@ const MODES: readonly unknown[] = ['symlink', 'copy', 'hardlink']
 export const markerPath = (layout: ViewLayout): string => MARKERS[layout]
 export const formatMarker = (marker: Marker): string => `${JSON.stringify(marker, null, 1)}\n`
 
-/** What lies at `path`: nothing (undefined) or a view. @throws ViewError `E_NOT_A_VIEW`, `E_IO`. */
+/** The view at `path`, or undefined if nothing is there. @throws ViewError `E_NOT_A_VIEW`, `E_IO`. */
 export async function readMarker(path: string): Promise<Marker | undefined> {
   return steadily(path, async (stats) => {
     if (stats === undefined) return undefined
@@ -65,7 +63,10 @@ export async function readMarker(path: string): Promise<Marker | undefined> {
   })
 }
 
-/** Looks at a place until it is the same before and after: another process may make or remove a view there meanwhile. */
+/**
+ * Repeats a look at a place until it is unchanged before and after: another process may be making or removing a view
+ * there.
+ */
 export async function steadily<T>(path: string, look: (stats: BigIntStats | undefined) => Promise<T>): Promise<T> {
   for (let triesLeft = 100; ; triesLeft--) {
     const before = await lookAt(path)
@@ -74,7 +75,7 @@ export async function steadily<T>(path: string, look: (stats: BigIntStats | unde
       (error: unknown) => ({ error })
     )
     const after = await lookAt(path)
-    // A rename changes the time of the folder that it moves.
+    // A rename changes the ctime of the folder that it moves.
     const isSteady = before?.ino === after?.ino && before?.ctimeNs === after?.ctimeNs
     if (!isSteady && triesLeft > 0) continue
     if ('error' in result) throw result.error
@@ -93,7 +94,7 @@ async function lookAt(path: string): Promise<BigIntStats | undefined> {
 
 async function readMarkerIn(path: string): Promise<Marker | undefined> {
   for (const layout of ['files', 'hf'] as const) {
-    // A link in place of the folder in between is not followed either.
+    // A link in place of the folder is not followed either.
     if (layout === 'hf' && !(await lookAt(join(path, '.locks')))?.isDirectory()) continue
     const text = await readSmall(join(path, MARKERS[layout]))
     if (text === undefined) continue

@@ -1,12 +1,12 @@
 import { ViewError } from './errors.ts'
 
-/** Longest path below a view's folder, in UTF-8 bytes; the same bounds as a manifest has. */
+/** Longest path below a view's folder, in UTF-8 bytes, as in a manifest. */
 const MAX_PATH_BYTES = 1_024
 const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]/
 
-/** What keeps a name from being a path below a folder, or undefined when it is one. */
+/** Why a name cannot be a path below a folder, or undefined if it can. */
 export function defectOfPath(name: string): string | undefined {
   if (name === '') return 'it is empty'
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
@@ -22,20 +22,22 @@ export function defectOfPath(name: string): string | undefined {
 }
 
 /**
- * The paths that a view has given away. Manifests were validated when they were sealed, but what a view writes is checked
- * where it is written: a path outside the folder can then not come from any defect elsewhere.
+ * The paths already used in a view. Manifests were validated when they were sealed, but a view checks names where it
+ * writes: so no defect elsewhere can lead to a path outside the folder.
  */
 export class ClaimedNames {
   readonly #files = new Map<string, string>()
   readonly #folders = new Map<string, string>()
   readonly #reserved: ReadonlySet<string>
 
-  /** @param reserved first segments that nobody may use */
+  /** @param reserved first segments that must not be used */
   constructor(reserved: Iterable<string> = []) {
     this.#reserved = new Set(reserved)
   }
 
-  /** @throws ViewError `E_BAD_NAME` for an unsafe path, one given away before, or a file that is a folder elsewhere. */
+  /**
+   * @throws ViewError `E_BAD_NAME` for an unsafe path, one that is already used, or a file where a folder is needed.
+   */
   claim(name: string): void {
     const defect = defectOfPath(name)
     if (defect !== undefined) throw badName(name, defect)

@@ -6,10 +6,10 @@ import { errnoOf, ViewError } from './errors.ts'
 import { reflink } from './reflink.ts'
 import { openRegular, readChunks, writeNewFile } from './written-file.ts'
 
-/** How the files of a view come by their bytes. */
+/** How the files of a view get their bytes. */
 export type ViewMode = 'symlink' | 'copy' | 'hardlink'
 
-/** A blob as the view needs it: where it lies, and what it has to be. */
+/** A blob for a view: its path, and its expected size and digest. */
 export interface Blob {
   readonly path: string
   readonly digest: Sha256Digest
@@ -17,21 +17,21 @@ export interface Blob {
 }
 
 export interface Placement {
-  /** Where the file is made. */
+  /** Where to create the file. */
   readonly to: string
-  /** Where it will be in the end: relative links are made for that place. */
+  /** Its final path, which relative links are made for. */
   readonly finalPath: string
 }
 
 export interface PlaceContext {
   readonly mode: ViewMode
-  /** Links below this folder to a blob below it are relative, so that it can be moved as a whole. */
+  /** Links from below this folder to a blob below it are relative, so that the folder can be moved as a whole. */
   readonly root: string | undefined
   readonly signal: AbortSignal | undefined
   readonly onCopied: ((bytes: number) => void) | undefined
 }
 
-/** The blob's size on disk is checked before anything is made. @returns false when it is absent. */
+/** Checks the blob's size before anything is created. @returns false when it is absent. */
 export async function isPresent(blob: Blob): Promise<boolean> {
   const stats = await lstat(blob.path).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return undefined
@@ -45,7 +45,7 @@ export async function isPresent(blob: Blob): Promise<boolean> {
   return true
 }
 
-/** The text of a symbolic link to a blob: relative within `root`, otherwise absolute. All paths are real ones. */
+/** The target of a symbolic link to a blob: relative within `root`, otherwise absolute. All paths are real ones. */
 function linkText(finalPath: string, blobPath: string, root: string | undefined): string {
   const inRoot = (path: string): boolean =>
     root !== undefined && path.startsWith(root.endsWith(sep) ? root : root + sep)
@@ -53,7 +53,8 @@ function linkText(finalPath: string, blobPath: string, root: string | undefined)
 }
 
 /**
- * Makes one file of a view. Bytes that are copied are hashed on the way; a reflink, like a link, has the store's own blocks.
+ * Creates one file of a view. Copied bytes are hashed on the way; a reflink, like a link, shares the store's own
+ * blocks.
  * @throws ViewError `E_CORRUPT_BLOB`, `E_NOT_LINKABLE`, `E_ABORTED`; errors of the file system as they are.
  */
 export async function placeBlob(blob: Blob, { to, finalPath }: Placement, context: PlaceContext): Promise<void> {

@@ -7,15 +7,15 @@ import { promisify } from 'node:util'
 import { errnoOf, ioError } from './errors.ts'
 
 const run = promisify(execFile)
-/** The file system cannot share blocks, or not between these two files. */
+/** Errors of a file system that cannot share blocks, or not between these two files. */
 const NO_REFLINK = new Set(['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY', 'EBADF', 'ETXTBSY'])
-/** `f_type` of APFS as macOS reports it. */
+/** `f_type` of APFS on macOS. */
 const APFS = 0x1a
 
 /**
- * Makes `to` (absent) a file that shares its blocks with `from`, until one of them is written to. Asks for it with FORCE:
- * plain FICLONE copies without a word where the file system cannot share.
- * @returns false where sharing is not possible; nothing is left then. @throws other errors of the file system as they are.
+ * Creates `to` as a file that shares its blocks with `from`, copy-on-write. Uses FORCE, since plain FICLONE silently
+ * copies if the file system cannot share.
+ * @returns false if sharing is impossible; then no file is left. @throws other errors of the file system as they are.
  */
 export async function reflink(from: string, to: string): Promise<boolean> {
   try {
@@ -24,7 +24,7 @@ export async function reflink(from: string, to: string): Promise<boolean> {
   } catch (error) {
     if (!NO_REFLINK.has(errnoOf(error) ?? '')) throw error
   }
-  // Node refuses FORCE on macOS. Its cp clones, and copies only between volumes or off APFS: that is ruled out before.
+  // Node refuses FORCE on macOS. Its cp clones, and copies only between volumes or off APFS: both are ruled out before.
   if (process.platform !== 'darwin') return false
   const [source, folder] = [await stat(from), await stat(join(to, '..'))]
   if (source.dev !== folder.dev || (await statfs(from)).type !== APFS) return false
@@ -37,17 +37,17 @@ export async function reflink(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** What bringing a file into a folder takes. */
+/** The cost of bringing a file into a folder. */
 export interface TransferCost {
   /** `reflink`: the file system shares the blocks. */
   readonly by: 'reflink' | 'copy'
-  /** Bytes of the folder's file system that are used up. */
+  /** Bytes used up on the folder's file system. */
   readonly sizeBytes: number
 }
 
 /**
- * Tells what a copy of the regular file `path` in `folder` (there already) would cost, by sharing its blocks for a moment
- * where that is possible: device numbers do not tell (btrfs has several on one file system).
+ * The cost of a copy of the regular file `path` in the existing folder `folder`. Tries to share its blocks for a
+ * moment, since device numbers do not tell whether that works (btrfs has several on one file system).
  * @throws ViewError `E_IO`, `E_NO_SPACE`.
  */
 export async function transferCost(path: string, folder: string): Promise<TransferCost> {

@@ -6,9 +6,9 @@ import { checkedTarget } from './target.ts'
 import { inTurn } from './turns.ts'
 
 /**
- * Removes a view, in one step for those who look. Nothing without a view's marker is removed, no link is followed (the
- * blobs behind links stay), and a view in which somebody keeps other files is left as it is.
- * @returns false when there was nothing.
+ * Removes a view; for observers it disappears at once. Only folders with a view's marker are removed, no link is
+ * followed (the blobs behind links stay), and a view in which someone stored other files is left unchanged.
+ * @returns false when nothing was there.
  * @throws ViewError `E_NOT_A_VIEW`, `E_BAD_TARGET`, `E_IO`.
  */
 export async function removeView(path: string): Promise<boolean> {

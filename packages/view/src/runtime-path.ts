@@ -2,21 +2,22 @@ import { dirname } from 'node:path'
 import { ViewError } from './errors.ts'
 import type { View, ViewFile } from './view.ts'
 
-/** What a runtime is given. */
+/** A path to pass to a runtime. */
 export interface RuntimePath {
   readonly is: 'file' | 'folder'
-  /** Absolute. Not to be resolved: behind its links the file has another name, and its shards are not beside it. */
+  /** Absolute. Do not resolve it: behind its links the file has another name, and its shards are not next to it. */
   readonly path: string
 }
 
 const SHARD = /^(.*?)[-_]\d{5,6}[-_]of[-_](\d{5,6})(\.[^.]+)$/
 
 /**
- * The path that a runtime loads. Without a fragment: the only GGUF, the first shard of a split one, else the folder (of the
- * adapter where there is nothing but one). With a fragment: the file with that name, or the only one whose name or path ends
- * or base name begins with it, e.g. `mmproj`, `model-q8_0.gguf`, `tokenizer.json`; several shards of one model are its first.
- * @throws ViewError `E_NO_MATCH` and `E_AMBIGUOUS` with the names as `details.candidates`; `E_INCOMPLETE` when the first
- *   shard is absent.
+ * The path for a runtime to load. Without a fragment: the only GGUF, the first shard of a split one, or else the folder
+ * (the adapter's if there is only an adapter). With a fragment: the file with that name, or the only one whose name or
+ * path ends with it or whose base name starts with it, e.g. `mmproj`, `model-q8_0.gguf`, `tokenizer.json`; for the
+ * shards of one model, the first.
+ * @throws ViewError `E_NO_MATCH` and `E_AMBIGUOUS` with the names as `details.candidates`; `E_INCOMPLETE` when the
+ *   first shard is missing.
  */
 export function runtimePath(view: Pick<View, 'folder' | 'files'>, fragment?: string): RuntimePath {
   if (fragment !== undefined) return { is: 'file', path: only(matching(view.files, fragment), view.files, fragment) }
@@ -43,7 +44,7 @@ function matching(files: readonly ViewFile[], fragment: string): readonly ViewFi
   return []
 }
 
-/** The one file, or the first of the one set of shards. */
+/** The only file, or the first of the only set of shards. */
 function only(found: readonly ViewFile[], all: readonly ViewFile[], fragment = ''): string {
   const sets = new Map<string, ViewFile[]>()
   for (const file of found) {
@@ -62,7 +63,7 @@ function only(found: readonly ViewFile[], all: readonly ViewFile[], fragment = '
     const message = 'several files could be meant; name one of them'
     throw new ViewError('E_AMBIGUOUS', message, { name: fragment, candidates })
   }
-  // A shard that was asked for by its own name is what the caller gets.
+  // A shard that was requested by its own name is returned as it is.
   if ((first.part ?? 1) > 1 && first.name !== fragment && baseOf(first.name) !== fragment) {
     const message = `the first shard of ${first.name} is absent; runtimes start from it`
     throw new ViewError('E_INCOMPLETE', message, { name: first.name })

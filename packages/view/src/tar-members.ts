@@ -7,21 +7,21 @@ import { type Blob, corrupt } from './place.ts'
 import { openRegular, readChunks } from './written-file.ts'
 
 const BLOCK = 512
-/** Members of one tar. Tokenizers have a dozen, adapters two. */
+/** Limit of members in one tar. Tokenizers have a dozen, adapters two. */
 const MAX_MEMBERS = 1_024
 
 export interface TarMember {
   readonly name: string
   readonly sizeBytes: number
-  /** To be read to its end before the next member is asked for. */
+  /** Must be read to its end before the next member is requested. */
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
 /**
- * Reads the members of an artifact's tar, whose bytes are hashed on the way: the tar is what its digest says only when the
- * last member was given. Names are as they stand in the tar, unchecked.
- * @throws ViewError `E_BAD_TAR` for anything but plain files (links, devices, extension headers) and for over 1,024 of
- *   them, `E_CORRUPT_BLOB`; errors of the file system as they are.
+ * Reads the members of an artifact's tar and hashes the tar on the way: its digest is verified only when the last
+ * member was returned. Names are those in the tar, unchecked.
+ * @throws ViewError `E_BAD_TAR` for anything but plain files (links, devices, extension headers) and for more than
+ *   1,024 of them, `E_CORRUPT_BLOB`; errors of the file system as they are.
  */
 export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, void, void> {
   const { handle } = await openRegular(blob.path)
@@ -32,7 +32,7 @@ export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, voi
   const fed = pipeline(source, unpack).catch((error: unknown) => {
     failure ??= error
   })
-  /** What was wrong with the bytes comes before what the library makes of it. */
+  /** A defect found in the bytes takes precedence over the library's error that it caused. */
   const explained = async (error: unknown): Promise<unknown> => {
     if (error instanceof ViewError) return error
     unpack.destroy()
@@ -69,8 +69,8 @@ export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, voi
 }
 
 /**
- * Passes a tar on while its headers are those that artifacts are sealed with: plain files with octal sizes. The library
- * behind it gathers extension headers in memory, whatever length they state, so that none may reach it.
+ * Passes a tar on as long as its headers are of the form that artifacts are sealed with: plain files with octal sizes.
+ * The library behind it buffers extension headers of any stated length in memory, so none may reach it.
  */
 async function* plainFilesOnly(
   blob: Blob,
@@ -85,7 +85,7 @@ async function* plainFilesOnly(
     onChunk(chunk)
     for (let at = 0; at < chunk.length; ) {
       if (ended) {
-        // The library would read on behind the end.
+        // The library would continue reading after the end.
         if (chunk.subarray(at).some((byte) => byte !== 0)) throw badTar(blob, 'goes on behind its end')
         break
       }
@@ -111,7 +111,7 @@ async function* plainFilesOnly(
         throw badTar(blob, 'holds something else than plain files')
       skip = Math.ceil(Number.parseInt(size, 8) / BLOCK) * BLOCK
     }
-    // Its own copy: the chunk's buffer is read into again while the library may still hold it.
+    // Copied: the chunk's buffer is reused while the library may still hold it.
     yield Uint8Array.from(chunk)
   }
   if (!ended) throw badTar(blob, 'ends early')

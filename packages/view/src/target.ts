@@ -4,8 +4,8 @@ import { errnoOf, ioError, ViewError } from './errors.ts'
 import { isWorkName } from './owner.ts'
 
 /**
- * The place of a view with all links of its parent folders resolved; undefined when its parent folder is absent.
- * @throws ViewError `E_BAD_TARGET` for a relative path, the root folder, or a name that views are made under.
+ * The place of a view, with all links of its parent folders resolved; undefined when its parent folder is absent.
+ * @throws ViewError `E_BAD_TARGET` for a relative path, the root folder, or a name that is used while views are made.
  */
 export async function checkedTarget(path: string): Promise<string | undefined> {
   const bad = (why: string): ViewError => new ViewError('E_BAD_TARGET', `${JSON.stringify(path)} ${why}`, { path })

@@ -7,14 +7,14 @@ import { checkedTarget } from './target.ts'
 
 /** A file of a view. */
 export interface ViewFile extends Omit<MarkedFile, 'at'> {
-  /** Absolute. It may be a symbolic link: hand it on as it is, shards are found beside it. */
+  /** Absolute. It may be a symbolic link: pass it on unresolved, so that shards are found next to it. */
   readonly path: string
 }
 
 /** A view on disk. */
 export interface View {
   readonly path: string
-  /** What a runtime that takes a folder is given: `path` itself, or the snapshot in the layout `hf`. */
+  /** The folder to pass to a runtime: `path` itself, or the snapshot in layout `hf`. */
   readonly folder: string
   readonly layout: ViewLayout
   readonly mode: ViewMode
@@ -23,8 +23,7 @@ export interface View {
 }
 
 /**
- * The view at an absolute path, or undefined when nothing is there. Says what the view was made of; whether its blobs are
- * still there is not looked at.
+ * The view at an absolute path, or undefined when nothing is there. Does not check whether its blobs still exist.
  * @throws ViewError `E_BAD_TARGET`, `E_NOT_A_VIEW`, `E_IO`.
  */
 export async function readView(path: string): Promise<View | undefined> {

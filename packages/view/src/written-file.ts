@@ -5,7 +5,7 @@ import { throwIfAborted } from './errors.ts'
 
 const CHUNK_BYTES = 1024 * 1024
 
-/** What was written: its length and the hashes asked for, in hex. */
+/** The result of a write: the length, and the requested hashes in hex. */
 export interface Written {
   readonly sizeBytes: number
   readonly hashes: readonly string[]
@@ -13,8 +13,8 @@ export interface Written {
 
 /**
  * Writes a new file, read-only from the start, and syncs it. Existing files are never touched (`EEXIST`).
- * @param hashes fed with every byte
- * @throws errors of the file system and of `source` as they are; what was written until then is left to the caller.
+ * @param hashes updated with every byte
+ * @throws errors of the file system and of `source` as they are; the caller deletes a partial file.
  */
 export async function writeNewFile(
   path: string,
@@ -44,7 +44,7 @@ async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number):
   }
 }
 
-/** Opens a regular file for reading; neither a link nor a FIFO is opened (`ELOOP`, `EINVAL`). */
+/** Opens a regular file for reading; refuses links and FIFOs (`ELOOP`, `EINVAL`). */
 export async function openRegular(path: string): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
@@ -57,7 +57,7 @@ export async function openRegular(path: string): Promise<{ readonly handle: File
   }
 }
 
-/** The bytes of an open file from its start, in a buffer that is used again: a chunk is good until the next is asked for. */
+/** The bytes of an open file from its start, in a reused buffer: a chunk is valid until the next one is requested. */
 export async function* readChunks(handle: FileHandle, onBytes?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   for (let at = 0; ; ) {
@@ -69,10 +69,10 @@ export async function* readChunks(handle: FileHandle, onBytes?: (bytes: number) 
   }
 }
 
-/** Git's name of a blob, as a hash that is still to be fed. */
+/** A hash for git's name of a blob, to be updated with its bytes. */
 export const gitBlobHash = (sizeBytes: number): Hash => createHash('sha1').update(`blob ${sizeBytes}\0`)
 
-/** Makes the names in a folder durable. File systems that cannot sync folders are left alone. */
+/** Syncs a folder. File systems that cannot do that are left alone. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {

@@ -5,10 +5,10 @@ import { errnoOf } from '../errors.ts'
 import { openRegular } from '../written-file.ts'
 import type { FoundWarning, FoundWarningCode } from './found.ts'
 
-/** Entries of a cache that are looked at. */
+/** Limit of entries that are read in a cache. */
 const MAX_ENTRIES = 200_000
 const MAX_DEPTH = 16
-/** Largest document of a cache: listings of the largest repositories have some megabytes. */
+/** Limit of a document's size: listings of the largest repositories take some megabytes. */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 
 /** A regular file within a cache. */
@@ -19,8 +19,8 @@ export interface CachedFile {
 }
 
 /**
- * Reads a tool's cache without ever leaving it: links are followed only to regular files below its root, folders that are
- * links are not entered, and what cannot be read becomes a warning. The number of entries is bounded.
+ * Reads a tool's cache without ever leaving it: links are followed only to regular files below its root, folders that
+ * are links are not entered, and unreadable entries become warnings. The number of entries is limited.
  */
 export class CacheFolder {
   /** A real path. */
@@ -34,7 +34,7 @@ export class CacheFolder {
     this.#budget = budget
   }
 
-  /** The same cache, with its warnings going elsewhere. */
+  /** The same cache, with another receiver of warnings. */
   reportingTo(warn: (warning: FoundWarning) => void): CacheFolder {
     return new CacheFolder(this.root, warn, this.#budget)
   }
@@ -47,10 +47,10 @@ export class CacheFolder {
     return at === '' ? this.root : join(this.root, at)
   }
 
-  /** The entries of a folder in the order of their names; none when it is absent, a link, or no folder. */
+  /** The entries of a folder, sorted by name; empty when it is absent, a link, or not a folder. */
   async list(at: string): Promise<readonly Dirent[]> {
     try {
-      // Every folder on the way is looked at: the last one may be as it should be, behind a link.
+      // All folders on the way are checked: the last one may be sound but lie behind a link.
       if ((await realpath(this.path(at))) !== this.path(at)) {
         this.warn('leads-outside', at, 'the folder is behind a link; it was not entered')
         return []
@@ -76,7 +76,7 @@ export class CacheFolder {
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   }
 
-  /** Everything below a folder that is no folder, by its path from there. Folders that are links count as files. */
+  /** All non-folders below a folder, by their path from there. Folders that are links count as files. */
   async *walk(at: string, maxDepth = MAX_DEPTH): AsyncGenerator<string, void, void> {
     for (const entry of await this.list(at)) {
       if (!entry.isDirectory()) yield entry.name
@@ -85,7 +85,7 @@ export class CacheFolder {
     }
   }
 
-  /** The regular file at a path, through links that stay within the cache; undefined with a warning otherwise. */
+  /** The regular file at a path, through links that stay within the cache; otherwise undefined, with a warning. */
   async file(at: string, isOptional = false): Promise<CachedFile | undefined> {
     try {
       const path = await realpath(this.path(at))
@@ -105,7 +105,9 @@ export class CacheFolder {
     return undefined
   }
 
-  /** The path below the root that a link names, one step only; undefined for what is no link, or leads out. */
+  /**
+   * The path below the root that a link points to, after one step; undefined if it is not a link, or points outside.
+   */
   async linkTarget(at: string): Promise<string | undefined> {
     try {
       const target = relative(this.root, resolve(dirname(this.path(at)), await readlink(this.path(at))))
@@ -115,7 +117,7 @@ export class CacheFolder {
     }
   }
 
-  /** The text of a document; undefined with a warning when it is too large, no UTF-8 or unreadable. */
+  /** The text of a document; undefined, with a warning, when it is too large, not UTF-8 or unreadable. */
   async text(at: string, isOptional = false): Promise<string | undefined> {
     const file = await this.file(at, isOptional)
     if (file === undefined) return undefined
@@ -139,7 +141,7 @@ export class CacheFolder {
     }
   }
 
-  /** A JSON object; undefined with a warning otherwise. */
+  /** A JSON object; otherwise undefined, with a warning. */
   async json(at: string, isOptional = false): Promise<JsonObject | undefined> {
     const text = await this.text(at, isOptional)
     if (text === undefined) return undefined
@@ -147,7 +149,7 @@ export class CacheFolder {
       const value: unknown = JSON.parse(text)
       if (isObject(value)) return value
     } catch {
-      // The same warning as for another kind of value.
+      // Reported below, like JSON that is not an object.
     }
     this.warn('bad-document', at, 'it is no JSON object')
     return undefined
@@ -158,7 +160,7 @@ export class CacheFolder {
   }
 }
 
-/** Parsed JSON: each field is looked at before it is used. */
+/** Parsed JSON; fields must be checked before use. */
 export type JsonObject = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

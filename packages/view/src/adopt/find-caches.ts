@@ -22,10 +22,10 @@ const READERS: Readonly<Record<Tool, Reader>> = {
   dir: (folder, warn) => readFolder(folder, warn)
 }
 
-/** All tools but `dir`, whose folder has to be named. */
+/** All tools except `dir`, whose folder has to be given. */
 export const TOOLS: readonly Exclude<Tool, 'dir'>[] = ['hf', 'ollama', 'lmstudio', 'llama', 'dmr', 'ramalama']
 
-/** Where the tools keep their models, by their own rules: what the environment says first. */
+/** Where the tools keep their models, by their own rules: environment variables come first. */
 function candidates(home: string, env: Environment, pointed: string | undefined): readonly (readonly [Tool, string])[] {
   const set = (name: string, below = ''): string[] => {
     const value = env[name]?.replace(/^~(?=\/|$)/, home)
@@ -55,8 +55,8 @@ function candidates(home: string, env: Environment, pointed: string | undefined)
 }
 
 /**
- * The caches that are there, each once: for the user whose home folder and environment these are. Nothing in them is read.
- * The tools' own folders may be links; from there on no link out of them is followed.
+ * The existing caches without duplicates, for the user with this home folder and environment. Their contents are not
+ * read. The tools' own folders may be links; from there on, no link out of them is followed.
  */
 export async function findCaches(options: { readonly home: string; readonly env: Environment }): Promise<CacheRoot[]> {
   const { home, env } = options
@@ -69,7 +69,7 @@ export async function findCaches(options: { readonly home: string; readonly env:
   return [...roots.values()]
 }
 
-/** @returns the real path of a folder that can be looked at, else undefined */
+/** @returns the real path of a readable folder, else undefined */
 async function folderAt(place: string): Promise<string | undefined> {
   try {
     const path = await realpath(place)
@@ -79,7 +79,7 @@ async function folderAt(place: string): Promise<string | undefined> {
   }
 }
 
-/** `~/.lmstudio-home-pointer` names the folder where the user has moved it. */
+/** `~/.lmstudio-home-pointer` names the folder when the user has moved it. */
 async function lmStudioHome(home: string): Promise<string | undefined> {
   try {
     const pointer = join(home, '.lmstudio-home-pointer')
@@ -93,8 +93,9 @@ async function lmStudioHome(home: string): Promise<string | undefined> {
 }
 
 /**
- * What a cache holds: models with at least one file, and warnings for what was left out. Reads listings, names and sizes,
- * no model bytes. At most 200,000 entries and documents of 16 MiB are looked at; never throws for what lies in the cache.
+ * The contents of a cache: models with at least one file, and warnings for what was skipped. Reads listings, names and
+ * sizes, but no model bytes. Limited to 200,000 entries and documents of 16 MiB; never throws because of a cache's
+ * content.
  */
 export async function readCache(root: CacheRoot): Promise<FoundCache> {
   const warnings: FoundWarning[] = []

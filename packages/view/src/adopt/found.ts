@@ -3,80 +3,80 @@ import type { Sha256Digest } from '@svc/ref'
 /** Tools whose caches can be read. `dmr` is Docker Model Runner, `dir` any folder with models. */
 export type Tool = 'hf' | 'ollama' | 'lmstudio' | 'llama' | 'dmr' | 'ramalama' | 'dir'
 
-/** A cache that is there. */
+/** A cache that exists. */
 export interface CacheRoot {
   readonly tool: Tool
-  /** Absolute; links in it are resolved. */
+  /** Absolute, with links resolved. */
   readonly path: string
 }
 
 /** A file of a model as a cache holds it. */
 export interface FoundFile {
-  /** The name that it has in an artifact: a path with `/`. */
+  /** Its name in an artifact: a path separated by `/`. */
   readonly name: string
   /**
-   * Absolute path of the regular file, with all links resolved, within the cache. It is to be opened without following
-   * links: whoever can write to the cache can change it between this look and the next.
+   * Absolute path of the regular file within the cache, with all links resolved. Open it without following links:
+   * whoever can write to the cache could replace it in the meantime.
    */
   readonly path: string
   readonly sizeBytes: number
-  /** What the cache says about the bytes; other bytes are damage that happened there. */
+  /** The digest that the cache records; other bytes mean that the file was damaged there. */
   readonly expectedSha256?: Sha256Digest
-  /** The same by git's name of the blob, 40 hexadecimal digits. */
+  /** The same as git's name of the blob, 40 hexadecimal digits. */
   readonly expectedGitSha1?: string
 }
 
-/** Why something was left out, or may disappoint. `message` is for people. */
+/** Why something was skipped, or may not work. `message` is for people. */
 export interface FoundWarning {
   readonly code: FoundWarningCode
   readonly path: string
   readonly message: string
 }
-/** Stable codes of {@link FoundWarning}; programs decide by them. */
+/** Stable codes of {@link FoundWarning}; programs should test these. */
 export type FoundWarningCode =
-  /** A link leads out of the cache, or in circles. */
+  /** A link points outside the cache, or to itself. */
   | 'leads-outside'
   /** A FIFO, socket, device or folder where a file belongs. */
   | 'not-regular'
-  /** Named by the cache, and not there. */
+  /** Listed by the cache, but missing. */
   | 'absent'
-  /** No right to read it, or the disk failed. */
+  /** No permission to read it, or the disk failed. */
   | 'unreadable'
-  /** A document of the cache is too large, no JSON, or of another form. */
+  /** A document of the cache is too large, not JSON, or has another structure. */
   | 'bad-document'
-  /** A name that no artifact can have. */
+  /** A name that is not allowed in an artifact. */
   | 'bad-name'
-  /** Another size than the cache says: damaged, or a download that was cut. */
+  /** The size differs from the cache's records: damaged, or an incomplete download. */
   | 'size-differs'
-  /** The cache has more entries, or deeper folders, than are looked at. */
+  /** The cache exceeds the limit of entries or of folder depth. */
   | 'too-many'
-  /** The model's format is for the cache's own tool. */
+  /** Only the cache's own tool can load this format. */
   | 'tool-only'
-  /** Parts of the model are of a kind that cannot be taken over. */
+  /** The model has components that cannot be imported. */
   | 'unsupported'
 
-/** A model that a cache holds. */
+/** A model in a cache. */
 export interface FoundModel {
   readonly tool: Tool
-  /** What the tool calls it, e.g. `org/name`, `llama3.2:1b`. */
+  /** The tool's name for it, e.g. `org/name`, `llama3.2:1b`. */
   readonly source: string
-  /** Where to import it, `ns/name` as a reference has it. */
+  /** The name to import it under, a valid `ns/name`. */
   readonly suggested: { readonly ns: string; readonly name: string }
-  /** Repository and commit at the hub, where the cache knows them. */
+  /** Repository and commit at the hub, if the cache records them. */
   readonly hub?: { readonly repo: string; readonly revision?: string }
-  /** Branches and tags of the hub that lead to this snapshot. */
+  /** The hub's branches and tags that point to this snapshot. */
   readonly refs?: readonly string[]
-  /** In the order of their names, at least one. */
+  /** Sorted by name; at least one. */
   readonly files: readonly FoundFile[]
-  /** Of all files; bytes that several names share count once. */
+  /** Of all files; bytes with several names count once. */
   readonly sizeBytes: number
   readonly warnings: readonly FoundWarning[]
 }
 
-/** What a cache holds. */
+/** The contents of a cache. */
 export interface FoundCache {
   readonly root: CacheRoot
   readonly models: readonly FoundModel[]
-  /** What belongs to no model. */
+  /** Warnings that concern no particular model. */
   readonly warnings: readonly FoundWarning[]
 }

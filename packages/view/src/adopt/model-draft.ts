@@ -4,17 +4,17 @@ import type { CachedFile, CacheFolder } from './cache-folder.ts'
 import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
 import { suggestName } from './suggest-name.ts'
 
-/** Files of one model. More is no model. */
+/** Limit of the files of one model. */
 const MAX_FILES = 20_000
 
-/** What is expected of a file. */
+/** What the cache records about a file. */
 export interface Expectation {
   readonly sha256?: string | undefined
   readonly gitSha1?: string | undefined
   readonly sizeBytes?: number | undefined
 }
 
-/** A model while its files are gathered. */
+/** Collects the files of a model. */
 export class ModelDraft {
   readonly #tool: Tool
   readonly #source: string
@@ -31,12 +31,12 @@ export class ModelDraft {
     this.#folder = folder.reportingTo((warning) => this.#warnings.push(warning))
   }
 
-  /** The cache, its warnings going to this model. */
+  /** The cache, with its warnings going to this model. */
   get folder(): CacheFolder {
     return this.#folder
   }
 
-  /** Takes the file at `at` into the model as `name`. What cannot be taken becomes a warning. */
+  /** Adds the file at `at` to the model as `name`. A file that cannot be used becomes a warning. */
   async add(name: string, at: string, expected: Expectation = {}): Promise<void> {
     const file = await this.#folder.file(at)
     if (file !== undefined) this.addFile(name, at, file, expected)
@@ -74,8 +74,8 @@ export class ModelDraft {
   }
 
   /**
-   * @param suggested words that a namespace and a name are made of
-   * @returns undefined when the model has no files; its warnings go to `orphaned` then
+   * @param suggested text to derive a namespace and a name from
+   * @returns undefined when the model has no files; its warnings then go to `orphaned`
    */
   finish(
     suggested: { readonly ns: string; readonly name: string },

@@ -4,7 +4,7 @@ import { ModelDraft, sha256Of } from './model-draft.ts'
 
 const FILE_PATH = 'org.cncf.model.filepath'
 
-/** The models of a Docker Model Runner folder: `models.json`, the manifests it names, and their layers as blobs. */
+/** The models in a Docker Model Runner folder: `models.json`, the manifests it lists, and their layers as blobs. */
 export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
   const models: FoundModel[] = []
   for (const entry of listOf((await folder.json('models.json', true))?.models)) {
@@ -25,7 +25,7 @@ export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarni
   return models
 }
 
-/** `[registry/]ns/name[:tag]`; the tag `latest` says nothing. */
+/** `[registry/]ns/name[:tag]`; the tag `latest` is ignored. */
 function parseTag(tag: string): { readonly ns: string; readonly name: string; readonly version: string } {
   const [, path = tag, version = ''] = /^(.*?)(?::([^/:]*))?$/.exec(tag.replace(/@.*$/, '')) ?? []
   const words = path.split('/')
@@ -69,7 +69,7 @@ const ENDINGS: readonly (readonly [RegExp, string])[] = [
   [/^application\/vnd\.docker\.ai\.license$/, 'license']
 ]
 
-/** What kind of file a layer is; those of the neutral model format are told by the name that comes with them. */
+/** The file extension for a layer; for layers of the neutral model format it comes from the accompanying file name. */
 function endingOf(layer: JsonObject): string | undefined {
   const type = textOf(layer.mediaType) ?? ''
   const known = ENDINGS.find(([pattern]) => pattern.test(type))?.[1]

@@ -19,8 +19,8 @@ export async function readLmStudio(folder: CacheFolder, warn: (warning: FoundWar
 }
 
 /**
- * The models of any folder. One with a `config.json`, or with safetensors, is a model as a whole; loose GGUF files are a
- * model for each base name, their quants and shards together; other folders are looked through, four deep.
+ * The models in any folder. A folder with a `config.json`, or with safetensors, is one model; loose GGUF files form one
+ * model per base name, with all quants and shards; other folders are searched, four levels deep.
  */
 export async function readFolder(
   folder: CacheFolder,
@@ -42,7 +42,7 @@ export async function readFolder(
     files.filter((name) => WEIGHTS.test(name)),
     modelBase
   )
-  // A projector alone belongs to the model beside it.
+  // A lone projector belongs to the model next to it.
   const isProjector = (name: string): boolean => /mmproj/i.test(name)
   const owners = [...ggufs].filter(([, names]) => !names.every(isProjector))
   for (const [base, names] of owners.length === 0 ? ggufs : owners) {
@@ -58,7 +58,7 @@ export async function readFolder(
   return models
 }
 
-/** A model that is everything below a folder; undefined when there are no weights in it. */
+/** Everything below a folder as one model; undefined when it has no weights. */
 async function wholeFolder(
   tool: Tool,
   folder: CacheFolder,
@@ -69,7 +69,7 @@ async function wholeFolder(
   const draft = new ModelDraft(tool, tool === 'dir' ? folder.path(at) : at, folder)
   let hasWeights = false
   for await (const name of draft.folder.walk(at, MAX_DEPTH)) {
-    // Downloads that go on, and what version control or file managers leave.
+    // Unfinished downloads, and files of version control or file managers.
     if (name.split('/').some((segment) => segment.startsWith('.')) || /\.(?:part|incomplete)$/.test(name)) continue
     hasWeights ||= WEIGHTS.test(name)
     await draft.add(name, at === '' ? name : `${at}/${name}`)

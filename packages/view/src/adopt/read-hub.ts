@@ -5,8 +5,9 @@ import { type Expectation, ModelDraft } from './model-draft.ts'
 const COMMIT = /^[0-9a-f]{40}$/
 
 /**
- * A hub cache: every snapshot of every model, that of `refs/main` first. The name of a blob is its expected digest: SHA-256
- * for large files, git's SHA-1 otherwise; a listing in `trees/` knows it where files lie in the snapshot itself.
+ * A hub cache: every snapshot of every model, starting with that of `refs/main`. A blob's name is its expected digest:
+ * SHA-256 for large files, otherwise git's SHA-1. If files lie in the snapshot itself, a listing in `trees/` has their
+ * digests.
  */
 export async function readHubCache(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
   const models: FoundModel[] = []
@@ -45,8 +46,8 @@ async function readRefs(folder: CacheFolder, at: string): Promise<Map<string, st
 }
 
 /**
- * By the name of the blob that the snapshot's link leads to: the first step of two, since a blob may be a link into the
- * store that repositories share, whose names are hashes of another kind.
+ * Uses the name of the blob that the snapshot's link points to. Only one step is followed: the blob may be a link into
+ * the store that repositories share, where names are hashes of another kind.
  */
 async function expectedByBlob(folder: CacheFolder, at: string): Promise<Expectation> {
   const name = /^models--[^/]+\/blobs\/([0-9a-f]+)$/.exec((await folder.linkTarget(at)) ?? '')?.[1]
@@ -71,7 +72,7 @@ function expectedByListing(file: JsonObject): Expectation {
   const sizeBytes = sizeOf(sha256 === undefined ? file.size : (file.lfs_size ?? file.size))
   return {
     ...(sizeBytes === undefined ? {} : { sizeBytes }),
-    // Large files have git's name of a pointer: nothing that the bytes could be compared with.
+    // For large files git's name is that of a pointer, which says nothing about the bytes.
     ...(sha256 === undefined ? { sha256: undefined, gitSha1: textOf(file.blob_id) } : { sha256, gitSha1: undefined })
   }
 }

@@ -4,7 +4,7 @@ import { modelBase } from './model-base.ts'
 import { type Expectation, ModelDraft } from './model-draft.ts'
 
 /**
- * The flat cache that llama.cpp had before it took up the hub's: `org_name_file.gguf`, with what is known of it in
+ * The flat cache of llama.cpp from before it adopted the hub's: `org_name_file.gguf`, with metadata in
  * `manifest=org=name=tag.json` and `<file>.json`.
  */
 export async function readLlamaCache(
@@ -42,7 +42,7 @@ interface Origin {
 
 const flat = (repo: string, name: string): string => `${repo}/${name}`.replaceAll('/', '_')
 
-/** What the hub said about files, by their names in the cache. */
+/** The hub's metadata of files, by their names in the cache. */
 async function readManifests(folder: CacheFolder, names: readonly string[]): Promise<Map<string, Origin>> {
   const origins = new Map<string, Origin>()
   for (const document of names) {
@@ -62,7 +62,7 @@ async function readManifests(folder: CacheFolder, names: readonly string[]): Pro
   return origins
 }
 
-/** By the address in `<file>.json`. */
+/** From the URL in `<file>.json`. */
 async function originByUrl(folder: CacheFolder, names: readonly string[], file: string): Promise<Origin | undefined> {
   if (!names.includes(`${file}.json`)) return undefined
   const url = textOf((await folder.json(`${file}.json`))?.url) ?? ''
@@ -70,7 +70,7 @@ async function originByUrl(folder: CacheFolder, names: readonly string[], file: 
   return repo === undefined || name === undefined ? undefined : { repo, name, expected: {} }
 }
 
-/** Further shards have no documents of their own: they begin with the name of a repository that is known. */
+/** Later shards have no metadata of their own: their names start with that of a known repository. */
 function originByName(manifests: ReadonlyMap<string, Origin>, file: string): Origin | undefined {
   const repo = [...manifests.values()].find((origin) => file.startsWith(flat(origin.repo, '')))?.repo
   return repo === undefined ? undefined : { repo, name: file.slice(flat(repo, '').length), expected: {} }

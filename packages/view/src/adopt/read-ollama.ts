@@ -5,16 +5,16 @@ import { ModelDraft, sha256Of } from './model-draft.ts'
 const TYPE = 'application/vnd.ollama.image.'
 const LIST_TYPE = 'application/vnd.ollama.manifest.list.v2+json'
 const DEFAULT_HOST = 'registry.ollama.ai'
-/** Architectures that this tool's own engine loads from files that llama.cpp does not take, unless it has a projector. */
+/** Architectures whose files only this tool's own engine loads, not llama.cpp, unless there is a projector. */
 const OWN_ENGINE = new Set(['mllama', 'gemma3', 'gemma3n', 'gptoss', 'qwen25vl', 'qwen3vl', 'mistral3', 'llama4'])
 
 /**
- * The models of an Ollama folder. Names are made of the model's own, its tag and the quant that its config states, so that
- * `llama3.2:1b` of `Q8_0` becomes `llama3.2-1b-q8_0.gguf`. Layers of single tensors are left out.
+ * The models in an Ollama folder. A file's name combines the model's name, its tag and the quant in its config:
+ * `llama3.2:1b` of `Q8_0` becomes `llama3.2-1b-q8_0.gguf`. Layers that are single tensors are skipped.
  */
 export async function readOllama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
   const models = new Map<string, FoundModel>()
-  // The newer tree comes first: where both have a name it is the one that the tool uses.
+  // The newer tree comes first: if both have a name, the tool uses that one.
   for (const tree of ['manifests-v2', 'manifests']) {
     for await (const name of folder.walk(tree, 4)) {
       const [host, ns, model, tag, ...rest] = name.split('/')
@@ -49,7 +49,7 @@ async function readModel(
   return draft.finish({ ns: isLibrary ? 'ollama' : ns, name: model }, warn, hub)
 }
 
-/** The manifest itself; of a list the child that has GGUF layers. */
+/** The manifest itself, or of a list the child with GGUF layers. */
 async function runnable(folder: CacheFolder, at: string): Promise<JsonObject | undefined> {
   const document = await folder.json(at)
   if (document?.mediaType !== LIST_TYPE) return document
@@ -100,7 +100,7 @@ const expectedOf = (layer: JsonObject): { sha256: string | undefined; sizeBytes?
   ...(Number.isSafeInteger(layer.size) ? { sizeBytes: layer.size as number } : {})
 })
 
-/** Several layers of weights are the shards of one model, in their order. */
+/** Several layers of weights are the shards of one model, in order. */
 function positionOf(kind: string, index: number, count: number): string {
   if (count === 1) return ''
   const five = (n: number): string => String(n).padStart(5, '0')

@@ -2,7 +2,7 @@ import { type CacheFolder, listOf, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { ModelDraft } from './model-draft.ts'
 
-/** The models of a RamaLama store: `<type>/<org…>/<name>/refs/<tag>.json` lists files by the names of their blobs. */
+/** The models in a RamaLama store: `<type>/<org…>/<name>/refs/<tag>.json` lists files by the names of their blobs. */
 export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
   const models: FoundModel[] = []
   for await (const at of folder.walk('', 12)) {
@@ -15,7 +15,7 @@ export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWar
       const name = textOf(file.name) ?? ''
       const blob = (textOf(file.hash) ?? '').replaceAll(':', '-')
       if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(blob)) draft.folder.warn('bad-document', at, 'a file in it has no hash')
-      // Blobs of other sources have names that are no digests: hashes of an address, say.
+      // Blobs from some sources are not named by a digest, but for example by the hash of a URL.
       else await draft.add(name, `${model}/blobs/${blob}`, blob.startsWith('sha256-') ? { sha256: blob } : {})
     }
     const isHub = type === 'huggingface' || type === 'hf'

@@ -12,8 +12,8 @@ const fit = (text: string, maxChars: number): string =>
     .replace(/[-._]+$/, '')
 
 /**
- * The `ns/name` that a reference can have, made of a tool's own words: lower-cased, other characters become dashes. A
- * namespace that is reserved, or nothing, becomes that of the tool.
+ * A valid `ns/name` derived from a tool's own name: lower-cased, with dashes for other characters. A namespace that is
+ * reserved or empty is replaced by the tool's.
  */
 export function suggestName(ns: string, name: string, tool: string): { readonly ns: string; readonly name: string } {
   const namespace = fit(ns, MAX_NAMESPACE_CHARS)
