@@ -2,22 +2,22 @@ import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { ClientError } from './errors.ts'
 
-/** What the head of a blob says. */
+/** Facts from the head of a blob response. */
 export interface BlobInfo {
   /** Size of the whole blob. */
   readonly sizeBytes: number
 }
 
-/** A blob, or `[start, end)` of it, on its way. */
+/** A blob, or `[start, end)` of it, that is being received. */
 export interface BlobRead extends BlobInfo {
   readonly start: number
   /** Exclusive; at most `sizeBytes`. */
   readonly end: number
-  /** Exactly `end - start` bytes, or an error: `E_SHORT_BODY` when the connection is cut. Destroy it to stop early. */
+  /** Exactly `end - start` bytes, or an error: `E_SHORT_BODY` when the connection breaks. Destroy it to stop early. */
   readonly body: Readable
 }
 
-/** A slice of a blob: bytes `[start, end)`; from 0, to the end of the blob, where absent. */
+/** A slice of a blob: bytes `[start, end)`; by default from 0 to the end of the blob. */
 export interface BlobSlice {
   readonly start?: number | undefined
   readonly end?: number | undefined
@@ -36,7 +36,7 @@ export function rangeHeader({ start = 0, end }: BlobSlice): string | undefined {
 const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/
 
 /**
- * Reads the head of a blob response that answers `slice` and checks it against what was asked.
+ * Checks the head of a blob response against the requested `slice`.
  * @throws ClientError `E_BAD_RESPONSE`
  */
 export function openBlobRead(response: IncomingMessage, slice: BlobSlice, signal?: AbortSignal): BlobRead {
@@ -61,7 +61,7 @@ export function openBlobRead(response: IncomingMessage, slice: BlobSlice, signal
   return { sizeBytes, start, end, body: exactly(response, end - start, signal) }
 }
 
-/** The response's bytes, with an error unless there are exactly `expectedBytes`. */
+/** The response's body; fails unless it has exactly `expectedBytes`. */
 function exactly(response: IncomingMessage, expectedBytes: number, signal: AbortSignal | undefined): Readable {
   let seenBytes = 0
   const short = (cause?: unknown): ClientError =>

@@ -28,46 +28,49 @@ import { type WatchOptions, watchJob } from './watch.ts'
 /** How a client finds its daemon, and how long it waits. All optional. */
 export interface ClientOptions {
   /**
-   * A path that is given is taken as it is. Default: the rule of {@link defaultSocketPath} on `env`; unless `SVC_SOCKET` names it, the folder
-   * must be the user's own, else calls reject with `E_UNSAFE_SOCKET`.
+   * A given path is used unchecked. Default: {@link defaultSocketPath} for `env`; unless `SVC_SOCKET` names the path,
+   * its folder must be the user's own, else calls reject with `E_UNSAFE_SOCKET`.
    */
   readonly socketPath?: string | undefined
   /** Default: this process's environment. */
   readonly env?: SocketEnv | undefined
-  /** Ends every call of this client. */
+  /** Aborts every call of this client. */
   readonly signal?: AbortSignal | undefined
-  /** Longest wait for the head of an answer. Default 60 s; imports, which may list a repository first, wait ten times as long. */
+  /**
+   * Longest wait for the head of a response. Default 60 s; for imports, which may have to list a repository first, ten
+   * times as long.
+   */
   readonly timeoutMs?: number | undefined
 }
 
-/** What {@link Client.removeModel} takes away: all quants where `quant` is absent. */
+/** What to remove with {@link Client.removeModel}: without `quant`, all quants. */
 export interface ModelName {
   readonly ns: string
   readonly name: string
   readonly quant?: string | undefined
-  /** Older snapshots go as well; else their tags protect what they name. */
+  /** Remove older snapshots, too; otherwise their tags protect what they contain. */
   readonly allTags?: boolean | undefined
 }
 
-/** Options of one call. `signal` ends the call, not what the daemon does for it: cancel a job with `cancelJob`. */
+/** Options of one call. `signal` aborts the call, not the daemon's work for it: cancel a job with `cancelJob`. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * The daemon's management API (docs/spec/routes.md), one method a route. Each rejects with `ClientError`: the code of the daemon's envelope,
- * `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the signal's reason. References may be canonical
- * (`svc:///ns/name:quant`) or short (`ns/name:quant`).
+ * The daemon's management API (docs/spec/routes.md), one method per route. Each rejects with a `ClientError`: the code
+ * of the daemon's envelope, `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the
+ * signal's reason. References may be canonical (`svc:///ns/name:quant`) or short (`ns/name:quant`).
  */
 export interface Client {
   readonly socketPath: string
   resolve(ref: string, options?: CallOptions): Promise<ResolveResult>
   open(ref: string, options?: CallOptions): Promise<OpenResult>
-  /** The first snapshot of the job, which may be terminal already; a failed job does not reject. */
+  /** Returns the first snapshot of the job, which may already be terminal; a failed job does not reject. */
   ensure(body: EnsureBody, options?: CallOptions): Promise<Job>
   importLocal(body: ImportLocalBody, options?: CallOptions): Promise<Job>
   importHf(body: ImportHfBody, options?: CallOptions): Promise<Job>
-  /** What {@link importHf} would do; fetches no weights. */
+  /** The plan of {@link importHf}; fetches no weights. */
   planHf(body: ImportHfBody, options?: CallOptions): Promise<ImportPlan>
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
@@ -75,51 +78,57 @@ export interface Client {
   searchCatalog(terms: string, options?: CallOptions): Promise<CatalogSearch>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
-  /** Takes the name of a model away, or of one quant of it; blobs stay until {@link gc}. */
+  /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
   removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
-  /** Lets go of a pinned import that has no name. `digest` is that of its manifest. */
+  /** Releases a pinned import without a name. `digest` is that of its manifest. */
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
-  /** Removes what nothing needs; the result of the job has `blobs` and `bytes`. */
+  /** Deletes everything that is no longer needed; the job's result has `blobs` and `bytes`. */
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
-  /** Whether imports from disk are given to others from now on; written into the configuration of the daemon. */
+  /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
-  /** The same, and the artifact is announced now, where nothing stands in the way: then `note` says what does. */
+  /** Like {@link share}, but also announces the artifact now; if that is not possible, `note` says why. */
   joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
-  /** Imports files that lie under other names, as in the caches of other tools. */
+  /** Imports files that are stored under other names, such as in the caches of other tools. */
   adopt(body: AdoptBody, options?: CallOptions): Promise<Job>
-  /** Takes as long as copying does (mode `copy`): there is no time-out. It goes on after an abort; {@link removeView} gives it up. */
+  /**
+   * Mode `copy` takes as long as the copy, so there is no time-out. After an abort the daemon continues; {@link removeView}
+   * cancels it.
+   */
   makeView(body: ViewBody, options?: CallOptions): Promise<View>
   /** Sorted by path. */
   views(options?: CallOptions): Promise<readonly ViewEntry[]>
-  /** A view that is being made is given up; what was there before it stays. */
+  /** Cancels a view that is being made; an earlier one at its place stays. */
   removeView(body: RemoveViewBody, options?: CallOptions): Promise<RemovedView>
   job(id: string, options?: CallOptions): Promise<Job>
   /** Newest first. */
   jobs(options?: CallOptions): Promise<readonly Job[]>
   /**
-   * Cancels a job, and gives its last snapshot once it is over: `failed` with `E_ABORTED`. What was verified is kept for the next
-   * try. A job that was over before is given as it is.
+   * Cancels a job and returns its last snapshot when it has ended: `failed` with `E_ABORTED`. Verified data is kept for
+   * the next attempt. A job that had already ended is returned unchanged.
    */
   cancelJob(id: string, options?: CallOptions): Promise<Job>
-  /** Snapshots until the job is terminal, the terminal one last. Leaving the loop leaves the job alone. */
+  /** Yields snapshots until the job is terminal, the terminal one last. Leaving the loop does not affect the job. */
   watchJob(job: Job | string, options?: WatchOptions): AsyncGenerator<Job, void, undefined>
   /** The terminal snapshot. A failed job is returned, not thrown. */
   waitJob(job: Job | string, options?: WatchOptions): Promise<Job>
   /** `digest` is `sha256:<hex>` or bare hex. */
   headBlob(digest: string, options?: CallOptions): Promise<BlobInfo>
-  /** Opens a blob or `[start, end)` of it; `end` beyond the blob is clamped. `start` beyond it: `E_RANGE_INVALID`. */
+  /**
+   * Opens a blob or `[start, end)` of it; an `end` beyond the blob is clamped, a `start` beyond it is
+   * `E_RANGE_INVALID`.
+   */
   readBlob(digest: string, options?: BlobSlice & CallOptions): Promise<BlobRead>
-  /** Closes kept connections. The client can be used again afterwards. */
+  /** Closes idle connections. The client can be used again afterwards. */
   close(): void
 }
 
-/** The short form of a reference with its scheme in front; anything else as it is, for the daemon to judge. */
+/** Adds the scheme to a short reference; anything else is passed on for the daemon to check. */
 const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
 
-/** Makes a client; nothing is opened before the first call. */
+/** Creates a client; connects on the first call. */
 export function createClient(options: ClientOptions = {}): Client {
   const { env = process.env } = options
   const user = process.geteuid?.() ?? 0

@@ -1,31 +1,33 @@
 import type { ErrorCode } from './protocol/error-codes.ts'
 
-/** Failures that the client finds itself, beside the daemon's own codes. */
+/** Failures that the client itself detects, in addition to the daemon's codes. */
 export type ClientOnlyCode =
-  /** No daemon answers at the socket, or it went away. */
+  /** No daemon listens on the socket, or the connection broke. */
   | 'E_UNREACHABLE'
-  /** The folder of the default socket is not the user's own: whoever made it could listen there. Nothing was sent. */
+  /**
+   * The folder of the default socket does not belong to the user: its owner could be listening there. Nothing was sent.
+   */
   | 'E_UNSAFE_SOCKET'
-  /** The answer is not what the contract says: another program behind the socket, or a defect. */
+  /** The response violates the contract: another program listens on the socket, or there is a defect. */
   | 'E_BAD_RESPONSE'
-  /** A blob's body ended early. */
+  /** The body of a blob ended early. */
   | 'E_SHORT_BODY'
   /** The daemon did not answer within `timeoutMs`. */
   | 'E_NO_ANSWER'
 
-/** Codes of a newer daemon arrive as they are. */
+/** The codes of a newer daemon pass unchanged. */
 export type ClientErrorCode = ErrorCode | ClientOnlyCode | (string & {})
 
-/** What a {@link ClientError} carries beside code and message. */
+/** Further properties of a {@link ClientError}. */
 export interface ClientErrorDetails {
-  /** HTTP status, where there was a response. */
+  /** HTTP status, if there was a response. */
   readonly status?: number | undefined
-  /** Known alternatives that the daemon named (spec err.1). */
+  /** Known alternatives from the daemon (spec err.1). */
   readonly candidates?: readonly string[] | undefined
   readonly cause?: unknown
 }
 
-/** The one error class of this package, but for aborts: these reject with the signal's own reason. */
+/** The one error class of this package; aborts reject with the signal's own reason instead. */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
   readonly code: ClientErrorCode

@@ -5,10 +5,11 @@ import { ClientError } from './errors.ts'
 import type { Method } from './protocol/paths.ts'
 import { socketFolderProblem } from './protocol/socket-path.ts'
 
-// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client: a quarter of a short command's time.
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client: a quarter of a short
+// command's run time.
 const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
 
-/** A JSON answer is never larger; the longest one is the plan of a hub repository with 100,000 files. */
+/** Limit of a JSON response; the longest one is the plan for a hub repository with 100,000 files. */
 const MAX_JSON_BYTES = 64 * 1024 * 1024
 
 export interface Exchange {
@@ -18,16 +19,17 @@ export interface Exchange {
   readonly body?: unknown
   readonly headers?: OutgoingHttpHeaders
   readonly signal?: AbortSignal | undefined
-  /** Longest wait for the head of the answer; 0 waits for ever. */
+  /** Longest wait for the head of the response; 0: no limit. */
   readonly timeoutMs: number
 }
 
 /**
- * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept connections and are repeated once when the daemon closed
- * an idle one just then; what changes something takes a connection of its own and is never repeated.
+ * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept-alive connections, and are repeated once if the
+ * daemon was just closing an idle one. Requests that change something use a connection of their own and are never
+ * repeated.
  *
- * @throws ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's envelope; the
- * signal's reason on abort.
+ * @throws ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's
+ *   envelope; the signal's reason on abort.
  */
 export class Transport {
   readonly socketPath: string
@@ -35,7 +37,7 @@ export class Transport {
 
   readonly #folderOwner: number | undefined
 
-  /** `folderOwner`: the user to whom the socket's folder must belong, for a path that nobody named; undefined: it is taken as it is. */
+  /** `folderOwner`: the user who must own the socket's folder, for a default path; undefined: not checked. */
   constructor(socketPath: string, folderOwner?: number) {
     this.socketPath = socketPath
     this.#folderOwner = folderOwner
@@ -45,7 +47,10 @@ export class Transport {
     this.#agent.destroy()
   }
 
-  /** Sends, and gives the response once its head is there; a status of 400 or more is thrown as its envelope says. */
+  /**
+   * Sends a request, and returns the response when its head has arrived; a status of 400 or more is thrown as its
+   * envelope's error.
+   */
   async send(exchange: Exchange): Promise<IncomingMessage> {
     const response = await this.#sendOnce(exchange, true)
     const status = response.statusCode ?? 0
@@ -53,7 +58,7 @@ export class Transport {
     throw await this.#refusal(response, status, exchange)
   }
 
-  /** Sends, and parses the JSON object of a good answer. */
+  /** Sends a request, and parses the JSON object of a successful response. */
   async json<T>(exchange: Exchange): Promise<T> {
     const response = await this.send(exchange)
     return this.#guard(exchange, async () => parseObject(await readText(response), response.statusCode ?? 0) as T)
@@ -81,7 +86,7 @@ export class Transport {
       let answered = false
       request.on('response', (response) => {
         answered = true
-        // From here on silence may be the reader's own doing.
+        // From here on the reader may be the reason for silence.
         request.setTimeout(0)
         resolve(response)
       })
@@ -118,7 +123,7 @@ export class Transport {
     })
   }
 
-  /** Errors while a body is read: the abort's reason, ours, or a connection that was cut. */
+  /** Converts errors while a body is read: the abort's reason, our own errors, or a broken connection. */
   async #guard<T>(exchange: Exchange, read: () => Promise<T>): Promise<T> {
     try {
       return await read()
@@ -133,7 +138,10 @@ export class Transport {
   }
 }
 
-/** Looked at before each request: another's folder must never see one. An absent folder is left to the connection to report. */
+/**
+ * Checked before each request: a daemon in somebody else's folder must never receive one. An absent folder is left for
+ * the connection to report.
+ */
 function unsafeFolder(socketPath: string, user: number): ClientError | undefined {
   const folder = dirname(socketPath)
   const facts = lstatSync(folder, { throwIfNoEntry: false })
@@ -161,7 +169,7 @@ function unreachableMessage(code: string | undefined, socketPath: string): strin
   }
 }
 
-/** Whether a request changes nothing, so that it can be sent twice. */
+/** Whether a request changes nothing, so that it can be repeated. */
 const isRead = (method: Method): boolean => method === 'GET' || method === 'HEAD'
 
 const badResponse = (status: number, cause?: unknown): ClientError =>

@@ -5,18 +5,18 @@ import { isTerminal } from './protocol/job-state.ts'
 const FIRST_INTERVAL_MS = 50
 const GROWTH = 1.5
 
-/** How a job is watched. `signal` ends the watching and leaves the job alone. */
+/** Options of watching a job. `signal` ends the watching, not the job. */
 export interface WatchOptions {
   readonly signal?: AbortSignal | undefined
-  /** Longest time between two polls; they start at 50 ms and get slower. Default 1000. */
+  /** Longest time between two polls; they start at 50 ms and become less frequent. Default 1000. */
   readonly intervalMs?: number | undefined
 }
 
 /**
- * Yields snapshots of a job until it is terminal; the terminal one is the last. A job given as a snapshot is yielded first,
- * without a poll.
+ * Yields snapshots of a job until it is terminal, the terminal one last. If the job is given as a snapshot, that is
+ * yielded first, without a poll.
  *
- * @throws what `poll` throws, e.g. `E_NOT_FOUND` after a restart of the daemon; the signal's reason on abort
+ * @throws errors of `poll`, e.g. `E_NOT_FOUND` after a restart of the daemon; the signal's reason on abort
  */
 export async function* watchJob(
   job: Job | string,

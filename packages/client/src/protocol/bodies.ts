@@ -2,14 +2,14 @@ import Type from 'typebox'
 import { PeerListSchema, RefSchema } from './fields.ts'
 
 /**
- * Request bodies (spec http.6, http.7). Unknown fields are ignored and logged by the daemon, so no schema forbids them; the static types
- * do not have them. Strings carry no pattern: the daemon's own checks give the message that names the fix.
+ * Request bodies (spec http.6, http.7). The daemon ignores and logs unknown fields, so no schema forbids them; the
+ * static types omit them. Strings have no pattern, since the daemon's own checks produce messages that name the fix.
  */
 
 const AsSchema = Type.String({ description: '`ns/name`, lower case' })
 const PrivateSchema = Type.Boolean({ description: 'not announced, and given to nobody' })
 
-/** What imports from disk, hub and catalog take besides (spec add.1, add.6, add.10). */
+/** Fields that imports from disk, hub and catalog have in common (spec add.1, add.6, add.10). */
 const wishes = {
   names: Type.Optional(
     Type.Union([Type.Literal('upstream'), Type.Literal('normalized')], {
@@ -38,7 +38,7 @@ export const ImportLocalBodySchema = Type.Object(
 /** A value of {@link ImportLocalBodySchema}. */
 export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
 
-/** Files that lie under other names, as in the caches of other tools (spec add.27). */
+/** Files that are stored under other names, such as in the caches of other tools (spec add.27). */
 export const AdoptBodySchema = Type.Object(
   {
     as: AsSchema,
@@ -138,7 +138,7 @@ export const ImportOciBodySchema = Type.Object(
 /** A value of {@link ImportOciBodySchema}. */
 export type ImportOciBody = Type.Static<typeof ImportOciBodySchema>
 
-/** Body of `POST /v1/gc` (spec add.13). Without fields it removes what nothing needs and is a day old. */
+/** Body of `POST /v1/gc` (spec add.13). Without fields, removes everything unneeded that is at least a day old. */
 export const GcBodySchema = Type.Object(
   {
     dryRun: Type.Optional(Type.Boolean({ description: 'only count' })),

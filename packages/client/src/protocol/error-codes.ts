@@ -1,14 +1,14 @@
 /** One row of the error table (spec err.2). */
 export interface ErrorCodeEntry {
-  /** Status of the response where no route says otherwise; `job` for codes that only a failed job carries. */
+  /** Status of the response unless a route overrides it; `job` for codes that only occur in failed jobs. */
   readonly status: number | 'job'
-  /** When it is given, for people. */
+  /** When the code is used, as text for people. */
   readonly description: string
 }
 
 /**
- * Every code that the daemon gives, in a response or within a failed job. This is the one table: docs/errors.md and
- * docs/openapi.json are compared with it, and a code that is not here does not compile.
+ * Every code of the daemon, in a response or in a failed job. This is the only table of them: tests compare
+ * docs/errors.md and docs/openapi.json with it, and code that uses another one does not compile.
  */
 export const ERROR_CODES = {
   E_UNSUPPORTED_VERSION: {
@@ -94,7 +94,7 @@ export type ErrorCode = keyof typeof ERROR_CODES
 export const isErrorCode = (text: unknown): text is ErrorCode =>
   typeof text === 'string' && Object.hasOwn(ERROR_CODES, text)
 
-/** Status of a response with this code, where no route says otherwise; 500 for a code that only jobs carry. */
+/** Status of a response with this code, unless a route overrides it; 500 for codes that only occur in jobs. */
 export function errorStatus(code: ErrorCode): number {
   const { status } = ERROR_CODES[code]
   return status === 'job' ? 500 : status

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 
-/** What went wrong: the object inside the envelope, and the `error` of a failed job (spec err.1, err.5). */
+/** A failure: the object inside the envelope, and the `error` of a failed job (spec err.1, err.5). */
 export const ErrorBodySchema = Type.Object(
   {
     code: Type.String({ description: 'a code of the error table' }),
@@ -13,8 +13,8 @@ export const ErrorBodySchema = Type.Object(
 export type ErrorBody = Type.Static<typeof ErrorBodySchema>
 
 /**
- * The one shape of every error (spec err.1). A failed job is one too, with more fields beside `error`: `body.error.code` reads
- * responses and jobs alike.
+ * The form of every error response (spec err.1). A failed job has the same form with more fields beside `error`, so
+ * that `body.error.code` works for both.
  */
 export const ErrorEnvelopeSchema = Type.Object({ error: ErrorBodySchema }, { title: 'ErrorEnvelope' })
 /** A value of {@link ErrorEnvelopeSchema}. */

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 
-/** Schemas of the small values that bodies and payloads are made of. Grammar beyond them is the daemon's to check. */
+/** Schemas of small values within bodies and payloads. The daemon checks their finer grammar. */
 
 export const DigestSchema = Type.String({
   pattern: '^sha256:[0-9a-f]{64}$',
@@ -8,7 +8,7 @@ export const DigestSchema = Type.String({
 })
 
 /**
- * The infohash of a BitTorrent v2 torrent as the contract spells it: multihash code and length (`1220`) before the
+ * The infohash of a BitTorrent v2 torrent as the contract spells it: multihash code and length (`1220`) followed by the
  * SHA-256.
  */
 export const InfohashSchema = Type.String({
@@ -16,7 +16,7 @@ export const InfohashSchema = Type.String({
   description: '`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash'
 })
 
-/** Text in request bodies: the daemon checks the grammar and gives the better message, so no pattern here. */
+/** A reference in a request body. It has no pattern: the daemon checks the grammar, with a better message. */
 export const RefSchema = Type.String({
   description: 'canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes'
 })

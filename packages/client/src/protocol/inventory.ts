@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { DigestSchema, TimestampSchema } from './fields.ts'
 
-/** A quant of a repository, as far as it is known here (spec add.16). */
+/** A quant of a repository, with what this daemon knows about it (spec add.16). */
 export const ModelMemberSchema = Type.Object(
   {
     quant: Type.String(),
@@ -35,7 +35,7 @@ export const NamespaceEntrySchema = Type.Object(
 /** A value of {@link NamespaceEntrySchema}. */
 export type NamespaceEntry = Type.Static<typeof NamespaceEntrySchema>
 
-/** A tag of the inventory: a name that stays with one index, whatever the repository goes on to. */
+/** A tag of the inventory: a name for one index, which stays the same when the repository changes. */
 export const TagEntrySchema = Type.Object(
   {
     repo: Type.String({ description: '`ns/name`' }),

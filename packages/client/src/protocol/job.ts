@@ -2,9 +2,7 @@ import Type from 'typebox'
 import { ErrorBodySchema } from './error-envelope.ts'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
 
-/**
- * `waiting` for a lane, `fetching` at work; `done` and `failed` are terminal and do not change any more (spec job.2).
- */
+/** `waiting` for a lane, or `fetching`; `done` and `failed` are terminal and final (spec job.2). */
 export const JobStateSchema = Type.Union(
   [Type.Literal('waiting'), Type.Literal('fetching'), Type.Literal('done'), Type.Literal('failed')],
   { title: 'JobState' }
@@ -12,7 +10,7 @@ export const JobStateSchema = Type.Union(
 /** A value of {@link JobStateSchema}. */
 export type JobState = Type.Static<typeof JobStateSchema>
 
-/** Which route started a job (spec job.4). */
+/** The route that started a job (spec job.4). */
 export const JobKindSchema = Type.Union(
   [
     Type.Literal('ensure'),
@@ -47,7 +45,7 @@ export const ImportResultSchema = Type.Object(
 /** A value of {@link ImportResultSchema}. */
 export type ImportResult = Type.Static<typeof ImportResultSchema>
 
-/** `result` of a finished collection (spec add.13). */
+/** `result` of a finished garbage collection (spec add.13). */
 export const GcResultSchema = Type.Object(
   {
     blobs: Type.Integer({ minimum: 0, description: 'removed, or with `dryRun` what would be' }),
@@ -59,8 +57,8 @@ export const GcResultSchema = Type.Object(
 export type GcResult = Type.Static<typeof GcResultSchema>
 
 /**
- * On imports an import's, on `gc` jobs a collection's: there `blobs` and `bytes` are all that is there. The static type is that of
- * imports with those two besides, so that who imports need not ask which kind of job it is.
+ * The result of an import, or of a `gc` job, which has `blobs` and `bytes` only. The static type is that of an import
+ * with those two added, so that importers need not check the kind of the job.
  */
 const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult>>(Type.Union([ImportResultSchema, GcResultSchema]))
 
@@ -76,10 +74,10 @@ export const VerifyReportSchema = Type.Object(
 /** A value of {@link VerifyReportSchema}. */
 export type VerifyReport = Type.Static<typeof VerifyReportSchema>
 
-/** At most so many entries of a job's `files`. */
+/** Limit of entries in a job's `files`. */
 export const MAX_ACTIVE_FILES = 16
 
-/** A file in flight, for display (additive). */
+/** A file in progress, for display (additive). */
 export const ActiveFileSchema = Type.Object(
   { name: Type.String(), bytesDone: BytesSchema, bytesTotal: BytesSchema },
   { title: 'ActiveFile' }
@@ -117,7 +115,7 @@ export const JobSchema = Type.Object(
   },
   { title: 'Job' }
 )
-/** A value of {@link JobSchema}: a snapshot, which does not change as the job goes on. */
+/** A value of {@link JobSchema}: a snapshot, which does not change as the job progresses. */
 export type Job = Type.Static<typeof JobSchema>
 
 /** Newest first (spec job.11). */

@@ -1,7 +1,10 @@
-/** Methods that routes have. */
+/** The HTTP methods in use. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
 
-/** Method and path of every route, apart from the schemas so that the client loads nothing else. `{x}` is one segment. */
+/**
+ * Method and path of every route, kept apart from the schemas so that the client need not load those. `{x}` is one
+ * segment.
+ */
 export const PATHS = {
   resolve: { method: 'GET', path: '/v1/resolve' },
   open: { method: 'GET', path: '/v1/open' },
@@ -41,7 +44,7 @@ export type RouteId = keyof typeof PATHS
 /** The only major version (spec http.4). */
 export const API_VERSIONS = ['v1'] as const
 
-/** A larger request body is `E_TOO_LARGE` (spec http.6). */
+/** Limit of a request body; larger ones get `E_TOO_LARGE` (spec http.6). */
 export const MAX_BODY_BYTES = 1024 * 1024
-/** The same for `POST /v1/adopt`, whose body lists files: some 100,000 of them (spec add.27). */
+/** The limit for `POST /v1/adopt`, whose body lists files: some 100,000 of them (spec add.27). */
 export const MAX_ADOPT_BODY_BYTES = 32 * 1024 * 1024

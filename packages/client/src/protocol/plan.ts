@@ -2,8 +2,8 @@ import Type from 'typebox'
 import { BytesSchema, CountSchema } from './fields.ts'
 
 /**
- * What an import would do with one upstream file: `store` fetches and stores it (or packs it into a stored tar), `annotate`
- * puts it into the documents (licence, root config), `present` needs no fetch, `skip` does not store it.
+ * What an import would do with one upstream file: `store` fetches and stores it (or packs it into a stored tar),
+ * `annotate` includes it in the documents (licence, root config), `present` needs no fetch, `skip` ignores it.
  */
 export const PlanFileSchema = Type.Object(
   {
@@ -38,7 +38,7 @@ export const PlanArtifactSchema = Type.Object(
 /** A value of {@link PlanArtifactSchema}. */
 export type PlanArtifact = Type.Static<typeof PlanArtifactSchema>
 
-/** `POST /v1/import/hf/plan` (additive): an import that fetches no weights. */
+/** `POST /v1/import/hf/plan` (additive): what an import would do, without fetching weights. */
 export const ImportPlanSchema = Type.Object(
   {
     repo: Type.String(),
@@ -65,7 +65,7 @@ export const ImportPlanSchema = Type.Object(
 /** A value of {@link ImportPlanSchema}. */
 export type ImportPlan = Type.Static<typeof ImportPlanSchema>
 
-/** A model that the community catalog lists. Everything here is the provider's word, not verified. */
+/** A model listed in the community catalog. Everything here comes from the provider, unverified. */
 export const CatalogEntrySchema = Type.Object(
   {
     repo: Type.String({ description: '`owner/name`, as listed' }),

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { BytesSchema, DigestSchema } from './fields.ts'
 
-/** What a removal took away (spec add.12). Blobs stay until a collection. */
+/** What a removal removed (spec add.12). Blobs stay until a garbage collection. */
 export const RemovedModelSchema = Type.Object(
   {
     ref: Type.String({ description: '`ns/name`, or `ns/name:quant`' }),

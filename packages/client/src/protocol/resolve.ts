@@ -12,12 +12,12 @@ const resolved = {
   planReason: Type.String({ description: 'a constant without meaning' })
 }
 
-/** What a reference resolves to (spec route.2). */
+/** The resolution of a reference (spec route.2). */
 export const ResolveResultSchema = Type.Object(resolved, { title: 'ResolveResult' })
 /** A value of {@link ResolveResultSchema}. */
 export type ResolveResult = Type.Static<typeof ResolveResultSchema>
 
-/** A blob that is present (spec route.5). The manifest's metadata stand there when the manifest is present. */
+/** A blob that is present (spec route.5). It has the manifest's metadata if the manifest is present. */
 export const OpenFileSchema = Type.Object(
   {
     digest: DigestSchema,
@@ -35,7 +35,7 @@ export const OpenFileSchema = Type.Object(
 /** A value of {@link OpenFileSchema}. */
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
-/** What of an artifact is here (spec route.5). */
+/** The parts of an artifact that are present (spec route.5). */
 export const OpenResultSchema = Type.Object(
   {
     ...resolved,

@@ -24,10 +24,10 @@ import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { SeedLocalResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 
-/** A status, or several where the condition decides (the catalog's `E_SOURCE_UNAVAILABLE`). */
+/** The status of each code, or several when it depends on the condition (the catalog's `E_SOURCE_UNAVAILABLE`). */
 export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
 
-/** One route as data: what it takes, what it answers, and with which codes it fails. */
+/** One route as data: its input, its response, and its error codes. */
 export interface Route {
   readonly method: Method
   readonly path: string
@@ -37,15 +37,15 @@ export interface Route {
   readonly params?: TObject
   readonly query?: TObject
   readonly body?: TObject
-  /** Where it may be larger than `MAX_BODY_BYTES`. */
+  /** Set if it may exceed `MAX_BODY_BYTES`. */
   readonly maxBodyBytes?: number
   /** Status of success. */
   readonly status: number
   /** Absent for raw bytes. */
   readonly response?: TSchema
-  /** Codes of responses. `E_INTERNAL`, `E_BAD_REQUEST` of the parser and the like go without saying. */
+  /** Codes of responses, without those of every route, such as `E_INTERNAL` and the parser's `E_BAD_REQUEST`. */
   readonly errors: RouteErrors
-  /** Codes of a job that ends as failed. */
+  /** Codes of jobs that end as failed. */
   readonly jobErrors?: readonly ErrorCode[]
 }
 
@@ -85,7 +85,10 @@ const RemovalQuery = Type.Object({
 })
 const BlobParams = Type.Object({ digest: Type.String({ description: '`sha256:<hex>`, or the bare hex' }) })
 
-/** Every route of the management API (docs/spec/routes.md), as data: the HTTP layer, the client and the OpenAPI document use it. */
+/**
+ * Every route of the management API (docs/spec/routes.md) as data, used by the HTTP layer, the client and the OpenAPI
+ * document.
+ */
 export const ROUTES = {
   resolve: {
     ...PATHS.resolve,

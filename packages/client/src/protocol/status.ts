@@ -20,7 +20,7 @@ export const TorrentStatusSchema = Type.Object(
 /** A value of {@link TorrentStatusSchema}. */
 export type TorrentStatus = Type.Static<typeof TorrentStatusSchema>
 
-/** An artifact that is complete but not announced, with the reason. */
+/** An artifact that is complete but not announced, and the reason. */
 export const HeldBackSchema = Type.Object(
   { manifestDigest: DigestSchema, ref: Type.Optional(Type.String()), reason: Type.String() },
   { title: 'HeldBack' }
@@ -28,7 +28,10 @@ export const HeldBackSchema = Type.Object(
 /** A value of {@link HeldBackSchema}. */
 export type HeldBack = Type.Static<typeof HeldBackSchema>
 
-/** The BitTorrent v2 client: what it gives, what it fetches, where it listens. Rates are smoothed over the last seconds. */
+/**
+ * The BitTorrent v2 client: what it shares, what it fetches, where it listens. Rates are smoothed over the last
+ * seconds.
+ */
 export const SwarmStatusSchema = Type.Object(
   {
     enabled: Type.Boolean(),
@@ -54,7 +57,7 @@ export const SwarmStatusSchema = Type.Object(
 /** A value of {@link SwarmStatusSchema}. */
 export type SwarmStatus = Type.Static<typeof SwarmStatusSchema>
 
-/** The BitTorrent v1 swarms that catalog imports came from and go on seeding. */
+/** The BitTorrent v1 swarms of catalog imports, which continue to be seeded. */
 export const CatalogStatusSchema = Type.Object(
   {
     torrents: Type.Array(TorrentStatusSchema),
@@ -104,7 +107,7 @@ export const SeedLocalResultSchema = Type.Object(
 /** A value of {@link SeedLocalResultSchema}. */
 export type SeedLocalResult = Type.Static<typeof SeedLocalResultSchema>
 
-/** `GET /v1/share` (additive): all that another node needs to import this artifact. */
+/** `GET /v1/share` (additive): everything another node needs to import this artifact. */
 export const ShareResultSchema = Type.Object(
   {
     ref: Type.String(),

@@ -3,7 +3,7 @@ import { BytesSchema, DigestSchema, RefSchema, TimestampSchema } from './fields.
 
 /** Views: folders with real names that runtimes load (spec add.17 to add.19). */
 
-/** How a view is laid out: for runtimes that take paths, or for those that look into a hub cache. */
+/** The layout of a view: for runtimes that take paths, or for those that use a hub cache. */
 export const ViewLayoutSchema = Type.Union([Type.Literal('files'), Type.Literal('hf')], {
   title: 'ViewLayout',
   description: '`files`: every file at its own name; `hf`: a hub cache with this one model'
@@ -11,7 +11,7 @@ export const ViewLayoutSchema = Type.Union([Type.Literal('files'), Type.Literal(
 /** A value of {@link ViewLayoutSchema}. */
 export type ViewLayout = Type.Static<typeof ViewLayoutSchema>
 
-/** Whether a view shares the store's bytes. Links cost no room; a copy may be changed and outlives the store. */
+/** How a view gets the store's bytes. Links take no space; a copy may be modified and outlives the store. */
 export const ViewModeSchema = Type.Union([Type.Literal('symlink'), Type.Literal('copy'), Type.Literal('hardlink')], {
   title: 'ViewMode',
   description: 'how the files come by their bytes'
@@ -19,7 +19,7 @@ export const ViewModeSchema = Type.Union([Type.Literal('symlink'), Type.Literal(
 /** A value of {@link ViewModeSchema}. */
 export type ViewMode = Type.Static<typeof ViewModeSchema>
 
-/** Seconds that a view can be held at once. */
+/** Longest time in seconds for which a view can be held at once. */
 export const MAX_HOLD_SECONDS = 3600
 
 /** Body of `POST /v1/views` (spec add.17). */
@@ -78,7 +78,7 @@ const place = {
   heldUntil: Type.Optional(TimestampSchema)
 }
 
-/** What `POST /v1/views` answers. */
+/** The response of `POST /v1/views`. */
 export const ViewSchema = Type.Object(
   {
     ref: RefSchema,
@@ -101,7 +101,7 @@ export type View = Type.Static<typeof ViewSchema>
 /** A view that is being made. */
 export const MakingSchema = Type.Object({ bytesDone: BytesSchema, bytesTotal: BytesSchema }, { title: 'Making' })
 
-/** A view as the list of them has it. */
+/** A view in the list of views. */
 export const ViewEntrySchema = Type.Object(
   {
     ...place,
@@ -115,12 +115,12 @@ export const ViewEntrySchema = Type.Object(
 /** A value of {@link ViewEntrySchema}. */
 export type ViewEntry = Type.Static<typeof ViewEntrySchema>
 
-/** What `GET /v1/views` answers, sorted by path. */
+/** The response of `GET /v1/views`, sorted by path. */
 export const ViewListSchema = Type.Object({ views: Type.Array(ViewEntrySchema) }, { title: 'ViewList' })
 /** A value of {@link ViewListSchema}. */
 export type ViewList = Type.Static<typeof ViewListSchema>
 
-/** What `DELETE /v1/views` answers. */
+/** The response of `DELETE /v1/views`. */
 export const RemovedViewSchema = Type.Object(
   { path: Type.String(), removed: Type.Boolean({ description: 'false when the folder was gone already' }) },
   { title: 'RemovedView' }
