@@ -1,10 +1,10 @@
 import type { Session } from './session.ts'
 
-/** Whether somebody is there to be asked: a terminal on both sides, and no option that is for programs. */
+/** Whether a person can be asked: stdin and stderr are terminals, and no option for scripts is set. */
 export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): boolean =>
   !json && !quiet && stdin?.isTTY === true && stderr.isTTY === true
 
-/** The answer to a question on the terminal, without white space around it. Only where {@link canAsk}. */
+/** Asks a question on the terminal; returns the trimmed answer. Requires {@link canAsk}. */
 export async function ask({ terminal, signal }: Session, question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: terminal.stdin!, output: terminal.stderr, terminal: false })

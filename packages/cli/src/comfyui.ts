@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseRef } from '@svc/ref'
 import { usage } from './errors.ts'
 
-/** Folders that ComfyUI looks into, by what the models in them are for; keys of its `extra_model_paths.yaml`. */
+/** Folders that ComfyUI looks in, by the use of their models; keys of its `extra_model_paths.yaml`. */
 export const COMFYUI_USES = [
   'checkpoints',
   'clip_vision',
@@ -19,29 +19,34 @@ export const COMFYUI_USES = [
 export type ComfyuiUse = (typeof COMFYUI_USES)[number]
 
 const FILE = 'extra_model_paths.yaml'
-/** By this line a file is known as one of ours; others are left alone. */
+/** The line that identifies a file of ours; other files are left alone. */
 const HEAD =
   '# Written by svc view --comfyui, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.'
 
-/** Where the view of a model goes below `base`. ComfyUI shows the folder's name in its lists. */
+/** The place of a model's view below `base`. ComfyUI shows the folder's name in its lists. */
 export function comfyuiPlace(base: string, use: ComfyuiUse, canonicalRef: string): string {
   const { ns, name, quant, digest } = parseRef(canonicalRef)
   return join(base, use, [ns, name, quant ?? digest?.slice(7, 19)].join('-'))
 }
 
-/** Makes the folder that a view for `use` goes into. @throws CliError when `base` has a file of that name which is not ours */
+/**
+ * Creates the parent folder of a view for `use`. @throws CliError when `base` has a file of the configuration's name
+ * that is not ours
+ */
 export async function prepareComfyui(base: string, use: ComfyuiUse): Promise<void> {
   await mkdir(join(base, use), { recursive: true })
   await checkOwn(join(base, FILE))
 }
 
-/** Writes the file that shows ComfyUI the folders below `base`: its own tree stays as it is. @returns its path */
+/**
+ * Writes the file that adds the folders below `base` to ComfyUI; its own tree is unchanged. @returns the file's path
+ */
 export async function writeComfyuiPaths(base: string): Promise<string> {
   const path = join(base, FILE)
   await checkOwn(path)
   const entries = await readdir(base, { withFileTypes: true })
   const uses = COMFYUI_USES.filter((use) => entries.some((entry) => entry.isDirectory() && entry.name === use))
-  // a JSON string is a YAML string, whatever the path has in it
+  // a JSON string is a valid YAML string, whatever characters the path contains
   const lines = [HEAD, 'svc:', `  base_path: ${JSON.stringify(base)}`, ...uses.map((use) => `  ${use}: ${use}`), '']
   const draft = `${path}.${process.pid}.tmp`
   await writeFile(draft, lines.join('\n'))

@@ -9,7 +9,7 @@ export interface CliErrorDetails {
   readonly cause?: unknown
 }
 
-/** A failure that `svc` reports as `svc: <message>`, with the exit code to end with. */
+/** A failure that is printed as `svc: <message>`, with its exit code. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exitCode: ExitCode
@@ -26,7 +26,7 @@ export class CliError extends Error {
   }
 }
 
-/** A command that `svc` ran for somebody has ended: nothing is reported, its exit code is passed on. */
+/** A command run by `svc` has ended: nothing is printed, and its exit code is passed on. */
 export class ChildEnded extends Error {
   override readonly name = 'ChildEnded'
   readonly exitCode: number

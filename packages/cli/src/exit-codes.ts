@@ -14,7 +14,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** One line each, for the help and the docs. */
+/** A line for each, for the help and the docs. */
 export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
   [EXIT.ok, 'done'],
   [EXIT.failed, 'the operation failed'],

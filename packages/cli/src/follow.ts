@@ -5,19 +5,19 @@ import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
-/** No byte came for as long as was allowed: the job was cancelled. */
+/** No byte arrived within the allowed time, and the job was cancelled. */
 export class PatienceOver extends Error {
   override readonly name = 'PatienceOver'
 }
 
 export interface FollowOptions {
-  /** The job is cancelled when no byte has come for so long, and {@link PatienceOver} thrown. */
+  /** When no byte arrives for this long, the job is cancelled and {@link PatienceOver} thrown. */
   readonly patienceMs?: number
 }
 
 /**
  * Watches a job to its end. With --json every changed snapshot is a line on stdout (only the last one with --quiet).
- * @throws CliError of the job when it failed; exit code 130 when Ctrl-C detaches: the job goes on
+ * @throws CliError of the job when it failed; exit code 130 when Ctrl-C detaches; the job continues
  */
 export async function follow(
   session: Session,

@@ -26,7 +26,7 @@ export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1
 /** First 12 hex characters of a digest, for tables. */
 export const shortDigest = (digest: string): string => digest.slice(0, 'sha256:'.length + 12)
 
-/** Rows as left-aligned columns with two spaces between them; no trailing blanks. */
+/** Rows as left-aligned columns, separated by two spaces, without trailing blanks. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = []
   for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)))
@@ -48,14 +48,14 @@ export function formatSince(at: string | undefined): string {
   return `${count(Math.floor(seconds / 86_400), 'day')} ago`
 }
 
-/** Whether nobody but this machine reaches `host:port`. */
+/** Whether `host:port` can be reached from this machine only. */
 export const isLoopback = (address: string): boolean => /^(127\.|\[?::1\]?:|localhost:)/.test(address)
 
-/** An address to listen on, as people say it. */
+/** A listening address for people. */
 export const spokenAddress = (address: string): string =>
   isLoopback(address)
     ? `${address}, from this machine only`
     : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')
 
-/** `2026-01-31 09:05:00`, here. */
+/** `2026-01-31 09:05:00`, in local time. */
 export const formatTime = (at: string): string => new Date(at).toLocaleString('sv')

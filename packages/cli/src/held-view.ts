@@ -2,17 +2,20 @@ import { createClient, type View } from '@svc/client'
 import { viewOf } from './runtime-view.ts'
 import type { Session } from './session.ts'
 
-/** How long the daemon keeps the view when it hears nothing more of us. */
+/** How long the daemon keeps the view after our last renewal. */
 const HOLD_SECONDS = 30
 const RENEW_MS = 10_000
 
-/** Runs `work` while the managed view of a model, and so the model itself, is kept from being removed. @throws what `work` throws */
+/**
+ * Runs `work` while the managed view of a model, and with it the model, is protected from removal. @throws errors of
+ * `work`
+ */
 export async function withHeldView<T>(session: Session, ref: string, work: (view: View) => Promise<T>): Promise<T> {
   const view = await viewOf(session, ref, { holdSeconds: HOLD_SECONDS })
-  // one that Ctrl-C does not cut
+  // a client that Ctrl-C does not abort
   const client = createClient({ socketPath: session.client.socketPath })
   const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }
-  // a daemon that is away now holds it again when it is back
+  // if the daemon is away now, a later renewal restores the hold
   const renewal = setInterval(() => void client.makeView(hold).catch(() => undefined), RENEW_MS)
   try {
     return await work(view)

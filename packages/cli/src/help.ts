@@ -3,7 +3,10 @@ import { type Command, Help } from 'commander'
 /** Heading of the options that every command has. */
 export const COMMON_OPTIONS = 'Options of every command:'
 
-/** What stands below the options of a page: some sentences, then command lines with what they do. Keys are the words behind `svc`. */
+/**
+ * The text below the options of a help page: some sentences, then examples with explanations. Keys are the words after
+ * `svc`.
+ */
 interface More {
   readonly text?: string
   readonly examples: readonly (readonly [line: string, does: string])[]
@@ -158,7 +161,7 @@ const MORE: Readonly<Record<string, More>> = {
   help: { examples: [['svc help import hf', '']] }
 }
 
-/** What the page of a command says besides its options; for the help and the man page. */
+/** Text and examples of a command, for its help and the man page. */
 export const moreOf = (words: string): More => MORE[words] ?? { examples: [] }
 
 const REF_TEXT =
@@ -179,7 +182,7 @@ function belowOptions(command: Command, words: string): string {
   return wrapped.map((part) => `\n${part}`).join('\n')
 }
 
-/** The commands of the first page, by what one wants. */
+/** The commands on the first page, grouped by purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Bring models in:': ['import', 'catalog', 'adopt', 'pull'],
   'Load them:': ['path', 'view', 'exec'],
@@ -192,7 +195,10 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
 const groupOf = (name: string): string | undefined =>
   Object.keys(GROUPS).find((heading) => GROUPS[heading]!.includes(name))
 
-/** Gives every command its page: what is above, no `[options]` in lists, and where to read more after a mistake. */
+/**
+ * Formats the help page of every command: adds the texts above, omits `[options]` in lists, and says after a mistake
+ * where to read more.
+ */
 export function dressHelp(command: Command, words = ''): void {
   command.helpCommand(false).configureHelp({
     subcommandTerm: (inner) => [inner.name(), ...inner.registeredArguments.map(argumentTerm)].join(' '),
@@ -200,7 +206,7 @@ export function dressHelp(command: Command, words = ''): void {
     groupItems(...items) {
       const groups = Help.prototype.groupItems.apply(this, items as never)
       const common = groups.get(COMMON_OPTIONS)
-      // what is the same on every page comes last
+      // the options common to all pages come last
       if (common !== undefined && groups.delete(COMMON_OPTIONS)) groups.set(COMMON_OPTIONS, common)
       return groups as never
     }

@@ -3,25 +3,25 @@ import { parseRef } from '@svc/ref'
 import { readManifest } from './manifest-facts.ts'
 import type { Session } from './session.ts'
 
-/** Where an artifact came from, and how it is fetched from there again. */
+/** The origin of an artifact at the hub, and how to fetch it again. */
 export interface HubOrigin {
   readonly repo: string
   /** A commit. */
   readonly revision: string
-  /** The name that it has here; undefined where a fetch would take the place of another artifact. */
+  /** Its name here; undefined if a fetch under it would replace another artifact. */
   readonly as: string | undefined
   readonly isPrivate: boolean
   /** The names of its weights here. */
   readonly weights: readonly string[]
 }
 
-/** Of what a reference stands for; undefined for what did not come from the hub. The hub is not asked. */
+/** The hub origin of a reference's artifact; undefined if it did not come from there. Does not contact the hub. */
 export async function hubOrigin({ client }: Session, ref: string): Promise<HubOrigin | undefined> {
   const result = await client.open(ref)
   const { annotations = {}, files = [] } = await readManifest(client, result)
   const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
   if (repo === undefined || revision === undefined) return undefined
-  // of a digest, or of a tag's older snapshot, the name may stand for something else by now
+  // the name of a digest, or of a tag's older snapshot, may refer to something else by now
   const { ns, name } = parseRef(ref)
   const { namespaces } = await client.models()
   const homes = namespaces.filter(({ members }) => members.some(({ manifest }) => manifest === result.manifestDigest))
@@ -36,7 +36,7 @@ export async function hubOrigin({ client }: Session, ref: string): Promise<HubOr
   }
 }
 
-/** Starts the import that gives the same artifact: the same commit, the same weights, named as they were. */
+/** Starts the import that produces the same artifact: same commit, same weights, same names. */
 export async function importAgain(session: Session, origin: HubOrigin): Promise<Job> {
   const { client } = session
   const { repo, revision, as, isPrivate, weights } = origin

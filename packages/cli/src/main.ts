@@ -6,7 +6,7 @@ import { run } from './run.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-// A reader that has seen enough (`svc cat … | head`) is no failure.
+// A reader that stops early (`svc cat … | head`) is not a failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok)

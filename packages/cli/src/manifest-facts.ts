@@ -1,9 +1,9 @@
 import { type Client, ClientError, type OpenResult } from '@svc/client'
 
-/** A manifest is at most 4 MiB (spec doc.1). */
+/** Limit of a manifest's size (spec doc.1). */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 
-/** What the command line reads of a manifest. */
+/** The fields of a manifest that the command line reads. */
 interface ManifestFacts {
   readonly annotations?: Record<string, string>
   readonly files?: readonly {
@@ -14,13 +14,13 @@ interface ManifestFacts {
   }[]
 }
 
-/** The manifest, where it is here; else nothing. */
+/** The manifest if it is present; otherwise nothing. */
 export async function readManifest(client: Client, result: OpenResult): Promise<ManifestFacts> {
   const blob = result.files.find((file) => file.digest === result.manifestDigest)
   return blob === undefined ? {} : readManifestBlob(client, blob.digest)
 }
 
-/** What a manifest says, and its own length; nothing where it is not here. */
+/** The fields of a manifest and its own length; nothing if it is not present. */
 export async function readManifestBlob(
   client: Client,
   digest: string

@@ -3,9 +3,9 @@ import { asking, canAsk } from './question.ts'
 import type { Session } from './session.ts'
 
 /**
- * Before models of one's own are imported: whether others may have them. On a terminal that is asked once, and the daemon remembers the
- * answer in its configuration. Nothing where the swarm client gives nothing. @returns whether it must be said behind the import, as nobody
- * could be asked
+ * Before the user's own models are imported, settles whether they are shared. On a terminal it asks once, and the
+ * daemon stores the answer in its configuration. Does nothing if the swarm shares nothing. @returns whether to mention
+ * sharing after the import, because nobody could be asked
  */
 export async function settleOwnModels(session: Session): Promise<boolean> {
   const { swarm, seedLocal } = await session.client.status()
@@ -29,7 +29,7 @@ export async function settleOwnModels(session: Session): Promise<boolean> {
   return false
 }
 
-/** Said behind each import of own models until somebody has decided. */
+/** Printed after each import of own models until the user has decided. */
 export const tellShared = (session: Session, as: string): void =>
   session.note(
     `others can fetch it from here, from the next start of the daemon on. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`

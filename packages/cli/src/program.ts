@@ -10,7 +10,7 @@ import { awaitStart } from './starting.ts'
 import type { Terminal } from './terminal.ts'
 import { VersionAsked } from './versions.ts'
 
-/** The options of every command, which the program itself takes as well. */
+/** The options of every command, which are also accepted before the command. */
 const common = (command: Command): Command =>
   command
     .addOption(new Option('--json', 'machine output').helpGroup(COMMON_OPTIONS))
@@ -24,8 +24,8 @@ const common = (command: Command): Command =>
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
 /**
- * The commands of `svc`. Each loads its module when it runs, so that the start is quick.
- * `signal` aborts on Ctrl-C; with `json` the parser's own complaints are left to the caller.
+ * The commands of `svc`. Each loads its module only when it runs, to keep the start fast. `signal` aborts on Ctrl-C;
+ * with `json` the caller prints the parser's errors.
  */
 export function buildProgram(version: string, terminal: Terminal, signal: AbortSignal, json: boolean): Command {
   const { stdout, stderr } = terminal
@@ -70,7 +70,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       session.client.close()
     }
   }
-  /** For what needs the daemon. */
+  /** Runs commands that need the daemon. */
   const run: typeof runAtOnce = (command, work) =>
     runAtOnce(command, async (session) => {
       await awaitStart(session)

@@ -5,7 +5,7 @@ import { printable } from './printable.ts'
 import { Rate } from './rate.ts'
 import type { Output } from './terminal.ts'
 
-/** Shows the snapshots of a job. `end` leaves the terminal as it was. */
+/** Shows the snapshots of a job. `end` restores the terminal. */
 export interface Progress {
   update(job: Job): void
   end(): void
@@ -22,7 +22,7 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
   gc: 'looking through'
 }
 
-/** A snapshot in one line: verb, name, bytes or files, rate, time left, sources, message. */
+/** Formats a snapshot as one line: verb, name, bytes or files, rate, time left, sources, message. */
 export function describe(job: Job, perSecond: number | undefined): string {
   const parts = [`${VERBS[job.kind]} ${nameOf(job)}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
@@ -40,7 +40,7 @@ export function describe(job: Job, perSecond: number | undefined): string {
   return parts.join(' ')
 }
 
-/** What the job is about: a model, or the whole store. */
+/** The subject of the job: a model, or the whole store. */
 function nameOf({ as, ref }: Job): string {
   const name = as ?? ref
   return name === 'all' ? 'the whole store' : name.replace(/^svc:\/\/\//, '')
@@ -62,7 +62,7 @@ function liveParts(job: Job, perSecond: number | undefined): string[] {
 
 export const silent: Progress = { update: () => {}, end: () => {} }
 
-/** Plain lines, when the state or the message changes and else at most one every few seconds. */
+/** Plain lines: when the state or the message changes, otherwise at most one every few seconds. */
 export function lineProgress(write: (line: string) => void, everyMs = 5000, now: () => number = Date.now): Progress {
   const rate = new Rate()
   let lastAtMs = Number.NEGATIVE_INFINITY
@@ -91,12 +91,12 @@ export function lineProgress(write: (line: string) => void, everyMs = 5000, now:
 const LARGE_FILE_BYTES = 16 * 1024 * 1024
 const MAX_FILE_BARS = 6
 
-/** The bar itself, percentage and blanks take the rest of a line. */
+/** Width of a bar; the percentage and blanks take the rest of a line. */
 const BAR_COLUMNS = 24
 const NARROW_BAR_COLUMNS = 8
 const NARROW_COLUMNS = 60
 
-/** Bars on a terminal: the total, which stays where it is, and below it one for each large file in flight. */
+/** Bars on a terminal: the total first, and below it one for each large file in progress. */
 export async function barProgress(stream: Output): Promise<Progress> {
   const { default: cliProgress } = await import('cli-progress')
   const columns = (): number => stream.columns ?? 80

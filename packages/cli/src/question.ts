@@ -2,15 +2,15 @@ import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
-/** Whether somebody sits at a terminal who can be asked. */
+/** Whether a person at a terminal can be asked. */
 export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): boolean =>
   !json && !quiet && stdin?.isTTY === true && stderr.isTTY === true
 
-/** Puts a question; undefined when nothing more will be answered (Ctrl-D). */
+/** Asks a question; undefined at the end of input (Ctrl-D). */
 export type Ask = (question: string) => Promise<string | undefined>
 
 /**
- * Asks questions on the terminal, one answer a line. Only where {@link canAsk} says so.
+ * Asks questions on the terminal, with one answer per line. Requires {@link canAsk}.
  * @throws CliError with exit code 130 on Ctrl-C
  */
 export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) => Promise<T>): Promise<T> {
@@ -20,7 +20,7 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
   let stop = (): void => {}
   const interrupted = new Promise<never>((_, reject) => {
     stop = () => {
-      // the cursor stands behind the question
+      // the cursor is still on the question's line
       terminal.stderr.write('\n')
       reject(new CliError(EXIT.interrupted, 'interrupted; nothing was done', { code: 'E_INTERRUPTED' }))
     }

@@ -1,9 +1,9 @@
-/** Smoothed rate of a growing counter: exponential, 5 s deep, so that a burst does not make the time left jump. */
+/** Smoothed rate of a growing counter: exponential over 5 s, so that a burst does not make the remaining time jump. */
 export class Rate {
   #last: { readonly atMs: number; readonly value: number } | undefined
   #perSecond: number | undefined
 
-  /** @returns per second, undefined before there is anything to tell. */
+  /** @returns the rate per second, undefined until it can be estimated. */
   update(value: number, atMs: number): number | undefined {
     const last = this.#last
     if (last === undefined) {

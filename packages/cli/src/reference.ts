@@ -17,8 +17,8 @@ import type { Session } from './session.ts'
 import { unknownHere } from './unknown-here.ts'
 
 /**
- * The canonical form of what was typed, short or canonical, names and quants in any case. Without a selector it is the only quant that
- * the repository has here. Where only the selector is wrong, the error lists what there is.
+ * The canonical form of a typed reference, which may be short or canonical, with names and quants in any case. Without
+ * a selector it selects the repository's only quant. If only the selector is wrong, the error lists the alternatives.
  * @throws RefError, CliError
  */
 export async function canonicalRef(session: Session, text: string): Promise<string> {
@@ -50,7 +50,7 @@ function whatIsWrong(repo: string, text: string): string {
 
 const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/
 
-/** Quants in lower case; a tag, which stands before `+`, keeps its case. */
+/** Lower-cases quants; a tag (before `+`) keeps its case. */
 function foldCase(text: string): string {
   const match = SELECTED.exec(text)
   if (match === null) return text
@@ -82,26 +82,29 @@ export const shortRef = (text: string): string => formatShortRef(parseRef(text))
 
 const HEX = /^[0-9a-f]{64}$/
 
-/** `sha256:<hex>` or bare hex, as the canonical digest; undefined for anything else. */
+/** Parses `sha256:<hex>` or bare hex; undefined for anything else. */
 export function asDigest(text: string): string | undefined {
   if (isDigest(text)) return text
   return HEX.test(text) ? `sha256:${text}` : undefined
 }
 
-/** `ns/name` without a selector, lower-cased; undefined for anything else. */
+/** Parses `ns/name` without a selector, lower-cased; undefined for anything else. */
 export function asRepo(text: string): string | undefined {
   if (tryParseShortRef(text) !== undefined) return undefined
   const repo = tryParseRepoId(text.replace(/^svc:\/\/\//, ''), { foldCase: true })
   return repo === undefined ? undefined : `${repo.ns}/${repo.name}`
 }
 
-/** The name to import into; without one, an error that suggests one made from `source`. @throws CliError, RefError */
+/**
+ * The name to import into; without one, throws an error that suggests a name derived from `source`. @throws CliError,
+ * RefError
+ */
 export function importName(as: string | undefined, source: string): string {
   if (as === undefined) {
     const words = source.replace(/\/+$/, '').split('/').at(-1) ?? ''
     const plain = words.toLowerCase().replace(/\.(gguf|safetensors)$/, '')
     const whole = plain.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, '')
-    // the quant gets its own place behind the name
+    // separate the quant from the name
     const [, base = whole, end = ''] = /^(.+)[-._]((?:ud-)?[a-z0-9_]+)$/.exec(whole) ?? []
     const name = isQuant(end) ? base : whole
     throw usage('an import needs a name to keep the model under', `add --as my/${name.slice(0, 128) || 'model'}`)

@@ -21,7 +21,7 @@ const HINTS: Readonly<Record<string, string>> = {
   E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'
 }
 
-/** What an error means to the person at the terminal; never a stack. */
+/** Explains an error to the user; never prints a stack. */
 export function reportOf(error: unknown): Report {
   if (error instanceof CliError) {
     const { exitCode, code, message, candidates } = error
@@ -29,12 +29,12 @@ export function reportOf(error: unknown): Report {
   }
   if (error instanceof ClientError) {
     const { code, message, candidates } = error
-    // what the hub or the catalog does not have is not to be found here
+    // not found at the hub or the catalog, rather than here
     const elsewhere = code === 'E_UNKNOWN_REF' && error.status !== 404
     return { exitCode: exitCodeOf(code), code, message, candidates, hint: elsewhere ? undefined : HINTS[code] }
   }
   if (error instanceof RefError) {
-    // what is typed here is the short form
+    // users type the short form
     const isAboutScheme = error.reason === 'scheme' || error.reason === 'authority'
     const message = isAboutScheme ? error.message : error.message.replaceAll('svc:///', '')
     return { exitCode: EXIT.usage, code: error.code, message, candidates: [] }
@@ -45,14 +45,14 @@ export function reportOf(error: unknown): Report {
 
 const MAX_SHOWN = 20
 
-/** `svc: <message>`, the candidates, a hint; or the error envelope on one line. */
+/** `svc: <message>`, the candidates, a hint; with --json the error envelope on one line. */
 export function formatReport(report: Report, json: boolean): string {
   if (json) {
     const { code, message, candidates } = report
     return `${jsonText({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
   }
   const lines = [`svc: ${report.message}`]
-  // what the message lists is not listed again
+  // omit candidates that the message already lists
   const candidates = report.candidates.every((text) => report.message.includes(text)) ? [] : report.candidates
   if (candidates.length > 0) lines.push('  known:', ...candidates.slice(0, MAX_SHOWN).map((text) => `    ${text}`))
   if (candidates.length > MAX_SHOWN) lines.push(`    … and ${candidates.length - MAX_SHOWN} more`)

@@ -7,8 +7,8 @@ import type { Terminal } from './terminal.ts'
 import { tellVersions, VersionAsked } from './versions.ts'
 
 /**
- * Runs one command line, the words after `svc`, and gives its exit code: one of `EXIT`, or that of the command that
- * `svc exec` ran. Errors are printed on stderr, never thrown. `signal` is Ctrl-C.
+ * Runs one command line, the words after `svc`, and returns its exit code: one of `EXIT`, or that of the command run by
+ * `svc exec`. Errors are printed on stderr, never thrown. `signal` is aborted on Ctrl-C.
  */
 export async function run(
   words: readonly string[],
@@ -16,7 +16,7 @@ export async function run(
   terminal: Terminal,
   signal: AbortSignal
 ): Promise<number> {
-  // Known before the command line is parsed: it may be the parser that fails.
+  // Determined before parsing, since the parser may be what fails.
   const end = words.indexOf('--')
   const json = words.slice(0, end < 0 ? words.length : end).includes('--json')
   const tell = (error: unknown): ExitCode => {
@@ -39,6 +39,6 @@ export async function run(
   }
 }
 
-/** A command group without its command fails with its help, which is no message. */
+/** A command group without a command fails with its help text, which is not a message. */
 const parserMessage = ({ code, message }: CommanderError): string =>
   code === 'commander.help' ? 'a command is missing; svc --help lists them' : message.replace(/^error: /, '')

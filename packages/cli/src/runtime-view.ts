@@ -6,13 +6,13 @@ import { count } from './format.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 import type { Session } from './session.ts'
 
-/** A reference, and the file of the model that is named behind a `#`. */
+/** Splits a target into the reference and the file after `#`. */
 export function splitTarget(text: string): { readonly ref: string; readonly file: string | undefined } {
   const hash = text.indexOf('#')
   return hash < 0 ? { ref: text, file: undefined } : { ref: text.slice(0, hash), file: text.slice(hash + 1) }
 }
 
-/** The managed view of a model, or the one that `wanted` asks for. @throws CliError, ClientError */
+/** The managed view of a model, or the one that `wanted` describes. @throws CliError, ClientError */
 export async function viewOf(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
   const canonical = await canonicalRef(session, ref)
   try {
@@ -35,8 +35,8 @@ export const incomplete = (ref: string, missing: readonly string[] | undefined, 
   )
 
 /**
- * What a runtime is given of a view: the file whose name is or begins with `file`, else the weights.
- * @throws CliError naming the files where none or several are meant
+ * The path in a view to pass to a runtime: the file whose name is or starts with `file`, else the weights.
+ * @throws CliError listing the files when none or several match
  */
 export function loadPath(view: View, file: string | undefined): string {
   type Files = Parameters<typeof runtimePath>[0]['files']
@@ -55,8 +55,9 @@ export function loadPath(view: View, file: string | undefined): string {
 }
 
 /**
- * Removes the managed views of artifacts whose names are about to go: a view that was made on the way, by `svc path`, would keep their space.
- * Views at places that somebody named stay, and so do those that a running command holds; both are reported.
+ * Removes the managed views of artifacts whose names are about to be removed: a view made on demand, by `svc path`,
+ * would keep using their space. Views at places that a user chose stay, and so do those that a running command holds;
+ * both are reported.
  */
 export async function letGoOfViews(session: Session, manifests: ReadonlySet<string>): Promise<void> {
   for (const { path, managed, manifestDigest, heldUntil } of await session.client.views()) {

@@ -11,7 +11,7 @@ export interface CommonOptions {
   readonly socket?: string
 }
 
-/** What a command works with: the client and the ways to say something. */
+/** The surroundings of a command: the client, and the ways to print. */
 export interface Session {
   readonly client: Client
   readonly terminal: Terminal
@@ -19,11 +19,11 @@ export interface Session {
   readonly quiet: boolean
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal
-  /** A line of the result, on stdout. */
+  /** Prints a line of the result on stdout. */
   print(line?: string): void
-  /** A remark beside the result, on stderr; not with --quiet or --json. */
+  /** Prints a remark on stderr; not with --quiet or --json. */
   note(line: string): void
-  /** The machine-readable result: one line of JSON on stdout. */
+  /** Prints the machine-readable result, one line of JSON, on stdout. */
   document(value: unknown): void
 }
 

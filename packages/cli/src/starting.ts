@@ -4,9 +4,12 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Session } from './session.ts'
 
-/** A start is given this long; then the command goes on, and says what it finds. */
+/** Longest wait for a start; then the command continues, and reports what it finds. */
 const PATIENCE_MS = 60_000
-/** A starting daemon rewrites its file twice a second, so an older file is a leftover, even if its process id is in use again. */
+/**
+ * A starting daemon rewrites its file twice a second, so an older file is a leftover, even if its process id is in use
+ * again.
+ */
 const STALE_MS = 10_000
 const LOOK_EVERY_MS = 100
 const TELL_EVERY_MS = 2_000
@@ -14,8 +17,8 @@ const TELL_EVERY_MS = 2_000
 const STARTING = 'the daemon is starting …'
 
 /**
- * Waits while the daemon of the session's socket is starting, from the call of the program on, and says so. Reads a file, and no more,
- * where a daemon runs.
+ * While the daemon of the session's socket is starting, from the moment its process exists, waits and says so. If a
+ * daemon is running, this reads one file and nothing else.
  */
 export async function awaitStart({ client, signal, note }: Session): Promise<void> {
   const begun = performance.now()
@@ -32,7 +35,7 @@ export async function awaitStart({ client, signal, note }: Session): Promise<voi
   }
 }
 
-/** undefined when no daemon is starting there. */
+/** Undefined when no daemon is starting there. */
 async function startingText(socketPath: string): Promise<string | undefined> {
   const said = runtimeFacts(socketPath)
   if (said?.state === 'running') return undefined
@@ -60,7 +63,7 @@ function runtimeFacts(socketPath: string): RuntimeFacts | undefined {
     if (socket !== resolve(socketPath) || !Number.isSafeInteger(pid) || pid <= 0) return undefined
     if (state !== 'starting' && state !== 'running') return undefined
     if (state === 'starting' && Date.now() - statSync(path).mtimeMs > STALE_MS) return undefined
-    // throws for a process that is gone
+    // throws if the process does not exist
     process.kill(pid, 0)
     return facts
   } catch {

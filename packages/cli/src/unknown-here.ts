@@ -4,8 +4,8 @@ import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 
 /**
- * The daemon tells programs that it does not fetch what it does not have; a person is told that it is not here, and how to get it.
- * Unknown tags and digests are left to the daemon's own words.
+ * The daemon's message, written for programs, says that it does not fetch missing models; users are told that the model
+ * is not here and how to get it. Unknown tags and digests keep the daemon's message.
  */
 function spoken(error: unknown, text: string): unknown {
   if (!(error instanceof ClientError) || error.code !== 'E_UNKNOWN_REF' || error.status !== 404) return error
@@ -14,7 +14,7 @@ function spoken(error: unknown, text: string): unknown {
   return unknownHere(`${ref.ns}/${ref.name}`, error.candidates, error)
 }
 
-/** There is no such repository here. @param candidates others of the same namespace */
+/** The error for an unknown repository. @param candidates others of the same namespace */
 export const unknownHere = (repo: string, candidates: readonly string[], cause?: unknown): CliError =>
   new CliError(EXIT.notFound, `there is no ${repo} here`, {
     code: 'E_UNKNOWN_REF',
@@ -23,7 +23,7 @@ export const unknownHere = (repo: string, candidates: readonly string[], cause?:
     cause
   })
 
-/** The same client, whose calls about a model say so in plain words when it is not here. */
+/** Wraps a client so that errors for missing models explain how to get them. */
 export function sayingWhatIsHere(client: Client): Client {
   const say = async <T>(call: Promise<T>, ref: string): Promise<T> => {
     try {

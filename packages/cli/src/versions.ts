@@ -6,17 +6,21 @@ import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Thrown by the parser at `--version`: the answer needs the daemon, and the parser does not wait. */
+/** Thrown by the parser at `--version`: the answer needs the daemon, and the parser is synchronous. */
 export class VersionAsked extends Error {
   override readonly name = 'VersionAsked'
 }
 
 const PATIENCE_MS = 2000
 
-/** The daemon that answers, by its `runtime.json` and its status; undefined where none runs. It is never started by asking. */
+/**
+ * The version of the running daemon, from its `runtime.json` and its status; undefined if none is running. Never starts
+ * a daemon.
+ */
 export async function runningVersion(socketPath: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    // Where a service manager listens for it, a connection would start the daemon: so the file beside the socket comes first.
+    // With a service manager listening on the socket, connecting would start the daemon. So check the file next to the
+    // socket first.
     readFileSync(join(dirname(socketPath), 'runtime.json'))
   } catch {
     return undefined
@@ -31,11 +35,11 @@ export async function runningVersion(socketPath: string, signal: AbortSignal): P
   }
 }
 
-/** What to do when the two differ. */
+/** Advice when the versions differ. */
 export const DIFFER =
   'svc and the running daemon are of different versions: restart the daemon (svc service install does so)'
 
-/** `svc --version`: this program's version, the running daemon's, and a warning when they differ. */
+/** `svc --version`: prints this program's version and the running daemon's, with a warning when they differ. */
 export async function tellVersions(
   version: string,
   socket: string | undefined,

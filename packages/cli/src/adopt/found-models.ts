@@ -15,16 +15,16 @@ import {
 import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
 
-/** A model of another tool, and what it would take to have it here. */
+/** A model of another tool, and the cost of importing it. */
 export interface AdoptableModel {
   readonly found: FoundModel
-  /** The folder of the tool's cache. */
+  /** The root folder of the tool's cache. */
   readonly root: string
-  /** `ns/name` here. */
+  /** The name to import it under, `ns/name`. */
   readonly as: string
-  /** Bytes that the store has already, by the digests that the cache knows. */
+  /** Bytes that the store already has, judged by the digests in the cache. */
   readonly hereBytes: number
-  /** Bytes that an earlier model of the list brings along. */
+  /** Bytes that an earlier model of the list brings in. */
   readonly sharedBytes: number
   /** Bytes that would be copied. */
   readonly takesBytes: number
@@ -32,8 +32,8 @@ export interface AdoptableModel {
 }
 
 /**
- * What the named tools and folders hold; all tools when none is named. Of a repository with several commits the one of `main`, or the
- * first. @throws CliError for a folder within the store
+ * The models in the caches of the named tools and in the named folders; of all tools if none is named. Of a repository
+ * with several commits only one is listed: that of `main`, or the first. @throws CliError for a folder within the store
  */
 export async function foundModels(
   session: Session,
@@ -75,7 +75,7 @@ async function rootsOf(session: Session, named: readonly (Tool | { readonly path
   return roots
 }
 
-/** Whose cache a folder is, by what every one of that tool's has in it. */
+/** The tool that a cache folder belongs to, judged by files that every cache of that tool has. */
 async function toolOf(path: string): Promise<Tool> {
   const names = await readdir(path).catch((): string[] => [])
   if (names.some((name) => name.startsWith('models--'))) return 'hf'
@@ -85,7 +85,7 @@ async function toolOf(path: string): Promise<Tool> {
   return names.includes('manifests') || names.includes('manifests-v2') ? 'ollama' : 'dir'
 }
 
-/** The kinds of sources that this tool has a folder for, each with `…/refs/<tag>.json` some folders below. */
+/** The top-level folders that this tool has per kind of source, each with `…/refs/<tag>.json` some levels below. */
 const RAMALAMA_KINDS = ['huggingface', 'hf', 'ollama', 'oci', 'modelscope', 'file', 'http', 'https', 'rlcr']
 
 async function isRamaLama(path: string, names: readonly string[]): Promise<boolean> {
@@ -96,7 +96,7 @@ async function isRamaLama(path: string, names: readonly string[]): Promise<boole
   return false
 }
 
-/** A hub cache has a snapshot for each commit, that of `main` first: the others would only take its place. */
+/** A hub cache has a snapshot per commit, that of `main` first. Others would only replace it under the same name. */
 function firstOfEach(models: readonly FoundModel[]): FoundModel[] {
   const seen = new Set<string>()
   return models.filter(({ tool, source }) => {
@@ -105,7 +105,7 @@ function firstOfEach(models: readonly FoundModel[]): FoundModel[] {
   })
 }
 
-/** One try a cache: all of it lies on one file system but for rare cases, in which this is only an estimate. */
+/** Tried with one file per cache: it nearly always lies on one file system, otherwise this is only an estimate. */
 async function costOf(models: readonly FoundModel[], store: string): Promise<TransferCost['by']> {
   const largest = models.flatMap(({ files }) => files).toSorted((a, b) => b.sizeBytes - a.sizeBytes)[0]
   if (largest === undefined) return 'copy'
@@ -115,7 +115,10 @@ async function costOf(models: readonly FoundModel[], store: string): Promise<Tra
   )
 }
 
-/** Bytes that need no copy, judged by the digests that caches record; of other files nothing is known yet. Adds to `brought` what this model brings. */
+/**
+ * Bytes that need no copy, judged by the digests in the cache; nothing is known about files without one. Adds this
+ * model's digests to `brought`.
+ */
 async function bytesSpared(
   { client }: Session,
   { files }: FoundModel,

@@ -8,14 +8,14 @@ import type { AdoptableModel } from './found-models.ts'
 import type { Outcome } from './take-over.ts'
 
 /**
- * Removes from other tools' caches the files that became blobs here, model by model, so that the disk never has to hold all of them twice. A
- * finished import is durable. A file is removed only once every model of that cache which uses it was imported whole, and only if it is still
- * the file that was listed. Small files that went into a tar, and whatever was not imported, stay. Links that lead nowhere afterwards are
- * removed with the files, and so are folders that are empty then.
+ * Deletes from other tools' caches the files that were imported, model by model, so that the disk never has to hold all
+ * of them twice. A finished import is durable. A file is deleted only when every model of the cache that uses it was
+ * imported completely, and only if it is unchanged since the listing. Small files that became part of a tar, and files
+ * that were not imported, stay. Dangling links and folders that become empty are deleted, too.
  */
 export class MovedFiles {
   readonly #session: Session
-  /** How many models to come have a file, by its path. */
+  /** How many of the remaining models use a file, by its path. */
   readonly #needed = new Map<string, number>()
   readonly #removed = new Map<string, Set<string>>()
   removedBytes = 0
@@ -26,12 +26,12 @@ export class MovedFiles {
       this.#needed.set(path, (this.#needed.get(path) ?? 0) + 1)
   }
 
-  /** To be called once for each model, when it was tried. */
+  /** Call once per model, after its import was attempted. */
   async tried({ model, refs, damaged, error, before }: Outcome): Promise<void> {
     const isWhole = error === undefined && damaged.length === 0 && refs.length > 0
     const stored = isWhole ? await storedFiles(this.#session, refs) : []
     for (const file of new Map(model.found.files.map((each) => [each.path, each])).values()) {
-      // what a model needs that did not come in stays needed
+      // the model still needs files of its that were not imported
       if (!stored.some((each) => isSame(each, file))) continue
       const needed = this.#needed.get(file.path)! - model.found.files.filter(({ path }) => path === file.path).length
       this.#needed.set(file.path, needed)
@@ -51,7 +51,7 @@ export class MovedFiles {
     this.#removed.set(root, (this.#removed.get(root) ?? new Set()).add(path))
   }
 
-  /** Takes the links away that lead nowhere now, and the folders that are empty. */
+  /** Deletes dangling links and empty folders. */
   async clearUp(): Promise<void> {
     for (const [root, removed] of this.#removed) {
       await removeDangling(root, removed)
@@ -77,7 +77,7 @@ async function storedFiles(session: Session, refs: readonly string[]): Promise<S
   return stored
 }
 
-/** Names were normalized on the way; without a digest, name and size decide. */
+/** Names may have been normalized during the import; without a digest, compare name and size. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[._-]/g, '-')
 const isSame = ({ name, digest, size }: Stored, file: FoundFile): boolean =>
   size === file.sizeBytes &&
@@ -89,9 +89,9 @@ async function isAsBefore(path: string, before: Stats): Promise<boolean> {
   return now.ino === before.ino && now.dev === before.dev && now.size === before.size && now.mtimeMs === before.mtimeMs
 }
 
-/** Removes links below `root` that led to a removed file. */
+/** Deletes links below `root` that pointed to a deleted file. */
 async function removeDangling(root: string, removed: ReadonlySet<string>): Promise<void> {
-  // links to links that led there go as well
+  // includes links to such links
   const lost = new Set(removed)
   const visit = async (folder: string): Promise<void> => {
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
@@ -104,7 +104,7 @@ async function removeDangling(root: string, removed: ReadonlySet<string>): Promi
       }
     }
   }
-  // a link that is looked at before the one that it leads to shows at the second look
+  // a link visited before the link that it points to is found in the second pass
   await visit(root)
   await visit(root)
 }

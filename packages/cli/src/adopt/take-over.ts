@@ -8,21 +8,21 @@ import { follow } from '../follow.ts'
 import type { Session } from '../session.ts'
 import type { AdoptableModel } from './found-models.ts'
 
-/** What came of a model. */
+/** The result of importing a model. */
 export interface Outcome {
   readonly model: AdoptableModel
-  /** `ns/name:quant` of what is here now. */
+  /** `ns/name:quant` of each imported member. */
   readonly refs: readonly string[]
-  /** Files whose bytes are not what the cache says; they stayed out. */
+  /** Files whose bytes do not match the cache's digest; they were left out. */
   readonly damaged: readonly FoundFile[]
-  /** How the files looked before they were imported, by path. */
+  /** The files' metadata from before the import, by path. */
   readonly before: ReadonlyMap<string, Stats>
   readonly error?: CliError
 }
 
 /**
- * Imports a model of another tool under its names. Damaged files are left out one by one, as long as a model remains.
- * @throws CliError when the user interrupts, ClientError when the daemon is away
+ * Imports a model of another tool. Damaged files are left out one by one, as long as a model remains.
+ * @throws CliError on Ctrl-C, ClientError when the daemon is unreachable
  */
 export async function takeOver(
   session: Session,

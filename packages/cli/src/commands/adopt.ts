@@ -17,7 +17,10 @@ export interface AdoptOptions {
   readonly yes?: boolean
 }
 
-/** `svc adopt [TOOL|DIR…] [--dry-run] [--move]`: takes over what other tools hold; on a terminal it asks first. @throws CliError */
+/**
+ * `svc adopt [TOOL|DIR…] [--dry-run] [--move]`: imports models from the caches of other tools; on a terminal it asks
+ * first. @throws CliError
+ */
 export async function adopt(session: Session, sources: readonly string[], options: AdoptOptions): Promise<void> {
   const { terminal } = session
   const named = sources.map((source): Tool | { readonly path: string } =>
@@ -82,7 +85,7 @@ const rowOf = ({ found, as, hereBytes, sharedBytes, takesBytes, by }: AdoptableM
   by
 })
 
-/** What would come in, what it takes, and what it saves. */
+/** Prints what would be imported, the space it takes, and what it saves. */
 async function show(session: Session, models: readonly AdoptableModel[]): Promise<void> {
   if (session.json) return session.document({ models: models.map(rowOf) })
   if (session.quiet) {

@@ -5,7 +5,7 @@ import { type Candidate, type Source, wantedAt } from '../completion/wanted.ts'
 import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 
-/** A person is waiting at the prompt: when there is no answer within this time, nothing is offered. */
+/** A person is waiting at the prompt: if there is no answer within this time, nothing is offered. */
 const PATIENCE_MS = 1500
 
 /** `svc completion bash|zsh|fish` */
@@ -13,7 +13,7 @@ export function completion(session: Session, shell: Shell): void {
   session.terminal.stdout.write(SCRIPTS[shell])
 }
 
-/** `svc __complete -- WORD…`, for the scripts. Whatever fails, fails in silence: the prompt is no place for messages. */
+/** `svc __complete -- WORD…`, called by the scripts. Failures are silent: the prompt is no place for messages. */
 export async function complete(session: Session, program: Command, words: readonly string[]): Promise<void> {
   const { candidates, sources, before, typed } = wantedAt(program, words)
   const at = words.indexOf('--socket')
@@ -47,7 +47,7 @@ const SOURCES: Readonly<Record<Source, (client: Client, typed: string) => Promis
   file: async () => []
 }
 
-/** Short references, or canonical ones where that is how the word begins. Tags only once their name is being typed. */
+/** Short references, or canonical ones if the word starts like one. Tags are offered only once one is being typed. */
 async function references(client: Client, typed: string): Promise<readonly Candidate[]> {
   const { namespaces, tags } = await client.models()
   const scheme = typed.toLowerCase().startsWith('svc:') ? 'svc:///' : ''

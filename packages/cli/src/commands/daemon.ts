@@ -83,7 +83,10 @@ export async function swarm(session: Session): Promise<void> {
     session.print(`held back: ${held.ref ?? nameOf(held.manifestDigest)}: ${held.reason}`)
 }
 
-/** `svc share REF`: announces the model and prints what the other side needs, beginning with what keeps others from reaching it. */
+/**
+ * `svc share REF`: announces the model and prints what the other side needs, starting with anything that prevents
+ * connections.
+ */
 export async function share(session: Session, text: string): Promise<void> {
   const ref = await canonicalRef(session, text)
   const shared = await session.client.joinShare(ref)

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
 import type { Session } from '../session.ts'
 
-/** In the order in which they are reported. */
+/** In the order of the report. */
 const CHECKS: Readonly<Record<string, Check>> = {
   node,
   daemon,
@@ -25,8 +25,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn: 'warn', bad: 'BAD ' }
 
 /**
- * `svc doctor`: looks at all that the store depends on and says what to do. @throws CliError with exit code 1 when
- * something is `bad`; the findings are printed before
+ * `svc doctor`: checks everything the store depends on, and says how to fix it. @throws CliError with exit code 1 when
+ * a finding is `bad`; findings are printed first
  */
 export async function doctor(session: Session, version: string): Promise<void> {
   const subject = await subjectOf(session, version)
@@ -35,7 +35,7 @@ export async function doctor(session: Session, version: string): Promise<void> {
     try {
       findings.push(...(await check(subject)))
     } catch (error) {
-      // A check that cannot look is a finding: the others go on.
+      // A check that fails to run is a finding itself; the others continue.
       findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })
     }
   }

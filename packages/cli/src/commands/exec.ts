@@ -6,20 +6,23 @@ import { withHeldView } from '../held-view.ts'
 import { loadPath, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
-/** What a shell gives for a command that is not there, or cannot be run. */
+/** The exit code of shells for a command that is absent or cannot be run. */
 const NOT_FOUND = 127
 const NOT_RUNNABLE = 126
 
-/** Ctrl-C at a terminal reaches the whole foreground group, so the command has it already. */
+/**
+ * Signals to forward. Ctrl-C at a terminal reaches the whole foreground group, so the command has received it already.
+ */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGINT']
 
 /**
- * `svc exec REF[#FILE] -- CMD …`: runs a command with the path of the weights for `{}` and the folder for `{dir}`. The view is held
- * until the command has ended; its exit code, or 128 and the signal's number, becomes that of `svc`.
- * @throws ChildEnded always, when the command was run
+ * `svc exec REF[#FILE] -- CMD …`: runs a command in which `{}` is replaced by the path of the weights and `{dir}` by
+ * the folder. The view is held until the command ends. Its exit code, or 128 plus the signal's number, becomes that of
+ * `svc`.
+ * @throws ChildEnded always, after the command has run
  */
 export async function exec(session: Session, target: string, given: readonly string[]): Promise<void> {
-  // the first dashes end the reference's side; later ones are the command's own
+  // only the first `--` is ours; later ones belong to the command
   const words = given[0] === '--' ? given.slice(1) : given
   if (words.length === 0) throw usage('a command is missing', `svc exec ${target} -- llama-server -m {}`)
   const { ref, file } = splitTarget(target)
@@ -54,7 +57,7 @@ async function runWith(
   }
 }
 
-/** The command decides what a signal means; `svc` only waits for it. @returns undoes it */
+/** Lets the command decide what a signal means; `svc` only waits for it. @returns a function that undoes this */
 function passSignalsTo(child: ChildProcess): () => void {
   const before = process.listeners('SIGINT')
   for (const listener of before) process.off('SIGINT', listener)

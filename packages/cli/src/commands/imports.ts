@@ -17,14 +17,14 @@ export interface ImportOptions {
   readonly private?: boolean
 }
 
-/** What imports from disk, hub, catalog and OCI artifacts take besides. */
+/** Options common to imports from disk, hub, catalog and OCI artifacts. */
 export interface ChoiceOptions extends ImportOptions {
   readonly keepNames?: boolean
   readonly quant?: string
   readonly file?: readonly string[]
 }
 
-/** The choice as the daemon takes it: quants are read as publishers spell them, unless their names are to be kept. */
+/** The options in the form of the API. Quants are normalized to our spelling unless names are to be kept. */
 export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOptions) => ({
   ...(keepNames !== true && { names: 'normalized' as const }),
   ...(quant !== undefined && { quants: quant.split(',').filter((each) => each !== '') }),
@@ -76,7 +76,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   await finish(session, await askingHub(session, choice, session.client.importHf(choice)), options, warnings)
 }
 
-/** A hub that limits the rate may take minutes. */
+/** Mentions what we wait for: when the hub limits the rate, an answer may take minutes. */
 const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>): Promise<T> =>
   sayingWhatWaits(
     session,
@@ -84,7 +84,7 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
     answer
   )
 
-/** An address as a browser shows it: with or without the page of a revision, and quants behind it. */
+/** A URL from a browser: with or without a revision's page, optionally followed by quants. */
 const HUB_PAGE =
   /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/([^/:?#]+\/[^/:?#]+)(?:\/tree\/([^/:?#]+))?\/?(?::([^/]*))?$/i
 
@@ -94,7 +94,10 @@ interface Named {
   readonly revision?: string | undefined
 }
 
-/** `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, or the repository's page, into the repository and its quants. */
+/**
+ * Splits `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, or the URL of a repository, into the repository and its
+ * quants.
+ */
 function withQuants(text: string): Named {
   const [page, repo, revision, quants] = HUB_PAGE.exec(text) ?? []
   if (page !== undefined) return { repo: repo!, revision, quant: quants }
@@ -102,15 +105,17 @@ function withQuants(text: string): Named {
   return colon < 0 ? { repo: text } : { repo: text.slice(0, colon), quant: text.slice(colon + 1) }
 }
 
-/** Where a repository holds several quants, which of them: asked on a terminal, else refused with the list. */
+/**
+ * When a repository has several quants, asks on a terminal which of them to import; otherwise refuses with the list.
+ */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
   const plan = await askingHub(session, body, session.client.planHf(body))
-  // the commit that was looked at is the one to import
+  // import the commit that was listed
   const pinned = { ...body, revision: plan.commit, warnings: plan.warnings }
-  // ask before gigabytes are fetched, not afterwards
+  // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
-  // most people want this one, and runtimes that choose for them take it
+  // the usual choice, and the default of runtimes that choose on their own
   const example = `svc import hf ${plan.repo}:${plan.quants.includes('q4_k_m') ? 'q4_k_m' : plan.quants[0]}`
   const several = `${plan.repo} holds ${plan.quants.length} quants`
   if (!session.json) for (const line of artifactTable(plan)) session.terminal.stderr.write(`${printable(line)}\n`)
@@ -135,13 +140,13 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   return chosen === undefined ? pinned : { ...pinned, quants: chosen }
 }
 
-/** The quant of that name, in any case, or the only one whose name begins so. */
+/** The quant with that name, ignoring case, or the only one that starts with it. */
 function quantMeant(word: string, quants: readonly string[]): string | undefined {
   const begins = quants.filter((quant) => quant.startsWith(word.toLowerCase()))
   return quants.find((quant) => quant === word.toLowerCase()) ?? (begins.length === 1 ? begins[0] : undefined)
 }
 
-/** The smallest first. */
+/** Smallest first. */
 function artifactTable({ artifacts }: ImportPlan): string[] {
   const rows = [...artifacts]
     .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
@@ -154,7 +159,7 @@ function artifactTable({ artifacts }: ImportPlan): string[] {
   return formatTable([['  QUANT', 'SIZE', 'FILES', ''], ...rows])
 }
 
-/** Names lose their upper case here anyway; only other changes are worth reporting. */
+/** Names are lower-cased anyway; report only other changes. */
 const renamed = (name: string, upstream: string | undefined): string | undefined =>
   upstream === undefined || upstream.toLowerCase() === name.toLowerCase() ? undefined : `named ${upstream} there`
 
@@ -231,7 +236,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
   await finish(session, job, options)
 }
 
-/** Watches an import and prints its result. Warnings that were shown before are not said again. */
+/** Watches an import and prints its result. Warnings that were already shown are not repeated. */
 export async function finish(
   session: Session,
   job: Job,
@@ -247,7 +252,7 @@ export async function finish(
   if (!session.json) printImport(session, done, warned)
 }
 
-/** The result of a finished import, as references to type next. */
+/** Prints the result of a finished import as references for the next command. */
 export function printImport(session: Session, job: Job, warned: readonly string[] = []): void {
   const { result } = job
   if (result === undefined) return

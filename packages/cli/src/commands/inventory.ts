@@ -18,7 +18,7 @@ interface Line extends ModelMember {
   readonly shared: string
 }
 
-/** `svc ls [TEXT] [--filter F]… [--sort KEY] [--format table|json|csv|ids]`: a line per quant */
+/** `svc ls [TEXT] [--filter F]… [--sort KEY] [--format table|json|csv|ids]`: one line per quant */
 export async function ls(session: Session, text: string | undefined, options: LsOptions): Promise<void> {
   const format = formatOf(session, options.format)
   const tests = (options.filter ?? []).map(filterOf)
@@ -33,7 +33,7 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const lines = sorted(all, options.sort ?? 'name').filter(
     (line) => line.ref.includes(wanted) && tests.every((test) => test(line))
   )
-  // what has no readable quants is shown as well, unless something is asked of them
+  // repositories without readable quants are listed, too, unless a filter or a text applies
   const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
     members.length === 0
       ? tests.length === 0 && `${ns}/${name}`.includes(wanted)
@@ -99,7 +99,7 @@ const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, 
   shared: sharedOf(member, seeded, seeds)
 })
 
-/** `yes` only for what others can fetch now: an import is announced from the next start on, or when it is shared. */
+/** `yes` only if others can fetch it now: an import is announced at the next start, or by `svc share`. */
 function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {
   if (member.private) return 'private'
   if (member.restricted === true && !seeded.has(member.manifest)) return 'held back'
@@ -141,7 +141,10 @@ const SIZES: Readonly<Record<string, number>> = {
 }
 const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
-/** `size>1GB`, `used>30d` (so long ago, or never), `imported<7d`, `complete`, `incomplete`, `damaged`, `private`. @throws CliError */
+/**
+ * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `damaged`, `private`. @throws
+ * CliError
+ */
 function filterOf(text: string): (line: Line) => boolean {
   const word = WORDS[text]
   if (word !== undefined) return word
@@ -163,7 +166,7 @@ function filterOf(text: string): (line: Line) => boolean {
   }
 }
 
-/** RFC 4180, with a line of names. */
+/** RFC 4180, with a header line. */
 function printCsv(session: Session, lines: readonly Line[]): void {
   const cell = (value: unknown): string => {
     const text = value === undefined ? '' : String(value)
@@ -191,7 +194,7 @@ interface Use {
   readonly sharedBytes: number
 }
 
-/** `svc du [REF]`: what each repository and each of its quants costs alone, and what it shares with others. */
+/** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
 export async function du(session: Session, text: string | undefined): Promise<void> {
   const { client } = session
   const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
@@ -200,7 +203,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   const models: { readonly ref: string; readonly repo: string; readonly digests: ReadonlySet<string> }[] = []
   for (const { ns, name, members } of namespaces)
     for (const { quant, manifest } of members) {
-      // to open a model would count as a use of it
+      // opening a model would count as a use of it
       const { files = [], sizeBytes } = await readManifestBlob(client, manifest)
       sizes.set(manifest, sizeBytes)
       for (const { digest, size } of files) sizes.set(digest, size)
@@ -235,7 +238,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])) session.print(line)
   if (wanted === undefined) {
     const used = bytesOf(sizes.keys())
-    // what tags, views and pinned imports keep
+    // kept by tags, views and pinned imports
     const kept = store.bytes - used - freeableBytes
     const more = kept > 2 ** 20 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
     session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
@@ -243,7 +246,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
 }
 
-/** `ns/name:quant` of the member that is meant, so that a prefix works as everywhere. */
+/** `ns/name:quant` of the selected member; like everywhere, a prefix of the quant suffices. */
 async function memberOf(session: Session, text: string): Promise<string> {
   const { ns, name, quant } = await session.client.resolve(await canonicalRef(session, text))
   return `${ns}/${name}:${quant}`

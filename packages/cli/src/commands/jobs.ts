@@ -9,7 +9,7 @@ import type { Session } from '../session.ts'
 import { printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
 
-/** `svc jobs [ID] [--follow]`; --follow without an id takes the newest that runs. */
+/** `svc jobs [ID] [--follow]`; --follow without an id follows the newest running job. */
 export async function jobs(
   session: Session,
   id: string | undefined,
@@ -23,7 +23,7 @@ export async function jobs(
   printJob(session, job)
 }
 
-/** `svc cancel ID`; a job that has already ended stays as it is, and the output says so. */
+/** `svc cancel ID`; a job that has already ended is unchanged, and the output says so. */
 export async function cancel(session: Session, id: string): Promise<void> {
   const job = await aboutJob(session, id, (each) => session.client.cancelJob(each))
   if (session.json) return session.document(job)
@@ -36,7 +36,7 @@ export async function cancel(session: Session, id: string): Promise<void> {
   )
 }
 
-/** A call about a job, whose id may be cut short as long as one job only begins so. */
+/** Calls the API with a job's id, which may be abbreviated as long as it is unique. */
 async function aboutJob(session: Session, text: string, call: (id: string) => Promise<Job>): Promise<Job> {
   try {
     return await call(text)
@@ -48,7 +48,7 @@ async function aboutJob(session: Session, text: string, call: (id: string) => Pr
   }
 }
 
-/** What a job is about, as people name it. */
+/** The subject of a job, for people. */
 const nameOf = ({ as, ref }: Job): string =>
   ref === 'all' ? 'the whole store' : (as ?? ref.replace(/^svc:\/\/\//, ''))
 
@@ -106,10 +106,13 @@ function finishJob(session: Session, job: Job): void {
   else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
 }
 
-/** When peers send nothing for this long, a model that came from the hub is fetched from there. */
+/** When peers send nothing for this long, a model from the hub is fetched there. */
 const PEERS_SECONDS = '15s'
 
-/** `svc pull REF [--wait TIME]`: fetches what is missing from peers, and what came from the hub from there when no peer gives it. */
+/**
+ * `svc pull REF [--wait TIME]`: fetches missing files from peers. If no peer sends any, a model that came from the hub
+ * is fetched from there.
+ */
 export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
   const wait = options.wait ?? PEERS_SECONDS
   const patienceMs = secondsOf(wait) * 1000
@@ -139,13 +142,13 @@ export async function pull(session: Session, text: string, options: { readonly w
   session.note(complete ? 'it was complete before' : 'complete')
 }
 
-/** What is asked when peers give nothing. */
+/** The source to try when peers send nothing. */
 function nextSource(origin: HubOrigin | undefined, wait: string): string {
   if (origin === undefined) return '; there is nobody else to ask: it did not come from the hub'
   return origin.as === undefined ? '' : `; when nothing comes for ${wait}, the hub is asked (${origin.repo})`
 }
 
-/** No name here stands for it: an import under one is for the user to decide. */
+/** The artifact has no name here, and the user has to choose the one to import it under. */
 const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin): CliError =>
   new CliError(EXIT.source, `no peer gives ${ref}, and it has no name of its own to import it under`, {
     code: 'E_SOURCE_UNAVAILABLE',

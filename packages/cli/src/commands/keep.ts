@@ -3,14 +3,14 @@ import { SHELLS, type Shell } from '../completion/scripts.ts'
 import { MANAGERS } from '../service/manager.ts'
 import type { Session } from '../session.ts'
 
-/** What `program.ts` gives every command: the common options, and the session that its work runs in. */
+/** The tools that `program.ts` passes to each command: common options, and the session to run in. */
 export interface CommandTools {
   add(parent: Command, nameAndArgs: string, description: string): Command
   group(name: string, description: string): Command
   run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
 }
 
-/** The commands that install `svc` and keep it well: `service`, `move`, `doctor`, `completion`. */
+/** The commands that install and maintain `svc`: `service`, `move`, `doctor`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
@@ -46,7 +46,7 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     .action(async (shell: Shell, _options, command: Command) =>
       run(command, async (session) => (await import('./completion.ts')).completion(session, shell))
     )
-  // Of no use to people: the scripts call it.
+  // Hidden: only the completion scripts call it.
   program
     .command('__complete [words...]', { hidden: true })
     .allowUnknownOption()

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { COMFYUI_USES } from '../comfyui.ts'
 import type { CommandTools } from './keep.ts'
 
-/** The commands that hand models to other programs, or take them over: `view`, `path`, `exec`, `adopt`. */
+/** The commands that hand models to other programs, or import theirs: `view`, `path`, `exec`, `adopt`. */
 export function addLoadCommands(program: Command, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
   add(program, 'path <ref>', 'print the path that a program loads: the GGUF, the first shard, or the folder')
     .option('--dir', 'the folder that all files lie in')

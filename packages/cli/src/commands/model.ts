@@ -25,7 +25,7 @@ export async function show(session: Session, text: string): Promise<void> {
   const { annotations = {} } = await readManifest(session.client, result)
   if (session.json) return session.document({ ...result, annotations })
 
-  // the quant that was meant, where a part of its name was typed
+  // the selected quant, in case only a prefix was typed
   const ref = parseRef(result.ref)
   session.print(formatShortRef(ref.quant === undefined ? ref : { ...ref, quant: result.quant ?? ref.quant }))
   const files = namedFiles(result)
@@ -65,7 +65,7 @@ const LABELS = [
   ['svc.license', 'license']
 ] as const
 
-/** The manifest's own files; the index and manifest blobs, which are listed too, have no name. */
+/** The manifest's own files; the blobs of index and manifest are listed, too, but have no name. */
 export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
 
 export const isWeights = ({ kind }: { readonly kind?: string }): boolean =>

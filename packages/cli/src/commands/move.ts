@@ -11,8 +11,8 @@ import { runningVersion } from '../versions.ts'
 const ENDS: Readonly<Record<number, ExitCode>> = { 2: EXIT.usage, 130: EXIT.interrupted }
 
 /**
- * `svc move DIR`: `svcd move DIR` does the work, in a process that holds the locks of both stores. A running daemon is not ended: it may be
- * fetching, or giving a model to somebody. @throws CliError
+ * `svc move DIR` runs `svcd move DIR`, a process that holds the locks of both stores. It does not stop a running
+ * daemon, which may be fetching or sharing a model. @throws CliError
  */
 export async function move(session: Session, dir: string, options: { readonly svcd?: string }): Promise<void> {
   const { terminal, json, quiet, signal } = session
@@ -23,7 +23,7 @@ export async function move(session: Session, dir: string, options: { readonly sv
   const child = spawn(program!, [...args, ...words], {
     cwd: terminal.cwd,
     env: terminal.env as NodeJS.ProcessEnv,
-    // on a terminal it draws its progress there itself
+    // on a terminal it draws its own progress bar
     stdio: ['ignore', 'pipe', !json && terminal.stderr === process.stderr ? 'inherit' : 'pipe']
   })
   const stop = (): void => void child.kill('SIGINT')

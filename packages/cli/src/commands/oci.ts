@@ -41,7 +41,7 @@ export interface PushOptions extends PackOptions {
   readonly mountFrom?: string
 }
 
-/** `svc push REF registry/name[:tag]`; without a tag it is the quant. */
+/** `svc push REF registry/name[:tag]`; the default tag is the quant. */
 export async function push(session: Session, text: string, image: string, options: PushOptions): Promise<void> {
   await withOci(session, async (oci) => {
     const { digest, ...reference } = oci.parseRegistryReference(image)
@@ -69,7 +69,7 @@ export async function push(session: Session, text: string, image: string, option
   })
 }
 
-/** Packs models and keeps them, while `work` writes or sends them. */
+/** Packs models, and holds their views while `work` writes or sends them. */
 async function packed(
   session: Session,
   refs: readonly string[],
@@ -105,7 +105,7 @@ export async function importOci(session: Session, source: string, options: Impor
         ? (ref?.split(':')[0] ?? (await askName(session, source)))
         : importName(options.as, source)
     const { names: _, ...choice } = choiceOf(options)
-    // names in an artifact are those of a manifest, unless somebody else packed it
+    // our own artifacts have a manifest's names already, those of others need to be normalized
     const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
     await finish(session, await session.client.importOci({ ...body, as, ...choice, ...names }), options)
   }
@@ -116,7 +116,7 @@ interface Found {
   readonly body: Omit<ImportOciBody, 'as'>
 }
 
-/** What a source holds. A path that is there is a path; anything else is looked for in a registry. */
+/** The images at a source: an existing path, or else a reference to a registry. */
 async function look(session: Session, source: string, { tag, plainHttp }: ImportOciOptions): Promise<readonly Found[]> {
   const path = resolve(session.terminal.cwd, source)
   const isPath = await stat(path).then(
@@ -153,7 +153,7 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
   })
 }
 
-/** Where nothing says how the model is called. @throws CliError without a terminal */
+/** Asks for a name when nothing suggests one. @throws CliError without a terminal */
 async function askName(session: Session, source: string): Promise<string> {
   const { stdin, stderr } = session.terminal
   if (session.json || session.quiet || stdin?.isTTY !== true || stderr.isTTY !== true)

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CommandTools } from './keep.ts'
 
-/** The commands that pass models on: `export`, `push`. */
+/** The commands that export models: `export`, `push`. */
 export function addPassOnCommands(program: Command, { add, group, run }: CommandTools): void {
   const exports = group('export', 'write models out, for other machines and tools')
   add(

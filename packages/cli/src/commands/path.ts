@@ -11,7 +11,7 @@ export interface PathOptions {
   readonly blob?: boolean
 }
 
-/** `svc path REF[#FILE] [--dir|--all|--blob]`: what to hand to a program. */
+/** `svc path REF[#FILE] [--dir|--all|--blob]`: the path to pass to a program. */
 export async function path(session: Session, text: string, options: PathOptions): Promise<void> {
   const { ref, file } = splitTarget(text)
   if (options.dir === true && (options.all === true || options.blob === true || file !== undefined))
@@ -32,7 +32,7 @@ export async function path(session: Session, text: string, options: PathOptions)
   else session.print(found)
 }
 
-/** The files in the store: of a split model the first, unless all are asked for; of others each. */
+/** Paths of the files in the store: for a split model the first shard, unless all are requested. */
 async function blobPaths(session: Session, text: string, name: string | undefined, all: boolean): Promise<void> {
   const result = await session.client.open(await canonicalRef(session, text))
   const files = namedFiles(result).filter((file) => (name === undefined ? isWeights(file) : file.name === name))

@@ -8,7 +8,7 @@ import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
 
-/** `svc rm REF… [--tags]`: takes names away; with `ns/name` all quants of it. */
+/** `svc rm REF… [--tags]`: removes names; `ns/name` stands for all its quants. */
 export async function rm(
   session: Session,
   texts: readonly string[],
@@ -46,7 +46,7 @@ async function removeOne(session: Session, text: string, allTags: boolean): Prom
   }
   if (ref.tag !== undefined)
     throw usage('a tag is removed with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
-  // the member that is meant, so that a prefix works as everywhere
+  // the selected member, in case only a prefix was typed
   const { quant, manifestDigest } = await session.client.resolve(canonical)
   await letGoOfViews(session, new Set([manifestDigest]))
   return session.client.removeModel({ ns: ref.ns, name: ref.name, quant, allTags })
@@ -58,8 +58,8 @@ export interface GcOptions {
 }
 
 /**
- * `svc gc [--dry-run] [--grace TIME]`: gives back the space of what nothing needs. Typed by hand it means now, so
- * there is no grace period.
+ * `svc gc [--dry-run] [--grace TIME]`: frees the space of everything unneeded. A user who types this wants it now, so
+ * there is no grace period by default.
  */
 export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOptions): Promise<void> {
   const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace) })
@@ -79,7 +79,7 @@ export function secondsOf(text: string): number {
   return Number(match[1]) * UNITS[match[2] || 's']!
 }
 
-/** `svc private REF… [--off]`; with `ns/name` all quants of it. */
+/** `svc private REF… [--off]`; `ns/name` stands for all its quants. */
 export async function setPrivate(
   session: Session,
   texts: readonly string[],
@@ -109,7 +109,10 @@ async function refsOf(session: Session, text: string): Promise<string[]> {
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
 
-/** The models that a finding of `verify` touches, each with the way to mend it; then what belongs to none. */
+/**
+ * Prints the models that a finding of `verify` affects, each with a way to repair it; then findings that affect no
+ * model.
+ */
 export async function printHurt(session: Session, { verify, target }: Job): Promise<void> {
   const { namespaces } = await session.client.models()
   let hurt = 0
@@ -122,7 +125,7 @@ export async function printHurt(session: Session, { verify, target }: Job): Prom
       )
     }
   for (const text of verify?.stateErrors ?? []) session.print(`state: ${text}`)
-  // what has no name is told by its digest
+  // artifacts without a name are identified by digest
   if (hurt > 0) return
   for (const digest of verify?.mismatched ?? []) session.print(`corrupt  ${digest}, moved to quarantine`)
   for (const digest of verify?.missing ?? []) session.print(`missing  ${digest}`)

@@ -25,7 +25,7 @@ export async function install(session: Session, options: ServiceOptions): Promis
   for (const remark of manager.remarks) session.note(remark)
 }
 
-/** A daemon that somebody started holds the store and the socket: one of a service could not start beside it. */
+/** A daemon that was started by hand holds the store and the socket: the service's daemon could not start. */
 async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
   if ((await runningVersion(client.socketPath, signal)) === undefined) return
   const { pid } = await client.status()
@@ -38,14 +38,14 @@ async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
   )
 }
 
-/** `svc service remove`: the store and the configuration stay. */
+/** `svc service remove`: keeps the store and the configuration. */
 export function remove(session: Session, options: ServiceOptions): void {
   const manager = managerOf(session, options, ['svcd'])
   carryOut(session, manager, manager.remove, options)
   if (options.dryRun !== true) session.note('the store and the configuration are untouched')
 }
 
-/** `svc service status`. @throws CliError: exit code 3 when it is not installed, 1 when it does not run */
+/** `svc service status`. @throws CliError: exit code 3 when it is not installed, 1 when it is not running */
 export async function serviceStatus(session: Session, options: ServiceOptions): Promise<void> {
   const manager = managerOf(session, options, ['svcd'])
   const state = manager.state()

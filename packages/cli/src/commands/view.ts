@@ -17,7 +17,7 @@ export interface ViewOptions {
   readonly rm?: string
 }
 
-/** `svc view REF DIR`, `svc view` for those that there are, `svc view --rm DIR`. */
+/** `svc view REF DIR`, `svc view` to list views, `svc view --rm DIR`. */
 export async function view(
   session: Session,
   ref: string | undefined,
@@ -54,9 +54,9 @@ export async function view(
 const LOOK_MS = 1_000
 const SAY_MS = 5_000
 
-/** Shows how much was copied so far; Ctrl-C gives the view up. */
+/** Shows the progress of the copy; Ctrl-C cancels the view. */
 async function watched(session: Session, path: string, make: () => Promise<View>): Promise<View> {
-  // one that is not cut by Ctrl-C
+  // a client that Ctrl-C does not abort
   const client = createClient({ socketPath: session.client.socketPath })
   const over = new AbortController()
   const look = async (): Promise<void> => {

@@ -1,10 +1,10 @@
-/** The shells that have a script. */
+/** The supported shells. */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
 /**
- * The scripts know nothing of `svc`: they hand the words to `svc __complete`, which answers a candidate a line, a tab and what it is
- * behind it, and `:files` where names of files fit as well.
+ * The scripts know nothing about `svc`: they pass the words to `svc __complete`. It prints one candidate per line,
+ * followed by a tab and a description, and `:files` if file names are possible, too.
  */
 export const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# bash completion for svc; load it with: source <(svc completion bash)

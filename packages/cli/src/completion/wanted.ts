@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 
-/** What a word can be that the command line itself does not know: the store and the file system do. */
+/** The kinds of words that only the store or the file system can complete. */
 export type Source = 'ref' | 'repo' | 'job' | 'file'
 
 export interface Candidate {
@@ -8,21 +8,21 @@ export interface Candidate {
   readonly about: string
 }
 
-/** What can stand where the cursor is. */
+/** What is possible at the cursor. */
 export interface Wanted {
   readonly candidates: readonly Candidate[]
   readonly sources: readonly Source[]
-  /** What stands before the value within the word, as in `--as=me/x`; candidates are put behind it. */
+  /** The fixed start of the word, as in `--as=me/x`; candidates are appended to it. */
   readonly before: string
-  /** The part of the word that candidates begin with. */
+  /** The text that candidates must start with. */
   readonly typed: string
 }
 
 const NOTHING: Wanted = { candidates: [], sources: [], before: '', typed: '' }
 
 /**
- * Walks the words behind `svc` as the parser would; the last one, which may be empty, is being typed. What is offered follows
- * from the commands themselves: their names, options, choices, and what their arguments are called.
+ * Parses the words after `svc` like the command parser; the last one, which may be empty, is being typed. Candidates
+ * are derived from the commands themselves: their names, options, choices, and the names of their arguments.
  */
 export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const typed = words.at(-1) ?? ''
@@ -59,7 +59,7 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
 
 const namesOf = (command: Command): string[] => [command.name(), ...command.aliases()]
 
-/** Commands inherit the options of the program. */
+/** A command and its ancestors, whose options it inherits. */
 const lineage = (command: Command): Command[] =>
   command.parent === null ? [command] : [command, ...lineage(command.parent)]
 
@@ -82,7 +82,7 @@ const commandsOf = (command: Command): Candidate[] =>
     .visibleCommands(command)
     .map((each) => ({ value: each.name(), about: each.summary() || each.description() }))
 
-/** The commands that `svc help …` can be followed by. */
+/** The commands that may follow `svc help …`. */
 function pagesAt(program: Command, words: readonly string[]): Candidate[] {
   let page: Command | undefined = program
   for (const word of words.slice(words.indexOf('help') + 1, -1))

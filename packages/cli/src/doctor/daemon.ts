@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DIFFER } from '../versions.ts'
 import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
 
-/** Whether the daemon answers, and is of this version. */
+/** Whether the daemon answers, and has the same version. */
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
   const say = findingsOf('daemon')
   if (status === undefined)
@@ -12,7 +12,7 @@ export const daemon: Check = ({ status, silence, socketPath, version }) => {
   return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${status.startedAt}`)]
 }
 
-/** The socket and its folder: there, the user's own, closed to others. */
+/** The socket and its folder: whether they exist, belong to the user, and are closed to others. */
 export const socket: Check = (subject) => {
   const { socketPath, status } = subject
   const say = findingsOf('socket')
@@ -45,13 +45,13 @@ export const socket: Check = (subject) => {
   return found.length > 0 ? found : [say.ok(`${socketPath} is yours alone`)]
 }
 
-/** `forbidden` are the bits of the mode that nobody else may have. */
+/** `forbidden` are the mode bits that grant too much to others. */
 function ownership({ uid }: Subject, path: string, stat: Stats, forbidden: number): Finding[] {
   const say = findingsOf('socket')
   const mode = stat.mode & 0o7777
   if (stat.uid !== uid && uid !== 0)
     return [say.bad(`${path} belongs to user ${stat.uid}, not to you`, 'remove it as that user, or set SVC_SOCKET')]
-  // Folders that everybody writes to are fine where only the owner can remove what is in them.
+  // Folders that everyone may write to are acceptable with the sticky bit, when only owners can remove their files.
   if ((mode & forbidden) !== 0 && (mode & 0o1000) === 0)
     return [
       say.bad(
@@ -62,10 +62,10 @@ function ownership({ uid }: Subject, path: string, stat: Stats, forbidden: numbe
   return []
 }
 
-/** What a daemon that keeps many files and peers open needs. */
+/** Enough for a daemon with many open files and peers. */
 const ENOUGH_FILES = 4096
 
-/** How many files the daemon may hold open. */
+/** The daemon's limit of open files. */
 export const fileLimit: Check = ({ status, platform }) => {
   const say = findingsOf('files')
   if (status === undefined || platform !== 'linux') return []
@@ -78,7 +78,7 @@ export const fileLimit: Check = ({ status, platform }) => {
   return [judgeFileLimit(soft)]
 }
 
-/** `soft` as /proc has it. */
+/** `soft` as printed in /proc. */
 export function judgeFileLimit(soft: string | undefined): Finding {
   const say = findingsOf('files')
   if (soft === 'unlimited' || Number(soft) >= ENOUGH_FILES) return say.ok(`the daemon may open ${soft} files`)
@@ -88,10 +88,10 @@ export function judgeFileLimit(soft: string | undefined): Finding {
   )
 }
 
-/** Node's version; the newest that is known to work is the one it ships with. */
+/** The version of Node. */
 export const node: Check = () => [judgeNode(process.versions.node)]
 
-/** The oldest Node that the packages promise. */
+/** The oldest version of Node that the packages support. */
 export const OLDEST_NODE = [22, 19] as const
 
 export function judgeNode(version: string): Finding {

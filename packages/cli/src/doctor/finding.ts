@@ -1,34 +1,34 @@
 import type { Status } from '@svc/client'
 
-/** `bad` is something that keeps the store from working; `warn` will hurt at some time; `note` is good to know. */
+/** `bad` prevents the store from working; `warn` will cause trouble at some time; `note` is for information. */
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
 
 export interface Finding {
-  /** Which check it comes from: one of the rows of docs/guide/service.md. */
+  /** The check that found it: a row of docs/guide/service.md. */
   readonly check: string
   readonly level: Level
   readonly text: string
-  /** What to do. There for `warn` and `bad`. */
+  /** What to do. Present for `warn` and `bad`. */
   readonly advice?: string
 }
 
-/** What the checks look at. */
+/** The input of the checks. */
 export interface Subject {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: NodeJS.Platform
   readonly uid: number
   readonly socketPath: string
-  /** Of this `svc`. */
+  /** That of this `svc`. */
   readonly version: string
-  /** The daemon's answer; undefined where it gave none. */
+  /** The daemon's answer; undefined if there was none. */
   readonly status: Status | undefined
-  /** Why it gave none. */
+  /** Why there was no answer. */
   readonly silence: string | undefined
 }
 
 export type Check = (subject: Subject) => Promise<readonly Finding[]> | readonly Finding[]
 
-/** Findings of one check, made short. */
+/** Shorthands for the findings of one check. */
 export function findingsOf(check: string) {
   return {
     ok: (text: string): Finding => ({ check, level: 'ok', text }),

@@ -3,7 +3,7 @@ import { createConnection, isIP } from 'node:net'
 import { isLoopback, spokenAddress } from '../format.ts'
 import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
 
-/** Proxies of this shell. A service has an environment of its own. */
+/** The proxies of this shell. A service has its own environment. */
 export const proxies: Check = ({ env }) => {
   const say = findingsOf('proxies')
   const found: Finding[] = []
@@ -13,7 +13,7 @@ export const proxies: Check = ({ env }) => {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol))
       found.push(say.bad(`${name} is no http:// address`, `export ${name}=http://host:port, or unset it`))
-    // Without its password.
+    // Printed without the password.
     else
       found.push(say.note(`${name} is ${url.protocol}//${url.host}`, 'a service does not see what your shell exports'))
   }
@@ -22,7 +22,7 @@ export const proxies: Check = ({ env }) => {
 
 const CONNECT_MS = 1500
 
-/** The listeners of the swarm: whether they take connections, and who can reach them. */
+/** The swarm's listeners: whether they accept connections, and from whom. */
 export const listeners: Check = async ({ status }) => {
   const say = findingsOf('listeners')
   if (status === undefined) return []
@@ -42,7 +42,7 @@ export const listeners: Check = async ({ status }) => {
     )
   }
   const { peerAddress, webseedAddress } = swarm
-  // one way in is enough for others, and the listener for peers is open to them by default
+  // One reachable listener suffices, and the one for peers is open by default
   if (peerAddress === undefined) found.push(say.note('peers cannot connect', 'set [swarm] peer_addr = "0.0.0.0:0"'))
   else await probe('peers', peerAddress)
   if (webseedAddress !== undefined) await probe('HTTP', webseedAddress)
@@ -59,7 +59,7 @@ function hostAndPort(address: string): readonly [string, number] {
   return [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]
 }
 
-/** What stands in the way of a connection to a listener of this machine; a wildcard is asked at the loopback address. */
+/** Why a connection to a listener on this machine fails; a wildcard address is tried on loopback. */
 function connectionFailure(address: string): Promise<string | undefined> {
   const [given, port] = hostAndPort(address)
   const host = given === '0.0.0.0' ? '127.0.0.1' : given === '::' ? '::1' : given
@@ -89,10 +89,10 @@ export const dht: Check = ({ status }) => {
     : [say.ok(text)]
 }
 
-/** A clock before this date is wrong: this program was written later. */
+/** A clock before this date is wrong, as this program is newer. */
 const EARLIEST_MS = Date.parse('2025-01-01')
 
-/** Certificates of the hub are checked against the clock. */
+/** A wrong clock breaks the validation of the hub's certificate. */
 export const clock: Check = ({ platform, status }) => {
   const synchronized = platform === 'linux' ? timedatectl() : undefined
   return judgeClock(Date.now(), status === undefined ? undefined : Date.parse(status.startedAt), synchronized)
@@ -109,7 +109,7 @@ export function judgeClock(nowMs: number, startedMs: number | undefined, synchro
   return [say.ok(new Date(nowMs).toISOString())]
 }
 
-/** undefined where systemd does not tell. */
+/** Undefined if systemd does not report it. */
 function timedatectl(): boolean | undefined {
   const { stdout, status } = spawnSync('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
     encoding: 'utf8',

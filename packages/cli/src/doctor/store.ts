@@ -3,13 +3,13 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { formatBytes } from '../format.ts'
 import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
 
-/** The store's folder, where it is known: the daemon says, or the environment does. */
+/** The store's folder, from the daemon or else the environment. */
 function storeRoot({ status, env }: Subject): string | undefined {
   if (status !== undefined) return status.root
   return env.SVC_ROOT !== undefined && env.SVC_ROOT !== '' ? env.SVC_ROOT : undefined
 }
 
-/** The folder of the store: there, the user's own, closed to others, writable. */
+/** The store's folder: whether it exists, belongs to the user, is closed to others, and is writable. */
 export const store: Check = (subject) => {
   const say = findingsOf('store')
   const root = storeRoot(subject)
@@ -34,7 +34,7 @@ export const store: Check = (subject) => {
 
 const GIB = 2 ** 30
 
-/** Room for the next model. */
+/** Whether there is room for the next model. */
 export const space: Check = (subject) => {
   const root = storeRoot(subject)
   if (root === undefined) return []
@@ -46,7 +46,7 @@ export const space: Check = (subject) => {
   }
 }
 
-/** Figures as statfs(2) has them; file systems without inode tables say 0 of both. */
+/** Figures from statfs(2); file systems without inode tables report 0 for both counts of inodes. */
 export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: number, inodes: number): Finding[] {
   const say = findingsOf('space')
   const text = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free`
@@ -83,7 +83,7 @@ const LINUX_TYPES: Readonly<Record<number, string>> = {
   198183888: 'lustre'
 }
 
-/** What kind of file system the store is on, and what that means for it. */
+/** The type of the store's file system, and its consequences. */
 export const fileSystem: Check = (subject) => {
   const say = findingsOf('file system')
   const root = storeRoot(subject)
@@ -96,7 +96,7 @@ export const fileSystem: Check = (subject) => {
   }
 }
 
-/** `type` as mount(8) calls it; undefined is one that this program does not know. */
+/** `type` as in mount(8); undefined for an unknown one. */
 export function judgeFileSystem(type: string | undefined): Finding {
   const say = findingsOf('file system')
   switch (type) {
@@ -143,7 +143,7 @@ export function judgeFileSystem(type: string | undefined): Finding {
   }
 }
 
-/** From the list of mounts: `/dev/disk3s1 on /System/Volumes/Data (apfs, local, journaled)`. */
+/** From the list of mounts, e.g. `/dev/disk3s1 on /System/Volumes/Data (apfs, local, journaled)`. */
 function macType(root: string): string | undefined {
   return mountedType(spawnSync('/sbin/mount', { encoding: 'utf8' }).stdout ?? '', root)
 }

@@ -18,7 +18,10 @@ const EXITS: Readonly<Record<OciErrorCode, ExitCode>> = {
   E_IO: EXIT.failed
 }
 
-/** Runs work with layouts or registries; its errors become those of `svc`, and Ctrl-C says how to go on. @throws CliError */
+/**
+ * Runs work with layouts or registries. Converts its errors to those of `svc`; after Ctrl-C it explains how to resume.
+ * @throws CliError
+ */
 export async function withOci<T>(session: Session, work: (oci: typeof import('@svc/oci')) => Promise<T>): Promise<T> {
   const oci = await import('@svc/oci')
   try {

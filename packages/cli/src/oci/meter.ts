@@ -3,7 +3,9 @@ import type { Session } from '../session.ts'
 
 const SAY_MS = 5_000
 
-/** Says now and then how far a transfer is that `svc` makes itself. @returns to be called with the bytes of each step */
+/**
+ * Reports the progress of a transfer that `svc` itself makes. @returns a function to call with the bytes of each step
+ */
 export function meter(session: Session, verb: string, totalBytes: number): (bytes: number) => void {
   let done = 0
   let saidAt = performance.now()

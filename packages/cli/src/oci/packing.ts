@@ -8,27 +8,27 @@ import { EXIT } from '../exit-codes.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
-/** Documents of an artifact are small; what is larger is none. */
+/** Limit of an artifact's documents, which are small. */
 const MAX_DOCUMENT_BYTES = 64 << 20
 
-/** How a model is passed on. */
+/** Options of packing a model. */
 export interface PackOptions {
-  /** An ordinary image instead of an artifact. */
+  /** Pack an ordinary image instead of an artifact. */
   readonly image?: boolean
-  /** Also what is private, or came from a repository that asks for access. */
+  /** Include what is private, or came from a repository with restricted access. */
   readonly withheld?: boolean
 }
 
-/** What is known of a model before it is packed. */
+/** A model that is to be packed. */
 export interface Subject {
   readonly canonical: string
-  /** `ns/name:quant`; absent where it has no name here. */
+  /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
   readonly quant: string | undefined
 }
 
 /**
- * Finds what a reference means, and whether it may be passed on.
+ * Resolves a reference, and checks whether the model may be passed on.
  * @throws CliError naming `--withheld` for what is private or restricted; ClientError, RefError
  */
 export async function subjectOf(session: Session, text: string, { withheld }: PackOptions): Promise<Subject> {
@@ -52,7 +52,7 @@ export async function subjectOf(session: Session, text: string, { withheld }: Pa
   return { canonical, quant, ref: quant === undefined ? undefined : `${ns}/${name}:${quant}` }
 }
 
-/** Packs a model from its view, whose files have their real names. @throws OciError, ClientError, CliError */
+/** Packs a model from its view, in which files have their real names. @throws OciError, ClientError, CliError */
 export async function packView(
   session: Session,
   view: View,
@@ -78,14 +78,14 @@ export async function packView(
   return image === true ? oci.packImage(input, undefined, { signal: session.signal }) : oci.packArtifact(input)
 }
 
-/** Files of a view's own are small: a configuration, the members of a tokenizer. */
+/** Files of a view that are not blobs are small: a configuration, the members of a tokenizer. */
 async function digestOfFile(path: string, signal: AbortSignal): Promise<Sha256Digest> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer)
   return tryParseDigest(`sha256:${hash.digest('hex')}`)!
 }
 
-/** A document of the store, which was checked when it came in. */
+/** A JSON document in the store, which was validated when it was stored. */
 async function jsonBlob(session: Session, digest: string): Promise<Readonly<Record<string, unknown>>> {
   const { body, sizeBytes } = await session.client.readBlob(digest)
   if (sizeBytes > MAX_DOCUMENT_BYTES) throw new CliError(EXIT.failed, `${digest} is no document of a model`)

@@ -5,18 +5,18 @@ import type { SocketEnv } from '@svc/client'
 /** The name of the launchd agent. */
 export const AGENT_LABEL = 'io.svc.svcd'
 
-/** `sun_path` of macOS holds 104 bytes, the last one a NUL. */
+/** `sun_path` on macOS has 104 bytes, including a NUL. */
 export const MAX_MAC_SOCKET_BYTES = 103
 
 /**
- * The socket of the agent. It lies here and not in `$TMPDIR`, where macOS removes what nobody touched for some days, sockets of
- * running programs too.
+ * The socket of the agent. Not in `$TMPDIR`, where macOS deletes files that were untouched for some days, even sockets
+ * of running programs.
  */
 export const agentSocketPath = (home: string): string => join(home, 'Library/Application Support/svc/svc.sock')
 
 /**
- * The agent's socket on a Mac that has the agent, where no setting names another: `svc` looks there before the default of all
- * clients (spec http.3).
+ * The agent's socket on a Mac with the agent installed, unless a setting names another one: `svc` tries it before the
+ * default of all clients (spec http.3).
  */
 export function installedAgentSocket(env: SocketEnv, platform: NodeJS.Platform = process.platform): string | undefined {
   const { SVC_SOCKET: named, HOME: home } = env
@@ -28,7 +28,9 @@ export const agentLogPath = (home: string): string => join(home, 'Library/Logs/s
 
 export const agentPath = (home: string): string => join(home, 'Library/LaunchAgents', `${AGENT_LABEL}.plist`)
 
-/** The property list of the agent (launchd.plist(5)). `command` starts the daemon, its first word an absolute path. */
+/**
+ * The property list of the agent (launchd.plist(5)). `command` starts the daemon; its first word is an absolute path.
+ */
 export function agentPlist(command: readonly string[], home: string): string {
   const words = [...command, '--socket', agentSocketPath(home), '--log-format', 'text']
   return `<?xml version="1.0" encoding="UTF-8"?>

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 
-/** The folder of this package: the nearest one above this file that has a package.json. */
+/** The folder of this package: the nearest one above this file with a package.json. */
 function packageFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     if (isReadable(join(folder, 'package.json'))) return folder
@@ -24,9 +24,9 @@ function allowed(path: string, mode: number): boolean {
 }
 
 /**
- * How a service manager starts the daemon that belongs to this `svc`: what the user named; else the launcher of the archive that
- * this program runs from, under the name in PATH that stays the same over updates where there is one; else the daemon's
- * package beside this one, with the Node that runs now; else any `svcd` of PATH.
+ * The command with which a service manager starts the daemon of this `svc`: the given one; else the launcher of the
+ * archive that this program runs from, by its path in PATH if there is one, since that survives updates; else the
+ * daemon's package next to this one, with the current Node; else any `svcd` in PATH.
  * @throws CliError when there is none
  */
 export function daemonCommand(given: string | undefined, env: Readonly<Record<string, string | undefined>>): string[] {

@@ -5,7 +5,7 @@ import { EXIT } from '../exit-codes.ts'
 import { AGENT_LABEL, agentLogPath, agentPath, agentPlist, agentSocketPath, MAX_MAC_SOCKET_BYTES } from './agent.ts'
 import { contentOf, type Manager, runProgram } from './manager.ts'
 
-/** A launchd agent of the user's. `svc` finds its socket by itself; other clients need `SVC_SOCKET`. */
+/** A launchd agent of the user. `svc` finds its socket by itself; other clients need `SVC_SOCKET`. */
 export function launchd(command: readonly string[], home: string, uid: number, env: NodeJS.ProcessEnv): Manager {
   const domain = `gui/${uid}`
   const target = `${domain}/${AGENT_LABEL}`

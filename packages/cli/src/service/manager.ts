@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 export const MANAGERS = ['systemd', 'launchd'] as const
 export type ManagerName = (typeof MANAGERS)[number]
 
-/** What the manager says of the daemon. */
+/** The daemon's state according to the manager. */
 interface ServiceState {
   readonly installed: boolean
   readonly enabled: boolean
@@ -15,7 +15,7 @@ interface ServiceState {
   readonly detail: string
 }
 
-/** One step of an installation: a file that is written or removed, or a command that is run. */
+/** One step of an installation: a file to write or remove, or a command to run. */
 export type Step =
   | { readonly write: string; readonly content: string }
   | { readonly remove: string }
@@ -23,12 +23,12 @@ export type Step =
 
 export interface Manager {
   readonly name: ManagerName
-  /** Asks the manager whether it is there for this user. @throws CliError saying what to do instead */
+  /** Checks that the manager is available to this user. @throws CliError with an alternative */
   check(): void
   readonly install: readonly Step[]
   readonly remove: readonly Step[]
   state(): ServiceState
-  /** What a person should know once it runs. */
+  /** Remarks for the user once it runs. */
   readonly remarks: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs a program of the manager's to its end. `code` is 127 where it is absent. */
+/** Runs a program of the manager and waits for it. `code` is 127 when it is absent. */
 export function runProgram([program, ...args]: readonly string[], env: NodeJS.ProcessEnv): Ran {
   const { status, stdout, stderr, error } = spawnSync(program!, args, { encoding: 'utf8', env, timeout: 60_000 })
   if (error !== undefined && (error as NodeJS.ErrnoException).code === 'ENOENT')
@@ -46,12 +46,12 @@ export function runProgram([program, ...args]: readonly string[], env: NodeJS.Pr
   return { code: status ?? 1, stdout: stdout ?? '', stderr: (stderr || error?.message) ?? '' }
 }
 
-/** `wrote …`, `removed …`, `ran …`; a file that says the same already is left alone. @throws CliError */
+/** Returns `wrote …`, `removed …` or `ran …`. A file with the same content is left alone. @throws CliError */
 export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
   if ('write' in step) {
     if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
     mkdirSync(dirname(step.write), { recursive: true })
-    // Never half-written where a manager reads it.
+    // The manager must never read a half-written file.
     const temporary = `${step.write}.new`
     writeFileSync(temporary, step.content, { mode: 0o644 })
     renameSync(temporary, step.write)
@@ -69,7 +69,7 @@ export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
   throw new CliError(EXIT.failed, `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
 }
 
-/** What {@link takeStep} would do. */
+/** Describes what {@link takeStep} would do. */
 export function describeStep(step: Step): string {
   if ('write' in step) return `would write ${step.write}`
   return 'remove' in step ? `would remove ${step.remove}` : `would run ${step.run.join(' ')}`

@@ -6,7 +6,7 @@ import { systemdUnits } from './units.ts'
 
 const UNITS = ['svcd.socket', 'svcd.service'] as const
 
-/** The user's systemd. The socket unit listens at the default place, so clients need no setting. */
+/** The user's systemd. The socket unit listens at the default path, so clients need no setting. */
 export function systemd(command: readonly string[], home: string, env: NodeJS.ProcessEnv): Manager {
   const config = env.XDG_CONFIG_HOME?.startsWith('/') === true ? env.XDG_CONFIG_HOME : join(home, '.config')
   const folder = join(config, 'systemd/user')
@@ -25,7 +25,7 @@ export function systemd(command: readonly string[], home: string, env: NodeJS.Pr
       ...UNITS.map((unit) => ({ write: join(folder, unit), content: texts[unit] })),
       { run: ctl('daemon-reload') },
       { run: ctl('enable', ...UNITS) },
-      // An older daemon that runs is replaced; the service asks for its socket itself.
+      // Replaces an older running daemon; the service requires its socket unit.
       { run: ctl('restart', 'svcd.socket', 'svcd.service') }
     ],
     remove: [

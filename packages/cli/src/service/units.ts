@@ -1,20 +1,25 @@
 import { usage } from '../errors.ts'
 
-/** The units of systemd/user, for a daemon that is started by `command`: an absolute path, with arguments if need be. @throws CliError */
+/**
+ * The units in systemd/user, for a daemon that is started by `command`: an absolute path, optionally with arguments.
+ * @throws CliError
+ */
 export function systemdUnits(command: readonly string[]): Readonly<Record<'svcd.service' | 'svcd.socket', string>> {
   const [program = '', ...args] = command
   const words = [programWord(program), ...args.map((arg) => quoted(arg.replaceAll('$', '$$$$')))]
-  // A function: in a replacement text '$' would mean something.
+  // A function, because '$' has a meaning in a replacement string.
   return { 'svcd.service': SERVICE.replace('@COMMAND@', () => words.join(' ')), 'svcd.socket': SOCKET }
 }
 
-/** The first word of `ExecStart=`, in which no variables are replaced, and which takes no quotes or backslashes whatever escapes them. */
+/**
+ * The first word of `ExecStart=`, in which variables are not expanded, and quotes and backslashes cannot be escaped.
+ */
 function programWord(path: string): string {
   if (/["'\\]/.test(path)) throw usage(`systemd starts no program whose path holds a quote or a backslash: ${path}`)
   return quoted(path)
 }
 
-/** A word of `ExecStart=` (systemd.service(5), "Command lines"): `%` is doubled, and quotes stand around it where they must. */
+/** A word of `ExecStart=` (systemd.service(5), "Command lines"): `%` is doubled, and quotes are added if needed. */
 function quoted(word: string): string {
   const plain = word.replaceAll('%', '%%')
   return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
