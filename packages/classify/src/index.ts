@@ -9,7 +9,7 @@ export { looksLike } from './looks.ts'
 export { checkNames, isReservedName, MAX_NAME_BYTES, type NameProblem, nameProblem } from './names.ts'
 export { normalisedName, normalisedNames } from './normalise.ts'
 export { compareNames } from './order.ts'
-export { planArtifacts, safetensorsQuant } from './plan.ts'
+export { planArtifacts, safetensorsQuant, warningsOfNames } from './plan.ts'
 export { configQuant, dtypeQuant, ggufModelName, ggufQuant, projectorVariant, RAW } from './quant.ts'
 export {
   GGUF_HEAD_BYTES,

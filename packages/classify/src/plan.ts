@@ -70,6 +70,18 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
   }
 }
 
+/**
+ * The warnings that the names alone give reason to, with the words of {@link planArtifacts}: they can be told before a byte is read.
+ * Which quant safetensors are of is not known then, nor whether they meet GGUFs.
+ */
+export function warningsOfNames({ entries, warnings }: Recognition): Warning[] {
+  const byQuant = Map.groupBy(
+    entries.filter(({ kind }) => kind === 'weights.gguf'),
+    ({ quant }) => quant ?? RAW
+  )
+  return [...warnings, ...[...byQuant].flatMap(([quant, entries]) => modelsMeet({ quant, entries }))]
+}
+
 function raise(error: Error): never {
   throw error
 }
@@ -134,7 +146,7 @@ function formatsMeet({ quant, entries }: ArtifactPlan): Warning[] {
  * Two models of one quant in one folder meet in one artifact (spec add.5): a runtime then loads whichever it finds first. So do the
  * quants of one model whose names spell them in another way than the rule reads.
  */
-function modelsMeet({ quant, entries }: ArtifactPlan): Warning[] {
+function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>): Warning[] {
   const byFolder = Map.groupBy(
     entries.filter(({ kind }) => kind === 'weights.gguf').map(({ name }) => name),
     folderOf
@@ -159,7 +171,7 @@ function modelsMeet({ quant, entries }: ArtifactPlan): Warning[] {
         names,
         message:
           `the artifact ${quant} holds ${models.size} models: ${some([...models.values()].map(([first]) => first!))}; ` +
-          'take one of them by its file name, each under a name of its own'
+          'take one of them by its file name (--file), each under a name of its own (--as)'
       }
     ]
   })

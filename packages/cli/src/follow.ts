@@ -13,6 +13,8 @@ export class PatienceOver extends Error {
 export interface FollowOptions {
   /** When no byte arrives for this long, the job is cancelled and {@link PatienceOver} thrown. */
   readonly patienceMs?: number
+  /** Warnings that were told before; those of this job are added. */
+  readonly warned?: Set<string>
 }
 
 /**
@@ -22,7 +24,7 @@ export interface FollowOptions {
 export async function follow(
   session: Session,
   job: Job,
-  { patienceMs = Number.POSITIVE_INFINITY }: FollowOptions = {}
+  { patienceMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
 ): Promise<Job> {
   let bytes = -1
   let since = performance.now()
@@ -44,6 +46,10 @@ export async function follow(
       if (text === lastText) continue
       lastText = text
       if (session.json && !session.quiet) session.document(snapshot)
+      for (const warning of snapshot.warnings ?? []) {
+        if (!warned.has(warning)) progress.tell(`warning: ${warning}`)
+        warned.add(warning)
+      }
       progress.update(snapshot)
     }
   } catch (error) {

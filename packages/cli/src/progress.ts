@@ -8,6 +8,8 @@ import type { Output } from './terminal.ts'
 /** Shows the snapshots of a job. `end` restores the terminal. */
 export interface Progress {
   update(job: Job): void
+  /** A line that stays, above what is drawn. */
+  tell(line: string): void
   end(): void
 }
 
@@ -60,7 +62,7 @@ function liveParts(job: Job, perSecond: number | undefined): string[] {
   return parts
 }
 
-export const silent: Progress = { update: () => {}, end: () => {} }
+export const silent: Progress = { update: () => {}, tell: () => {}, end: () => {} }
 
 /** Plain lines: when the state or the message changes, otherwise at most one every few seconds. */
 export function lineProgress(write: (line: string) => void, everyMs = 5000, now: () => number = Date.now): Progress {
@@ -83,6 +85,7 @@ export function lineProgress(write: (line: string) => void, everyMs = 5000, now:
       lastLine = line
       write(line)
     },
+    tell: (line) => write(printable(line)),
     end() {}
   }
 }
@@ -153,6 +156,11 @@ export async function barProgress(stream: Output): Promise<Progress> {
         const label = `${formatBytes(bytesDone)}/${formatBytes(bytesTotal)} ${name}`
         files.set(name, show(files.get(name), bytesDone, bytesTotal, label))
       }
+    },
+    tell(line) {
+      if (total === undefined) return void stream.write(`${printable(line)}\n`)
+      bars.log(`${printable(line)}\n`)
+      bars.update()
     },
     end: () => bars.stop()
   }

@@ -82,6 +82,32 @@ it('the page of a repository is a name as well', async () => {
   expect(stdout).toMatch(new RegExp(`^${REPO} at [0-9a-f]{40}, as ${AS}$`, 'm'))
 })
 
+it('two models that meet in one artifact are told of before a byte of them is fetched', async () => {
+  const files = ['llama-7b-Q4_K_M.gguf', 'qwen-7b-Q4_K_M.gguf', 'llama-7b-Q8_0.gguf']
+  const weights = files.map((path, i) => ({ path, content: makeGguf({ seed: 61 + i }) }))
+  // the first file is asked for a byte, to see whether the repository is open
+  hub.commit({ id: 'Two/Bases', files: [{ path: 'README.md', content: Buffer.from('# Two') }, ...weights] })
+  const warning = /^warning: .*llama-7b-q4_k_m\.gguf, qwen-7b-q4_k_m\.gguf/gm
+  const looked = await daemon.svc('import', 'hf', 'Two/Bases:Q4_K_M', '--dry-run')
+  expect(looked.stderr.match(warning)).toHaveLength(1)
+
+  // the hub gives nothing until the one who was warned has thought better of it
+  hub.setFaults((request) => (request.path?.endsWith('.gguf') ? { kind: 'stall', afterBytes: 0 } : undefined))
+  const ran = await daemon.svcWith(['import', 'hf', 'Two/Bases:Q4_K_M'], { interruptAt: 'warning: ' })
+  expect(ran).toMatchObject({ code: 130, stdout: '' })
+  expect(ran.stderr.match(warning)).toHaveLength(1)
+  const { jobs } = JSON.parse((await daemon.svc('jobs', '--json')).stdout)
+  expect((await daemon.svc('cancel', jobs[0].id)).code).toBe(0)
+  hub.setFaults(undefined)
+  expect(files.map((path) => hub.bytesSent.get(path) ?? 0)).toEqual([0, 0, 0])
+
+  const after = await daemon.svc('import', 'hf', 'Two/Bases:Q4_K_M')
+  expect(after).toMatchObject({ code: 0, stdout: 'two/bases:q4_k_m\n' })
+  expect(after.stderr.match(warning)).toHaveLength(1)
+  expect((await daemon.svc('rm', 'two/bases')).code).toBe(0)
+  expect((await daemon.svc('gc')).code).toBe(0)
+})
+
 it('choose, see, remove, and the space comes back', async () => {
   const before = await storeBytes()
   const imported = await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)

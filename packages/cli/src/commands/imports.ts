@@ -236,27 +236,28 @@ export async function importCatalog(session: Session, text: string, options: Cat
   await finish(session, job, options)
 }
 
-/** Watches an import and prints its result. Warnings that were already shown are not repeated. */
+/** Watches an import and prints its result. Each warning is printed once, as soon as it is known; those in `told` were printed before. */
 export async function finish(
   session: Session,
   job: Job,
   options: ImportOptions,
-  warned: readonly string[] = []
+  told: readonly string[] = []
 ): Promise<void> {
   if (options.detach === true) {
     if (session.json) session.document(job)
     else session.print(job.id)
     return session.note(`look again with: svc jobs ${job.id} --follow`)
   }
-  const done = await follow(session, job)
+  const warned = new Set(told)
+  const done = await follow(session, job, { warned })
   if (!session.json) printImport(session, done, warned)
 }
 
 /** Prints the result of a finished import as references for the next command. */
-export function printImport(session: Session, job: Job, warned: readonly string[] = []): void {
+export function printImport(session: Session, job: Job, warned: ReadonlySet<string> = new Set()): void {
   const { result } = job
   if (result === undefined) return
-  for (const warning of result.warnings ?? []) if (!warned.includes(warning)) session.note(`warning: ${warning}`)
+  for (const warning of result.warnings ?? []) if (!warned.has(warning)) session.note(`warning: ${warning}`)
   const quants = result.quants ?? []
   const refs = job.as === undefined ? [] : quants.map((quant) => `${job.as}:${quant}`)
   if (refs.length > 0) {

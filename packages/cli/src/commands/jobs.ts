@@ -18,7 +18,10 @@ export async function jobs(
   if (id === undefined && options.follow !== true) return listJobs(session)
   const job =
     id === undefined ? await newestRunning(session) : await aboutJob(session, id, (each) => session.client.job(each))
-  if (options.follow === true && !isTerminal(job)) return finishJob(session, await follow(session, job))
+  if (options.follow === true && !isTerminal(job)) {
+    const warned = new Set<string>()
+    return finishJob(session, await follow(session, job, { warned }), warned)
+  }
   if (session.json) return session.document(job)
   printJob(session, job)
 }
@@ -100,9 +103,9 @@ function printJob(session: Session, job: Job): void {
   if (job.result !== undefined) printImport(session, job)
 }
 
-function finishJob(session: Session, job: Job): void {
+function finishJob(session: Session, job: Job, warned: ReadonlySet<string>): void {
   if (session.json) return
-  if (job.result !== undefined) printImport(session, job)
+  if (job.result !== undefined) printImport(session, job, warned)
   else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
 }
 

@@ -108,6 +108,11 @@ export const JobSchema = Type.Object(
     message: Type.Optional(
       Type.String({ description: 'one line for people on what is going on, e.g. a wait for a rate limit' })
     ),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'on imports at work: what the names give reason to, before the bytes are in; the result has all'
+      })
+    ),
     files: Type.Optional(Type.Array(ActiveFileSchema, { maxItems: MAX_ACTIVE_FILES, description: 'files in flight' })),
     peers: Type.Optional(Type.Integer({ minimum: 0, description: 'connected peers of the swarm' })),
     sources: Type.Optional(Type.Integer({ minimum: 0, description: 'webseeds and peers that give bytes' })),

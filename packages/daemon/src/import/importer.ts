@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { ClassifyError } from '@svc/classify'
+import { ClassifyError, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
@@ -113,6 +113,8 @@ export class Importer {
     const { store, leafLayers, offload } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
+    const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
+    if (early.length > 0) update({ warnings: early })
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update) })
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })

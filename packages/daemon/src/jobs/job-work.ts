@@ -28,6 +28,8 @@ export interface JobProgress {
   readonly manifest?: string
   /** One line for people about what the job waits for; `undefined` clears it. */
   readonly message?: string | undefined
+  /** Sentences about what is being done, for those who would rather stop it. */
+  readonly warnings?: readonly string[]
   /** Files in flight; the first sixteen are shown. */
   readonly files?: readonly ActiveFile[]
   readonly peers?: number

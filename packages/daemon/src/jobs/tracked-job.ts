@@ -6,6 +6,7 @@ import type { JobOutcome, JobProgress, JobStart } from './job-work.ts'
 const LIVE_ONLY = {
   files: undefined,
   message: undefined,
+  warnings: undefined,
   peers: undefined,
   sources: undefined,
   rateBytesPerSecond: undefined
@@ -62,8 +63,12 @@ export class TrackedJob {
     this.#patch({ state: 'fetching', startedAt: new Date().toISOString() })
   }
 
-  update({ files, ...rest }: JobProgress): void {
-    this.#patch(files === undefined ? rest : { ...rest, files: files.slice(0, MAX_ACTIVE_FILES) })
+  update({ files, warnings, ...rest }: JobProgress): void {
+    this.#patch({
+      ...rest,
+      ...(warnings !== undefined && { warnings: [...warnings] }),
+      ...(files !== undefined && { files: files.slice(0, MAX_ACTIVE_FILES) })
+    })
   }
 
   /** The one place where a job ends. */
