@@ -224,7 +224,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   const repositories = [...new Set(shown.map(({ repo }) => repo))].map((repo) =>
     useOf(repo, (each) => each.repo === repo)
   )
-  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0 }))
+  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0, views: true }))
   const freeableBytes = result?.bytes ?? 0
   if (session.json) return session.document({ models: rows, repositories, freeableBytes, storeBytes: store.bytes })
   const table = repositories.flatMap((whole) => {

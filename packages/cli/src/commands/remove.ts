@@ -62,12 +62,17 @@ export interface GcOptions {
  * there is no grace period by default.
  */
 export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOptions): Promise<void> {
-  const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace) })
+  // a folder that was made on the way, by svc path, keeps nothing alive that has no name any more
+  const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace), views: true })
   const { result } = await follow(session, started)
   if (session.json) return
-  const { blobs = 0, bytes = 0 } = result ?? {}
-  if (blobs === 0) return session.note('nothing to remove')
+  const { blobs = 0, bytes = 0, views = 0 } = result ?? {}
+  if (blobs === 0 && views === 0) return session.note('nothing to remove')
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
+  if (views > 0)
+    session.note(
+      `${count(views, 'folder')} behind svc path ${dryRun ? 'would go' : 'went'}: their models were removed or replaced`
+    )
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }

@@ -96,15 +96,32 @@ async function listViews(session: Session): Promise<void> {
   if (session.json) return session.document({ views })
   if (session.quiet) for (const { path } of views) session.print(path)
   else if (views.length > 0) {
-    const rows = views.map(({ path, layout, mode, present, managed, heldUntil, manifestDigest }) => [
-      path,
+    const names = await namesHere(session)
+    const rows = views.map(({ path, layout, mode, present, managed, heldUntil, manifestDigest, needed }) => [
+      names.get(manifestDigest)?.join(', ') ?? `without a name, @${shortDigest(manifestDigest)}`,
       layout,
       mode,
-      shortDigest(manifestDigest),
-      [managed ? 'managed' : '', present ? '' : 'not there now', heldUntil === undefined ? '' : 'in use']
+      [
+        managed ? 'managed' : '',
+        present ? '' : 'not there now',
+        heldUntil === undefined ? '' : 'in use',
+        needed === false
+          ? `removed or replaced: ${managed ? 'svc gc' : `svc view --rm ${path}`} gives its space back`
+          : ''
+      ]
         .filter((word) => word !== '')
-        .join(', ')
+        .join(', '),
+      path
     ])
-    for (const line of formatTable([['VIEW', 'LAYOUT', 'MODE', 'MANIFEST', ''], ...rows])) session.print(line)
+    for (const line of formatTable([['MODEL', 'LAYOUT', 'MODE', 'STATE', 'VIEW'], ...rows])) session.print(line)
   }
+}
+
+/** What the models here are called, by their manifests. */
+async function namesHere({ client }: Session): Promise<ReadonlyMap<string, readonly string[]>> {
+  const names = new Map<string, string[]>()
+  for (const { ns, name, members } of (await client.models()).namespaces)
+    for (const { quant, manifest } of members)
+      names.set(manifest, [...(names.get(manifest) ?? []), `${ns}/${name}:${quant}`])
+  return names
 }

@@ -144,6 +144,9 @@ export const GcBodySchema = Type.Object(
     dryRun: Type.Optional(Type.Boolean({ description: 'only count' })),
     graceSeconds: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1e12, description: 'what is younger is kept; 86400 when absent' })
+    ),
+    views: Type.Optional(
+      Type.Boolean({ description: 'managed views go first that nobody holds, of artifacts without a name, tag or pin' })
     )
   },
   { title: 'GcBody' }

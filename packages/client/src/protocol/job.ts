@@ -49,7 +49,10 @@ export type ImportResult = Type.Static<typeof ImportResultSchema>
 export const GcResultSchema = Type.Object(
   {
     blobs: Type.Integer({ minimum: 0, description: 'removed, or with `dryRun` what would be' }),
-    bytes: BytesSchema
+    bytes: BytesSchema,
+    views: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'where `views` was asked for: managed views that went, or would go' })
+    )
   },
   { title: 'GcResult' }
 )

@@ -108,6 +108,11 @@ export const ViewEntrySchema = Type.Object(
     present: Type.Boolean({
       description: 'false where it cannot be found now: on a disk that is away, or not made yet'
     }),
+    needed: Type.Optional(
+      Type.Boolean({
+        description: 'false where no name, tag or pin stands for its artifact any more, so that only views keep it'
+      })
+    ),
     making: Type.Optional(MakingSchema)
   },
   { title: 'ViewEntry' }

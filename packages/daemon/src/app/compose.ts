@@ -166,7 +166,7 @@ async function composeNetworks(
   const removals = new Removals({ ...context, onUnneeded })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {
-    const leaving = needed.has(digest).then((isNeeded) => (isNeeded ? undefined : onUnneeded(digest)))
+    const leaving = needed.isGiven(digest).then((isGiven) => (isGiven ? undefined : onUnneeded(digest)))
     leaving.catch((error: unknown) =>
       log.error({ err: error, manifest: digest }, 'a replaced artifact is still shared')
     )

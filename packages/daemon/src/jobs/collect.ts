@@ -13,21 +13,37 @@ const DEFAULT_GRACE_SECONDS = 24 * 3600
 /** Progress is reported every this many blobs. */
 const REPORT_EVERY = 256
 
+/** The managed views that nothing but themselves gives a reason for. */
+interface IdleViews {
+  idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<readonly string[]>
+  removeIdle(path: string): Promise<boolean>
+}
+
 export interface CollectDeps {
   readonly store: DiskBlobStore
   readonly needed: Needed
   readonly uses: Uses
+  readonly views: IdleViews
   readonly artifacts: Artifacts
   readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
 }
 
-/** POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them. Partial blobs are left alone. */
+/**
+ * POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them; with `views` also the managed views of artifacts that have no name
+ * any more. Partial blobs are left alone.
+ */
 export function collect(body: GcBody, deps: CollectDeps): Job {
-  const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS } = body
+  const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS, views = false } = body
   return deps.jobs.start({ kind: 'gc', ref: 'all' }, (job) =>
-    new Collection(deps, job, { dryRun, graceMs: graceSeconds * 1000 }).run()
+    new Collection(deps, job, { dryRun, graceMs: graceSeconds * 1000, views }).run()
   )
+}
+
+interface CollectOptions {
+  readonly dryRun: boolean
+  readonly graceMs: number
+  readonly views: boolean
 }
 
 /**
@@ -38,13 +54,15 @@ export function collect(body: GcBody, deps: CollectDeps): Job {
 class Collection {
   readonly #deps: CollectDeps
   readonly #job: JobContext
-  readonly #options: { readonly dryRun: boolean; readonly graceMs: number }
+  readonly #options: CollectOptions
+  /** Places of views that are counted as though they were gone. */
+  readonly #ignored = new Set<string>()
   #needed: ReadonlySet<Sha256Digest> = new Set()
   #revision: number | undefined
   #blobs = 0
   #bytes = 0
 
-  constructor(deps: CollectDeps, job: JobContext, options: { readonly dryRun: boolean; readonly graceMs: number }) {
+  constructor(deps: CollectDeps, job: JobContext, options: CollectOptions) {
     this.#deps = deps
     this.#job = job
     this.#options = options
@@ -53,6 +71,7 @@ class Collection {
   /** @throws as `Needed.blobs`: nothing is removed then */
   async run(): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
+    const viewCount = this.#options.views ? await this.#letGoOfViews() : undefined
     await this.#mark()
     let seen = 0
     for await (const { digest } of store.list()) {
@@ -65,7 +84,22 @@ class Collection {
     }
     if (!this.#options.dryRun) await this.#forgetArtifacts()
     this.#report(seen)
-    return { result: { blobs: this.#blobs, bytes: this.#bytes } }
+    return {
+      result: { blobs: this.#blobs, bytes: this.#bytes, ...(viewCount !== undefined && { views: viewCount }) }
+    }
+  }
+
+  /** @returns how many went, or with `dryRun` would go */
+  async #letGoOfViews(): Promise<number> {
+    const { needed, views } = this.#deps
+    const idle = await views.idle(await needed.named(), this.#options.graceMs)
+    if (this.#options.dryRun) {
+      for (const path of idle) this.#ignored.add(path)
+      return idle.length
+    }
+    let removed = 0
+    for (const path of idle) if (await views.removeIdle(path)) removed++
+    return removed
   }
 
   async #mark(): Promise<void> {
@@ -73,7 +107,7 @@ class Collection {
     // a change during the walk over the state makes it begin anew
     while (this.#revision !== needed.revision) {
       const { revision } = needed
-      this.#needed = await needed.blobs()
+      this.#needed = await needed.blobs(this.#ignored)
       this.#revision = revision
     }
   }

@@ -7,11 +7,20 @@ import type { Documents } from './documents.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
 
+/** An artifact that something besides names and pins needs. */
+export interface Held {
+  readonly manifest: Sha256Digest
+  /** What holds it, by its path. */
+  readonly place: string
+  /** It came about on the way, as the view behind `svc path` does. Nobody gives an artifact to others for that alone. */
+  readonly managed: boolean
+}
+
 /** Something besides names and pins that needs artifacts, such as views (spec add.13). */
 export interface Holder {
   /** Grows with every change of what is held. */
   readonly changes: number
-  held(): Promise<Iterable<Sha256Digest>>
+  held(): Promise<Iterable<Held>>
 }
 
 export interface NeededDeps {
@@ -24,6 +33,11 @@ export interface NeededDeps {
 /** An artifact that is needed, with the distribution records that indexes name for it. */
 type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 
+interface KnownManifests {
+  readonly needed: ReadonlySet<Sha256Digest>
+  readonly given: ReadonlySet<Sha256Digest>
+}
+
 /**
  * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and every blob behind them.
  * Computed from the state alone, so that it is right after any crash.
@@ -31,7 +45,7 @@ type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 export class Needed {
   readonly #deps: NeededDeps
   readonly #holders: Holder[] = []
-  #known: { readonly revision: number; readonly manifests: Promise<ReadonlySet<Sha256Digest>> } | undefined
+  #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
 
   constructor(deps: NeededDeps) {
     this.#deps = deps
@@ -53,12 +67,29 @@ export class Needed {
    * announced, not what is deleted.
    */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
+    return (await this.#manifests()).needed.has(manifestDigest)
+  }
+
+  /**
+   * True while the artifact may be given to others, as far as its names go: one that was removed or replaced leaves the swarm, though a
+   * managed view keeps its bytes (spec add.13).
+   */
+  async isGiven(manifestDigest: Sha256Digest): Promise<boolean> {
+    return (await this.#manifests()).given.has(manifestDigest)
+  }
+
+  /** The artifacts that an index, a tag or a pinned import names. @throws as {@link blobs} */
+  async named(): Promise<ReadonlySet<Sha256Digest>> {
+    return new Set((await this.#named(new Set())).keys())
+  }
+
+  async #manifests(): Promise<KnownManifests> {
     const { revision } = this
     // whoever asks meanwhile waits for the same walk
     if (this.#known?.revision !== revision) this.#known = { revision, manifests: this.#wantedManifests() }
     const known = this.#known
     try {
-      return (await known.manifests).has(manifestDigest)
+      return await known.manifests
     } catch (error) {
       if (this.#known === known) this.#known = undefined
       throw error
@@ -69,10 +100,12 @@ export class Needed {
    * Every blob that is needed: indexes, manifests, files, records, piece layers, and what BitTorrent v1 swarms go on seeding with.
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`, CorruptStateError: while something that names others cannot be
    *   read, nobody can tell what is needed
+   * @param ignored places of holders that do not count
    */
-  async blobs(): Promise<ReadonlySet<Sha256Digest>> {
+  async blobs(ignored: ReadonlySet<string> = new Set()): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
-    const wanted = await this.#wanted(blobs)
+    const wanted = await this.#named(blobs)
+    for (const { manifest, place } of await this.#held()) if (!ignored.has(place)) want(wanted, manifest)
     for (const [manifestDigest, records] of wanted) await this.#addArtifact(manifestDigest, records, blobs, true)
     return blobs
   }
@@ -92,25 +125,30 @@ export class Needed {
     return blobs
   }
 
-  async #wantedManifests(): Promise<ReadonlySet<Sha256Digest>> {
-    return new Set((await this.#wanted(new Set(), () => undefined)).keys())
+  async #wantedManifests(): Promise<KnownManifests> {
+    const named = await this.#named(new Set(), () => undefined)
+    const held = await this.#held()
+    const placed = held.filter(({ managed }) => !managed)
+    return {
+      needed: new Set([...named.keys(), ...held.map(({ manifest }) => manifest)]),
+      given: new Set([...named.keys(), ...placed.map(({ manifest }) => manifest)])
+    }
   }
 
-  async #wanted(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
+  async #held(): Promise<Held[]> {
+    return (await Promise.all(this.#holders.map(async (holder) => [...(await holder.held())]))).flat()
+  }
+
+  async #named(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
     const { repos, documents, artifacts } = this.#deps
     const wanted: Wanted = new Map()
-    const want = (manifestDigest: Sha256Digest, record?: Sha256Digest): void => {
-      const records = wanted.get(manifestDigest) ?? new Set()
-      wanted.set(manifestDigest, records)
-      if (record !== undefined) records.add(record)
-    }
     for await (const { state } of repos.list(onProblem)) {
       for (const digest of [state.index, ...state.tags.values()]) {
         if (digest === undefined || indexes.has(digest)) continue
         indexes.add(digest)
         try {
           for (const { manifest, distribution } of (await documents.index(digest, { scan: true })).members)
-            want(manifest, distribution)
+            want(wanted, manifest, distribution)
         } catch (error) {
           if (onProblem === undefined || !(error instanceof DaemonError)) throw error
           onProblem(error)
@@ -118,8 +156,7 @@ export class Needed {
       }
     }
     for await (const { manifestDigest, pinned } of artifacts.list(onProblem, { cached: true }))
-      if (pinned) want(manifestDigest)
-    for (const holder of this.#holders) for (const manifestDigest of await holder.held()) want(manifestDigest)
+      if (pinned) want(wanted, manifestDigest)
     return wanted
   }
 
@@ -156,6 +193,12 @@ export class Needed {
       // a damaged record is made again from the manifest, and its layers with it
     }
   }
+}
+
+function want(wanted: Wanted, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
+  const records = wanted.get(manifestDigest) ?? new Set()
+  wanted.set(manifestDigest, records)
+  if (record !== undefined) records.add(record)
 }
 
 /** The blobs that a BitTorrent v1 swarm is seeded with; any digest in what that source keeps. */

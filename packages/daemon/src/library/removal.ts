@@ -70,8 +70,10 @@ export class Removals {
   async #after(removed: ReadonlyMap<Sha256Digest, string>): Promise<Pick<RemovedModel, 'quants' | 'freeableBytes'>> {
     const { needed, store, onUnneeded } = this.#deps
     const unneeded: Sha256Digest[] = []
-    for (const manifest of removed.keys()) if (!(await needed.has(manifest))) unneeded.push(manifest)
-    for (const manifest of unneeded) await onUnneeded(manifest)
+    for (const manifest of removed.keys()) {
+      if (!(await needed.has(manifest))) unneeded.push(manifest)
+      if (!(await needed.isGiven(manifest))) await onUnneeded(manifest)
+    }
     return {
       quants: [...removed].map(([manifest, quant]) => ({ quant, manifest, needed: !unneeded.includes(manifest) })),
       freeableBytes: await bytesOnlyOf(unneeded, needed, store)

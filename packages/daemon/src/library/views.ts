@@ -1,23 +1,26 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
-import { recoverViews, runtimePath, type View, ViewError } from '@svc/view'
+import { recoverViews, type View, ViewError } from '@svc/view'
 import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Documents } from './documents.ts'
+import type { Held } from './needed.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { Usage } from './usage.ts'
 import type { Uses } from './uses.ts'
+import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
+import { deviceOf, placeOf } from './view-place.ts'
 import { type ViewRecord, ViewRecords } from './view-records.ts'
 
 export interface ViewsDeps {
@@ -34,6 +37,7 @@ export interface ViewsDeps {
 const COPIES_AT_ONCE = 2
 /** Below `<root>/views`: the artifact, and the layout where it is not `files`. */
 const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
+const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
 
 interface Making {
   readonly entry: Omit<ViewEntry, 'present' | 'making' | 'heldUntil'>
@@ -89,17 +93,47 @@ export class Views {
   }
 
   /** The artifacts that views show, or are about to. A view that was removed by other hands holds nothing. @throws CorruptStateError */
-  async held(): Promise<ReadonlySet<Sha256Digest>> {
-    const held = new Set([...this.#making.values()].map(({ entry }) => parseDigest(entry.manifestDigest)))
-    for (const name of await this.#managedNames()) held.add(digestFromHex(MANAGED_NAME.exec(name)![1]!))
+  async held(): Promise<Held[]> {
+    const held: Held[] = []
+    for (const { entry } of this.#making.values())
+      held.push({ manifest: parseDigest(entry.manifestDigest), place: entry.path, managed: entry.managed })
+    for (const name of await this.#managedNames())
+      held.push({ manifest: manifestOf(name), place: join(this.#folder, name), managed: true })
     for await (const record of this.#records.list()) {
       const found = await this.#look(record)
       if (found === 'gone') continue
-      held.add(record.manifest)
+      const { path: place, manifest } = record
+      held.push({ manifest, place, managed: false })
       // a replacement that was cut short: the record names the new one, and the old one stands
-      if (found !== 'unknown') held.add(found.manifestDigest)
+      if (found !== 'unknown') held.push({ manifest: found.manifestDigest, place, managed: false })
     }
     return held
+  }
+
+  /**
+   * The managed views, by path, of artifacts that have none of these names any more: somebody asked for a path once, and the artifact was
+   * removed or replaced since. Not those that are held or being made, nor younger ones than `graceMs`.
+   */
+  async idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<string[]> {
+    const idle: string[] = []
+    for (const name of await this.#managedNames()) {
+      const path = join(this.#folder, name)
+      if (named.has(manifestOf(name)) || this.#making.has(path) || this.#heldUntil(path).heldUntil !== undefined)
+        continue
+      const madeMs = (await stat(path).catch(() => undefined))?.mtimeMs
+      if (madeMs !== undefined && Date.now() - madeMs >= graceMs) idle.push(path)
+    }
+    return idle
+  }
+
+  /** Removes a managed view that was {@link idle}, unless a command holds it by now. @returns whether it did */
+  async removeIdle(path: string): Promise<boolean> {
+    try {
+      return (await this.remove(path)).removed
+    } catch (error) {
+      if (error instanceof DaemonError && ['E_BAD_REQUEST', 'E_NOT_FOUND'].includes(error.code)) return false
+      throw error
+    }
   }
 
   /**
@@ -171,10 +205,9 @@ export class Views {
   async list(): Promise<ViewList> {
     const views = new Map<string, ViewEntry>()
     for (const name of await this.#managedNames()) {
-      const [, hex = '', hf] = MANAGED_NAME.exec(name)!
-      const layout = hf === undefined ? 'files' : 'hf'
+      const layout = name.endsWith('-hf') ? 'hf' : 'files'
       const path = join(this.#folder, name)
-      const entry = { path, managed: true, manifestDigest: digestFromHex(hex), layout, mode: 'symlink' } as const
+      const entry = { path, managed: true, manifestDigest: manifestOf(name), layout, mode: 'symlink' } as const
       views.set(path, { ...entry, present: true, ...this.#heldUntil(path) })
     }
     for await (const record of this.#records.list()) {
@@ -348,42 +381,3 @@ const missing = (digests: readonly string[]): DaemonError =>
   new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
     candidates: digests
   })
-
-/** A place as views know it: the links of its parent folders resolved. Where these are absent, as it was written. */
-async function placeOf(path: string): Promise<string> {
-  const target = resolve(path)
-  try {
-    return join(await realpath(dirname(target)), basename(target))
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return target
-    throw error
-  }
-}
-
-async function deviceOf(folder: string): Promise<string | undefined> {
-  try {
-    return String((await stat(folder, { bigint: true })).dev)
-  } catch {
-    return undefined
-  }
-}
-
-function answerOf(view: View): Pick<ViewAnswer, 'folder' | 'loads' | 'files'> {
-  const { folder } = view
-  const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({
-    name,
-    path,
-    size: sizeBytes,
-    kind,
-    ...(role !== undefined && { role }),
-    ...(variant !== undefined && { variant }),
-    ...(part !== undefined && { part }),
-    ...(digest !== undefined && { digest })
-  }))
-  try {
-    return { folder, loads: runtimePath(view).path, files }
-  } catch (error) {
-    if (!(error instanceof ViewError)) throw error
-    return { folder, files }
-  }
-}

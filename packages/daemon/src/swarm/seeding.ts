@@ -22,7 +22,7 @@ const PARALLEL_JOINS = 16
 export interface SeedingDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
-  readonly needed: Pick<Needed, 'has'>
+  readonly needed: Pick<Needed, 'isGiven'>
   readonly torrents: ArtifactTorrents
   readonly swarm: ArtifactSwarm
   readonly config: DaemonConfig['swarm']
@@ -186,7 +186,7 @@ export class Seeding {
     }
     this.#heldBack.delete(manifestDigest)
     // what was removed waits for a collection, and is not announced again
-    if (!(await needed.has(manifestDigest))) return undefined
+    if (!(await needed.isGiven(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
     for (const { digest, length } of torrent.files) {

@@ -33,7 +33,7 @@ const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 export interface SwarmClientDeps extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   readonly log: Log
-  readonly needed: Pick<Needed, 'has'>
+  readonly needed: Pick<Needed, 'isGiven'>
   /** Where the webseed listener is counted. */
   readonly listeners?: Listeners
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ModelMember } from '@svc/client/protocol'
+import type { ModelMember, ViewEntry } from '@svc/client/protocol'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { describe, expect, test } from 'vitest'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
@@ -169,6 +169,58 @@ describe('a collection', () => {
     expect((await gc(api, {})).result).toEqual({ blobs: 0, bytes: 0 })
     expect((await gc(api, { graceSeconds: 3600 })).result).toEqual({ blobs: 0, bytes: 0 })
     expect((await gc(api)).result!.blobs).toBeGreaterThan(0)
+  })
+
+  test('takes managed views along, when it is asked to, of what has no name any more and nobody holds', async () => {
+    const api = await testDaemon()
+    const views = async () =>
+      ((await api.get('/v1/views')).body.views as ViewEntry[]).map(({ manifestDigest, managed, needed }) => [
+        manifestDigest,
+        managed ? 'managed' : 'named',
+        needed
+      ])
+    const viewed = async (more: object = {}): Promise<string> => {
+      const { status, body } = await api.post('/v1/views', { ref: 'svc:///me/m:q4_0', ...more })
+      expect(status).toBe(200)
+      return body.manifestDigest
+    }
+    await importAs(api, 'me/m', quants('q4_0'))
+    const first = await viewed()
+    await viewed({ layout: 'hf' })
+    const before = blobs(api).length
+    await importAs(api, 'me/m', { 'm-q4_0.gguf': gguf(60_000, 91) })
+    const second = await viewed()
+    expect(await views()).toEqual(
+      [
+        [first, 'managed', false],
+        [first, 'managed', false],
+        [second, 'managed', true]
+      ].sort()
+    )
+
+    // a view keeps what it shows, unless somebody says that it does not matter
+    expect((await gc(api)).result).not.toHaveProperty('views')
+    expect((await api.verify(first)).state).toBe('done')
+    const young = await gc(api, { views: true })
+    expect(young.result).toEqual({ blobs: 0, bytes: 0, views: 0 })
+    const dry = await gc(api, { views: true, graceSeconds: 0, dryRun: true })
+    expect(dry.result).toMatchObject({ views: 2, blobs: expect.any(Number) })
+    expect(dry.result!.bytes).toBeGreaterThan(50_000)
+    expect(await views()).toHaveLength(3)
+    expect((await gc(api, { views: true, graceSeconds: 0 })).result).toEqual(dry.result)
+    expect(await views()).toEqual([[second, 'managed', true]])
+    expect(blobs(api)).toHaveLength(before)
+
+    // one that a command holds stays, and so does one at a place that somebody named
+    await viewed({ holdSeconds: 600 })
+    await viewed({ path: join(temporaryFolder(), 'mine') })
+    await remove(api, 'me/m')
+    expect((await gc(api, { views: true, graceSeconds: 0 })).result).toMatchObject({ views: 0 })
+    expect((await api.verify(second)).state).toBe('done')
+    expect((await views()).sort()).toEqual([
+      [second, 'managed', false],
+      [second, 'named', false]
+    ])
   })
 
   test('removes nothing while something that names others cannot be read', async () => {

@@ -9,14 +9,23 @@ export interface ViewRooms {
 }
 
 export const viewRoutes = ({
-  views
+  views,
+  needed
 }: {
   readonly views: ViewRooms
+  /** Rejects while state that names artifacts cannot be read. */
+  readonly needed: { named(): Promise<ReadonlySet<string>> }
 }): Readonly<Record<'makeView' | 'views' | 'removeView', ApiRoute>> => ({
   makeView: defineRoute(ROUTES.makeView, ({ body }, exchange) => {
     if (body.mode === 'copy') takeTime(exchange)
     return views.make(body)
   }),
-  views: defineRoute(ROUTES.views, () => views.list()),
+  views: defineRoute(ROUTES.views, async () => {
+    const { views: all } = await views.list()
+    // the list is of use without it, and what is wrong with the state is for a collection or a check to say
+    const named = await needed.named().catch(() => undefined)
+    if (named === undefined) return { views: all }
+    return { views: all.map((view) => ({ ...view, needed: named.has(view.manifestDigest) })) }
+  }),
   removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path))
 })

@@ -38,7 +38,7 @@ export interface CatalogDeps {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
-  readonly needed: Pick<Needed, 'has'>
+  readonly needed: Pick<Needed, 'isGiven'>
   readonly leafLayers: LeafLayers
   readonly importer: Importer
   readonly jobs: JobRegistry
@@ -94,7 +94,7 @@ export class Catalog {
       log.warn({ err: error }, 'a corrupt artifact state is left alone')
     )) {
       if (withheldReason(artifact, config.swarm) !== undefined) continue
-      if (!(await needed.has(artifact.manifestDigest))) continue
+      if (!(await needed.isGiven(artifact.manifestDigest))) continue
       const seed = parseV1Seed(artifact.source.bittorrentV1)
       if (seed === undefined) continue
       try {
@@ -114,7 +114,7 @@ export class Catalog {
     const artifact = await artifacts.read(manifestDigest)
     const seed = parseV1Seed(artifact?.source.bittorrentV1)
     if (artifact === undefined || seed === undefined || !config.swarm.seed) return
-    const given = withheldReason(artifact, config.swarm) === undefined && (await needed.has(manifestDigest))
+    const given = withheldReason(artifact, config.swarm) === undefined && (await needed.isGiven(manifestDigest))
     if (given) await (await this.#seeding()).add(seed)
     else await this.#seeds?.remove(seed.infohash)
   }

@@ -1,0 +1,23 @@
+import type { View as ViewAnswer } from '@svc/client/protocol'
+import { runtimePath, type View, ViewError } from '@svc/view'
+
+/** What the API tells of a view: its files, and the one that a runtime is given, where one only can be meant. */
+export function answerOf(view: View): Pick<ViewAnswer, 'folder' | 'loads' | 'files'> {
+  const { folder } = view
+  const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({
+    name,
+    path,
+    size: sizeBytes,
+    kind,
+    ...(role !== undefined && { role }),
+    ...(variant !== undefined && { variant }),
+    ...(part !== undefined && { part }),
+    ...(digest !== undefined && { digest })
+  }))
+  try {
+    return { folder, loads: runtimePath(view).path, files }
+  } catch (error) {
+    if (!(error instanceof ViewError)) throw error
+    return { folder, files }
+  }
+}
