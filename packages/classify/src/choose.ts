@@ -3,23 +3,23 @@ import { compareNames } from './order.ts'
 import { RAW } from './quant.ts'
 import type { Entry, Recognition } from './types.ts'
 
-/** What of a listing is wanted (spec add.6); a member that is absent leaves nothing out. */
+/** The wanted subset of a listing (spec add.6); an absent member excludes nothing. */
 export interface Choice {
   /** Compared in lower case. */
   readonly quants?: readonly string[] | undefined
-  /** Of the names of weights and aux files; see `globTest`. */
+  /** A test for the names of weights and aux files; see `globTest`. */
   readonly files?: ((name: string) => boolean) | undefined
 }
 
 const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
-/** True when the quant of the safetensors has to be known for {@link notChosen}: names alone do not tell it. */
+/** True when {@link notChosen} needs the quant of the safetensors, which names alone do not show. */
 export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: Choice): boolean =>
   quants !== undefined && entries.some(({ kind }) => kind === 'weights.safetensors')
 
 /**
- * The quants that an import of a recognised listing gives, sorted. `safetensorsQuant` is that of its safetensors, see
- * `safetensorsQuant`; undefined leaves them out.
+ * The quants that an import of a recognised listing produces, sorted. `safetensorsQuant` is that of its safetensors,
+ * see the function of that name; undefined leaves them out.
  */
 export function quantsOf({ entries }: Recognition, safetensorsQuant: string | undefined): string[] {
   const weights = entries.filter(isWeights)
@@ -29,11 +29,11 @@ export function quantsOf({ entries }: Recognition, safetensorsQuant: string | un
 }
 
 /**
- * The files of a listing that a choice leaves out, sorted: weights of other quants, and weights and aux files that `files` does not
- * take. An import of the rest gives, where only `quants` chooses, byte for byte the manifests that an import of everything gives
- * (spec add.7).
- * @throws ClassifyError `E_NO_MEMBER` for a quant that the listing does not have (`details.candidates` are those that it has);
- *   `E_NOT_IMPORTABLE` when no weights are left
+ * The files of a listing that a choice excludes, sorted: weights of other quants, and weights and aux files that
+ * `files` rejects. If only `quants` is given, an import of the rest produces byte for byte the same manifests as an
+ * import of everything (spec add.7).
+ * @throws ClassifyError `E_NO_MEMBER` for a quant that the listing does not have (`details.candidates` are those it
+ *   has); `E_NOT_IMPORTABLE` when no weights are left
  */
 export function notChosen(
   recognition: Recognition,

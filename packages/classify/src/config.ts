@@ -2,9 +2,9 @@ import { configQuant } from './quant.ts'
 import { MAX_CONFIG_BYTES } from './reads.ts'
 import type { ConfigFacts, Warning, WarningCode } from './types.ts'
 
-/** Deepest nesting of a `config.json` that is looked into. */
+/** Deepest nesting of a `config.json` that is parsed. */
 export const MAX_CONFIG_DEPTH = 32
-/** Room for our own fields beside `upstream` in a model config of at most 1 MiB. */
+/** Space for our own fields beside `upstream` in a model config of at most 1 MiB. */
 const OWN_FIELDS_BYTES = 4096
 const MAX_FAMILY_CHARS = 128
 
@@ -16,17 +16,17 @@ const CONTEXT_KEYS = [
   'max_sequence_length',
   'seq_length'
 ]
-/** Where multimodal models keep the configuration of their language model. */
+/** Keys under which multimodal models keep the configuration of their language model. */
 const TEXT_CONFIG_KEYS = ['text_config', 'llm_config', 'language_config']
 
 const encoder = new TextEncoder()
 
 /**
- * Reads the root `config.json`: the quant word, the family and the context length. Its text is kept verbatim, whatever
- * it says, as long as it is UTF-8 and fits into the model config. Never throws on content:
+ * Parses the root `config.json`: the quant word, the family and the context length. Its text is kept verbatim if it is
+ * UTF-8 and fits into the model config. Never throws on content:
  * - not UTF-8, or longer than 1 MiB (pass `undefined`): no facts and not kept, with a warning;
- * - not a JSON object, or deeper than {@link MAX_CONFIG_DEPTH}: kept, no facts, with a warning. The bare words `NaN` and
- *   `Infinity`, which Python's writer emits, are tolerated as values.
+ * - not a JSON object, or deeper than {@link MAX_CONFIG_DEPTH}: kept, no facts, with a warning. The bare words `NaN`
+ *   and `Infinity`, which Python's writer emits, are tolerated as values.
  */
 export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
   if (!bytes || bytes.length > MAX_CONFIG_BYTES)
@@ -63,7 +63,7 @@ const warning = (code: WarningCode, message: string): Warning => ({ code, names:
 type Json = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Own properties only: a key `__proto__` or `constructor` is a key like any other. */
+/** Own properties only: a key `__proto__` or `constructor` is nothing special. */
 const get = (object: Json, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined)
 function getText(object: Json, key: string): string | undefined {
   const value = get(object, key)
@@ -92,13 +92,13 @@ function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'qu
   }
 }
 
-/** A short well-formed text: it goes into canonical JSON, which has no lone surrogates. */
+/** A short well-formed text: it goes into canonical JSON, which allows no lone surrogates. */
 export const isFamily = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_FAMILY_CHARS && value.isWellFormed()
 
 export const isContextLength = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
-/** The object, or what is wrong with the text. */
+/** The object, or a description of the defect. */
 function tryParseObject(text: string): Json | string {
   const plain = withoutPythonWords(text.replace(/^\uFEFF/, ''))
   if (plain === undefined) return `is nested deeper than ${MAX_CONFIG_DEPTH}`
@@ -110,7 +110,7 @@ function tryParseObject(text: string): Json | string {
   }
 }
 
-/** Replaces `NaN` and `Infinity` outside of strings by numbers; undefined when nested too deep. One pass. */
+/** Replaces `NaN` and `Infinity` outside of strings by numbers, in one pass; undefined when nested too deep. */
 function withoutPythonWords(text: string): string | undefined {
   let depth = 0
   let out = ''

@@ -5,21 +5,22 @@ import type { GgufSummary, HeaderProblem, ReadAt } from './types.ts'
 /** Longest key of the format. */
 const MAX_KEY_BYTES = 65_535
 const MAX_ARRAY_DEPTH = 4
-/** Texts beyond this are skipped: no architecture has such a name. */
+/** Longer texts are skipped: no architecture has such a name. */
 const MAX_TEXT_BYTES = 256
 const MAX_CONTEXT_KEYS = 64
 
-/** Bytes of the value types of fixed length, by their number in the format; 8 is a string, 9 an array. */
+/** Sizes of the value types with fixed length, indexed by their number in the format; 8 is a string, 9 an array. */
 const FIXED_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8]
 const STRING = 8
 const ARRAY = 9
 
-/** Ends the walk: the rest lies beyond the bytes at hand. */
+/** Ends the walk: the rest is beyond the available bytes. */
 const BEYOND = Symbol('beyond')
 class Malformed extends Error {}
 
 /**
- * Walks key/values and keeps nothing of what it skips. Every step consumes bytes, so hostile counts end with the bytes.
+ * Walks over key/values, and keeps nothing of what it skips. Every step consumes bytes, so hostile counts end when the
+ * bytes do.
  */
 class Walker {
   offset = 4
@@ -35,7 +36,7 @@ class Walker {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Moves on and gives the place that was left. */
+  /** Advances, and returns the previous position. */
   take(lengthBytes: number): number {
     if (lengthBytes > this.#sizeBytes - this.offset)
       throw new Malformed(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
@@ -49,7 +50,7 @@ class Walker {
     return this.#view.getUint32(this.take(4), this.littleEndian)
   }
 
-  /** A count or length: 32 bits in version 1, 64 since. Above 2^53 it is inexact, and too large for any file. */
+  /** A count or length: 32 bits in version 1, 64 since. Above 2^53 it is inexact, but then too large for any file. */
   count(): number {
     return this.version === 1 ? this.u32() : Number(this.#view.getBigUint64(this.take(8), this.littleEndian))
   }
@@ -74,7 +75,7 @@ class Walker {
     return this.text(MAX_KEY_BYTES)
   }
 
-  /** A text or a whole number; undefined for everything else, which is skipped. */
+  /** A text or a whole number; undefined for other values, which are skipped. */
   value(type: number): string | number | undefined {
     if (type === STRING) return this.text(MAX_TEXT_BYTES)
     if (type === ARRAY) return this.#skipArray(1)
@@ -108,8 +109,8 @@ function fixedBytes(type: number, offset: number): number {
 }
 
 /**
- * Reads the general key/values at the beginning of a GGUF (version 1 to 3, either byte order). `head` is the beginning
- * of the file, at most a megabyte is of use; what lies beyond is unknown (`complete: false`), not an error.
+ * Parses the general key/values at the start of a GGUF (version 1 to 3, either byte order). `head` is the start of the
+ * file, of which at most a megabyte is used. Whatever lies beyond is unknown (`complete: false`), not an error.
  */
 export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary | HeaderProblem {
   const problem = (text: string): HeaderProblem => ({
@@ -183,6 +184,6 @@ type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 const defined = <T extends object>(object: T): Defined<T> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
 
-/** {@link parseGgufHead} of what `readAt` gives. */
+/** {@link parseGgufHead} with bytes from `readAt`. */
 export const readGgufHead = async (readAt: ReadAt, sizeBytes: number): Promise<GgufSummary | HeaderProblem> =>
   parseGgufHead(await readAt(0, Math.min(sizeBytes, GGUF_HEAD_BYTES)), sizeBytes)

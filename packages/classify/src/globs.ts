@@ -1,14 +1,14 @@
 import picomatch from 'picomatch'
 import { ClassifyError } from './errors.ts'
 
-/** Patterns of one choice. */
+/** Limit of patterns in one choice. */
 export const MAX_GLOBS = 256
-/** Characters of one pattern. */
+/** Limit of a pattern's length, in characters. */
 export const MAX_GLOB_CHARS = 512
 
 /**
- * A test of names against globs: true when one of them fits the whole path. `*` and `?` stay within a folder, `**` crosses folders,
- * `[a-z]` is one character, `{a,b}` an alternative. Nothing negates. `anyCase` compares without regard to case.
+ * A test of names against globs: true when one of them matches the whole path. `*` and `?` stay within a folder, `**`
+ * crosses folders, `[a-z]` is one character, `{a,b}` an alternative. There is no negation. `anyCase` ignores case.
  * @throws ClassifyError `E_BAD_GLOB` for an empty, overlong or malformed pattern, and for more than {@link MAX_GLOBS}
  */
 export function globTest(patterns: readonly string[], anyCase = false): (name: string) => boolean {

@@ -3,7 +3,7 @@ import { readSafetensorsHeader } from './safetensors.ts'
 import type { HeaderSummary, ReadAt, RequiredRead } from './types.ts'
 
 /**
- * The header of one weights file, as `facts.headers` wants it. What cannot be read is a value (`format: 'unreadable'`).
+ * Reads the header of one weights file, for `facts.headers`. An unreadable header is a value (`format: 'unreadable'`).
  * @throws only what `readAt` throws.
  */
 export const readHeader = (

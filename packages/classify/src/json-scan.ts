@@ -1,6 +1,6 @@
 import { ClassifyError } from './errors.ts'
 
-/** What a {@link JsonScanner} sees. Texts are undefined when longer than the scanner's `maxTextBytes`. */
+/** The events of a {@link JsonScanner}. Texts are undefined when longer than the scanner's `maxTextBytes`. */
 export interface JsonEvents {
   startObject(): void
   endObject(): void
@@ -16,11 +16,11 @@ export interface JsonEvents {
 export interface JsonScanOptions {
   /** Deepest nesting of objects and arrays. */
   readonly maxDepth: number
-  /** Longer strings and numbers are checked, but not handed over: the memory that a scan needs is bounded. */
+  /** Longer strings and numbers are checked but not passed on, which limits the memory of a scan. */
   readonly maxTextBytes: number
 }
 
-// What may come next. Between tokens:
+// States: what may come next. Between tokens:
 const VALUE = 0
 const VALUE_OR_END = 1 // after `[`
 const KEY = 2 // after `,` in an object
@@ -33,7 +33,7 @@ const STRING = 7
 const ESCAPE = 8
 const HEX = 9
 const WORD = 10
-// Within numbers, named by what was read last:
+// Within numbers, named by the last character:
 const MINUS = 11
 const ZERO = 12
 const INTEGER = 13
@@ -49,8 +49,9 @@ const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * A strict incremental JSON reader (RFC 8259): accepts what `JSON.parse` accepts of well-formed UTF-8 within the depth,
- * in any chunking, and builds nothing. For texts of which only a sum is wanted: a safetensors header may have 100 MB.
+ * A strict incremental JSON reader (RFC 8259): accepts what `JSON.parse` accepts of well-formed UTF-8 within the depth
+ * limit, in chunks of any size, and builds nothing. For texts of which only a sum is needed: a safetensors header may
+ * have 100 MB.
  */
 export class JsonScanner {
   #state = VALUE
@@ -60,7 +61,7 @@ export class JsonScanner {
   readonly #events: JsonEvents
   readonly #options: JsonScanOptions
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  /** Raw bytes of the token under way, without quotes; `kept` > its length means too long. */
+  /** Raw bytes of the current token, without quotes; when `kept` exceeds its length the token is too long. */
   readonly #token: Uint8Array
   #kept = 0
   #escaped = false
@@ -76,8 +77,8 @@ export class JsonScanner {
   }
 
   /**
-   * @throws ClassifyError `E_BAD_JSON`, `details.reason` `syntax`, `utf-8` or `depth`; the scanner is of no use
-   * afterwards.
+   * @throws ClassifyError `E_BAD_JSON`, `details.reason` `syntax`, `utf-8` or `depth`; the scanner is unusable
+   *   afterwards.
    */
   push(chunk: Uint8Array): void {
     this.#checkUtf8(chunk, true)
@@ -136,7 +137,7 @@ export class JsonScanner {
     return i
   }
 
-  /** One byte outside of the fast path; returns where to go on. */
+  /** Handles one byte outside of the fast path; returns where to continue. */
   #step(byte: number, i: number): number {
     switch (this.#state) {
       case ESCAPE:
@@ -171,7 +172,7 @@ export class JsonScanner {
           return i + 1
         }
         if (!this.#endNumber()) this.#fail(i, 'has a malformed number')
-        return i // The byte belongs to what comes next.
+        return i // The byte belongs to the next token.
       default:
         if (!isSpace(byte)) this.#between(byte, i)
         return i + 1
@@ -323,7 +324,7 @@ export class JsonScanner {
     return true
   }
 
-  /** Ends a number that may end here; true unless one is incomplete. */
+  /** Ends a number; false if it is incomplete. */
   #endNumber(): boolean {
     if (
       this.#state === ZERO ||

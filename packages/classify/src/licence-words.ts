@@ -1,7 +1,7 @@
 /**
- * The words of a licence text that matter for comparing it: without copyright lines, list markers, markup, addresses and
- * what follows the terms. Both the curated texts and the files of a repository go through here; a change is a new
- * `SPEC_VERSION`. Linear in the length of the text.
+ * The words of a licence text that matter for a comparison: without copyright lines, list markers, markup, addresses
+ * and everything after the terms. Used for the curated texts and for a repository's files alike; a change requires a
+ * new `SPEC_VERSION`. Linear in the length of the text.
  */
 export function licenceWords(text: string): string[] {
   const lines = text
@@ -26,7 +26,7 @@ export function licenceWords(text: string): string[] {
 }
 
 const END_OF_TERMS = /END OF (?:THE )?TERMS AND CONDITIONS/i
-/** A notice with its holder, not a wrapped line of the terms that begins with the word. */
+/** A notice with its holder, as opposed to a wrapped line of the terms that starts with the same word. */
 const COPYRIGHT_LINE =
   /^[\s#*/>_;%-]*(?:(?:portions )?copyright\s*(?:$|\(c\)|©|\d{4}|[[{,]|by\b)|©|\(c\)\s*(?:\d{4}|copyright)|all rights reserved\.?[\s*]*$)/i
 const LIST_MARKER = /^[\s#>*]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[a-z]|[ivx]{1,4})[.)]|[*•+-])(?=\s)/i

@@ -6,11 +6,11 @@ import { compareNames, sortedByName } from './order.ts'
 import { MAX_LICENCE_BYTES } from './reads.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
 
-/** A text is named when it is at least so similar to a known one (spec rec.20) … */
+/** A text is identified when it is at least this similar to a known one (spec rec.20) … */
 export const MIN_SIMILARITY = 0.98
-/** … and by so much more similar to it than to any other licence. */
+/** … and its similarity exceeds that to any other licence by this much. */
 export const MIN_LEAD = 0.015
-/** All licence texts of one manifest together, as JSON strings: a manifest has at most 4 MiB. */
+/** Limit of all licence texts of one manifest together, as JSON strings: a manifest has at most 4 MiB. */
 export const MAX_TEXTS_BYTES = 1024 * 1024
 
 interface Known extends Bigrams {
@@ -40,19 +40,19 @@ function knownTexts(): readonly Known[] {
   return known
 }
 
-/** The SPDX ids that {@link detectLicence} can give, sorted. */
+/** The SPDX ids that {@link detectLicence} can return, sorted. */
 export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareNames)
 
 /**
- * The SPDX id of a licence text, or undefined when it is none of the curated ones or not clearly one of them: Dice
- * similarity of word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (spec rec.20).
+ * The SPDX id of a licence text; undefined when it is not one of the curated ones, or not clearly: Dice similarity of
+ * word pairs ≥ {@link MIN_SIMILARITY} with a lead ≥ {@link MIN_LEAD} over the next licence (spec rec.20).
  */
 export function detectLicence(text: string): string | undefined {
   const words = bigramsOf(licenceWords(text))
   let best = { id: '', score: 0 }
   let second = 0
   for (const candidate of knownTexts()) {
-    // The score that lengths alone allow: most candidates need no comparison.
+    // An upper bound from the lengths alone: most candidates need no comparison.
     if ((2 * Math.min(words.total, candidate.total)) / (words.total + candidate.total) < MIN_SIMILARITY - MIN_LEAD)
       continue
     const score = dice(words, candidate)
@@ -63,7 +63,7 @@ export function detectLicence(text: string): string | undefined {
   return best.score >= MIN_SIMILARITY && best.score - second >= MIN_LEAD ? best.id : undefined
 }
 
-/** The id of a text that has none: names the exact bytes (SPDX, LicenseRef). */
+/** The id of an unknown text, which identifies its exact bytes (SPDX, LicenseRef). */
 export const licenceRef = (digest: Sha256Digest): string => `LicenseRef-sha256-${digestHex(digest).slice(0, 12)}`
 
 export interface LicenceAnnotations {
@@ -78,8 +78,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * The annotations `svc.license` (an SPDX expression: sorted ids joined with ` AND `) and `svc.license.file.<path>` (the
  * texts).
  *
- * A text that is larger than 256 KiB or not UTF-8 is named by its `LicenseRef` and not kept; texts beyond {@link
- * MAX_TEXTS_BYTES} in all, counted in path order, are named and not kept; each with a warning. Empty files name nothing.
+ * A text that is larger than 256 KiB or not UTF-8 gets a `LicenseRef` and is not kept. Texts beyond a total of {@link MAX_TEXTS_BYTES},
+ * in path order, are identified but not kept. Both cause a warning. Empty files are ignored.
  * @throws ClassifyError `E_MISSING_FACT` when a licence file of the recognition was not supplied.
  */
 export function licenceAnnotations(recognition: Recognition, facts: readonly LicenceFact[]): LicenceAnnotations {

@@ -1,4 +1,4 @@
-/** How many bytes of a file {@link looksLike} wants to see. */
+/** How many bytes of a file {@link looksLike} uses. */
 export const LOOK_BYTES = 512
 
 const MAGICS: readonly (readonly [string, string])[] = [
@@ -18,7 +18,8 @@ const MAGICS: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * For people: what a file that is not what its name says looks like, or undefined. `head` is the beginning of its bytes.
+ * Describes, for people, what a file appears to be when it is not what its name says; undefined if unknown. `head` is
+ * the start of its bytes.
  */
 export function looksLike(head: Uint8Array, sizeBytes: number): string | undefined {
   if (sizeBytes === 0) return 'an empty file'

@@ -3,11 +3,11 @@ import { compareNames } from './order.ts'
 
 /** Longest upstream path, in UTF-8 bytes (spec rec.22). */
 export const MAX_NAME_BYTES = 1024
-/** What file systems and torrent clients take; binding for entries of an artifact only. */
+/** The limits of file systems and torrent clients; they apply to entries of an artifact only. */
 const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
 
-/** What is wrong with an upstream path; the `reason` of an `E_BAD_NAME`. */
+/** A defect of an upstream path; the `reason` of an `E_BAD_NAME`. */
 export type NameProblem =
   | 'empty'
   | 'too-long'
@@ -42,7 +42,7 @@ const WORDS: Record<NameProblem, string> = {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const encoder = new TextEncoder()
 
-/** What forbids this one path, or undefined when it may be part of an artifact (spec rec.22). */
+/** Why this path is forbidden, or undefined when it may be part of an artifact (spec rec.22). */
 export function nameProblem(name: string): NameProblem | undefined {
   if (name === '') return 'empty'
   if (!name.isWellFormed()) return 'not-unicode'
@@ -67,9 +67,9 @@ function refuse(name: string, reason: NameProblem): never {
 }
 
 /**
- * Checks a whole listing: each path by itself, then that no two are equal after NFC and that no file is also a folder
- * (both compared in NFC). The listing is refused whole (spec rec.21); which name is reported does not depend on its
- * order.
+ * Checks a whole listing: each path on its own, then that no two are equal after NFC and that no file is also a folder
+ * (both compared in NFC). The listing is refused as a whole (spec rec.21); its order does not affect which name is
+ * reported.
  * @throws ClassifyError `E_BAD_NAME` with `details.name` and `details.reason` (a {@link NameProblem}).
  */
 export function checkNames(names: Iterable<string>): void {
@@ -90,7 +90,7 @@ export function checkNames(names: Iterable<string>): void {
   }
 }
 
-/** With "/" as the lowest character, what lies in a folder follows a file of the folder's name at once. */
+/** With "/" as the lowest character, the content of a folder directly follows a file of the folder's name. */
 function compareAsFolders(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
@@ -102,7 +102,7 @@ function compareAsFolders(a: string, b: string): number {
 }
 
 /**
- * Checks the name of an entry for what a torrent and a file system can hold, besides the rules of {@link checkNames}.
+ * Checks an entry's name against the limits of torrents and file systems, in addition to the rules of {@link checkNames}.
  * @throws ClassifyError `E_BAD_NAME`, reasons `segment-too-long` and `too-deep`.
  */
 export function checkEntryName(name: string): void {
@@ -112,17 +112,17 @@ export function checkEntryName(name: string): void {
 }
 
 /**
- * First segments and folders that the artifact's own documents occupy (spec doc.6, rec.23); nothing upstream may sit below
- * them.
+ * First segments and folders used by the artifact's own documents (spec doc.6, rec.23), below which nothing upstream
+ * may lie.
  */
 const RESERVED = /^(?:manifest|modelconfig\.json|tokenizer\.tar)(?:\/|$)|(?:^|\/)adapter\.tar\//
 
 /**
- * True when an entry of this name would collide with the torrent's `manifest` folder or with a file that sealing makes.
+ * True when an entry of this name would collide with the torrent's `manifest` folder or with a file created by sealing.
  */
 export const isReservedName = (name: string): boolean => RESERVED.test(name)
 
-/** The folder of a path with its trailing slash, or the empty string at the root. */
+/** The folder of a path with its trailing slash; empty at the root. */
 export const folderOf = (name: string): string => name.slice(0, name.lastIndexOf('/') + 1)
 
 /** The last segment of a path. */

@@ -8,11 +8,11 @@ import { parseShardName } from './shards.ts'
 const GGUF = '.gguf'
 
 /**
- * The name that an import with `names: "normalized"` sees (spec add.2). Of a `*.gguf` the base name is lower-cased; where no
- * dash-separated suffix of it is quant syntax, while the longest suffix behind a `.` or `_` is, that separator becomes a dash. A shard
- * suffix stays behind it. Folders and other files keep their names. Idempotent.
+ * The name that an import with `names: "normalized"` uses (spec add.2). The base name of a `*.gguf` is lower-cased. If
+ * no dash-separated suffix of it is quant syntax, but the longest suffix after a `.` or `_` is, that separator becomes
+ * a dash. A shard suffix stays at the end. Folders and other files keep their names. Idempotent.
  *
- * `Model-7B.Q4_K_M-00001-of-00002.gguf` is `model-7b-q4_k_m-00001-of-00002.gguf`.
+ * `Model-7B.Q4_K_M-00001-of-00002.gguf` becomes `model-7b-q4_k_m-00001-of-00002.gguf`.
  */
 export function normalisedName(name: string): string {
   if (!name.endsWith(GGUF)) return name
@@ -23,7 +23,7 @@ export function normalisedName(name: string): string {
   return `${folderOf(name)}${fitted}${stem.slice(base.length)}${GGUF}`
 }
 
-/** Where the `.` or `_` stands before the longest suffix that is a quant token. */
+/** The position of the `.` or `_` before the longest suffix that is a quant token. */
 function separatorOfQuant(base: string): number | undefined {
   for (let at = Math.max(0, base.length - QUANT_MAX_CHARS - 1); at < base.length; at++)
     if ((base[at] === '.' || base[at] === '_') && isQuantToken(base.slice(at + 1))) return at
@@ -31,16 +31,16 @@ function separatorOfQuant(base: string): number | undefined {
 }
 
 /**
- * {@link normalisedName} for a whole listing: upstream names in, by upstream name the one to import it under.
- * @throws ClassifyError `E_NOT_IMPORTABLE` when two files would get one name (spec add.3), naming both; which pair is reported does not
- *   depend on the listing's order
+ * {@link normalisedName} for a whole listing: maps each upstream name to the name to import it under.
+ * @throws ClassifyError `E_NOT_IMPORTABLE` when two files would get the same name (spec add.3), naming both; the
+ *   listing's order does not affect which pair is reported
  */
 export function normalisedNames(names: Iterable<string>): ReadonlyMap<string, string> {
   const result = new Map<string, string>()
   const taken = new Map<string, string>()
   for (const name of [...names].sort(compareNames)) {
     const normalised = normalisedName(name)
-    // what the check of a listing holds for equal: a file system may do so as well
+    // equal in NFC: the check of a listing treats such names as equal, and a file system may, too
     const key = normalised.normalize('NFC')
     const other = taken.get(key)
     if (other !== undefined && other !== name)

@@ -22,11 +22,11 @@ import type {
 const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /**
- * Derives the quants and plans the artifacts (spec rec.13, rec.19): one per quant, each with all weights of that
- * quant and every shared entry. A repository of adapters alone is one artifact of quant `raw`. A function of the
+ * Derives the quants and plans the artifacts (spec rec.13, rec.19): one per quant, each with all weights of that quant
+ * and every shared entry. A repository of adapters alone is one artifact of quant `raw`. The result depends on the
  * upstream bytes alone.
- * @throws ClassifyError `E_NOT_IMPORTABLE` without weights and adapters; `E_MISSING_FACT` when something that
- *   `requiredReads` names was not supplied.
+ * @throws ClassifyError `E_NOT_IMPORTABLE` without weights and adapters; `E_MISSING_FACT` when a fact listed by
+ *   `requiredReads` was not supplied.
  */
 export function planArtifacts(recognition: Recognition, facts: Facts): ImportPlan {
   requireImportable(recognition)
@@ -89,15 +89,15 @@ const missing = (name: string): ClassifyError =>
   new ClassifyError('E_MISSING_FACT', `${name} was not read; requiredReads lists what is needed`, { name })
 
 /**
- * The quant of a listing's safetensors, which are one artifact (spec rec.16, rec.17): what the root `config.json` names, else the
- * dtype of most bytes. `headers` are those of all of them; they do not matter where the config names a quant.
+ * The quant of a listing's safetensors, which form one artifact (spec rec.16, rec.17): from the root `config.json`, or
+ * else the dtype of most bytes. `headers` are those of all safetensors; they are not used if the config names a quant.
  */
 export const safetensorsQuant = (
   config: Pick<ConfigFacts, 'quant'> | undefined,
   headers: Iterable<HeaderSummary>
 ): string => config?.quant ?? dtypeQuant(bytesByDtype(headers))
 
-/** Over all safetensors weights: they are one artifact. A file without a readable header counts for nothing. */
+/** Over all safetensors weights, since they form one artifact. A file without a readable header is ignored. */
 function bytesByDtype(headers: Iterable<HeaderSummary>): Map<string, number> {
   const sums = new Map<string, number>()
   for (const header of headers) {
@@ -107,7 +107,7 @@ function bytesByDtype(headers: Iterable<HeaderSummary>): Map<string, number> {
   return sums
 }
 
-/** `config.json` first; what it leaves open comes from the artifact's GGUF headers, in name order. */
+/** From `config.json` first; missing facts come from the artifact's GGUF headers, in name order. */
 function modelConfig(
   quant: string,
   own: readonly Entry[],
@@ -143,8 +143,8 @@ function formatsMeet({ quant, entries }: ArtifactPlan): Warning[] {
 }
 
 /**
- * Two models of one quant in one folder meet in one artifact (spec add.5): a runtime then loads whichever it finds first. So do the
- * quants of one model whose names spell them in another way than the rule reads.
+ * Warns when two models with the same quant in one folder end up in one artifact (spec add.5): a runtime would load
+ * whichever it finds first. It also happens to quants of one model whose names are not spelled as the rule expects.
  */
 function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>): Warning[] {
   const byFolder = Map.groupBy(

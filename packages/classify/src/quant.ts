@@ -2,12 +2,12 @@ import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isQuantToken } from '@svc/r
 import { baseOf } from './names.ts'
 import { parseShardName } from './shards.ts'
 
-/** The quant of what names none (spec rec.15, rec.18). */
+/** The quant of weights that name none (spec rec.15, rec.18). */
 export const RAW = 'raw'
 
-/** The longest dash-separated run that ends `stem` and is a quant token, or undefined. */
+/** The longest dash-separated suffix of `stem` that is a quant token, or undefined. */
 export function quantTokenAtEnd(stem: string): string | undefined {
-  // Runs from the longest (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
+  // From the longest suffix (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
   for (let start = Math.max(0, stem.length - 25); start < stem.length; start++) {
     if (start > 0 && stem[start - 1] !== '-') continue
     const run = stem.slice(start)
@@ -17,15 +17,16 @@ export function quantTokenAtEnd(stem: string): string | undefined {
 }
 
 /**
- * Step 1 of the quant derivation (spec rec.14): the longest dash-separated suffix run of a GGUF's base name, without shard
- * suffix and ending, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a token.
+ * Step 1 of the quant derivation (spec rec.14): the longest dash-separated suffix of a GGUF's base name, without
+ * extension and shard suffix, that is a quant token. Case-sensitive: `Q4_K_M` gives `raw`, as does a name without a
+ * token.
  */
 export function ggufQuant(name: string): string {
   const base = baseOf(name).replace(/\.gguf$/, '')
   return quantTokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
 }
 
-/** What is left of a GGUF's base name without ending, shard suffix and quant: the model that it is of, in lower case. */
+/** A GGUF's base name without extension, shard suffix and quant, in lower case: the name of its model. */
 export function ggufModelName(name: string): string {
   const stem = baseOf(name).replace(/\.gguf$/, '')
   const base = parseShardName(stem)?.base ?? stem
@@ -48,13 +49,13 @@ export function projectorVariant(name: string): string | undefined {
 const METHODS: ReadonlySet<string> = new Set([...CONFIG_QUANT_METHODS, ...CONFIG_QUANT_FORMATS])
 
 /**
- * Step 2: the `quant_method`, else the `format`, of the root `config.json`'s `quantization_config`, when it is in the
- * vocabulary, spelled exactly so. `compressed-tensors` is no word, so that its `format` is read.
+ * Step 2: the `quant_method`, else the `format`, of the `quantization_config` in the root `config.json`, if it is in
+ * the vocabulary with exactly that spelling. `compressed-tensors` is not, so that its `format` is used.
  */
 export const configQuant = (method: string | undefined, format: string | undefined): string | undefined =>
   [method, format].find((word) => word !== undefined && METHODS.has(word))
 
-/** In the order that settles ties. */
+/** In the order that decides ties. */
 const DTYPE_QUANTS = [
   ['BF16', 'bf16'],
   ['F16', 'f16'],
@@ -62,8 +63,8 @@ const DTYPE_QUANTS = [
 ] as const
 
 /**
- * Step 3: the dtype with the most bytes. `bf16`, `f16` and `f32` win ties in this order, also against others; any other
- * dtype with the most bytes gives `raw`, and so does a weights set without a byte.
+ * Step 3: the dtype with the most bytes. `bf16`, `f16` and `f32` win ties in this order, also against others. Any other
+ * dtype with the most bytes gives `raw`, and so do weights without any bytes.
  */
 export function dtypeQuant(bytesByDtype: ReadonlyMap<string, number>): string {
   let most = 0

@@ -6,7 +6,7 @@ export const MAX_CONFIG_BYTES = 1024 * 1024
 export const MAX_LICENCE_BYTES = 256 * 1024
 /** Longest safetensors header; the format's own limit. */
 export const MAX_SAFETENSORS_HEADER_BYTES = 100_000_000
-/** Of a GGUF only the beginning is read: the general keys come before the vocabulary. */
+/** Only the start of a GGUF is read: the general keys precede the vocabulary. */
 export const GGUF_HEAD_BYTES = 1024 * 1024
 
 const LIMITS: Record<ReadKind, number> = {
@@ -17,8 +17,8 @@ const LIMITS: Record<ReadKind, number> = {
 }
 
 /**
- * The files whose bytes decide what is sealed, besides their digests, and how much of each is looked at. Sorted by kind,
- * then by name. A `config` or `licence` with `sizeBytes > maxBytes` is not read at all.
+ * The files whose content, not just their digest, affects the sealed bytes, and how much of each is needed. Sorted by
+ * kind, then by name. A `config` or `licence` with `sizeBytes > maxBytes` is not read at all.
  */
 export function requiredReads(recognition: Recognition): RequiredRead[] {
   const read = (what: ReadKind, { name, sizeBytes }: ListedFile): RequiredRead => ({

@@ -10,12 +10,12 @@ import type { Entry, EntryKind, FileUse, ListedFile, Recognition, TarMember, War
 type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outcome: Extract<Outcome, { is: K }> }
 
 /**
- * Recognises a listing by names alone (spec rec.2, rec.5): what becomes which manifest entry, what is staged, what
- * is skipped and why. Pure and independent of the listing's order.
+ * Recognises a listing by names alone (spec rec.2, rec.5): which file becomes which manifest entry, which are staged,
+ * which are skipped and why. Pure, and independent of the listing's order.
  *
- * Files that would land below a name that sealing occupies (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
+ * Files that would lie below a name used by sealing (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
  * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is no integer ≥ 0), `E_TAR_LIMIT` when a
- *   tokenizer or adapter file does not fit into its tar.
+ *   tokenizer or adapter file does not fit in its tar.
  */
 export function recognise(listing: Iterable<ListedFile>): Recognition {
   const files = sortedByName(listing)
@@ -161,7 +161,7 @@ class Recogniser {
     }
   }
 
-  /** Some repositories hold the same model in two layouts; both are weights. */
+  /** Some repositories contain the same model in two layouts; both are weights. */
   #warnConsolidated(): void {
     const stem = (entry: Entry): string => baseOf(entry.name).replace(/\.safetensors$/, '')
     const weights = this.#entries.filter((entry) => entry.kind === 'weights.safetensors')
@@ -182,7 +182,7 @@ class Recogniser {
     if (this.#tokenizer.length > 0) this.#add(tarEntry('tokenizer', 'tokenizer.tar', this.#tokenizer, (name) => name))
   }
 
-  /** `.jinja` before `.json` before the bare name; then the one nearest to the root. */
+  /** Prefers `.jinja` over `.json` over the bare name; then the one nearest to the root. */
   #addChatTemplate(): void {
     const depth = (match: Match<'chat-template'>): number => match.file.name.split('/').length
     const [winner, ...others] = this.#templates.sort(
@@ -243,7 +243,7 @@ function tarEntry(
   }
 }
 
-/** Kinds in manifest order; both weights formats sort together by name. */
+/** Kinds in manifest order; both weights formats are sorted together by name. */
 const RANK: Record<EntryKind, number> = {
   'weights.gguf': 0,
   'weights.safetensors': 0,
@@ -256,14 +256,14 @@ const RANK: Record<EntryKind, number> = {
 
 const byManifestOrder = (a: Entry, b: Entry): number => RANK[a.kind] - RANK[b.kind] || compareNames(a.name, b.name)
 
-/** True when there is something to make an artifact of: weights, or adapters. */
+/** True when an artifact can be made: there are weights, or adapters. */
 export const isImportable = (recognition: Recognition): boolean =>
   recognition.entries.some(
     ({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'adapter'
   )
 
 /**
- * The eligibility gate (spec rec.3), before anything is read.
+ * The eligibility check (spec rec.3), before anything is read.
  * @throws ClassifyError `E_NOT_IMPORTABLE`.
  */
 export function requireImportable(recognition: Recognition): void {

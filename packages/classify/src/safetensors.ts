@@ -4,7 +4,7 @@ import { LOOK_BYTES, looksLike } from './looks.ts'
 import { MAX_SAFETENSORS_HEADER_BYTES } from './reads.ts'
 import type { HeaderProblem, ReadAt, SafetensorsSummary } from './types.ts'
 
-/** Bits per element, by dtype. Unknown ones are counted by their offsets. */
+/** Bits per element, by dtype. Tensors of unknown dtypes are counted by their offsets. */
 const BITS: ReadonlyMap<string, number> = new Map([
   ['F4', 4],
   ...['F6_E2M3', 'F6_E3M2'].map((dtype) => [dtype, 6] as const),
@@ -18,16 +18,15 @@ const BITS: ReadonlyMap<string, number> = new Map([
 const MAX_DTYPES = 64
 const MAX_DTYPE_CHARS = 32
 const MAX_DEPTH = 32
-/** About 2 ms of scanning: the caller's event loop goes on between two reads. */
+/** About 2 ms of scanning, so that the event loop can run between two reads. */
 const CHUNK_BYTES = 64 * 1024
 
-/** The header is none; `message` says why. */
+/** The header is invalid; `message` says why. */
 class Malformed extends Error {}
 
 /**
- * Takes the JSON text of a safetensors header in chunks and sums the bytes per dtype. Of the text it keeps two numbers
- * per tensor, for the proof that the offsets cover the data without gap or overlap: 16 bytes for at least 45 of the
- * header.
+ * Parses the JSON text of a safetensors header in chunks and sums the bytes per dtype. It keeps two numbers per tensor,
+ * to prove that the offsets cover the data without gap or overlap: 16 bytes for every 45 or more of the header.
  */
 export class SafetensorsHeader {
   readonly #scanner: JsonScanner
@@ -35,7 +34,7 @@ export class SafetensorsHeader {
   readonly #headerBytes: number
   #seen = 0
 
-  /** @param headerBytes the length of the text; @param dataBytes the length of what follows it. */
+  /** @param headerBytes the length of the text; @param dataBytes the length of the data after it. */
   constructor(headerBytes: number, dataBytes: number) {
     this.#headerBytes = headerBytes
     this.#tensors = new TensorEvents(dataBytes)
@@ -61,7 +60,7 @@ export class SafetensorsHeader {
   }
 }
 
-/** Depth 1 is the header, depth 2 a tensor or `__metadata__`, depth 3 a shape or offsets; what is deeper is ignored. */
+/** Depth 1 is the header, depth 2 a tensor or `__metadata__`, depth 3 a shape or offsets; deeper values are ignored. */
 class TensorEvents implements JsonEvents {
   readonly bytesByDtype = new Map<string, number>()
   count = 0
@@ -135,14 +134,14 @@ class TensorEvents implements JsonEvents {
     else this.#insideField()
   }
 
-  /** A value at depth 2 that is not the one its key wants. Unknown keys of a tensor may hold anything. */
+  /** A value at depth 2 of another type than its key requires. Unknown keys of a tensor may have any value. */
   #otherValue(): void {
     if (this.#isMetadata) throw new Malformed('__metadata__ holds something else than strings')
     if (this.#field === 'dtype' || this.#field === 'shape' || this.#field === 'data_offsets')
       throw new Malformed(`a ${this.#field} is of the wrong type`)
   }
 
-  /** A value deeper than 2 that is no number. */
+  /** A value below depth 2 that is not a number. */
   #insideField(): void {
     if (this.#field === 'shape' || this.#field === 'data_offsets')
       throw new Malformed(`a ${this.#field} holds something else than numbers`)
@@ -158,7 +157,7 @@ class TensorEvents implements JsonEvents {
     if (start > end || end > this.#dataBytes)
       throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.#dataBytes} bytes of data`)
     const bits = BITS.get(dtype)
-    // A product beyond 2^53 is inexact, and never equal to a span that is within the file.
+    // A product beyond 2^53 is inexact, but never equals a span within the file.
     if (bits !== undefined && (elements * bits) / 8 !== end - start)
       throw new Malformed(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
     this.bytesByDtype.set(dtype, (this.bytesByDtype.get(dtype) ?? 0) + (end - start))
@@ -169,8 +168,8 @@ class TensorEvents implements JsonEvents {
   }
 
   /**
-   * Sorted starts and sorted ends must chain from 0 to the end of the data: then exactly one tensor covers every byte.
-   * (An empty tensor may lie anywhere; it covers none.)
+   * Sorted starts and sorted ends must form a chain from 0 to the end of the data: then every byte is covered by
+   * exactly one tensor. (An empty tensor may lie anywhere, as it covers nothing.)
    */
   proveCover(): void {
     const starts = this.#starts.subarray(0, this.count).sort()
@@ -197,7 +196,7 @@ function doubled(array: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
 /**
  * Reads the header of a safetensors file, in pieces of 64 KiB: 8 bytes of length N ≤ 100,000,000 with 8 + N ≤ size, and
  * the JSON object. Checked: dtypes, shapes, and that the offsets cover the rest of the file without gap. Only 8 + N
- * bytes are read and the heap stays bounded; what is wrong is a value, not an error.
+ * bytes are read, and memory is bounded. A defect is a value, not an error.
  * @throws only what `readAt` throws.
  */
 export async function readSafetensorsHeader(

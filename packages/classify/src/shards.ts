@@ -2,16 +2,18 @@ import { folderOf } from './names.ts'
 import { compareNames } from './order.ts'
 
 export interface ShardName {
-  /** What stands before the suffix. */
+  /** The name before the suffix. */
   readonly base: string
-  /** As numbered: 1 to `total` in a proper set. */
+  /** The shard's number: 1 to `total` in a proper set. */
   readonly part: number
   readonly total: number
 }
 
 const SHARD = /^(.*)[-_](\d{5,6})[-_]of[-_](\d{5,6})$/s
 
-/** Reads a shard suffix (`-00001-of-00003`, `_00001_of_00003`, five or six digits) off a name without its ending. */
+/**
+ * Parses the shard suffix (`-00001-of-00003`, `_00001_of_00003`, five or six digits) of a name without its extension.
+ */
 export function parseShardName(stem: string): ShardName | undefined {
   const match = SHARD.exec(stem)
   return match ? { base: match[1]!, part: Number(match[2]), total: Number(match[3]) } : undefined
@@ -19,11 +21,11 @@ export function parseShardName(stem: string): ShardName | undefined {
 
 export interface Shard extends ShardName {
   readonly name: string
-  /** The set it belongs to: same folder, base, ending and total. */
+  /** The set it belongs to: same folder, base, extension and total. */
   readonly group: string
 }
 
-/** The shard that a weights path names, or undefined. Numbers outside 1..total are no shard numbering. */
+/** The shard that a weights path names, or undefined. Numbers outside 1..total do not count as shard numbers. */
 export function shardOf(name: string): Shard | undefined {
   const folder = folderOf(name)
   const dot = name.lastIndexOf('.')
@@ -34,17 +36,17 @@ export function shardOf(name: string): Shard | undefined {
 
 export interface BrokenSet {
   readonly group: string
-  /** The names that are there. */
+  /** The names that exist. */
   readonly names: readonly string[]
-  /** The numbers that are not, e.g. `2-4, 7`; empty when only duplicates make the set unsound. */
+  /** The missing numbers, e.g. `2-4, 7`; empty when the only defect is duplicates. */
   readonly missing: string
-  /** Numbers that two names claim. */
+  /** Numbers with more than one name. */
   readonly repeated: readonly number[]
 }
 
 const MAX_RUNS = 20
 
-/** The sets of which parts are missing or numbered twice, sorted by group. */
+/** The sets with missing or duplicate shards, sorted by group. */
 export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
   const sets = new Map<string, Shard[]>()
   for (const shard of shards) {
@@ -68,7 +70,10 @@ export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
   return broken.sort((a, b) => compareNames(a.group, b.group))
 }
 
-/** The numbers of 1..total that sorted `parts` lacks, as runs: a hostile total of 999999 stays a short text. */
+/**
+ * The numbers of 1..total that are missing in the sorted `parts`, as ranges: even a hostile total of 999999 gives a
+ * short text.
+ */
 function missingRuns(parts: readonly number[], total: number): string {
   const runs: string[] = []
   let next = 1

@@ -1,16 +1,16 @@
 import { baseOf, folderOf } from './names.ts'
 
 /**
- * The recognition table (spec rec.5) as data. Rows are tried from top to bottom,
- * case-sensitively except for licence names; the first match wins. What no row matches is skipped as unrecognised.
+ * The recognition table (spec rec.5) as data. Rows are tried from top to bottom, case-sensitively except for licence
+ * names; the first match wins. Files that match no row are skipped as unrecognised.
  *
- * A change here changes sealed bytes: raise `SPEC_VERSION` with it.
+ * A change here changes sealed bytes: increase `SPEC_VERSION` with it.
  */
 export const SPEC_VERSION = '1'
 
-/** What a file beside the weights is for (spec rec.5). */
+/** The purpose of a file that accompanies the weights (spec rec.5). */
 export type AuxRole = 'imatrix' | 'vision-projector' | 'weights-index'
-/** Which part of the model a Python file defines, from the prefix of its name (spec rec.5). */
+/** The component of the model that a Python file defines, from the prefix of its name (spec rec.5). */
 export type CodeRole = 'model' | 'tokenization' | 'configuration' | 'processor'
 
 /** Why a file does not become part of an artifact. */
@@ -24,39 +24,39 @@ export type SkipReason =
   | 'reserved-name'
   | 'unrecognised'
 
-/** What a file becomes whose name matches a row. */
+/** What becomes of a file whose name matches a row. */
 export type Outcome =
   | { readonly is: 'adapter'; readonly half: 'weights' | 'config' }
   | { readonly is: 'skip'; readonly reason: SkipReason }
   | { readonly is: 'aux'; readonly role: AuxRole }
   | { readonly is: 'weights'; readonly format: 'gguf' | 'safetensors' }
   | { readonly is: 'tokenizer' }
-  /** Of several templates the lowest rank wins. */
+  /** If there are several templates, the lowest rank wins. */
   | { readonly is: 'chat-template'; readonly rank: number }
   | { readonly is: 'code'; readonly role: CodeRole }
   | { readonly is: 'config' }
-  /** `detect` is false for notices, which are kept but name no licence. */
+  /** `detect` is false for notices, which are kept but do not identify a licence. */
   | { readonly is: 'licence'; readonly detect: boolean }
 
-/** One line of the recognition table: names that match become this. */
+/** One row of the recognition table. */
 export interface Row {
   /** Stable, for tests and diagnostics. */
   readonly id: string
-  /** What `match` is tried on: the last segment, the folder with its trailing slash, or the whole path. */
+  /** What `match` is tested against: the last segment, the folder with its trailing slash, or the whole path. */
   readonly on: 'base' | 'folder' | 'path'
   readonly match: RegExp
   readonly becomes: Outcome
 }
 
 const LICENCE_ENDINGS = 'md|markdown|txt|text|rst|html?|pdf|lesser|lib|mit|bsd|isc|gpl|lgpl|agpl|mpl|apache'
-/** What may follow `LICENSE`: a qualifier (`-MODEL`, `-APACHE-2.0`) and endings (`.txt`, `.Apache-2.0`). */
+/** What may follow `LICENSE`: a qualifier (`-MODEL`, `-APACHE-2.0`) and extensions (`.txt`, `.Apache-2.0`). */
 const LICENCE_TAIL = String.raw`(?:[-_ ][a-z0-9_ -]*(?:\.\d[a-z0-9-]*)*)?(?:\.(?:${LICENCE_ENDINGS})(?:[-.v]?\d[\d.]*)?)*`
 const TOKENIZER_CONFIGS =
   'tokenizer|tokenizer_config|special_tokens_map|added_tokens|preprocessor_config|processor_config'
 
-/** The recognition table (spec rec.5): tried from top to bottom, the first row that matches decides. */
+/** The recognition table (spec rec.5): tried from top to bottom, the first matching row decides. */
 export const TABLE: readonly Row[] = [
-  // Adapters win over the folder skips: the adapter of a training checkpoint is worth keeping.
+  // Adapters take precedence over the folder skips: the adapter in a training checkpoint is worth keeping.
   {
     id: 'adapter-weights',
     on: 'base',
@@ -64,7 +64,7 @@ export const TABLE: readonly Row[] = [
     becomes: { is: 'adapter', half: 'weights' }
   },
   { id: 'adapter-config', on: 'base', match: /^adapter_config\.json$/, becomes: { is: 'adapter', half: 'config' } },
-  // Above the folder skips for its warning's sake: it is skipped either way.
+  // Above the folder skips because of its warning: the file is skipped either way.
   {
     id: 'non-lora-trainables',
     on: 'base',
@@ -85,7 +85,7 @@ export const TABLE: readonly Row[] = [
     becomes: { is: 'skip', reason: 'housekeeping' }
   },
 
-  // Before the general safetensors row: optimizer state is saved under that ending, too.
+  // Before the general row for safetensors: optimizer state is saved with that extension, too.
   {
     id: 'training-state',
     on: 'base',
@@ -169,7 +169,7 @@ export const TABLE: readonly Row[] = [
 
 const UNRECOGNISED: Outcome = { is: 'skip', reason: 'unrecognised' }
 
-/** The first row's outcome for one path; default-deny. */
+/** The outcome of the first matching row for a path; by default a file is skipped. */
 export function outcomeOf(name: string): Outcome {
   const subjects = { base: baseOf(name), folder: folderOf(name), path: name }
   for (const row of TABLE) if (row.match.test(subjects[row.on])) return row.becomes

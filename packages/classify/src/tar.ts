@@ -9,13 +9,13 @@ const PREFIX_BYTES = 155
 const MAX_SIZE_BYTES = 0o77777777777
 const encoder = new TextEncoder()
 
-/** A member to be: its name in the tar and the exact count of its bytes. */
+/** A future member: its name in the tar and its exact size. */
 export interface TarFile {
   readonly name: string
   readonly sizeBytes: number
 }
 
-/** A member with its place in the tar; offsets are in bytes from the start of the tar, the data is padded to 512. */
+/** A member with its position in the tar; offsets are in bytes from the start of the tar, the data is padded to 512. */
 export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly file: T
   /** The member's 512-byte header. */
@@ -24,7 +24,7 @@ export interface PlannedTarFile<T extends TarFile = TarFile> {
   readonly dataOffset: number
 }
 
-/** The layout of a tar, computed before any of its bytes is read. */
+/** The layout of a tar, computed before any content is read. */
 export interface TarPlan<T extends TarFile = TarFile> {
   /** In tar order: sorted by name bytes. */
   readonly members: readonly PlannedTarFile<T>[]
@@ -33,10 +33,10 @@ export interface TarPlan<T extends TarFile = TarFile> {
 }
 
 /**
- * Lays out the deterministic tar of regular files (spec doc.19): POSIX ustar, byte for byte what GNU tar writes of
- * byte-sorted names with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
+ * Lays out the deterministic tar of regular files (spec doc.19): POSIX ustar, byte for byte what GNU tar writes for
+ * names sorted by bytes with `--format=ustar --mtime=@0 --owner=:0 --group=:0 --numeric-owner --mode=0644 -b1`.
  * @throws ClassifyError `E_TAR_LIMIT` for a name or size that a ustar header cannot hold, `E_BAD_NAME` for a name that
- *   is forbidden or given twice.
+ *   is forbidden or occurs twice.
  */
 export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
   const members: PlannedTarFile<T>[] = []
@@ -62,14 +62,14 @@ export const tarSizeBytes = (files: Iterable<TarFile>): number => planTar(files)
 
 /** A member that can be read. */
 export interface TarSource extends TarFile {
-  /** Called once, when the member's turn comes. */
+  /** Called once, when the member is written. */
   open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
 /**
- * Streams the tar of {@link planTar}; members are opened one after the other and their chunks passed on as they are.
- * @throws as {@link planTar} before the first byte; ClassifyError `E_TAR_CONTENT` when a member's bytes are more or
- *   fewer than announced (what was written until then is no tar); whatever `open` throws.
+ * Streams the tar of {@link planTar}; members are opened one after the other, and their chunks are passed on unchanged.
+ * @throws as {@link planTar} before the first byte; ClassifyError `E_TAR_CONTENT` when a member has more or fewer bytes
+ *   than announced (the output so far is then not a valid tar); whatever `open` throws.
  */
 export async function* writeTar(files: Iterable<TarSource>): AsyncGenerator<Uint8Array, void, void> {
   for (const { file, header } of planTar(files).members) {
@@ -94,7 +94,7 @@ const wrongLength = (file: TarFile, which: string): ClassifyError =>
     { name: file.name }
   )
 
-/** The fields that are not constant stand at their POSIX.1-1988 offsets. */
+/** The fields that vary are at their POSIX.1-1988 offsets. */
 function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > MAX_SIZE_BYTES)
     throw new ClassifyError(
@@ -123,7 +123,7 @@ function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
   return header
 }
 
-/** As GNU tar splits: names over 100 bytes at the last slash that leaves at most 155 bytes before it. */
+/** Splits like GNU tar: names over 100 bytes at the last slash that leaves at most 155 bytes before it. */
 function splitName(name: string): { readonly prefix: Uint8Array; readonly name: Uint8Array } {
   const bytes = encoder.encode(name)
   if (bytes.length <= NAME_BYTES) return { prefix: new Uint8Array(0), name: bytes }

@@ -1,14 +1,14 @@
 import type { Sha256Digest } from '@svc/ref'
 import type { AuxRole, CodeRole, SkipReason } from './table.ts'
 
-/** One upstream file as a listing knows it. Nothing was read yet. */
+/** One upstream file as listed; its content has not been read. */
 export interface ListedFile {
   /** Artifact-relative path with `/`. */
   readonly name: string
   readonly sizeBytes: number
 }
 
-/** The manifest's kinds but `config`, in their order within a manifest (spec doc.7). */
+/** The manifest's kinds except `config`, in their order within a manifest (spec doc.7). */
 export type EntryKind =
   | 'weights.gguf'
   | 'weights.safetensors'
@@ -18,49 +18,49 @@ export type EntryKind =
   | 'adapter'
   | 'code'
 
-/** A file that goes into a tar of an artifact, under the name that it has there. */
+/** A file that goes into one of an artifact's tars, under the given name. */
 export interface TarMember {
   /** The name inside the tar. */
   readonly name: string
-  /** The upstream path that its bytes come from. */
+  /** The upstream path of its content. */
   readonly from: string
   readonly sizeBytes: number
 }
 
 /**
- * Where an entry's bytes come from: one upstream file as it is, or a deterministic tar of several (members in tar
+ * The source of an entry's bytes: one upstream file unchanged, or a deterministic tar of several (members in tar
  * order).
  */
 export type EntryContent =
   | { readonly from: 'file'; readonly name: string }
   | { readonly from: 'tar'; readonly members: readonly TarMember[] }
 
-/** A manifest entry to be. */
+/** A future manifest entry. */
 export interface Entry {
   readonly kind: EntryKind
   /** Artifact-relative and unique; no first segment `manifest`. */
   readonly name: string
-  /** Of the entry: of a tar with headers and padding. */
+  /** Size of the entry; for a tar including headers and padding. */
   readonly sizeBytes: number
   readonly content: EntryContent
   readonly role?: AuxRole | CodeRole
-  /** Lower-case quant token of a vision projector's name. */
+  /** Quant token of a vision projector's name, in lower case. */
   readonly variant?: string
-  /** From 1, on shards. */
+  /** Number of a shard, from 1. */
   readonly part?: number
-  /** The shard set, equal for its parts; not part of a manifest. */
+  /** Identifies the shard set, equal for all its shards; not part of a manifest. */
   readonly group?: string
   /** The quant of the file name, on `weights.gguf` only; not part of a manifest. */
   readonly quant?: string
 }
 
-/** Something that the user of an import ought to know. `message` is for people; programs go by `code` and `names`. */
+/** Something the user of an import should know. `message` is for people; programs use `code` and `names`. */
 export interface Warning {
   readonly code: WarningCode
   readonly names: readonly string[]
   readonly message: string
 }
-/** What an import went on in spite of. Stable, for programs; the message beside it is for people. */
+/** What a warning is about. Stable, for programs. */
 export type WarningCode =
   | 'incomplete-shards'
   | 'shard-numbering'
@@ -82,9 +82,9 @@ export type WarningCode =
 
 /** What one upstream file is used for. Every file of the listing has exactly one use. */
 export type FileUse =
-  /** Its bytes are the entry `entry`. */
+  /** Its bytes become the entry `entry`. */
   | { readonly use: 'entry'; readonly entry: string }
-  /** Its bytes go into the tar `entry`: staged, no blob of their own. */
+  /** Its bytes go into the tar `entry`: staged, without a blob of its own. */
   | { readonly use: 'member'; readonly entry: string }
   /** The root `config.json`: staged. */
   | { readonly use: 'config' }
@@ -92,29 +92,29 @@ export type FileUse =
   | { readonly use: 'licence'; readonly detect: boolean }
   | { readonly use: 'skip'; readonly reason: SkipReason }
 
-/** What a listing is, by its names alone. All lists are in a fixed order, whatever the order of the listing. */
+/** The content of a listing, by its names alone. All lists have a fixed order, whatever the order of the listing. */
 export interface Recognition {
   /** In manifest order (spec doc.7), without the config entry. */
   readonly entries: readonly Entry[]
   /** By upstream path. */
   readonly uses: ReadonlyMap<string, FileUse>
-  /** `result.skipped` of an import is the length. */
+  /** Its length is `result.skipped` of an import. */
   readonly skipped: readonly { readonly name: string; readonly reason: SkipReason }[]
   readonly warnings: readonly Warning[]
-  /** The root `config.json`, when there is one. */
+  /** The root `config.json`, if there is one. */
   readonly config: ListedFile | undefined
   readonly licences: readonly (ListedFile & { readonly detect: boolean })[]
 }
 
-/** What `requiredReads` wants of one file. */
+/** What `requiredReads` needs of one file. */
 export type ReadKind = 'safetensors-header' | 'gguf-head' | 'config' | 'licence'
 /** Narrows by `what`. */
 export type RequiredRead<K extends ReadKind = ReadKind> = K extends ReadKind
   ? ListedFile & {
       readonly what: K
       /**
-       * No byte at or beyond this offset is looked at. Of a safetensors it is the upper bound of a header: only 8 bytes
-       * plus the length that they state are read.
+       * No byte at or beyond this offset is used. For a safetensors it is the upper bound of a header: only 8 bytes
+       * plus the length in them are read.
        */
       readonly maxBytes: number
     }
@@ -126,15 +126,13 @@ export type ReadAt = (offset: number, lengthBytes: number) => Promise<Uint8Array
 /** Why the header of a weights file could not be read. Never fatal (spec rec.12). */
 export interface HeaderProblem {
   readonly format: 'unreadable'
-  /** What is wrong, e.g. `tensor offsets leave a gap at byte 12`. */
+  /** The defect, e.g. `tensor offsets leave a gap at byte 12`. */
   readonly problem: string
-  /**
-   * What the bytes look like instead, e.g. `a Git LFS pointer`; undefined when they look like nothing in particular.
-   */
+  /** What the bytes appear to be, e.g. `a Git LFS pointer`; undefined if unknown. */
   readonly looksLike: string | undefined
 }
 
-/** What the header of a safetensors file says. Made by `readHeader`. */
+/** The facts from a safetensors header. Made by `readHeader`. */
 export interface SafetensorsSummary {
   readonly format: 'safetensors'
   readonly headerBytes: number
@@ -143,12 +141,12 @@ export interface SafetensorsSummary {
   readonly bytesByDtype: ReadonlyMap<string, number>
 }
 
-/** What the head of a GGUF file says, as far as it was read. Made by `readGgufHead` and `parseGgufHead`. */
+/** The facts from the head of a GGUF file, as far as it was read. Made by `readGgufHead` and `parseGgufHead`. */
 export interface GgufSummary {
   readonly format: 'gguf'
   readonly version: 1 | 2 | 3
   readonly bigEndian: boolean
-  /** False when the key/values go on beyond the bytes that were read: what follows there is unknown. */
+  /** False when there are key/values beyond the bytes that were read; these are unknown. */
   readonly complete: boolean
   /** `general.type`, e.g. `model`, `mmproj`, `adapter`. */
   readonly type?: string
@@ -159,16 +157,16 @@ export interface GgufSummary {
   /** `split.no`, from 0. */
   readonly splitNo?: number
   readonly splitCount?: number
-  /** `general.file_type`. Informative: it never decides the quant. */
+  /** `general.file_type`. Informative only: it never decides the quant. */
   readonly fileType?: number
 }
 
-/** What the header of a weights file says, or why it says nothing; told apart by `format`. */
+/** The facts from a weights file's header, or why there are none; `format` tells which. */
 export type HeaderSummary = SafetensorsSummary | GgufSummary | HeaderProblem
 
-/** What the root `config.json` says. Made by `readConfig`. */
+/** The facts from the root `config.json`. Made by `readConfig`. */
 export interface ConfigFacts {
-  /** The text as it is, BOM included; absent when it is not UTF-8 or too long to be kept. */
+  /** The unmodified text, including a BOM; absent when it is not UTF-8 or too long to be kept. */
   readonly upstream?: string
   readonly family?: string
   readonly contextLength?: number
@@ -177,26 +175,26 @@ export interface ConfigFacts {
   readonly warnings: readonly Warning[]
 }
 
-/** A licence file, read. */
+/** A licence file's content. */
 export interface LicenceFact {
   readonly name: string
-  /** Of the whole file: what names an unknown text. */
+  /** Of the whole file; it identifies an unknown text. */
   readonly digest: Sha256Digest
   /** The whole file, or undefined when it is larger than `maxBytes` of its required read. */
   readonly bytes: Uint8Array | undefined
 }
 
-/** What was read of the files that `requiredReads` names. */
+/** The facts from the files listed by `requiredReads`. */
 export interface Facts {
   /** By upstream path: one per `safetensors-header` and `gguf-head`. */
   readonly headers: ReadonlyMap<string, HeaderSummary>
-  /** When `recognition.config` is there. */
+  /** Required if `recognition.config` is present. */
   readonly config?: ConfigFacts | undefined
   /** One per `licence`. */
   readonly licences: readonly LicenceFact[]
 }
 
-/** Contents of the model config, the document of ours behind the entry `modelconfig.json` (spec doc.9). */
+/** Contents of the model config, our own document behind the entry `modelconfig.json` (spec doc.9). */
 export interface ModelConfigFacts {
   readonly family?: string
   readonly weightsFormat?: 'gguf' | 'safetensors' | 'gguf+safetensors'
@@ -206,20 +204,17 @@ export interface ModelConfigFacts {
   readonly upstream?: string
 }
 
-/** One artifact to be sealed: a member of the model index. */
+/** One artifact to seal: a member of the model index. */
 export interface ArtifactPlan {
   readonly quant: string
-  /** In manifest order; the config entry comes before them and is made of `modelConfig`. */
+  /** In manifest order; the config entry precedes them and is made from `modelConfig`. */
   readonly entries: readonly Entry[]
   readonly modelConfig: ModelConfigFacts
-  /** `svc.specVersion`, `svc.license`, `svc.license.file.<path>`; those of the source are the caller's to add. */
+  /** `svc.specVersion`, `svc.license`, `svc.license.file.<path>`; the caller adds those of the source. */
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/**
- * What an import stores: the artifacts, one for each quant, that recognised files and their headers make up. Made by
- * `planArtifacts`.
- */
+/** What an import stores: the artifacts, one per quant. Made by `planArtifacts`. */
 export interface ImportPlan {
   /** Sorted by quant, at least one. */
   readonly artifacts: readonly ArtifactPlan[]

@@ -19,7 +19,7 @@ export class ByteRangeSet {
     return this.#ranges.reduce((sum, [start, end]) => sum + end - start, 0)
   }
 
-  /** Everything from 0 up to here is in the set. */
+  /** End of the range that starts at 0; 0 if there is none. */
   get prefixEnd(): number {
     const first = this.#ranges[0]
     return first !== undefined && first[0] === 0 ? first[1] : 0

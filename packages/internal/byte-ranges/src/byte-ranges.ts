@@ -1,7 +1,7 @@
 /** `[start, end)` pairs, sorted, disjoint, not touching. */
 export type ByteRanges = readonly (readonly [start: number, end: number])[]
 
-/** What of `[start, end)` is not in `present`. */
+/** The ranges of `[start, end)` that are not in `present`. */
 export function gapsOf(present: ByteRanges, start: number, end: number): [number, number][] {
   const gaps: [number, number][] = []
   let at = start
@@ -15,7 +15,7 @@ export function gapsOf(present: ByteRanges, start: number, end: number): [number
   return gaps
 }
 
-/** Cuts ranges at multiples of `stepBytes`, so that a resumed file asks for the same ranges as a new one. */
+/** Cuts ranges at multiples of `stepBytes`, so that a resumed file requests the same ranges as a new one. */
 export function cutRanges(ranges: ByteRanges, stepBytes: number): [number, number][] {
   const pieces: [number, number][] = []
   for (const [start, end] of ranges) {

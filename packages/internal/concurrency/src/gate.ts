@@ -1,15 +1,16 @@
-/** Gives a place back; calling it again does nothing. */
+/** Releases the place; further calls do nothing. */
 export type Release = () => void
 
-/** What a wait rejects with when its signal fires; the default is the signal's own reason. */
+/** Makes the error that a wait rejects with when its signal is aborted; default: the signal's own reason. */
 export type AbortErrorOf = (signal: AbortSignal) => unknown
 
 const reasonOf: AbortErrorOf = (signal) => signal.reason
 
 /**
- * At most `width` holders at once; waiters are served in order of arrival and may give up through their signal, which costs the
- * same however many wait.
- * Invariant: somebody waits only while all places are taken.
+ * Admits at most `width` holders at once. Waiters are served in order of arrival and can give up through their signal,
+ * at the same cost however many wait.
+ *
+ * Invariant: there are waiters only while all places are taken.
  */
 export class Gate {
   readonly #width: number
@@ -22,17 +23,17 @@ export class Gate {
     this.#abortErrorOf = abortErrorOf
   }
 
-  /** Nobody is inside, nobody waits. */
+  /** No holders and no waiters. */
   get idle(): boolean {
     return this.#held === 0 && this.#waiters.size === 0
   }
 
-  /** How many wait for a place. */
+  /** Number of waiters. */
   get waiting(): number {
     return this.#waiters.size
   }
 
-  /** Waits for a place. @throws what the abort error is, by default the signal's reason */
+  /** Waits for a place. @throws the abort error, by default the signal's reason */
   enter(signal?: AbortSignal): Promise<Release> {
     if (signal?.aborted) return Promise.reject(this.#abortErrorOf(signal))
     if (this.#held < this.#width) return Promise.resolve(this.#take())
@@ -50,7 +51,7 @@ export class Gate {
     })
   }
 
-  /** Holds a place for as long as `work` runs. @throws as {@link enter}; what `work` throws */
+  /** Runs `work` while holding a place. @throws as {@link enter}; errors of `work` */
   async run<T>(signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
     const release = await this.enter(signal)
     try {

@@ -1,6 +1,6 @@
 import { type AbortErrorOf, Gate, type Release } from './gate.ts'
 
-/** One fair lock per key, compared as a Map does. Keys that nobody holds or waits for cost nothing. */
+/** One fair lock per key, compared as in a Map. Keys without holders and waiters use no memory. */
 export class KeyedLock<Key = string> {
   readonly #gates = new Map<Key, Gate>()
   readonly #abortErrorOf: AbortErrorOf | undefined
@@ -9,7 +9,7 @@ export class KeyedLock<Key = string> {
     this.#abortErrorOf = abortErrorOf
   }
 
-  /** Waits until nobody else has the key. @throws what the abort error is, by default the signal's reason */
+  /** Waits until nobody else holds the key. @throws the abort error, by default the signal's reason */
   async acquire(key: Key, signal?: AbortSignal): Promise<Release> {
     let gate = this.#gates.get(key)
     if (gate === undefined) this.#gates.set(key, (gate = new Gate(1, this.#abortErrorOf)))
@@ -29,7 +29,7 @@ export class KeyedLock<Key = string> {
     }
   }
 
-  /** Holds the key for as long as `work` runs. @throws as {@link acquire}; what `work` throws */
+  /** Runs `work` while holding the key. @throws as {@link acquire}; errors of `work` */
   async run<T>(key: Key, signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
     const release = await this.acquire(key, signal)
     try {
@@ -39,7 +39,7 @@ export class KeyedLock<Key = string> {
     }
   }
 
-  /** Keys that somebody holds or waits for. */
+  /** Number of keys with holders or waiters. */
   get size(): number {
     return this.#gates.size
   }

@@ -1,6 +1,6 @@
 /**
- * Runs `work` for every item, at most `limit` at once, in order. The first failure aborts the others; all have ended when this
- * settles, and that failure is thrown.
+ * Runs `work` for every item, in order, at most `limit` at once. The first failure aborts the others; when this
+ * settles, all have ended, and that failure is thrown.
  */
 export async function forEachLimited<T>(
   items: readonly T[],

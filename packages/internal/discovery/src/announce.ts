@@ -4,9 +4,9 @@ import { isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
 export type AnnounceEvent = 'started' | 'completed' | 'stopped'
 
-/** What a tracker is told. */
+/** The content of an announce. */
 export interface Announce {
-  /** 20 bytes: of BitTorrent v1, or of v2 truncated (BEP 52). */
+  /** 20 bytes: that of BitTorrent v1, or the truncated one of v2 (BEP 52). */
   readonly infohash: Uint8Array
   /** 20 bytes. */
   readonly peerId: Uint8Array
@@ -16,33 +16,36 @@ export interface Announce {
   readonly downloaded: number
   readonly left: number
   readonly event: AnnounceEvent | undefined
-  /** What this tracker gave to be sent back to it. */
+  /** The id that this tracker asked us to send back. */
   readonly trackerId: Uint8Array | undefined
 }
 
 export interface Announced {
   /** At most {@link MAX_PEERS}. */
   readonly peers: readonly PeerAddress[]
-  /** As the tracker wishes; not bounded yet. */
+  /** The interval requested by the tracker, before limits. */
   readonly intervalMs: number | undefined
   readonly trackerId: Uint8Array | undefined
-  /** Of the tracker, for people. */
+  /** A message from the tracker, for people. */
   readonly warning: string | undefined
-  /** The address that answered is loopback, private or reserved: it may name such peers. A name says nothing about that. */
+  /**
+   * The tracker answered from a loopback, private or reserved address, and so may name such peers. Its name would not
+   * show that.
+   */
   readonly byPrivate: boolean
 }
 
-/** Peers taken from one answer. */
+/** Limit of peers taken from one answer. */
 export const MAX_PEERS = 200
-/** Peers asked for. */
+/** Number of peers requested. */
 export const PEERS_WANTED = 100
-/** Of one announce, retries included. */
+/** Limit for one announce, including retries. */
 export const ANNOUNCE_TIMEOUT_MS = 15_000
 
-/** Printable text of a stranger, cut. */
+/** Untrusted text, printable and truncated. */
 export const printable = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '·').slice(0, 200)
 
-/** A name, or an address, leads to where only the user may send us. */
+/** A name or address leads to where only the user may send us. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError'
   constructor(host: string) {
@@ -50,7 +53,9 @@ export class PrivateAddressError extends Error {
   }
 }
 
-/** All addresses of a host that may be contacted. @throws PrivateAddressError when none is left; the resolver's error. */
+/**
+ * The addresses of a host that may be contacted. @throws PrivateAddressError when none is left; the resolver's error.
+ */
 export async function resolveHost(host: string, allowPrivate: boolean): Promise<LookupAddress[]> {
   const family = isIP(host)
   const all =
@@ -64,7 +69,7 @@ export async function resolveHost(host: string, allowPrivate: boolean): Promise<
   return allowed
 }
 
-/** {@link resolveHost} as `net.connect` calls it: what is checked is what is connected to. */
+/** {@link resolveHost} as a `lookup` for `net.connect`: the addresses checked are those that are connected to. */
 export const checkedLookup =
   (allowPrivate: boolean): LookupFunction =>
   (host, options, callback) => {

@@ -3,25 +3,25 @@ import { EventEmitter } from 'node:events'
 import { isPort } from '@svc/internal-net'
 import { PerSecond } from './per-second.ts'
 
-/** Datagrams a second (docs/budgets.md). */
+/** Datagrams per second (docs/budgets.md). */
 export interface DatagramLimits {
-  /** From one address; more are dropped. Default 50. */
+  /** From one address; further ones are dropped. Default 50. */
   readonly perAddress: number
-  /** Of all whom we have asked nothing, together; more are dropped. Default 500. */
+  /** In total from all nodes that we have not queried; further ones are dropped. Default 500. */
   readonly total: number
-  /** Queries of our own to one node; more wait. Default 20. */
+  /** Our own queries to one node; further ones wait. Default 20. */
   readonly ownPerNode: number
-  /** Queries of our own, in all; more wait. Default 200. */
+  /** Our own queries in total; further ones wait. Default 200. */
   readonly own: number
 }
 
 const LIMITS: DatagramLimits = { perAddress: 50, total: 500, ownPerNode: 20, own: 200 }
-/** Queries that wait for their second. The library gives up on them after two. */
+/** Limit of waiting queries. The library gives up on a query after two seconds. */
 const MAX_WAITING = 1_000
 const FLUSH_MS = 100
-/** Whom we have asked is heard for as long, and for as long again. */
+/** Nodes that we queried are exempt from the limit for this long, up to twice that. */
 const ASKED_MS = 4_000
-/** Bencoded keys are in order, so that the kind of a message comes last. */
+/** Bencoded keys are sorted, so the kind of a message comes last. */
 const QUERY_END = Buffer.from('1:y1:qe')
 
 type Done = (error: Error | null) => void
@@ -34,17 +34,17 @@ interface Waiting {
 }
 
 /**
- * A UDP socket in the shape that the DHT library uses. It sees only datagrams that `check` passes, as `check` returns them,
- * only from senders that can be answered, and only so many a second; what it sends to an impossible port fails by callback
- * instead of a throw. Its own queries leave at a bounded rate: those beyond it wait. A flood, from forged addresses too, takes nothing
- * from those who answer us.
+ * A UDP socket with the interface that the DHT library uses. The library sees only datagrams that `check` accepts, as
+ * `check` returns them, only from senders that can be answered, and only a limited number per second. Sending to an
+ * impossible port fails through the callback rather than by throwing. Our own queries are rate-limited; excess ones
+ * wait. A flood, even from forged addresses, does not displace answers to our queries.
  */
 export class CheckedSocket extends EventEmitter {
   readonly #socket: Socket
   readonly #strangers: PerSecond
   readonly #known: PerSecond
   readonly #own: PerSecond
-  /** Nodes that were asked: of this period, and of the one before. */
+  /** The nodes queried in this period, and in the one before. */
   #asked: [Set<string>, Set<string>] = [new Set(), new Set()]
   #period = 0
   #waiting: Waiting[] = []
@@ -68,7 +68,7 @@ export class CheckedSocket extends EventEmitter {
     }
   }
 
-  /** Datagrams that were dropped. */
+  /** Number of datagrams dropped. */
   get refused(): number {
     return this.#refused
   }
@@ -84,7 +84,7 @@ export class CheckedSocket extends EventEmitter {
   send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: Done): void {
     if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`nobody can be reached at port ${port}`)))
     const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
-    // Answers are bounded by what they answer.
+    // Answers are limited by the queries that they answer.
     if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END) || this.#mayAsk(host, port)) {
       this.#socket.send(datagram, port, host, done)
       return

@@ -7,13 +7,13 @@ import { CheckedSocket, type DatagramLimits } from './checked-socket.ts'
 import { checkKrpc } from './krpc.ts'
 
 export interface DhtOptions {
-  /** `host:port` of nodes to start from; others are left out. */
+  /** `host:port` of bootstrap nodes; invalid ones are ignored. */
   readonly bootstrap: readonly string[]
-  /** Where to listen; default `0.0.0.0`. */
+  /** The address to listen on; default `0.0.0.0`. */
   readonly host?: string
   /** Default: any free one. */
   readonly port?: number
-  /** Bounds of its traffic, where they shall be others than the defaults. */
+  /** Traffic limits that differ from the defaults. */
   readonly limits?: Partial<DatagramLimits>
 }
 
@@ -21,14 +21,17 @@ export interface DhtOptions {
 export type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
 
 const REANNOUNCE_MS = 15 * 60_000
-/** After a first lookup that found nobody: a young routing table. Doubles with each that follows, up to the above. */
+/**
+ * Delay after a first lookup without results, when the routing table is still young. Doubles each time, up to the
+ * interval above.
+ */
 const FIRST_RETRY_MS = 2_000
-/** Peers taken from one lookup. */
+/** Limit of peers taken from one lookup. */
 const MAX_PEERS = 200
 
 /**
- * One DHT node (BEP 5, IPv4) for any number of torrents, through `bittorrent-dht`. Every datagram is checked before that
- * sees it. Runs in a thread of its own: what the checks do not know of ends the thread, not the process.
+ * One DHT node (BEP 5, IPv4) for any number of torrents, based on `bittorrent-dht`, which sees only validated
+ * datagrams. Runs in a thread of its own: a defect that validation misses ends the thread, not the process.
  */
 export class DhtNode {
   readonly #dht: InstanceType<typeof DHT>
@@ -42,17 +45,17 @@ export class DhtNode {
     dht.on('peer', (peer: unknown, infohash: unknown) => this.#peer(peer, infohash))
   }
 
-  /** @throws the system's error when the port cannot be had. */
+  /** @throws the system's error when the port is unavailable. */
   static async start(options: DhtOptions): Promise<DhtNode> {
     const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
-    // A DHT that is bootstrapped on private addresses only is a private one.
+    // A DHT with private bootstrap nodes only is a private one.
     const isPrivate = nodes.length > 0 && nodes.every((node) => isIP(node.host) !== 0 && !isPublicAddress(node.host))
     const dht = new DHT({
       bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
       maxAge: REANNOUNCE_MS,
       socket: new CheckedSocket((datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0), options.limits)
     })
-    // Errors of single lookups are of no consequence; those of the socket end the announcing only.
+    // Errors of single lookups do not matter; those of the socket end announcing only.
     dht.on('error', () => undefined)
     dht.on('warning', () => undefined)
     try {
@@ -76,8 +79,8 @@ export class DhtNode {
   }
 
   /**
-   * Looks for peers of a torrent and, with `port`, announces it.
-   * @param infohash 40 hex characters: of BitTorrent v1, or of v2 truncated (BEP 52)
+   * Looks up peers of a torrent and, given a `port`, announces it.
+   * @param infohash 40 hex characters: that of BitTorrent v1, or the truncated one of v2 (BEP 52)
    */
   join(infohash: string, port: number | undefined, found: FoundPeer): void {
     this.leave(infohash)
@@ -94,7 +97,7 @@ export class DhtNode {
         entry.timer = setTimeout(round, entry.taken > 0 ? REANNOUNCE_MS : retryMs)
         retryMs = entry.taken > 0 ? FIRST_RETRY_MS : Math.min(REANNOUNCE_MS, retryMs * 2)
       }
-      // A lookup that cannot be made yet (no nodes) calls back with an error: tried again.
+      // A lookup that is not possible yet (no nodes) calls back with an error, and is retried.
       if (port === undefined) this.#dht.lookup(infohash, again)
       else this.#dht.announce(infohash, port, () => over() || this.#dht.lookup(infohash, again))
     }

@@ -15,15 +15,15 @@ import {
 } from './announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 
-/** 200 peers as dictionaries have some 20 KiB. */
+/** 200 peers as dictionaries take some 20 KiB. */
 const MAX_ANSWER_BYTES = 256 << 10
 const MAX_HEADER_BYTES = 16_384
 const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
- * Announces over HTTP (BEP 3, 7, 23). At most three redirects are followed: never from https to http, and to a private address only
- * from a tracker that answered from one. The answer is read within bounds and strictly.
+ * Announces over HTTP (BEP 3, 7, 23). Follows at most three redirects: never from https to http, and to a private
+ * address only from a tracker that answered from one. The answer is limited in size and parsed strictly.
  *
  * @param allowPrivate whether the tracker itself may be on a private address
  * @throws Error with a message for people.
@@ -55,7 +55,7 @@ function redirected(from: TrackerUrl, location: string | undefined): TrackerUrl 
   const to = url === null ? undefined : tryParseTrackerUrl(url.href)
   if (to === undefined || to.url.protocol === 'udp:') throw new Error('it redirects to what is no tracker')
   if (from.url.protocol === 'https:' && to.url.protocol === 'http:') throw new Error('it redirects from https to http')
-  // Trackers send the query along, or do not: it is appended again.
+  // Trackers may or may not repeat the query in a redirect: replace it by ours.
   const own = [...to.url.searchParams.keys()].filter((key) => QUERY_KEYS.has(key))
   for (const key of own) to.url.searchParams.delete(key)
   return to
@@ -128,7 +128,7 @@ function queryOf({ infohash, peerId, port, uploaded, downloaded, left, event, tr
   return fields.join('&')
 }
 
-/** @throws Error when it is no answer, or says that the announce failed. */
+/** @throws Error when it is not a valid answer, or reports a failure. */
 function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
   let root: BencodeValue
   try {
@@ -162,7 +162,7 @@ function peersOf(value: BencodeValue | undefined, addressBytes: 4 | 16): PeerAdd
     const ip = text(peer.get('ip'))
     const port = peer.get('port')
     if (ip === undefined || typeof port !== 'number' || !isPort(port)) return []
-    // By address only: a name would be looked up for a stranger.
+    // Addresses only: resolving a name would mean a lookup on behalf of a stranger.
     const address = isIP(ip) === 0 ? undefined : tryParseAddress(isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)
     return address === undefined ? [] : [address]
   })

@@ -1,7 +1,7 @@
 import { isPublicAddress, parseCompact } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode, type Encodable, encodeBencode } from '@svc/metainfo'
 
-/** Bounds of one datagram of the DHT. Ordinary ones have a few hundred bytes; what is larger did not fit into one packet. */
+/** Limit of a DHT datagram. Ordinary ones have a few hundred bytes; larger ones would be fragmented. */
 const MAX_BYTES = 2_048
 const MAX_DEPTH = 4
 const MAX_TOKENS = 512
@@ -13,11 +13,11 @@ const MAX_TOKEN_BYTES = 64
 const MAX_TRANSACTION_BYTES = 16
 
 /**
- * Reads a datagram of the DHT (BEP 5) and writes it anew from the fields that were checked: type, length and range of each
- * that the library reads, and no other field. Undefined for all else, which is dropped. Of the queries the four of BEP 5
- * are let through: nothing is stored for strangers (BEP 44).
+ * Parses a datagram of the DHT (BEP 5) and writes it again from the validated fields: type, length and range of each
+ * field that the library reads, and no others. Undefined for anything else, which is dropped. Only the four queries of
+ * BEP 5 pass: nothing is stored for strangers (BEP 44).
  *
- * @param allowPrivate whether nodes and peers on private addresses may be named: in a DHT that is private itself.
+ * @param allowPrivate whether nodes and peers may have private addresses: in a DHT that is private itself.
  */
 export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Array | undefined {
   let message: BencodeValue
@@ -102,7 +102,7 @@ function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | unde
   if (fields.has('values')) {
     const values = fields.get('values')
     if (!Array.isArray(values) || values.length > MAX_VALUES) return undefined
-    // Those of 18 bytes are IPv6, which the library does not read.
+    // Those of 18 bytes are IPv6, which the library does not support.
     result.values = (values as readonly BencodeValue[])
       .map((value) => exactly(value, 6))
       .filter((value) => value !== undefined && mayBeNamed(value, allowPrivate)) as Uint8Array[]
@@ -110,7 +110,7 @@ function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | unde
   return result
 }
 
-/** An address in compact form: has a port, and leads to where a stranger may send us. */
+/** A compact address with a port that a stranger may direct us to. */
 function mayBeNamed(compact: Uint8Array, allowPrivate: boolean): boolean {
   const address = parseCompact(compact, 4)[0]
   return address !== undefined && (allowPrivate || isPublicAddress(address.host))

@@ -1,4 +1,4 @@
-/** Counts what happens within one second, in all and for each key. */
+/** Counts events within one second, in total and per key. */
 export class PerSecond {
   readonly #total: number
   readonly #each: number
@@ -11,7 +11,7 @@ export class PerSecond {
     this.#each = bounds.each
   }
 
-  /** Whether one more of `key` is within the budget of this second; it is counted then. */
+  /** Whether one more event of `key` is within this second's limits; if so, it is counted. */
   take(key: string, nowMs: number): boolean {
     const second = Math.floor(nowMs / 1_000)
     if (second !== this.#second) {

@@ -3,7 +3,7 @@ import { isHost, isPort } from '@svc/internal-net'
 const MAX_CHARACTERS = 2_048
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443, 'udp:': 80 }
 
-/** Where a tracker is: `http`, `https` or `udp`, a host and a port that can be connected to, no credentials. */
+/** A tracker's URL: `http`, `https` or `udp`, with a valid host and port, without credentials. */
 export interface TrackerUrl {
   readonly url: URL
   /** Without brackets. */
@@ -11,7 +11,7 @@ export interface TrackerUrl {
   readonly port: number
 }
 
-/** Undefined for what no announce can be sent to. */
+/** Undefined if the text is not the URL of a tracker. */
 export function tryParseTrackerUrl(text: string): TrackerUrl | undefined {
   if (text.length > MAX_CHARACTERS) return undefined
   const url = URL.parse(text)

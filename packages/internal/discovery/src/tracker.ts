@@ -4,34 +4,34 @@ import { announceHttp } from './http-announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 import { announceUdp } from './udp-announce.ts'
 
-/** Between announces, whatever a tracker asks for. */
+/** Lower limit of the interval, whatever a tracker requests. */
 const MIN_INTERVAL_MS = 1_000
 const MAX_INTERVAL_MS = 86_400_000
 const DEFAULT_INTERVAL_MS = 1_800_000
-/** After an announce that failed; doubles up to the usual interval. */
+/** Delay after a failed announce; doubles up to the usual interval. */
 const FIRST_RETRY_MS = 15_000
-/** A silent tracker must not delay leaving. */
+/** A tracker that does not answer must not delay leaving. */
 const GOODBYE_MS = 1_500
 
 export interface TrackerOptions {
-  /** `http`, `https` and `udp` URLs; others are warned about. */
+  /** `http`, `https` and `udp` URLs; others cause a warning. */
   readonly urls: readonly string[]
   /** 20 bytes. */
   readonly infohash: Uint8Array
   /** 20 bytes. */
   readonly peerId: Uint8Array
-  /** Where peers reach us. */
+  /** The port on which peers can reach us. */
   readonly port: number
   /** Whether trackers on loopback and private addresses are contacted. */
   readonly allowPrivate: boolean
-  /** Bytes so far. */
+  /** Byte counts so far. */
   readonly stats: () => { readonly uploaded: number; readonly downloaded: number; readonly left: number }
-  /** `allowPrivate`: the tracker that named it answered from such an address itself. */
+  /** `allowPrivate`: the tracker answered from a private address itself. */
   readonly found: (peer: PeerAddress, allowPrivate: boolean) => void
   readonly warn: (message: string) => void
 }
 
-/** Announces of one torrent to its trackers, each on its own: a tracker that fails costs the others nothing. */
+/** Announces one torrent to its trackers, independently: a tracker that fails does not affect the others. */
 export class Trackers {
   readonly #trackers: readonly OneTracker[]
 
@@ -45,18 +45,18 @@ export class Trackers {
     this.#trackers = [...targets.values()].map((target) => new OneTracker(target, options))
   }
 
-  /** Everything is fetched. */
+  /** The download is complete. */
   completed(): void {
     for (const tracker of this.#trackers) tracker.announce('completed')
   }
 
-  /** Says goodbye, within a second or two. Idempotent. */
+  /** Announces that we stop, within a second or two. Idempotent. */
   async close(): Promise<void> {
     await Promise.all(this.#trackers.map((tracker) => tracker.close()))
   }
 }
 
-/** Invariant: at most one announce is under way; `#next` waits for its end, and the latest one wins. */
+/** Invariant: at most one announce runs at a time; `#next` waits for its end, and a later one replaces it. */
 class OneTracker {
   readonly #target: TrackerUrl
   readonly #options: TrackerOptions
@@ -90,7 +90,7 @@ class OneTracker {
       const next = this.#next
       this.#next = undefined
       if (next !== undefined) this.announce(next)
-      // A tracker that has not answered yet is told again that we have started.
+      // Until a tracker has answered, announces say that we have just started.
       else this.#timer = setTimeout(() => this.announce(this.#known ? undefined : 'started'), waitMs)
     })
   }
@@ -107,7 +107,7 @@ class OneTracker {
     if (this.#known || this.#wasCut) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))
   }
 
-  /** Never rejects. @returns when to announce again */
+  /** Never rejects. @returns the time until the next announce */
   async #announce(event: AnnounceEvent | undefined, signal: AbortSignal): Promise<number> {
     const { infohash, peerId, port, allowPrivate, stats, found, warn } = this.#options
     const { url } = this.#target

@@ -15,12 +15,12 @@ import type { TrackerUrl } from './tracker-url.ts'
 const PROTOCOL_ID = 0x41727101980n
 const ACTION = { connect: 0, announce: 1, error: 3 } as const
 const EVENTS = { completed: 2, started: 1, stopped: 3 } as const
-/** A datagram that got lost is sent again. */
+/** Lost datagrams are sent again after this time. */
 const RESEND_MS = 3_000
 
 /**
- * Announces over UDP (BEP 15). The socket is connected: datagrams of anybody but the tracker do not reach it, and those
- * that answer nothing that was asked are dropped.
+ * Announces over UDP (BEP 15). The socket is connected, so it receives datagrams from the tracker only; those that
+ * match no request are dropped.
  *
  * @param allowPrivate whether the tracker itself may be on a private address
  * @throws Error with a message for people.
@@ -61,7 +61,7 @@ export async function announceUdp(
 
 type Ask = (action: number, minBytes: number, make: (transaction: Buffer) => Buffer) => Promise<Buffer>
 
-/** One question at a time over a socket, sent again until it is answered. */
+/** Sends one request at a time over a socket, repeatedly until it is answered. */
 function conversation(socket: Socket, signal: AbortSignal): Ask {
   let waiting: PromiseWithResolvers<Buffer> | undefined
   let accept: ((datagram: Buffer) => boolean) | undefined

@@ -1,4 +1,4 @@
-// What is used of a package without declarations of its own.
+// The subset that is used of a package without types.
 
 declare module 'bittorrent-dht' {
   import type { EventEmitter } from 'node:events'
@@ -6,7 +6,7 @@ declare module 'bittorrent-dht' {
     constructor(options: {
       readonly bootstrap: readonly string[] | false
       readonly maxAge?: number
-      /** Handed on to its datagram layer, which makes one of its own otherwise. */
+      /** Passed on to its datagram layer, which otherwise creates one of its own. */
       readonly socket?: EventEmitter
     })
     listen(port: number, host: string, listening: () => void): void

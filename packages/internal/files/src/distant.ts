@@ -1,7 +1,7 @@
 import type { FilePort } from './file-port.ts'
 import { QuickReads } from './quick-reads.ts'
 
-/** Of statfs(2), Linux: file systems behind a server or another program, which may stop answering. */
+/** `f_type` of statfs(2) on Linux for file systems behind a server or another program, which may stop responding. */
 const DISTANT_TYPES = new Set([
   0x6969, // nfs
   0x517b, // smb
@@ -16,8 +16,8 @@ const DISTANT_TYPES = new Set([
 ])
 
 /**
- * Keeps reads off the event loop's thread, see `QuickReads`, where what is read from that folder may never come: a server that stops answering
- * would hold up everybody. Gives the function that ends it. Where the system does not tell, the disk is taken for its own.
+ * If the folder is on such a file system, keeps reads off the event loop's thread (see `QuickReads`): a server that
+ * stops responding would block every request. Returns a function that ends this. An unknown type counts as local.
  */
 export async function holdOffWhereDistant(port: FilePort, path: string): Promise<() => void> {
   return (await isDistant(port, path)) ? QuickReads.holdOff() : () => undefined

@@ -3,12 +3,18 @@ import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
 
-/** Slots of the shared counters: operations seen, number of the first to fail, how many fail, whether it came, whether it is held. */
+/**
+ * Indexes of the shared counters: operations seen, number of the first to fail, how many fail, whether it was reached,
+ * whether it is held.
+ */
 const [SEEN, FAIL_AT, FAILURES, FIRED, HELD] = [0, 1, 2, 3, 4]
 
 interface FaultPlan {
   readonly counters: SharedArrayBuffer
-  /** Also `SHORT`: writes take one byte. `KILL`: the process is killed before the operation; opens that create nothing are not counted. */
+  /**
+   * Besides error codes: `SHORT`, writes accept one byte; `KILL`, the process is killed before the operation, and opens
+   * that create nothing are not counted.
+   */
   readonly errno: string
   /** Only operations whose name matches are counted. */
   readonly only: string
@@ -16,7 +22,7 @@ interface FaultPlan {
   readonly awkward: boolean
 }
 
-/** A port for tests whose N-th operation, counted over all threads, fails. Not part of what users of this package carry. */
+/** A file port for tests, whose N-th operation fails, counted over all threads. Not part of any published package. */
 export class Faults {
   readonly #counters = new SharedArrayBuffer(20)
   readonly #slots = new Int32Array(this.#counters)
@@ -28,8 +34,8 @@ export class Faults {
   }
 
   /**
-   * The N-th operation from now on fails, and with it the `failures - 1` after it; 0: none. With `held`, operations of worker threads
-   * that fail wait for {@link release} before they do.
+   * Makes the N-th operation from now on fail, together with the following `failures - 1`; 0: none. With `held`,
+   * failing operations in worker threads wait for {@link release}.
    */
   arm(n: number, { failures = 1, held = false }: { readonly failures?: number; readonly held?: boolean } = {}): void {
     Atomics.store(this.#slots, FAILURES, failures)
@@ -39,7 +45,7 @@ export class Faults {
     Atomics.store(this.#slots, FAIL_AT, n)
   }
 
-  /** Lets operations go on that are held, to their failure. */
+  /** Lets held operations continue, to their failure. */
   release(): void {
     Atomics.store(this.#slots, HELD, 0)
     Atomics.notify(this.#slots, HELD)
@@ -58,7 +64,7 @@ export class Faults {
 const opensOnly = (name: keyof FilePort, args: readonly unknown[]): boolean =>
   name.startsWith('open') && ((args[1] as number) & files.O_CREAT) === 0
 
-/** As Node makes it, which does not know the names of all: that of EDQUOT is "Unknown system error -122". */
+/** Like Node's own, which has no names for some: that of EDQUOT is "Unknown system error -122". */
 function systemError(name: string, syscall: string): Error {
   const errno = -((constants.errno as Readonly<Record<string, number>>)[name] ?? 0)
   const code = errno === 0 ? name : getSystemErrorName(errno)
@@ -87,7 +93,7 @@ const factory: FilePortFactory = (given) => {
     const error = systemError(plan.errno, name)
     if (plan.errno === 'SHORT')
       return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
-    // Linux closes the descriptor whatever close() answers.
+    // Linux closes the descriptor even if close() fails.
     if (name === 'closeSync') call(name, args)
     if (name === 'close') return (call(name, args) as Promise<void>).then(() => Promise.reject(error))
     if (name.endsWith('Sync')) throw error

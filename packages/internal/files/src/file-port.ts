@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 
-/** What the store reads of a file's status. */
+/** The fields of a file's status that the store uses. */
 export type FileStat = Pick<fs.Stats, 'size' | 'mode' | 'uid' | 'dev' | 'ino' | 'mtimeMs' | 'isFile' | 'isDirectory'>
 
 /**
@@ -36,14 +36,17 @@ export interface FilePort {
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
   mkdir(path: string, mode: number): Promise<void>
-  /** Makes `path` a file that shares its blocks with the open file `fd`, or fails: `ENOTSUP` and the like where that cannot be. */
+  /**
+   * Creates `path` as a file that shares its blocks with the open file `fd`; fails with `ENOTSUP` or the like if that
+   * is impossible.
+   */
   clone(fd: number, path: string): Promise<void>
   rmdir(path: string): Promise<void>
   readdir(path: string): Promise<string[]>
   statfs(path: string): Promise<{ readonly bavail: number; readonly bsize: number; readonly type: number }>
 }
 
-/** A port by module, so that worker threads can load it too: its default export is `(options) => FilePort`. */
+/** A port by module, so that worker threads can load it, too: its default export is `(options) => FilePort`. */
 export interface FilePortModule {
   readonly module: string
   readonly options?: unknown
@@ -55,10 +58,10 @@ type Done<T> = (error: NodeJS.ErrnoException | null, value?: T) => void
 const promised = <T>(start: (done: Done<T>) => void): Promise<T> =>
   new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
 
-/** FORCE, as plain FICLONE copies without a word where blocks cannot be shared. */
+/** FORCE, since plain FICLONE silently copies if blocks cannot be shared. */
 const CLONE = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE
 
-/** The operating system's files. Descriptors are plain integers: they are never closed behind the store's back. */
+/** The operating system's files. Descriptors are plain integers: nothing closes them without the store's knowledge. */
 export const nodeFilePort: FilePort = {
   openSync: (path, flags, mode) => fs.openSync(path, flags, mode),
   closeSync: (fd) => fs.closeSync(fd),

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 
 /**
- * Takes the kernel's lock of an open file or folder for this process alone, without waiting: `flock -n -x` is run in a child that inherits
- * the descriptor, so that the lock belongs to the open file description and lasts until it is closed or this process dies.
- * @returns false when somebody else has it, undefined where there is no such program
+ * Tries to take the kernel's lock of an open file or folder for this process, without waiting. Runs `flock -n -x` in a
+ * child that inherits the descriptor: the lock belongs to the open file description, and lasts until it is closed or
+ * this process dies.
+ * @returns false when another process holds it, undefined if there is no `flock` program
  * @throws Error when the program fails, as on file systems without locks
  */
 export function tryFlock(fd: number): Promise<boolean | undefined> {

@@ -5,7 +5,7 @@ import type { FilePort } from './file-port.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
-/** Makes the entries of a folder durable. */
+/** Syncs a folder, which makes its entries durable. */
 export function syncFolderSync(port: FilePort, path: string): void {
   const fd = port.openSync(path, FOLDER)
   try {
@@ -15,7 +15,7 @@ export function syncFolderSync(port: FilePort, path: string): void {
   }
 }
 
-/** As {@link syncFolderSync}, promised. */
+/** Like {@link syncFolderSync}, asynchronously. */
 export async function syncFolder(port: FilePort, path: string): Promise<void> {
   const fd = await port.open(path, FOLDER)
   try {
@@ -26,10 +26,10 @@ export async function syncFolder(port: FilePort, path: string): Promise<void> {
 }
 
 /**
- * Folders that are made durably below a root which is durable itself.
+ * Creates folders durably, below a root that is durable itself.
  *
- * A folder that is there need not be durable: whoever made it may be about to sync its parent, or may have been killed before. So each
- * one counts only once this object has synced its parent, which happens once per folder; who comes meanwhile waits.
+ * An existing folder need not be durable: its maker may be about to sync the parent, or may have been killed before. So
+ * a folder counts only after this object has synced its parent, once per folder; concurrent callers wait for that.
  */
 export class DurableFolders {
   readonly #port: FilePort
@@ -43,7 +43,7 @@ export class DurableFolders {
     this.#durable.add(root)
   }
 
-  /** Makes `folder`, which is the root or lies below it, with all that leads there (0700). @throws system errors */
+  /** Creates `folder`, which is the root or lies below it, with all its parents (0700). @throws system errors */
   async make(folder: string): Promise<void> {
     if (this.#durable.has(folder)) return
     if (!folder.startsWith(`${this.#root}/`)) throw new RangeError(`${folder} does not lie below ${this.#root}`)
@@ -54,7 +54,7 @@ export class DurableFolders {
       try {
         await syncFolder(this.#port, dirname(folder))
       } catch (error) {
-        // A second sync might succeed over an entry that was lost: the next try begins with a new folder.
+        // A second sync might succeed although the entry was lost: the next attempt has to start with a new folder.
         if (made) await this.#port.rmdir(folder).catch(() => undefined)
         throw error
       }

@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 
 /**
- * True where a system error says that the file system, or the user's quota on it, is full (`ENOSPC`, `EDQUOT`). Node has no name for the
- * second: its `code` is then "Unknown system error -122", and the number differs between systems.
+ * True if a system error means that the file system, or the user's quota on it, is full (`ENOSPC`, `EDQUOT`). Node has
+ * no name for the second: its `code` is "Unknown system error -122", with a number that differs between systems.
  */
 export function isNoSpace(error: unknown): boolean {
   const { code, errno } = (error ?? {}) as NodeJS.ErrnoException

@@ -1,20 +1,20 @@
-/** A read that takes longer was not served from memory: the disk was asked, or another program was let in. */
+/** A read that takes longer was not served from memory: it went to the disk, or another program ran in between. */
 const SLOW_MS = 2
 /** After the first slow read; doubles with each further one. */
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 10_000
-/** So much of one turn of the event loop may go into reads and what is done with them. */
+/** Share of one turn of the event loop for reads and the work that depends on them. */
 const TURN_MS = 2
 
-/** How many ask for it, see {@link QuickReads.holdOff}. */
+/** Number of active callers of {@link QuickReads.holdOff}. */
 let holders = 0
 
 /**
- * Decides which reads are made on the event loop's thread. From the page cache a small read takes microseconds, and handing it to the thread
- * pool ten times as much; from a cold disk it takes milliseconds in which nobody else is answered. So reads are made here until one
- * was slow. Then they go to the pool for a while, which grows as long as every first try afterwards is slow again. Nobody waits longer
- * than one such read, and after 2 ms in one turn of the loop others come first.
- * Nothing bounds that one read where a file system may stop answering: see {@link QuickReads.holdOff}.
+ * Decides which reads run on the event loop's thread. From the page cache a small read takes microseconds, and passing
+ * it to the thread pool ten times as long; from a cold disk it takes milliseconds, in which no other request is served.
+ * So reads run here until one was slow. Then they go to the pool for a while, which doubles as long as the first read
+ * afterwards is slow again. Other requests wait for one such read at most, and after 2 ms in one turn of the loop they
+ * come first. On a file system that may stop responding even one read is too much: see {@link QuickReads.holdOff}.
  */
 export class QuickReads {
   #pausedUntil = 0
@@ -22,7 +22,7 @@ export class QuickReads {
   #turnEnd = Number.POSITIVE_INFINITY
   #nextTurn: Promise<void> | undefined
 
-  /** All reads of this process go through the thread pool until the function that this gives is called. */
+  /** Sends all reads of this process through the thread pool until the returned function is called. */
   static holdOff(): () => void {
     let held = 1
     holders++
@@ -32,7 +32,7 @@ export class QuickReads {
     }
   }
 
-  /** `here` on this thread, or `pooled`, which must do the same through the thread pool. */
+  /** Runs `here` on this thread, or `pooled`, which must do the same through the thread pool. */
   async run<T>(here: () => T, pooled: () => Promise<T>): Promise<T> {
     if (holders > 0) return pooled()
     this.#nextTurn ??= this.#begin()
@@ -40,13 +40,13 @@ export class QuickReads {
     return this.allowed ? this.timed(here) : pooled()
   }
 
-  /** Whether the next read is made on this thread. */
+  /** Whether the next read may run on this thread. */
   get allowed(): boolean {
     if (holders > 0) return false
     return this.#pausedUntil === 0 || performance.now() >= this.#pausedUntil
   }
 
-  /** Makes a read on this thread, and notes how long it took. */
+  /** Runs a read on this thread and measures it. */
   timed<T>(here: () => T): T {
     const begun = performance.now()
     try {

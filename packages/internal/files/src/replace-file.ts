@@ -5,25 +5,26 @@ import type { FilePort } from './file-port.ts'
 import { syncFolder } from './folder.ts'
 import { writeFully } from './whole.ts'
 
-/** How {@link replaceFile} names its temporary files: a sweep may delete what matches and is not in use. */
+/** The names of temporary files of {@link replaceFile}: a sweep may delete matching files that are not in use. */
 export const TEMPORARY_FILE = /(?:^|\.)[0-9a-f]{16}\.tmp$/
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-/** How a file is replaced. */
+/** How to replace a file. */
 export interface ReplaceOptions {
-  /** Where the temporary file lies, on the same file system; default: beside the file. */
+  /** Folder of the temporary file, on the same file system; default: that of the file. */
   readonly temporaryFolder?: string
-  /** False for a cache: a reader never sees half a file, but a power loss may take the new one. Default true. */
+  /** False for a cache: readers never see a partial file, but a power loss may lose the new one. Default true. */
   readonly durable?: boolean
 }
 
 /**
- * Replaces a small file atomically and durably: temporary file → fsync → rename → fsync of the folder, which must exist. The file has
- * mode 0600 (spec disk.6). After a crash the old or the new bytes are there, never a mixture; once this resolves, the new ones.
+ * Replaces a small file atomically and durably: temporary file → fsync → rename → fsync of the folder, which must
+ * exist. The file has mode 0600 (spec disk.6). After a crash it has either the old or the new content; once this has
+ * resolved, the new.
  *
- * An error, that of fsync included, is final and leaves no temporary file. The old bytes stand unless only the last step, the sync of
- * the folder, failed: then a reader may see the new ones already.
+ * An error, even of fsync, is final and leaves no temporary file. The old content is then unchanged, unless only the
+ * last step, the sync of the folder, failed: readers may see the new content in that case.
  * @throws the system's error
  */
 export async function replaceFile(

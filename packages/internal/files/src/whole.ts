@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import type { FilePort } from './file-port.ts'
 import { QuickReads } from './quick-reads.ts'
 
-/** Writes all of `bytes` at `position`, going on after short writes. */
+/** Writes all of `bytes` at `position`, continuing after short writes. */
 export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, position: number): void {
   let done = 0
   while (done < bytes.length) {
@@ -12,7 +12,7 @@ export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, po
   }
 }
 
-/** As {@link writeFullySync}, promised. */
+/** Like {@link writeFullySync}, asynchronously. */
 export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0
   while (done < bytes.length) {
@@ -23,7 +23,7 @@ export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, 
 }
 
 /**
- * All bytes of a small file; undefined where there is none, or where its folder is none. A link is followed.
+ * Reads a small file; undefined when it, or its folder, does not exist. Follows a link.
  * @throws system errors; RangeError for a file of more than `maxBytes`
  */
 export async function readWhole(port: FilePort, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
@@ -40,13 +40,13 @@ export async function readWhole(port: FilePort, path: string, maxBytes: number):
 }
 
 const quick = new QuickReads()
-/** What is larger goes through the thread pool in any case. */
+/** Larger files always go through the thread pool. */
 const SMALL_BYTES = 128 << 10
 
 const tooLarge = (path: string, size: number, maxBytes: number): RangeError =>
   new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
 
-/** As {@link readWhole}, on this thread; `large` for a file that is too large for that. */
+/** Like {@link readWhole}, on this thread; `large` for a file that is too large for that. */
 function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array | 'large' | undefined {
   let fd: number
   try {
@@ -77,7 +77,7 @@ function isAbsent(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** A part of a file of a known size. */
+/** A range of a file of known size. */
 export interface FileWindow {
   /** Of the whole file. */
   readonly sizeBytes: number
@@ -85,7 +85,7 @@ export interface FileWindow {
   readonly end: number
 }
 
-/** The bytes `[start, end)` of a file; undefined where there is none, or one of another size. @throws system errors */
+/** The bytes `[start, end)` of a file; undefined when it does not exist or has another size. @throws system errors */
 export function readWindow(port: FilePort, path: string, window: FileWindow): Promise<Uint8Array | undefined> {
   const { sizeBytes, start, end } = window
   return withFile(port, path, async (fd, size) => {
@@ -102,7 +102,7 @@ async function withFile<T>(
 ): Promise<T | undefined> {
   let fd: number
   try {
-    // Not blocking, so that a pipe under that name cannot hang the open.
+    // Non-blocking, so that opening a pipe of that name cannot hang.
     fd = await port.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
     if (isAbsent(error)) return undefined
@@ -115,7 +115,7 @@ async function withFile<T>(
   }
 }
 
-/** Fills `target` from `position` on; gives less of it where the file ends before. */
+/** Fills `target` from `position`; returns less of it if the file ends earlier. */
 async function readUpTo(port: FilePort, fd: number, target: Uint8Array, position: number): Promise<Uint8Array> {
   let done = 0
   while (done < target.length) {

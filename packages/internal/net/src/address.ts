@@ -2,23 +2,24 @@ import { isIP, isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isHost, isPort } from './host.ts'
 
-/** Somewhere a peer listens. */
+/** The address on which a peer listens. */
 export interface PeerAddress {
   readonly host: string
   readonly port: number
 }
 
 /**
- * True for an IP address that may be contacted on a stranger's word: a unicast address of the whole internet. Loopback, private,
- * link-local, shared, reserved, multicast and documentation addresses are not, nor those that tunnel to somewhere else (6to4,
- * Teredo, local NAT64). IPv4 inside IPv6 (mapped, or behind the well-known NAT64 prefix of RFC 6052) counts as the IPv4 address.
- * Names are not addresses: false.
+ * True for an IP address that a stranger may direct us to: a unicast address of the public internet. That excludes
+ * loopback, private, link-local, shared, reserved, multicast and documentation addresses, and those that tunnel
+ * elsewhere (6to4, Teredo, local NAT64). IPv4 inside IPv6 (mapped, or with the well-known NAT64 prefix of RFC 6052) is
+ * judged as the IPv4 address. Names are not addresses: false.
  */
 export function isPublicAddress(ip: string): boolean {
-  // ipaddr.js also reads odd spellings of IPv4.
+  // ipaddr.js also accepts unusual spellings of IPv4.
   if (isIP(ip) === 0) return false
   if (isIPv4(ip)) return ipaddr.parse(ip).range() === 'unicast'
-  // ipaddr.js takes `::8.8.8.8` (IPv4-compatible, long gone) for a mapped address; the URL parser writes it in hexadecimal.
+  // ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser writes it in
+  // hexadecimal.
   const canonical = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
   const address = ipaddr.IPv6.parse(canonical)
   const { parts } = address

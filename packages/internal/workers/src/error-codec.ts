@@ -1,12 +1,12 @@
 /**
- * How errors cross from a thread. Structured clone keeps neither the class of an error nor its own properties, so each package says
- * what its error looks like as plain data.
+ * How errors are passed between threads. Structured clone keeps neither an error's class nor its own properties, so
+ * each package encodes its errors as plain data.
  */
 export interface ErrorCodec {
   readonly encode: (error: unknown) => unknown
   /** Inverts `encode`. */
   readonly decode: (wire: never) => Error
-  /** The thread ended in the middle of a call; `cause` is what it threw, where that is known. */
+  /** The thread ended during a call; `cause` is what it threw, if known. */
   readonly lost?: (cause: unknown) => Error
   /** The caller closed the thread. */
   readonly closed?: () => Error

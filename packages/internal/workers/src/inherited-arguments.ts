@@ -1,6 +1,9 @@
 const WITH_VALUE = new Set(['-e', '--eval', '-p', '--print', '-pe'])
 
-/** The process's own options for a thread, but for those that name the process's program: a thread would run that instead of its file. */
+/**
+ * The process's own Node options for a thread, except those that name the main program: a thread would run that instead
+ * of its file.
+ */
 export function inheritedArguments(given: readonly string[] = process.execArgv): string[] {
   const kept: string[] = []
   for (let at = 0; at < given.length; at++) {

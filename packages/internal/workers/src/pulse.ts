@@ -1,16 +1,16 @@
 import { workerData } from 'node:worker_threads'
 
-/** How a supervised thread begins. */
+/** Start parameters of a supervised thread. */
 export interface SupervisedData {
   readonly data: unknown
-  /** One counter, in memory that the thread shares with its owner: it grows while the thread's event loop turns. */
+  /** A counter in memory shared with the owner, which increases while the thread's event loop turns. */
   readonly pulse: Int32Array
   readonly beatMs: number
 }
 
 /**
- * For the module of a supervised thread, once, before its other work: what it was started with. From then on its owner sees that its
- * event loop turns; a thread in an endless loop shows nothing, and is ended.
+ * Called once by a supervised thread's module before its other work; returns its start parameters. From then on the
+ * owner can see that the thread's event loop turns; a thread in an endless loop stops showing that, and is ended.
  */
 export function supervisedData<Data>(): Data {
   const { data, pulse, beatMs } = workerData as SupervisedData

@@ -2,12 +2,12 @@ import { parentPort, type Transferable } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import type { Calls, ProgressOf, Reply, Request } from './protocol.ts'
 
-/** What a handler has beside its request. */
+/** The context of a handler. */
 export interface CallContext<Progress> {
-  /** Fires when the caller gives up; the handler still answers, by throwing for instance. */
+  /** Aborted when the caller gives up; the handler still has to answer, e.g. by throwing. */
   readonly signal: AbortSignal
   readonly progress: (progress: Progress) => void
-  /** These buffers of the answer are given away instead of copied. */
+  /** Transfers these buffers of the response instead of copying them. */
   readonly transfer: (...list: Transferable[]) => void
 }
 
@@ -19,15 +19,15 @@ export type Handlers<Of extends Calls<Of>> = {
 }
 
 export interface ServedThread {
-  /** Tells the owner something that no call asked for (`onEvent`). */
+  /** Sends the owner an event that belongs to no call (`onEvent`). */
   post(event: unknown, transfer?: readonly Transferable[]): void
 }
 
 const NEVER = new AbortController().signal
 
 /**
- * Answers the calls of a `WorkerThread`: to be called once, in the worker's module. Calls run side by side as far as their handlers
- * await; with `oneByOne` the next one begins when the one before is answered.
+ * Answers the calls of a `WorkerThread`; called once in the worker's module. Calls run concurrently; with `oneByOne`,
+ * each starts when the previous one is answered.
  */
 export function serveCalls<Of extends Calls<Of>>(
   handlers: Handlers<Of>,

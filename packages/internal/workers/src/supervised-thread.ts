@@ -2,51 +2,55 @@ import { Worker } from 'node:worker_threads'
 import { inheritedArguments } from './inherited-arguments.ts'
 import type { SupervisedData } from './pulse.ts'
 
-/** A thread died, hung, or said what it must not say, and starts again. */
+/** A thread died, hung, or sent an invalid message, and will be restarted. */
 export interface ThreadFault {
-  /** Which thread. */
+  /** The thread's name. */
   readonly thread: string
   readonly error: Error
-  /** How often so far, this time included. */
+  /** Number of faults so far, including this one. */
   readonly count: number
-  /** Until it starts again. */
+  /** Time until the restart. */
   readonly pauseMs: number
 }
 
 export interface SupervisedThreadOptions<Up> {
   readonly name: string
-  /** The module to run; see {@link workerUrl}. It calls `supervisedData` as it begins. */
+  /** The module to run; see {@link workerUrl}. It has to call `supervisedData` first. */
   readonly url: URL
-  /** What the thread gets from `supervisedData`; asked anew for each start. */
+  /** The start parameters, returned by `supervisedData` in the thread; called for each start. */
   readonly data: () => unknown
-  /** Checks a message of the thread. What it throws at counts as a crash: a thread out of order is not believed. */
+  /** Validates a message from the thread. If it throws, that counts as a crash: a defective thread is not trusted. */
   readonly parse: (message: unknown) => Up
   readonly received: (message: Up) => void
-  /** A new thread knows nothing: what it has to do is posted here. */
+  /** A new thread has no state: post its work here. */
   readonly started: () => void
-  /** Called once for each crash, before the pause. */
+  /** Called once per fault, before the pause. */
   readonly crashed: (fault: ThreadFault) => void
   /** Default 1 s; doubles with each crash. */
   readonly firstPauseMs?: number
   /** Default 5 minutes. */
   readonly maxPauseMs?: number
-  /** A thread that lived so long begins with the first pause again; default 10 minutes. */
+  /** A thread that ran for this long starts again with the first pause; default 10 minutes. */
   readonly calmMs?: number
-  /** A thread whose event loop has not turned for so long hangs: it is ended like one that crashed. Default 30 s. */
+  /** A thread whose event loop has not turned for this long hangs, and is ended as if it had crashed. Default 30 s. */
   readonly hangMs?: number
 }
 
-/** Looks at a thread's pulse before it counts as hanging. Looks are counted, not time: what suspends the process suspends both. */
+/**
+ * Number of checks without a pulse after which a thread counts as hanging. Checks are counted rather than time, since
+ * suspending the process suspends both sides.
+ */
 const LOOKS = 6
-/** Beats between two looks. */
+/** Pulses between two checks. */
 const BEATS = 5
 
-/** Heap of one thread. Beyond it V8 ends the thread, and only that. */
+/** Heap limit of one thread. Beyond it V8 ends the thread, and nothing else. */
 const MAX_HEAP_MIB = 512
 
 /**
- * A thread for code that strangers can reach and that we did not write: a defect there ends the thread, and nothing else; so does
- * an endless loop. It starts again after a pause that grows, and is told again what to do. What is posted while it is down is dropped.
+ * A thread for third-party code that handles input from strangers: a defect or an endless loop there ends only the
+ * thread. It is restarted after a pause that grows, and given its work again. Messages posted while it is down are
+ * dropped.
  *
  * Invariants: at most one of `#worker` and `#timer` is set; after `close` neither. `#watch` is set while `#worker` is.
  */
@@ -66,7 +70,7 @@ export class SupervisedThread<Down, Up> {
     this.#start()
   }
 
-  /** Crashes so far. */
+  /** Number of faults so far. */
   get faults(): number {
     return this.#faults
   }
@@ -80,7 +84,7 @@ export class SupervisedThread<Down, Up> {
     this.#worker?.postMessage(message, transfer)
   }
 
-  /** Says `goodbye`, after which the thread ends by itself; ends it after `graceMs`. Idempotent. */
+  /** Posts `goodbye`, after which the thread should end by itself; ends it after `graceMs`. Idempotent. */
   close(goodbye: Down, graceMs: number): Promise<void> {
     this.#closing ??= this.#close(goodbye, graceMs)
     return this.#closing
@@ -147,7 +151,7 @@ export class SupervisedThread<Down, Up> {
   }
 
   #crash(worker: Worker, error: Error): void {
-    // An error is followed by an exit: the first one counts.
+    // An error is followed by an exit: only the first counts.
     if (this.#worker !== worker || this.#closing !== undefined) return
     this.#worker = undefined
     clearInterval(this.#watch)

@@ -3,9 +3,9 @@ import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 
 export interface PoolOptions extends WorkerThreadOptions {
   readonly threads: number
-  /** Calls that one thread has at once: with 2 the next one is at hand when one is answered. Default 2. */
+  /** Calls that one thread has at once; with 2 the next is ready when one is answered. Default 2. */
   readonly depth?: number
-  /** Threads without calls for so long are ended; they start again when needed. Default: they stay. */
+  /** Threads that are idle for this long are ended, and restarted when needed. Default: they stay. */
   readonly idleMs?: number
 }
 
@@ -15,8 +15,10 @@ interface Queued {
 }
 
 /**
- * Threads that share one queue of calls, each call going to the one with the fewest. They start one by one as calls come in.
- * Invariant: a call waits here only while every thread has `depth` of them.
+ * Threads that share one queue of calls; each call goes to the thread with the fewest. Threads are started one by one
+ * as calls arrive.
+ *
+ * Invariant: a call waits here only while every thread has `depth` calls.
  */
 export class WorkerPool<Of extends Calls<Of>> {
   readonly #threads: readonly WorkerThread<Of>[]
@@ -35,7 +37,10 @@ export class WorkerPool<Of extends Calls<Of>> {
     this.#closedError = thread.errors?.closed ?? (() => new Error('the worker threads are closed'))
   }
 
-  /** As `WorkerThread.call`, in whichever thread is free first. A signal that fires takes a waiting call out of the queue. */
+  /**
+   * Like `WorkerThread.call`, in whichever thread is free first. Aborting the signal removes a waiting call from the
+   * queue.
+   */
   call<Op extends keyof Of>(
     op: Op,
     request: Of[Op]['request'],
@@ -74,7 +79,10 @@ export class WorkerPool<Of extends Calls<Of>> {
     this.#armIdle()
   }
 
-  /** Lets the threads go and rejects what waits or runs; resolves when they are gone, or others may have them. Idempotent. */
+  /**
+   * Releases the threads and rejects waiting and running calls; resolves when the threads have ended or may be reused.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#idle)

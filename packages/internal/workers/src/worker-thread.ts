@@ -10,13 +10,13 @@ export interface WorkerThreadOptions {
   readonly name?: string
   readonly workerData?: unknown
   readonly errors?: ErrorCodec
-  /** Whatever the thread posts beside its answers. */
+  /** Called with messages that are not answers. */
   readonly onEvent?: (event: unknown) => void
-  /** The thread ended by itself; its calls were rejected. The next call starts another one. */
+  /** The thread ended unexpectedly, and its calls were rejected. The next call starts another one. */
   readonly onLost?: (error: Error) => void
   /**
-   * Asked when the thread is closed and owes no answer: whether it holds nothing of its owner. Then the next `WorkerThread` of the same
-   * file, name and data gets it instead of starting one. Default: never.
+   * Called when the thread is closed and owes no answer: whether it holds no state of its owner. If so, the next
+   * `WorkerThread` with the same file, name and data may get it instead of starting one. Default: never.
    */
   readonly reusable?: () => boolean
 }
@@ -25,22 +25,23 @@ interface Pending {
   readonly resolve: (result: never) => void
   readonly reject: (error: Error) => void
   readonly onProgress: ((progress: never) => void) | undefined
-  /** Takes the listener off the caller's signal. */
+  /** Removes the listener from the caller's signal. */
   readonly settle: () => void
 }
 
-/** One start of the thread. Its calls are its own: what a dead thread still says concerns no call of the next one. */
+/** One run of the thread, with its own calls: late messages of a dead thread do not affect calls of the next one. */
 interface Incarnation {
   readonly worker: Worker
   readonly pending: Map<number, Pending>
 }
 
-/** Calls are numbered throughout the process: what a thread still says to an owner that is gone concerns no call of the next one. */
+/** Call ids are unique in the process: late messages to a closed owner do not affect calls of the next one. */
 let nextId = 1
 
 /**
- * A worker thread that answers calls (see `serveCalls`). It starts with the first call, holds the process open only while it owes an
- * answer, and is started again by the next call after it died.
+ * A worker thread that answers calls (see `serveCalls`). It starts with the first call, keeps the process alive only
+ * while it owes an answer, and is restarted by the next call after it died.
+ *
  * Invariant: every call is pending in exactly one incarnation until its promise settles.
  */
 export class WorkerThread<Of extends Calls<Of>> {
@@ -54,14 +55,14 @@ export class WorkerThread<Of extends Calls<Of>> {
     this.#errors = options.errors ?? plainErrors
   }
 
-  /** Calls that are not answered yet. */
+  /** Number of unanswered calls. */
   get pendingCalls(): number {
     return this.#running?.pending.size ?? 0
   }
 
   /**
-   * Runs one operation over there.
-   * @throws what the handler threw, decoded; the codec's `lost` when the thread dies, its `closed` after {@link close}
+   * Runs one operation in the thread.
+   * @throws the handler's error, decoded; the codec's `lost` when the thread dies, its `closed` after {@link close}
    */
   call<Op extends keyof Of>(
     op: Op,
@@ -81,7 +82,7 @@ export class WorkerThread<Of extends Calls<Of>> {
         const message: Request = { id, op, request, abortable: signal !== undefined }
         worker.postMessage(message, transfer)
       } catch (error) {
-        // What cannot be cloned never left: the thread knows nothing of this call.
+        // The request could not be cloned, so it was never sent.
         pending.delete(id)
         if (pending.size === 0) worker.unref()
         reject(error)
@@ -97,7 +98,7 @@ export class WorkerThread<Of extends Calls<Of>> {
     if (!this.#closed) this.#running ??= this.#start()
   }
 
-  /** Ends the thread if it owes nothing, to give its memory back; the next call starts it again. */
+  /** Ends the thread if it owes no answer, to free its memory; the next call restarts it. */
   rest(): void {
     if (this.#running === undefined || this.#running.pending.size > 0) return
     const { worker } = this.#running
@@ -105,7 +106,9 @@ export class WorkerThread<Of extends Calls<Of>> {
     void worker.terminate()
   }
 
-  /** Lets the thread go for good and rejects what is pending; resolves when it is gone, or others may have it. Idempotent. */
+  /**
+   * Releases the thread permanently and rejects pending calls; resolves when it has ended or may be reused. Idempotent.
+   */
   async close(): Promise<void> {
     this.#closed = true
     const running = this.#running
@@ -132,7 +135,7 @@ export class WorkerThread<Of extends Calls<Of>> {
       new Worker(url, {
         workerData,
         execArgv: inheritedArguments(),
-        // Descriptors travel between threads: a thread that ends must not close numbers that others use by then.
+        // Threads share descriptors: one that ends must not close numbers that others may be using by then.
         trackUnmanagedFds: false,
         ...(name !== undefined && { name })
       })
@@ -155,7 +158,10 @@ export class WorkerThread<Of extends Calls<Of>> {
     return started
   }
 
-  /** A thread that threw is on its way out: the next call must not go to it. Its `exit` comes later, and finds nothing left. */
+  /**
+   * A thread that threw is about to end: the next call must not go to it. By the time of its `exit` nothing is left to
+   * do.
+   */
   #lose(lost: Incarnation, cause: unknown): void {
     if (this.#running !== lost) return
     this.#running = undefined
