@@ -4,197 +4,195 @@ import type { BlobReader } from '@svc/cas'
 import { QuickReads } from '@svc/internal-files'
 import type { BufferPool } from './buffer-pool.ts'
 
-/** A reader must take a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
+/** A client has to accept a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
 const SLOW_READER_TIMEOUT_MS = 120_000
 
-/** Bytes that may go out over time, shared with others that send (a token bucket). */
+/** A limit of bytes over time that is shared with other senders (a token bucket). */
 export interface SendBudget {
   /** Milliseconds until something may be sent; 0: now. */
   waitMs(nowMs: number): number
   spend(bytes: number): void
 }
 
-/** What goes out at once under a budget. */
+/** Bytes sent at once under a budget. */
 const BUDGET_CHUNK_BYTES = 64 << 10
 
 /**
- * What is in the page cache is read on this thread, in pieces that stay in the processor's cache on their way to the socket: measured, it
- * costs a third less than through the thread pool. A cold disk turns that off by itself, see `QuickReads`.
+ * Bytes in the page cache are read on this thread, in chunks that stay in the CPU cache on their way to the socket:
+ * measured, that costs a third less than through the thread pool. With a cold disk it stops, see `QuickReads`.
  */
 const quickReads = new QuickReads()
 const QUICK_BYTES = 256 << 10
-/** Every so many reads one goes through the pool all the same, so that a client that takes everything at once lets others come first. */
+/** After this many reads one goes through the pool in any case, so that a fast client does not hold up the others. */
 const QUICK_IN_A_ROW = 16
 
-/** One buffer is being written to the socket while the next one is read. */
+/** One buffer is written to the socket while the next one is read. */
 const BUFFERS = 2
 
+/** How a body is sent. */
 export interface PumpOptions {
   readonly pool: BufferPool
-  /** Absent: as fast as the reader takes it. */
+  /** Absent: as fast as the client accepts it. */
   readonly budget?: SendBudget | undefined
   readonly slowReaderTimeoutMs?: number | undefined
 }
 
 /**
- * Sends bytes `[offset, end)` of a blob as the body of a response whose head is written.
+ * Sends bytes `[start, end)` of a blob as the body of a response whose head is written. Resolves when the response has ended
+ * or its connection is gone; rejects, with the connection cut, when the blob cannot be read.
  *
- * Each buffer goes round: `take` → `#read` from the file → `#write` to the socket → back to `#free` when the kernel has taken it
- * (only `write`'s callback says so). `#advance` starts whatever can be started next, and is called after each step. The pump is
- * over when the response has ended, its connection is gone, or a read failed: `#settle`, once.
- *
- * Invariants: at most one read is under way, so bytes are written in order; a buffer is in exactly one of `#free`, the read, or
- * a write; nothing starts after `#connectionGone` or `#settled`.
+ * The caller closes the descriptor as soon as this settles, so that a read is always awaited: its number could be reused.
  */
-export class BlobPump {
-  readonly #response: ServerResponse
-  readonly #blob: BlobReader
-  readonly #options: PumpOptions
-  readonly #slowMs: number
-  readonly #end: number
-  #offset: number
+export async function pumpBlob(
+  response: ServerResponse,
+  blob: BlobReader,
+  start: number,
+  end: number,
+  options: PumpOptions
+): Promise<void> {
+  if (response.destroyed || response.closed) return
+  const { budget, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
+  const { fd } = blob
+  const body = new ResponseBody(response, options.pool, slowMs)
+  let quickInARow = 0
+  try {
+    for (let offset = start; offset < end; ) {
+      // Wait for the upload limit, then for the client to have accepted an earlier chunk.
+      let waitMs = budget?.waitMs(performance.now()) ?? 0
+      while (waitMs > 0 && !body.isGone) {
+        await body.pause(Math.min(waitMs, slowMs / 2))
+        waitMs = budget?.waitMs(performance.now()) ?? 0
+      }
+      while (!body.hasBuffer && !body.isGone) await body.change()
+      if (body.isGone) return
 
+      // Read the next chunk, here if that is quick.
+      const buffer = body.buffer()
+      const quick = fd !== undefined && quickReads.allowed && ++quickInARow < QUICK_IN_A_ROW
+      const mostBytes = Math.min(
+        quick ? QUICK_BYTES : buffer.length,
+        budget === undefined ? buffer.length : BUDGET_CHUNK_BYTES
+      )
+      const length = Math.min(mostBytes, end - offset)
+      budget?.spend(length)
+      if (!quick) quickInARow = 0
+      const count = quick
+        ? quickReads.timed(() => readSync(fd, buffer, 0, length, offset))
+        : await read(blob, buffer, length, offset)
+      if (body.isGone) return
+
+      // Send it, and go on reading meanwhile.
+      if (count === 0) throw new Error(`the file of ${blob.digest} is shorter than its size`)
+      body.write(count)
+      offset += count
+    }
+    while (body.writesPending > 0 && !body.isGone) await body.change()
+    if (!body.isGone) await body.end()
+  } catch (error) {
+    if (body.isGone) return
+    response.destroy()
+    throw error
+  } finally {
+    body.release()
+  }
+}
+
+/** Reads through the thread pool. */
+function read(blob: BlobReader, buffer: Buffer, length: number, offset: number): Promise<number> {
+  const { fd } = blob
+  if (fd === undefined) return blob.read(buffer.subarray(0, length), offset)
+  return new Promise((resolve, reject) => {
+    readCallback(fd, buffer, 0, length, offset, (error, count) => (error === null ? resolve(count) : reject(error)))
+  })
+}
+
+/**
+ * The socket's side of a pump: the buffers that are being written, and whether there still is a connection. A client that
+ * accepts nothing for `slowMs` is disconnected.
+ *
+ * Invariant: a buffer is free, or in the pump's hand, or being written. After `release` it goes back to the pool as soon as
+ * the socket no longer needs it.
+ */
+class ResponseBody {
+  readonly #response: ServerResponse
+  readonly #pool: BufferPool
+  readonly #slowTimer: NodeJS.Timeout
   readonly #free: Buffer[] = []
   #buffersTaken = 0
-  #reading = false
-  #quickInARow = 0
-  #writesPending = 0
-  #finishing = false
+  #inHand: Buffer | undefined
+  #released = false
+  #wake: () => void = () => undefined
+  writesPending = 0
+  isGone = false
 
-  #connectionGone = false
-  #settled = false
-  #slowTimer: NodeJS.Timeout | undefined
-  #budgetTimer: NodeJS.Timeout | undefined
-  #resolve: () => void = () => undefined
-  #reject: (error: Error) => void = () => undefined
-
-  constructor(response: ServerResponse, blob: BlobReader, start: number, end: number, options: PumpOptions) {
+  constructor(response: ServerResponse, pool: BufferPool, slowMs: number) {
     this.#response = response
-    this.#blob = blob
-    this.#offset = start
-    this.#end = end
-    this.#options = options
-    this.#slowMs = options.slowReaderTimeoutMs ?? SLOW_READER_TIMEOUT_MS
+    this.#pool = pool
+    this.#slowTimer = setTimeout(() => response.destroy(), slowMs)
+    response.once('close', this.#onClose)
   }
 
-  /** Resolves when the response has ended or its connection is gone; rejects when the blob cannot be read. */
-  run(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-      if (this.#response.destroyed || this.#response.closed) return this.#settle()
-      this.#slowTimer = setTimeout(() => this.#response.destroy(), this.#slowMs)
-      this.#response.once('close', this.#onClose)
-      this.#advance()
-    })
-  }
-
-  #advance(): void {
-    if (this.#settled || this.#connectionGone || this.#reading || this.#budgetTimer !== undefined) return
-    if (this.#offset >= this.#end) return this.#finish()
-    const waitMs = this.#options.budget?.waitMs(performance.now()) ?? 0
-    if (waitMs > 0) return this.#waitForBudget(waitMs)
-    const buffer = this.#takeBuffer()
-    if (buffer !== undefined) this.#read(buffer)
-  }
-
-  #takeBuffer(): Buffer | undefined {
-    const free = this.#free.pop()
-    if (free !== undefined || this.#buffersTaken === BUFFERS) return free
-    this.#buffersTaken++
-    return this.#options.pool.take()
-  }
-
-  #waitForBudget(waitMs: number): void {
-    this.#budgetTimer = setTimeout(
-      () => {
-        this.#budgetTimer = undefined
-        // the upload limit causes this wait, not the reader
-        this.#slowTimer?.refresh()
-        this.#advance()
-      },
-      Math.min(waitMs, this.#slowMs / 2)
-    )
-  }
-
-  #read(buffer: Buffer): void {
-    const { budget } = this.#options
-    const most = budget === undefined ? buffer.length : Math.min(buffer.length, BUDGET_CHUNK_BYTES)
-    const { fd } = this.#blob
-    const quick = fd !== undefined && quickReads.allowed && ++this.#quickInARow < QUICK_IN_A_ROW
-    const length = Math.min(quick ? Math.min(most, QUICK_BYTES) : most, this.#end - this.#offset)
-    budget?.spend(length)
-    if (quick) return this.#readHere(fd, buffer, length)
-    this.#quickInARow = 0
-    this.#reading = true
-    if (fd !== undefined) {
-      readCallback(fd, buffer, 0, length, this.#offset, (error, count) => this.#onRead(buffer, error, count))
-    } else {
-      this.#blob.read(buffer.subarray(0, length), this.#offset).then(
-        (count) => this.#onRead(buffer, null, count),
-        (error: Error) => this.#onRead(buffer, error, 0)
-      )
-    }
-  }
-
-  #readHere(fd: number, buffer: Buffer, length: number): void {
-    let count: number
-    try {
-      count = quickReads.timed(() => readSync(fd, buffer, 0, length, this.#offset))
-    } catch (error) {
-      return this.#onRead(buffer, error as Error, 0)
-    }
-    this.#onRead(buffer, null, count)
-  }
-
-  #onRead(buffer: Buffer, error: Error | null, count: number): void {
-    this.#reading = false
-    if (this.#connectionGone || error !== null || count === 0) {
-      this.#free.push(buffer)
-      if (this.#connectionGone) return this.#settle()
-      return this.#settle(error ?? new Error(`the file of ${this.#blob.digest} is shorter than its size`))
-    }
-    this.#offset += count
-    this.#write(buffer, count)
-    this.#advance()
-  }
-
-  #write(buffer: Buffer, count: number): void {
-    this.#writesPending++
-    this.#response.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
-      this.#writesPending--
-      if (this.#settled) return this.#options.pool.give(buffer)
-      this.#slowTimer?.refresh()
-      // on a failure the 'close' event follows
-      this.#free.push(buffer)
-      if (!failure) this.#advance()
-    })
-  }
-
-  #finish(): void {
-    if (this.#writesPending > 0 || this.#finishing) return
-    this.#finishing = true
-    this.#response.end(() => this.#settle())
-  }
-
-  /**
-   * The caller closes the descriptor as soon as this settles, so a read under way is awaited: its number could be reused. A buffer
-   * under an abandoned write goes back when the socket says that it is done with it, as with any other write.
-   */
   readonly #onClose = (): void => {
-    this.#connectionGone = true
-    if (!this.#reading) this.#settle()
+    this.isGone = true
+    this.#wake()
   }
 
-  #settle(error?: Error): void {
-    if (this.#settled) return
-    this.#settled = true
+  /** Resolves with the next thing that happens: a write is done, or the connection is gone. */
+  change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Waits because of the upload limit, which is not the client's fault. */
+  async pause(ms: number): Promise<void> {
+    const timer = setTimeout(() => this.#wake(), ms)
+    await this.change()
+    clearTimeout(timer)
+    this.#slowTimer.refresh()
+  }
+
+  get hasBuffer(): boolean {
+    return this.#free.length > 0 || this.#buffersTaken < BUFFERS
+  }
+
+  /** A buffer to fill, for the next `write`. */
+  buffer(): Buffer {
+    this.#inHand = this.#free.pop()
+    if (this.#inHand === undefined) {
+      this.#buffersTaken++
+      this.#inHand = this.#pool.take()
+    }
+    return this.#inHand
+  }
+
+  /** Sends the first `count` bytes of the buffer. */
+  write(count: number): void {
+    const buffer = this.#inHand!
+    this.#inHand = undefined
+    this.writesPending++
+    this.#response.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
+      this.writesPending--
+      if (this.#released) return this.#pool.give(buffer)
+      this.#slowTimer.refresh()
+      this.#free.push(buffer)
+      // a failure is followed by 'close'
+      if (!failure) this.#wake()
+    })
+  }
+
+  /** Resolves when the response has ended, or its connection is gone. */
+  end(): Promise<void> {
+    const ended = this.change()
+    this.#response.end(this.#wake)
+    return ended
+  }
+
+  release(): void {
+    this.#released = true
     clearTimeout(this.#slowTimer)
-    clearTimeout(this.#budgetTimer)
     this.#response.off('close', this.#onClose)
-    for (const buffer of this.#free) this.#options.pool.give(buffer)
-    if (error === undefined) return this.#resolve()
-    this.#response.destroy()
-    this.#reject(error)
+    if (this.#inHand !== undefined) this.#free.push(this.#inHand)
+    for (const buffer of this.#free) this.#pool.give(buffer)
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
-import { BlobPump, type PumpOptions } from './blob-pump.ts'
+import { type PumpOptions, pumpBlob } from './blob-pump.ts'
 import { blobAnswer, blobETag } from './range.ts'
 
 export interface BlobResponseOptions extends PumpOptions {
@@ -48,13 +48,13 @@ export async function sendBlob(
       case 200:
         response.writeHead(200, { ...bytes, 'Content-Length': blob.sizeBytes })
         if (method === 'HEAD' || blob.sizeBytes === 0) response.end()
-        else await new BlobPump(response, blob, 0, blob.sizeBytes, options).run()
+        else await pumpBlob(response, blob, 0, blob.sizeBytes, options)
         return
       case 206: {
         const { start, end } = answer
         const range = `bytes ${start}-${end - 1}/${blob.sizeBytes}`
         response.writeHead(206, { ...bytes, 'Content-Length': end - start, 'Content-Range': range })
-        await new BlobPump(response, blob, start, end, options).run()
+        await pumpBlob(response, blob, start, end, options)
       }
     }
   } finally {
