@@ -54,13 +54,17 @@ describe.each(['user', 'system'])('%s units', (kind) => {
   })
 })
 
-test.skipIf(mustSkip)('the system service is confined', async () => {
-  // The scale is 0 (confined) to 10 (exposed), times ten.
+// The scale is 0 (confined) to 10 (exposed), times ten. A user's manager cannot narrow the file system, which is most of the difference;
+// without its filter of system calls, families of addresses or namespaces the user service is above its bound.
+test.skipIf(mustSkip).each([
+  ['system', 20],
+  ['user', 67]
+])('the %s service is confined', async (kind, threshold) => {
   await run('systemd-analyze', [
     'security',
     '--offline=true',
     '--no-pager',
-    '--threshold=20',
-    join(units, 'system', 'svcd.service')
+    `--threshold=${threshold}`,
+    join(units, kind, 'svcd.service')
   ])
 })

@@ -27,6 +27,19 @@ async function untilItWorks(command: string, ...args: string[]): Promise<void> {
   }
 }
 
+/**
+ * The device of a file stays attached for as long as the file system on it is mounted in some mount namespace: one that another program
+ * made just now has a copy of the mount. XFS would refuse to be mounted a second time, and ext4 would not.
+ */
+async function untilDetached(device: string, file: string): Promise<void> {
+  works('losetup', '-d', device)
+  const isAttached = (): boolean => execFileSync('losetup', ['-j', file], { encoding: 'utf8' }) !== ''
+  for (let tries = 0; isAttached(); tries += 1) {
+    if (tries > 6_000) throw new Error(`${file} is still in use`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 /** Why power cannot be cut on this machine; undefined where it can. Needs root, loop devices, xfsprogs, and nbdkit for `volatile`. */
 export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root'
@@ -50,7 +63,7 @@ export class TestDisk {
   readonly #folder: string
   readonly #image: string
   readonly #log: string | undefined
-  #loop: string | undefined
+  #loop: { readonly device: string; readonly file: string } | undefined
   #nbd: { readonly file: string; readonly ended: Promise<unknown> } | undefined
 
   /** Mounts `image` at `<folder>/mnt`. With `log`, what is written to it is recorded there. */
@@ -89,7 +102,7 @@ export class TestDisk {
     if (readFileSync('/proc/mounts', 'utf8').includes(` ${this.mountPoint} `)) {
       await untilItWorks('umount', this.mountPoint)
     }
-    if (this.#loop !== undefined) works('losetup', '-d', this.#loop)
+    if (this.#loop !== undefined) await untilDetached(this.#loop.device, this.#loop.file)
     this.#loop = undefined
     const nbd = this.#nbd
     this.#nbd = undefined
@@ -100,8 +113,9 @@ export class TestDisk {
 
   async #mount(): Promise<void> {
     const file = this.#log === undefined ? this.#image : await this.#startRecording(this.#log)
-    this.#loop = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim()
-    execFileSync('mount', [this.#loop, this.mountPoint])
+    const device = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim()
+    this.#loop = { device, file }
+    execFileSync('mount', [device, this.mountPoint])
   }
 
   async #startRecording(log: string): Promise<string> {

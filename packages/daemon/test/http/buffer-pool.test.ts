@@ -43,7 +43,7 @@ test('keeps 16 buffers; the memory of others is given back at once, not when the
   expect(again.filter((buffer) => taken.includes(buffer))).toHaveLength(16)
 })
 
-const until = async (holds: () => boolean): Promise<void> => {
+async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
