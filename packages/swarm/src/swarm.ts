@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { DhtOptions } from '@svc/internal-discovery'
+import { AddressRanges, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
+import type { LocalDiscovery } from './discovery/lsd.ts'
 import { WorkerDiscovery } from './discovery/worker-discovery.ts'
 import { Verifier } from './download/verifier.ts'
 import type { WebseedHeaders } from './download/webseed.ts'
@@ -18,13 +20,15 @@ import { IncomingHandshake } from './peer/handshaking.ts'
 import { SlotPool } from './piece/slot-pool.ts'
 import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment.ts'
 import { Torrent } from './torrent/torrent.ts'
-import { identityOf, wireKey } from './torrent/torrent-identity.ts'
+import { identityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
+import { isZone } from './wire/extensions.ts'
 import { mseKeyOf } from './wire/mse.ts'
+import { wireKey } from './wire/wire-key.ts'
 
 /** Options of {@link createSwarm}; everything has a default. */
 export interface SwarmOptions {
@@ -32,8 +36,20 @@ export interface SwarmOptions {
   readonly peerAddress?: { readonly host: string; readonly port: number } | false
   /** Options of the DHT node; absent or false: none. */
   readonly dht?: DhtOptions | false
+  /** Local service discovery (BEP 14), by multicast in the local network; default false. Nothing without a listener. */
+  readonly lsd?: boolean
   /** Peer exchange; default true. */
   readonly pex?: boolean
+  /**
+   * Address ranges (`10.0.0.0/8`, `fd00::/8`, or single addresses) of one's own fleet. Peers there may be dialled whoever names them,
+   * and are served in turn, whatever they give; webseeds are spared while such ranges are set. Default none.
+   */
+  readonly trusted?: readonly string[]
+  /**
+   * Where this engine stands: 1 to 64 letters, digits, `.`, `_`, `-`. It is told to trusted peers; what a peer of the own zone has
+   * is not taken from elsewhere. Default: no zone.
+   */
+  readonly zone?: string
   /** Bytes per second over all torrents; 0: unlimited. */
   readonly uploadLimit?: number
   /**
@@ -93,7 +109,10 @@ export interface Swarm {
   checkInvariants(): void
 }
 
-/** Starts an engine. @throws the system's error when the address cannot be listened on. */
+/**
+ * Starts an engine. @throws the system's error when the address cannot be listened on; SwarmError `E_OPTION` for ranges or a zone
+ * that are none.
+ */
 export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
   const engine = new Engine(options)
   try {
@@ -115,6 +134,7 @@ class Engine implements Swarm {
   readonly #greeting = new Map<Transport, number>()
   readonly #discovery: WorkerDiscovery
   #listener: Listener | undefined
+  #local: LocalDiscovery | undefined
   #nextId = 1
   #timer: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
@@ -147,6 +167,8 @@ class Engine implements Swarm {
       globalBucket: new TokenBucket(options.uploadLimit ?? 0, performance.now()),
       uploadSlots: options.uploadSlots ?? 32,
       pex: options.pex !== false,
+      trusted: rangesOf(options.trusted ?? []),
+      zone: zoneOf(options.zone),
       discover: (torrent, sink) => this.#discover(torrent, sink),
       removed: (torrent) => {
         const key = wireKey(torrent.infohash)
@@ -160,6 +182,11 @@ class Engine implements Swarm {
     const address = this.#options.peerAddress ?? { host: '0.0.0.0', port: 0 }
     if (address !== false)
       this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
+    if (this.#options.lsd === true && this.#listener !== undefined) {
+      // loaded by those alone who want it
+      const { LocalDiscovery } = await import('./discovery/lsd.ts')
+      this.#local = new LocalDiscovery(this.#listener.port)
+    }
     if (this.#options.dht) await this.#discovery.startDht(this.#options.dht)
     this.#timer = setInterval(
       guarded(() => this.#tick()),
@@ -204,14 +231,12 @@ class Engine implements Swarm {
   }
 
   async #discover(torrent: DiscoverySubject, sink: DiscoverySink): Promise<readonly Discovery[]> {
-    return this.#discovery.join({
-      infohash: torrent.infohash,
-      trackers: torrent.trackers,
-      peerId: this.#environment.peerId,
-      port: this.#listener?.port,
-      dht: torrent.options.dht !== false && torrent.info?.private !== true,
-      sink
-    })
+    // what the DHT may not know of is not told to the local network either
+    const dht = torrent.options.dht !== false && torrent.info?.private !== true
+    const { infohash, trackers } = torrent
+    const { peerId } = this.#environment
+    const found = this.#discovery.join({ infohash, trackers, peerId, port: this.#listener?.port, dht, sink })
+    return dht && this.#local !== undefined ? [...found, this.#local.join(infohash, sink)] : found
   }
 
   addDhtNode(node: { readonly host: string; readonly port: number }): void {
@@ -295,7 +320,7 @@ class Engine implements Swarm {
     await Promise.all([...this.#torrents.values()].map((torrent) => torrent.remove()))
     const { limiter, verifier, pools, pool, cache } = this.#environment
     limiter.close()
-    await Promise.all([listening, this.#discovery.close(), verifier.close(), pools.close()])
+    await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), pools.close()])
     pool.trim()
     cache.trim()
   }
@@ -305,4 +330,19 @@ class Engine implements Swarm {
     for (const part of [pool, cache, limiter, hashWork, connections]) part.checkInvariants()
     for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }
+}
+
+function rangesOf(texts: readonly string[]): AddressRanges {
+  return new AddressRanges(
+    texts.map((text) => {
+      const range = tryParseRange(text)
+      if (range !== undefined) return range
+      throw new SwarmError('E_OPTION', 'trusted', `${JSON.stringify(text)} is no address range`)
+    })
+  )
+}
+
+function zoneOf(zone: string | undefined): string | undefined {
+  if (zone === undefined || isZone(zone)) return zone
+  throw new SwarmError('E_OPTION', 'zone', `${JSON.stringify(zone)} is no label of a zone`)
 }

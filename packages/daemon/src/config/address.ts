@@ -1,4 +1,4 @@
-import { tryParseAddress } from '@svc/internal-net'
+import { tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError } from '../errors.ts'
 
 /** Where something listens. */
@@ -25,3 +25,19 @@ export function configuredAddress(text: string, key: string): HostPort {
 
 export const formatHostPort = ({ host, port }: HostPort): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+
+/** `[swarm] trusted`. @throws ConfigError naming the entry */
+export function configuredRanges(texts: readonly string[]): readonly string[] {
+  for (const text of texts)
+    if (tryParseRange(text) === undefined)
+      throw new ConfigError(
+        `[swarm] trusted has ${JSON.stringify(text)}, expected an address range without bits beyond its prefix, e.g. "10.0.0.0/8" or "fd00::/8"`
+      )
+  return texts
+}
+
+/** `[swarm] zone`. @throws ConfigError */
+export function configuredZone(zone: string | undefined): string | undefined {
+  if (zone === undefined || /^[A-Za-z0-9._-]{1,64}$/.test(zone)) return zone
+  throw new ConfigError(`[swarm] zone is ${JSON.stringify(zone)}, expected 1 to 64 letters, digits, ".", "_" and "-"`)
+}

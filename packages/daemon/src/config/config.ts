@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { ConfigError } from '../errors.ts'
+import { configuredRanges, configuredZone } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
@@ -29,6 +30,10 @@ export interface SwarmConfig {
   readonly seedOnImport: boolean
   /** undefined: nobody has decided yet, which means true. */
   readonly seedLocal: boolean | undefined
+  /** Address ranges. */
+  readonly trusted: readonly string[]
+  readonly zone: string | undefined
+  readonly lsd: boolean
 }
 
 /** `[catalog]` */
@@ -104,7 +109,7 @@ function fileRoot(text: string | undefined): string | undefined {
   throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
 }
 
-/** Fills in defaults and lays environment and flags over what the file says. */
+/** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
   const root =
@@ -134,7 +139,10 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
       fillTimeoutMs: (swarm.fill_timeout ?? 600) * 1000,
       seedRestricted: swarm.seed_restricted ?? false,
       seedOnImport: swarm.seed_on_import ?? false,
-      seedLocal: swarm.seed_local
+      seedLocal: swarm.seed_local,
+      trusted: configuredRanges(swarm.trusted ?? []),
+      zone: configuredZone(set(swarm.zone)),
+      lsd: swarm.lsd ?? false
     },
     catalog: {
       endpoint: set(catalog.endpoint),

@@ -30,7 +30,10 @@ export const CONFIG_KEYS = {
     fill_timeout: { type: 'seconds', summary: 'seconds without a byte before a fill fails' },
     seed_restricted: { type: 'boolean', summary: 'also serve what needed a token to fetch' },
     seed_local: { type: 'boolean', summary: 'false makes imports from disk private unless they say otherwise' },
-    seed_on_import: { type: 'boolean', summary: 'join at once after an import' }
+    seed_on_import: { type: 'boolean', summary: 'join at once after an import' },
+    trusted: { type: 'strings', summary: 'address ranges of the own fleet, e.g. "10.0.0.0/8"' },
+    zone: { type: 'string', summary: 'label of where this node stands; what its zone has is not taken from elsewhere' },
+    lsd: { type: 'boolean', summary: 'look for peers in the local network by multicast' }
   },
   catalog: {
     endpoint: { type: 'string', summary: 'base address of the catalog provider' },

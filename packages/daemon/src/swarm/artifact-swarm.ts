@@ -33,6 +33,8 @@ export interface JoinOptions {
   readonly hints: SwarmHints
   /** Nothing is missing and nothing will be asked for. */
   readonly seedOnly: boolean
+  /** This is where its bytes come from at first: see the engine's `firstSeed`. */
+  readonly firstSeed?: boolean
   /** Bytes are given to others as well. */
   readonly upload: boolean
   /** Access was needed to get it: only the hinted peers and web seeds are asked, nobody else hears of it (spec swarm.5). */
@@ -49,6 +51,9 @@ export interface SwarmTotals {
 }
 
 interface Entry extends JoinedArtifact {
+  seeding: boolean
+  /** As if it had been joined to be seeded: it gives, and hides from nobody. */
+  readonly open: boolean
   readonly over: AbortController
 }
 
@@ -106,9 +111,16 @@ export class ArtifactSwarm {
       webseeds: options.seedOnly ? [] : options.hints.webseeds,
       peers: options.hints.peers,
       seedOnly: options.seedOnly,
+      ...(options.firstSeed && { firstSeed: true }),
       upload: options.upload
     })
-    const entry: Entry = { torrent, handle, seeding: options.seedOnly && options.upload, over }
+    const entry: Entry = {
+      torrent,
+      handle,
+      seeding: options.seedOnly && options.upload,
+      open: options.upload && options.quiet !== true,
+      over
+    }
     this.#entries.set(torrent.manifestDigest, entry)
     handle.on('warning', (warning) => {
       // anybody who knows an infohash can break the protocol as often as they like: only proven lies are worth a line
@@ -121,6 +133,19 @@ export class ArtifactSwarm {
     })
     if (entry.seeding && options.layers) webseed?.serve({ torrent, layers: options.layers })
     return entry
+  }
+
+  /**
+   * What has become complete is seeded as it is, with the connections that it has. False where it must be joined anew: it is not
+   * complete, or was fetched without giving or telling.
+   */
+  seed(torrent: ArtifactTorrent, layers: PieceLayers): boolean {
+    const entry = this.#entries.get(torrent.manifestDigest)
+    if (entry === undefined || !entry.open || entry.handle.state !== 'seeding') return false
+    if (entry.seeding) return true
+    entry.seeding = true
+    this.#deps.webseed?.serve({ torrent, layers })
+    return true
   }
 
   async leave(manifestDigest: Sha256Digest): Promise<void> {

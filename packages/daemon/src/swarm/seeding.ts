@@ -119,6 +119,21 @@ export class Seeding {
     }
   }
 
+  /** A fetch is over: the artifact goes on as a seed, with its connections. False where it has to be joined anew, or may not be seeded. */
+  async goOn(manifestDigest: Sha256Digest): Promise<boolean> {
+    const { artifacts, torrents, swarm, log } = this.#deps
+    try {
+      const state = await artifacts.read(manifestDigest)
+      const candidate = state && (await this.#candidate(state))
+      if (candidate === undefined) return false
+      const layers = await torrents.layersOf(candidate.torrent, candidate.state, this.#stop.signal)
+      return swarm.seed(candidate.torrent, layers)
+    } catch (error) {
+      log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
+      return false
+    }
+  }
+
   /** After an import: what may not be given away any more leaves at once, whatever it was before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, config, swarm, log } = this.#deps
@@ -277,11 +292,13 @@ export class Seeding {
   }
 
   async #joinOnce({ state, torrent }: Candidate): Promise<void> {
-    const { swarm, torrents, log } = this.#deps
+    const { swarm, torrents, config, log } = this.#deps
+    // what peers gave is among them; the rest has its first seed here
+    const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     try {
       const layers = await torrents.layersOf(torrent, state, this.#stop.signal)
-      await swarm.join(torrent, { layers, hints: state.hints, seedOnly: true, upload: true })
+      await swarm.join(torrent, { layers, hints: state.hints, seedOnly: true, firstSeed, upload: true })
     } catch (error) {
       log.error({ err: error, manifest: torrent.manifestDigest }, 'an artifact cannot be seeded')
     }

@@ -120,6 +120,9 @@ export class SwarmClient {
         ...(config.webseedKeys.length > 0 && {
           webseedHeaders: (url: URL, range: string) => keys.headersFor(url, { range })
         }),
+        trusted: swarm.trusted,
+        ...(swarm.zone !== undefined && { zone: swarm.zone }),
+        lsd: swarm.lsd,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(
             { err: error, thread, count, pauseMs },
@@ -322,6 +325,7 @@ export class SwarmClient {
   /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
     if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return
+    if (await this.#seeding.goOn(manifestDigest)) return
     await this.#artifacts.leave(manifestDigest)
     await this.#seeding.join(manifestDigest)
   }

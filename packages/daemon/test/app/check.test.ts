@@ -47,6 +47,15 @@ describe('svcd --check', () => {
     const ran = runSvcd(folder, ['--check', '--config', file])
     expect([ran.code, ran.out]).toEqual([2, ''])
     for (const part of [file, 'enabel', 'upload_limit']) expect(ran.err).toContain(part)
+    for (const [line, part] of [
+      ['trusted = ["10.0.0.0/8", "10.1.2.3/8"]', '10.1.2.3/8'],
+      ['trusted = ["rack-1"]', 'rack-1'],
+      ['zone = "rack 1"', 'rack 1']
+    ] as const) {
+      writeFileSync(file, `[swarm]\n${line}\n`)
+      await expect(checkConfig(parseFlags(['--check', '--config', file]), {})).rejects.toThrow(ConfigError)
+      await expect(checkConfig(parseFlags(['--check', '--config', file]), {})).rejects.toThrow(part)
+    }
     const refused = (text: string): Promise<unknown> => {
       writeFileSync(file, text)
       return checkConfig(parseFlags(['--check', '--config', file]), {})

@@ -94,7 +94,9 @@ describe('where things come from', () => {
       trackers: [],
       fillTimeoutMs: 600_000,
       seedRestricted: false,
-      seedOnImport: false
+      seedOnImport: false,
+      trusted: [],
+      lsd: false
     })
     expect(config.hub).toMatchObject({ endpoint: undefined, token: undefined, skipUnrecognized: false })
   })

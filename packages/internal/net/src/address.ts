@@ -1,6 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isHost, isPort } from './host.ts'
+import { groupsOf } from './ranges.ts'
 
 /** The address on which a peer listens. */
 export interface PeerAddress {
@@ -82,6 +83,18 @@ export function formatCompact4(peers: readonly PeerAddress[]): Uint8Array {
     out.set(peer.host.split('.').map(Number), index * 6)
     out[index * 6 + 4] = peer.port >> 8
     out[index * 6 + 5] = peer.port & 255
+  })
+  return out
+}
+
+/** The IPv6 peers of a list in compact form (BEP 7). */
+export function formatCompact6(peers: readonly PeerAddress[]): Uint8Array {
+  const six = peers.filter((peer) => isIP(peer.host) === 6 && !peer.host.includes('%'))
+  const out = new Uint8Array(six.length * 18)
+  const view = new DataView(out.buffer)
+  six.forEach(({ host, port }, index) => {
+    for (const [at, group] of groupsOf(host).entries()) view.setUint16(index * 18 + at * 2, group)
+    view.setUint16(index * 18 + 16, port)
   })
   return out
 }

@@ -1,9 +1,11 @@
 export {
   formatAddress,
   formatCompact4,
+  formatCompact6,
   isPublicAddress,
   type PeerAddress,
   parseCompact,
   tryParseAddress
 } from './address.ts'
 export { isHost, isPort } from './host.ts'
+export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'

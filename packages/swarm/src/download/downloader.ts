@@ -31,6 +31,8 @@ export interface BlockSource {
   readonly id: number
   /** Undefined: the source has every piece. */
   readonly bits: Bitfield | undefined
+  /** True: only pieces that no near peer has, and none that somebody else has begun. */
+  readonly unsharedOnly?: boolean
 }
 
 /** The events that a Downloader emits. */
@@ -103,12 +105,13 @@ export class Downloader {
       this.#current.delete(source.id)
     }
     for (const buffer of this.#loose) {
-      if (!has(source, buffer.piece)) continue
+      if (!has(source, buffer.piece) || (source.unsharedOnly && !this.#picker.isUnshared(buffer.piece))) continue
       const order = this.#from(buffer, source, maxBlocks)
       if (order !== undefined) return order
     }
     const fresh = this.#start(source)
     if (fresh !== undefined) return this.#from(fresh, source, maxBlocks)
+    if (source.unsharedOnly) return undefined
     return this.#steal(source, maxBlocks) ?? this.#twice(source, maxBlocks)
   }
 
@@ -123,7 +126,7 @@ export class Downloader {
   }
 
   #start(source: BlockSource): PieceBuffer | undefined {
-    const piece = this.#picker.pick(source.bits)
+    const piece = this.#picker.pick(source.bits, source.unsharedOnly)
     if (piece === undefined) return undefined
     const buffer = this.#open(piece)
     if (buffer !== undefined && buffer.blockCount > 1) buffer.exclusive = source.id
@@ -200,10 +203,15 @@ export class Downloader {
     return undefined
   }
 
-  /** Consecutive pieces of one file, all of whose blocks are taken at once: what a webseed fetches in one range. */
-  takePieces(source: BlockSource, firstPiece: number, endPiece: number, maxBytes: number): readonly PieceBuffer[] {
+  /** Consecutive pieces of one file, all of whose blocks are taken at once, for one range of a webseed. `from`: see `pickRun`. */
+  takePieces(
+    source: BlockSource,
+    { firstPiece, endPiece, from }: { readonly firstPiece: number; readonly endPiece: number; readonly from?: number },
+    maxBytes: number
+  ): readonly PieceBuffer[] {
     const max = Math.max(1, Math.floor(maxBytes / this.#layout.pieceLengthBytes))
-    const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max)
+    const how = { ...(from !== undefined && { from }), unshared: source.unsharedOnly === true }
+    const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max, how)
     const buffers: PieceBuffer[] = []
     for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {
       const buffer = this.#open(piece)

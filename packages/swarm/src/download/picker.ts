@@ -11,15 +11,18 @@ const OUT = PRIORITIES * RARITIES
 /**
  * Chooses the piece to start next: by priority, then rarest first, random among equals. The first few are random
  * whatever their rarity. While no peer lacks any piece, every order serves the swarm equally; the first piece is then
- * taken, so that hashing or reading the file in order can follow closely. Pure state: it counts the peers per piece,
- * and seeds once for all pieces.
+ * taken, so that hashing or reading the file in order can follow closely. Peers are near or far: an unshared piece is
+ * one that no near peer has, the only kind to ask of a far source while near ones deliver. Pure state: it counts the
+ * peers per piece, and seeds once for all pieces.
  *
  * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before
- * `#first` is open.
+ * `#first` is open; `#openUnshared` counts the open pieces that no near peer has, apart from near seeds.
  */
 export class PiecePicker {
   readonly pieceCount: number
   readonly #availability: Uint16Array
+  /** Of these, peers that are near; near seeds left aside. */
+  readonly #near: Uint16Array
   readonly #priority: Uint8Array
   /** 1: may be started. */
   readonly #open: Uint8Array
@@ -28,7 +31,9 @@ export class PiecePicker {
   readonly #bucketStart: Uint32Array
   readonly #random: () => number
   #seeds = 0
+  #nearSeeds = 0
   #openCount = 0
+  #openUnshared = 0
   #started = 0
   #first = 0
   /** Set while every peer has all pieces, see above. */
@@ -39,6 +44,7 @@ export class PiecePicker {
     this.pieceCount = pieceCount
     this.#random = random
     this.#availability = new Uint16Array(pieceCount)
+    this.#near = new Uint16Array(pieceCount)
     this.#priority = new Uint8Array(pieceCount).fill(1)
     this.#open = new Uint8Array(pieceCount)
     this.#order = new Uint32Array(pieceCount)
@@ -64,6 +70,16 @@ export class PiecePicker {
 
   availability(piece: number): number {
     return this.#availability[piece]! + this.#seeds
+  }
+
+  /** No near peer has the piece. */
+  isUnshared(piece: number): boolean {
+    return this.#nearSeeds === 0 && this.#near[piece] === 0
+  }
+
+  /** Open pieces that no near peer has. */
+  get openUnshared(): number {
+    return this.#nearSeeds > 0 ? 0 : this.#openUnshared
   }
 
   #bucket(piece: number): number {
@@ -118,29 +134,34 @@ export class PiecePicker {
   #change(piece: number, apply: () => void): void {
     const wasOpen = this.isOpen(piece)
     const from = wasOpen ? this.#bucket(piece) : OUT
+    const wasUnshared = wasOpen && this.#near[piece] === 0
     apply()
     const open = this.isOpen(piece)
     if (open !== wasOpen) this.#openCount += open ? 1 : -1
+    const unshared = open && this.#near[piece] === 0
+    if (unshared !== wasUnshared) this.#openUnshared += unshared ? 1 : -1
     if (open && piece < this.#first) this.#first = piece
     this.#move(piece, from)
   }
 
   /** A seed joined (`+1`) or left (`-1`). */
-  addSeed(delta: 1 | -1): void {
+  addSeed(delta: 1 | -1, near = true): void {
     this.#seeds += delta
+    if (near) this.#nearSeeds += delta
   }
 
-  addPeer(bits: Bitfield): void {
-    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, 1)
+  addPeer(bits: Bitfield, near = true): void {
+    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, 1, near)
   }
 
-  removePeer(bits: Bitfield): void {
-    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, -1)
+  removePeer(bits: Bitfield, near = true): void {
+    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, -1, near)
   }
 
-  addHave(piece: number, delta: 1 | -1): void {
+  addHave(piece: number, delta: 1 | -1, near = true): void {
     this.#change(piece, () => {
       this.#availability[piece]! += delta
+      if (near) this.#near[piece]! += delta
     })
   }
 
@@ -164,24 +185,28 @@ export class PiecePicker {
     })
   }
 
-  /** The piece to start for a source with `bits` (undefined: all pieces). It stays open until `close`. */
-  pick(bits: Bitfield | undefined): number | undefined {
-    if (this.#openCount === 0) return undefined
-    if (this.inOrder && (bits === undefined || bits.complete)) return this.#firstOpen()
+  /**
+   * The piece to start for a source with `bits` (undefined: all pieces); with `unshared`, one that no near peer has. It
+   * stays open until `close`.
+   */
+  pick(bits: Bitfield | undefined, unshared = false): number | undefined {
+    if (this.#openCount === 0 || (unshared && this.openUnshared === 0)) return undefined
+    if (this.inOrder && !unshared && (bits === undefined || bits.complete)) return this.#firstOpen()
+    const fits = (piece: number): boolean =>
+      (bits === undefined || bits.has(piece)) && (!unshared || this.#near[piece] === 0)
     if (this.#started < 4) {
       for (let attempt = 0; attempt < 8; attempt += 1) {
         const piece = this.#order[Math.floor(this.#random() * this.#topCount())]!
-        if (bits !== undefined && !bits.has(piece)) continue
+        if (!fits(piece)) continue
         this.#started += 1
         return piece
       }
     }
     for (let at = 0; at < this.#openCount; at += 1) {
       const piece = this.#order[at]!
-      if (bits === undefined || bits.has(piece)) {
-        this.#started += 1
-        return piece
-      }
+      if (!fits(piece)) continue
+      this.#started += 1
+      return piece
     }
     return undefined
   }
@@ -204,12 +229,35 @@ export class PiecePicker {
     return this.#openCount
   }
 
-  /** The longest run of open pieces in `[first, end)`, at most `max` pieces, for one range request of a webseed. */
-  pickRun(first: number, end: number, max: number): { readonly first: number; readonly count: number } | undefined {
+  /**
+   * A run of open pieces in `[first, end)`, at most `max` pieces, for one range request of a webseed: the first long
+   * enough one at or after `from`, wrapping around, else the longest. With `unshared`, of pieces that no near peer has.
+   */
+  pickRun(
+    first: number,
+    end: number,
+    max: number,
+    { from = first, unshared = false }: { readonly from?: number; readonly unshared?: boolean } = {}
+  ): { readonly first: number; readonly count: number } | undefined {
+    if (unshared && this.openUnshared === 0) return undefined
+    const fits = (piece: number): boolean => this.isOpen(piece) && (!unshared || this.#near[piece] === 0)
+    const start = Math.max(first, Math.min(from, end))
+    const late = this.#runIn(start, end, max, fits)
+    if (late?.count === max || start === first) return late
+    const early = this.#runIn(first, start, max, fits)
+    return early !== undefined && (late === undefined || early.count > late.count) ? early : late
+  }
+
+  #runIn(
+    first: number,
+    end: number,
+    max: number,
+    fits: (piece: number) => boolean
+  ): { readonly first: number; readonly count: number } | undefined {
     let best: { first: number; count: number } | undefined
     let start = -1
     for (let piece = first; piece <= end; piece += 1) {
-      if (piece < end && this.isOpen(piece)) {
+      if (piece < end && fits(piece)) {
         if (start < 0) start = piece
         if (piece - start + 1 >= max) return { first: start, count: max }
       } else if (start >= 0) {
@@ -222,14 +270,20 @@ export class PiecePicker {
 
   checkInvariants(): void {
     let open = 0
+    let unshared = 0
     for (let piece = 0; piece < this.pieceCount; piece += 1) {
       const at = this.#position[piece]!
       if (this.#order[at] !== piece) throw new Error(`piece ${piece} is not at its position`)
       if (this.#bucketAt(at) !== this.#bucket(piece) && !this.#emptyTie(at, this.#bucket(piece))) {
         throw new Error(`piece ${piece} stands in the wrong bucket`)
       }
-      if (this.isOpen(piece)) open += 1
+      if (this.#near[piece]! > this.#availability[piece]!) throw new Error(`piece ${piece} is nearer than it is there`)
+      if (!this.isOpen(piece)) continue
+      open += 1
+      if (this.#near[piece] === 0) unshared += 1
     }
+    if (unshared !== this.#openUnshared)
+      throw new Error(`${unshared} pieces are unshared, ${this.#openUnshared} counted`)
     if (open !== this.#openCount) throw new Error(`${open} pieces are open, ${this.#openCount} counted`)
     for (let piece = 0; piece < this.#first; piece += 1)
       if (this.isOpen(piece)) throw new Error(`piece ${piece} is open, before the first open one`)

@@ -29,7 +29,19 @@ export interface WebseedOptions {
   /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
   readonly isServedBy: (host: string) => boolean
   readonly headersFor?: WebseedHeaders | undefined
+  /** In [0, 1): where it begins. */
+  readonly random: () => number
+  /** Asked before each range; undefined: nothing now. */
+  readonly allowance: () => WebseedAllowance | undefined
   readonly emit: Emit<'received' | 'warning'>
+}
+
+/** What a webseed may take at the moment. */
+export interface WebseedAllowance {
+  /** Pieces that no near peer has come first, from a random one on: others begin elsewhere. */
+  readonly scattered: boolean
+  /** And no others are taken, one after the other. */
+  readonly unsharedOnly: boolean
 }
 
 const MIN_RANGE_BYTES = 1_048_576
@@ -39,9 +51,16 @@ const IDLE_MS = 15_000
 const RATE_FLOOR = 16_384
 const USER_AGENT = 'svc-swarm'
 
+/** Pieces of one file that one range brings. */
+interface Taken {
+  readonly file: LayoutFile
+  readonly buffers: readonly PieceBuffer[]
+}
+
 /**
- * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. Wrong bytes show in
- * the pieces' hashes, and nothing more of that file is then taken from this webseed. It pauses while a peer on
+ * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. While others download
+ * as well it starts anywhere; where it is to be spared it takes a piece at a time of what no near peer has. Wrong bytes
+ * show in the pieces' hashes, and nothing more of that file is then taken from this webseed. It pauses while a peer on
  * the same machine delivers enough.
  *
  * Invariant: every piece taken is either received or released when its range ends.
@@ -61,6 +80,8 @@ export class Webseed {
   #closed = false
   #rangeBytes = 2 * MIN_RANGE_BYTES
   #nextFile = 0
+  /** The piece to go on with, once others fetch as well. */
+  #cursor: number
 
   /** @throws SwarmError `E_ADDRESS`. */
   constructor(options: WebseedOptions) {
@@ -68,6 +89,7 @@ export class Webseed {
     this.url = options.url
     this.#options = options
     this.#source = { id: options.id, bits: undefined }
+    this.#cursor = Math.floor(options.random() * options.layout.pieceCount)
     this.down = new RateMeter(performance.now())
     this.#host = parseWebseedUrl(options.url).hostname.replace(/^\[(.*)\]$/, '$1')
   }
@@ -83,9 +105,11 @@ export class Webseed {
 
   /** Starts range requests if there is something to fetch. */
   pump(): void {
-    while (!this.#closed && this.#running < 2 && performance.now() >= this.#pausedUntil) {
+    while (!this.#closed && performance.now() >= this.#pausedUntil) {
       if (this.#options.isServedBy(this.#host)) return
-      const order = this.#take()
+      const allowance = this.#options.allowance()
+      if (allowance === undefined || this.#running >= (allowance.unsharedOnly ? 1 : 2)) return
+      const order = this.#take(allowance)
       if (order === undefined) return
       this.#running += 1
       void this.#fetch(order.file, order.buffers)
@@ -99,21 +123,14 @@ export class Webseed {
     }
   }
 
-  #take(): { readonly file: LayoutFile; readonly buffers: readonly PieceBuffer[] } | undefined {
-    const { layout, downloader, maxRangeBytes } = this.#options
-    const files = layout.files
-    for (let step = 0; step < files.length; step += 1) {
-      const file = files[(this.#nextFile + step) % files.length]!
-      if (file.pieceCount === 0 || this.#out.has(file.index)) continue
-      const bytes = Math.min(this.#rangeBytes, maxRangeBytes)
-      const buffers = downloader.takePieces(this.#source, file.firstPiece, file.firstPiece + file.pieceCount, bytes)
-      if (buffers.length > 0) {
-        this.#nextFile = file.index
-        return { file, buffers }
-      }
-    }
+  #take({ scattered, unsharedOnly }: WebseedAllowance): Taken | undefined {
+    const { downloader, layout } = this.#options
+    const taken =
+      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly) : undefined) ??
+      (unsharedOnly ? undefined : this.#takeRange(false, scattered, false))
+    if (taken !== undefined || unsharedOnly) return taken
     // No piece is left to start: help with one that others have begun.
-    const order = downloader.take({ id: this.id, bits: undefined }, 4096)
+    const order = downloader.take(this.#source, 4096)
     if (order === undefined) return undefined
     const file = layout.fileOf(order.buffer.piece)
     if (this.#out.has(file.index)) {
@@ -121,6 +138,26 @@ export class Webseed {
       return undefined
     }
     return { file, buffers: [order.buffer] }
+  }
+
+  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean): Taken | undefined {
+    const { layout, downloader, maxRangeBytes } = this.#options
+    const { files } = layout
+    const source = unsharedOnly ? { ...this.#source, unsharedOnly } : this.#source
+    const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
+    const begin = scattered ? layout.fileOf(this.#cursor % layout.pieceCount).index : this.#nextFile
+    for (let step = 0; step < files.length; step += 1) {
+      const file = files[(begin + step) % files.length]!
+      if (file.pieceCount === 0 || this.#out.has(file.index)) continue
+      const range = { firstPiece: file.firstPiece, endPiece: file.firstPiece + file.pieceCount }
+      const from = scattered && step === 0 ? { from: this.#cursor } : {}
+      const buffers = downloader.takePieces(source, { ...range, ...from }, bytes)
+      if (buffers.length === 0) continue
+      this.#nextFile = file.index
+      this.#cursor = buffers.at(-1)!.piece + 1
+      return { file, buffers }
+    }
+    return undefined
   }
 
   async #fetch(file: LayoutFile, buffers: readonly PieceBuffer[]): Promise<void> {

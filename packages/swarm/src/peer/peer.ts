@@ -75,6 +75,8 @@ export class Peer implements WireSink {
   readonly incoming: boolean
   readonly handshake: Handshake
   readonly transport: Transport
+  /** Its address is within the trusted ranges. */
+  readonly trusted: boolean
   readonly requests = new PendingRequests()
   readonly hashes = new PendingHashes()
   readonly down: RateMeter
@@ -112,6 +114,7 @@ export class Peer implements WireSink {
     readonly incoming: boolean
     readonly handshake: Handshake
     readonly transport: Transport
+    readonly trusted: boolean
     /** Undefined while the metadata is unknown. */
     readonly pieceCount: number | undefined
     readonly emit: (event: ConnectionEvent<Peer>) => void
@@ -122,6 +125,7 @@ export class Peer implements WireSink {
     this.incoming = options.incoming
     this.handshake = options.handshake
     this.transport = options.transport
+    this.trusted = options.trusted
     this.#pieces = new PeerPieces(options.pieceCount)
     this.#emit = options.emit
     this.#decoder = new WireDecoder(this)
@@ -141,6 +145,11 @@ export class Peer implements WireSink {
 
   get closed(): boolean {
     return this.#closed
+  }
+
+  /** The label of its zone, as far as its word is taken. */
+  get zone(): string | undefined {
+    return this.trusted ? this.extended?.zone : undefined
   }
 
   /** The pieces it has; undefined while their number is unknown. */

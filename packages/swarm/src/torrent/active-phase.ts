@@ -96,6 +96,7 @@ export class ActivePhase {
       hashes: this.#hashes,
       progress: this.#progress,
       bucket,
+      firstSeed: options.firstSeed === true,
       upload: options.upload !== false,
       disclose: options.disclose !== false,
       emit
@@ -142,7 +143,7 @@ export class ActivePhase {
 
   /** Rate in bytes per second, and the number of active webseeds. */
   get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
-    return this.#leeching?.webseedStatus ?? { downloadRate: 0, active: 0 }
+    return this.#leeching?.webseeds.status ?? { downloadRate: 0, active: 0 }
   }
 
   has(piece: number): boolean {
@@ -200,7 +201,7 @@ export class ActivePhase {
     }
     this.#stockTaken = true
     if (this.complete) return this.#finish()
-    this.#leeching?.startWebseeds(this.#deps.webseeds)
+    this.#leeching?.webseeds.start(this.#deps.webseeds)
     this.#leeching?.moreWork()
   }
 
@@ -231,9 +232,13 @@ export class ActivePhase {
 
   // Peers
 
-  /** The peer was greeted with `have`, or has to be told now. */
+  /** What the peer is to be greeted with: nothing, where it hears of pieces one by one (BEP 16). */
+  readonly shownTo = (peer: Peer): Bitfield | undefined => (this.#seeding.hidesFrom(peer) ? undefined : this.have)
+
+  /** The peer was greeted with that, or has to hear of it now. */
   admit(peer: Peer): void {
     this.#told.set(peer.id, peer)
+    this.#seeding.admit(peer, this.#told)
     this.#leeching?.joined(peer)
     if (peer.peerInterested) this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
     this.#closeIfPointless(peer)
@@ -248,10 +253,12 @@ export class ActivePhase {
     const { peer } = event
     switch (event.kind) {
       case 'extended':
+        this.#leeching?.stands(peer)
         return this.#closeIfPointless(peer)
       case 'pieces':
         if (!this.#told.has(peer.id)) return
         this.#leeching?.pieces(peer, event.piece)
+        this.#seeding.pieces(peer, event.piece, this.#told)
         return this.#closeIfPointless(peer)
       case 'interest':
         if (this.#told.has(peer.id)) this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
@@ -360,7 +367,7 @@ export class ActivePhase {
   /** About once a second. */
   tick(nowMs: number): void {
     this.#leeching?.tick(nowMs)
-    this.#seeding.tick(this.#peers, this.state === 'fetching', nowMs)
+    this.#seeding.tick(this.#told, this.state === 'fetching', nowMs)
   }
 
   /** True when the peer requested blocks and its socket has taken nothing since then. */

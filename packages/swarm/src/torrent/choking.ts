@@ -9,6 +9,7 @@ const candidate = (peer: Peer): ChokeCandidate => ({
   id: peer.id,
   interested: peer.peerInterested,
   unchoked: !peer.amChoking,
+  trusted: peer.trusted,
   downloadRate: peer.down.bytesPerSecond,
   sentThisTurn: peer.sentThisTurn,
   turnSince: peer.turnSince,

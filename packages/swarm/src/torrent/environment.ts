@@ -1,3 +1,4 @@
+import type { AddressRanges } from '@svc/internal-net'
 import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { Verifier } from '../download/verifier.ts'
@@ -39,6 +40,10 @@ export interface TorrentEnvironment {
   readonly globalBucket: TokenBucket
   readonly uploadSlots: number
   readonly pex: boolean
+  /** Whose peers are of the same fleet. */
+  readonly trusted: AddressRanges
+  /** Where this engine stands; undefined: every peer is as near as another. */
+  readonly zone: string | undefined
   readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => Promise<readonly Discovery[]>
   readonly removed: (torrent: DiscoverySubject) => void
 }

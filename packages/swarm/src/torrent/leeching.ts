@@ -17,10 +17,11 @@ import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
+import { OriginGate } from '../download/origin-gate.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import { givesPlenty } from '../download/same-machine.ts'
-import { Webseed } from '../download/webseed.ts'
+import type { WebseedAllowance } from '../download/webseed.ts'
 import type { Emit, EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -29,12 +30,15 @@ import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { HashFetch } from './hash-fetch.ts'
+import { Webseeds } from './webseeds.ts'
+import { isFar } from './zone.ts'
 
 /** A request is reassigned when it is unanswered for this long and for four times what its queue should take. */
 const REQUEST_TIMEOUT_MS = 10_000
 const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
-const MAX_WEBSEED_RANGE_BYTES = 16 * 1024 * 1024
+/** Far peers that are asked for something at a time, while near ones give. */
+const FAR_AT_ONCE = 2
 
 /** The events that the members of a Leeching emit. */
 type PartEvents =
@@ -65,11 +69,15 @@ export class Leeching {
   readonly #picker: PiecePicker
   readonly #downloader: Downloader
   readonly #hashFetch: HashFetch
-  readonly #webseeds = new Map<number, Webseed>()
+  /** Byte sources that are not peers. */
+  readonly webseeds: Webseeds
   /** Peers that the picker counts as seeds. */
   readonly #seeds = new Set<number>()
   /** Peers that lack pieces, or have not announced any yet. */
   readonly #leeches = new Set<number>()
+  /** Those of either that the picker counts as far. */
+  readonly #far = new Set<number>()
+  readonly #gate: OriginGate
   #asking = false
   #closed = false
 
@@ -79,6 +87,11 @@ export class Leeching {
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#picker.inOrder = true
+    this.#gate = new OriginGate({
+      nowMs: performance.now(),
+      jitter: env.random(),
+      pieceBytes: layout.pieceLengthBytes
+    })
     this.#downloader = new Downloader({
       layout,
       picker: this.#picker,
@@ -89,6 +102,14 @@ export class Leeching {
       emit
     })
     this.#hashFetch = new HashFetch(layout, emit)
+    this.webseeds = new Webseeds({
+      env,
+      layout,
+      downloader: this.#downloader,
+      allowance: () => this.#webseedAllowance(),
+      isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
+      emit
+    })
   }
 
   /** Handles the events of its members, or passes them on. */
@@ -104,8 +125,8 @@ export class Leeching {
       case 'piece-wrong':
         return void this.#findBadBlocks(event.buffer, event.leaves).catch(reportDefect)
       case 'bad-data':
-        if (this.#webseeds.has(event.sender)) return this.#badWebseed(event)
-        return this.#deps.emit(event)
+        if (!this.webseeds.bad(event)) this.#deps.emit(event)
+        return
       case 'piece-verified':
       case 'layer':
       case 'warning':
@@ -141,58 +162,20 @@ export class Leeching {
 
   // Webseeds
 
-  /** Byte sources that are not peers. All URLs here came from the user or the torrent's magnet. */
-  startWebseeds(urls: readonly string[]): void {
-    const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
-    for (const url of urls) {
-      try {
-        const webseed = new Webseed({
-          id: this.#deps.env.nextId(),
-          url,
-          layout: this.#deps.layout,
-          downloader: this.#downloader,
-          pools: this.#deps.env.pools,
-          userOrigins,
-          maxRangeBytes: MAX_WEBSEED_RANGE_BYTES,
-          isServedBy: (host) => givesPlenty(this.#deps.peers.values(), host, performance.now()),
-          headersFor: this.#deps.env.webseedHeaders,
-          emit: (event) => this.#take(event)
-        })
-        this.#webseeds.set(webseed.id, webseed)
-      } catch (error) {
-        this.#deps.emit({
-          kind: 'warning',
-          warning: { kind: 'webseed', source: url, message: (error as Error).message }
-        })
-      }
-    }
-  }
-
-  #badWebseed({ sender, reason, piece }: EventOf<'bad-data'>): void {
-    const webseed = this.#webseeds.get(sender)!
-    const file = this.#deps.layout.fileOf(piece!)
-    webseed.banFile(file)
-    this.#deps.emit({
-      kind: 'warning',
-      warning: { kind: 'webseed', source: webseed.url, message: `${file.path}: ${reason}`, lied: true }
-    })
-  }
-
-  /** Rate in bytes per second, and the number of active webseeds. */
-  get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
-    let downloadRate = 0
-    let active = 0
-    for (const webseed of this.#webseeds.values()) {
-      downloadRate += webseed.down.bytesPerSecond
-      if (webseed.active) active += 1
-    }
-    return { downloadRate, active }
+  /** In a fleet everybody wants the same: webseeds give what no peer has, and the rest when no peer gives. */
+  #webseedAllowance(): WebseedAllowance | undefined {
+    const alone = this.#seeds.size + this.#leeches.size === 0
+    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false }
+    const now = performance.now()
+    if (!this.#gate.isOpen(now)) return undefined
+    return { scattered: true, unsharedOnly: !alone && !this.#gate.isStarving(now) }
   }
 
   // Peers
 
   /** Blocks may be requested from the peer from now on. */
   joined(peer: Peer): void {
+    if (isFar(peer, this.#deps.env.zone)) this.#far.add(peer.id)
     if (peer.isSeed) this.#countSeed(peer)
     else this.#countLeech(peer, peer.bits)
     peer.setInterested(this.#interesting(peer))
@@ -203,14 +186,32 @@ export class Leeching {
   #countSeed(peer: Peer): void {
     this.#seeds.add(peer.id)
     this.#leeches.delete(peer.id)
-    this.#picker.addSeed(1)
+    this.#picker.addSeed(1, !this.#far.has(peer.id))
     this.#picker.inOrder = this.#leeches.size === 0
   }
 
   #countLeech(peer: Peer, bits: Bitfield | undefined): void {
     this.#leeches.add(peer.id)
-    if (bits !== undefined) this.#picker.addPeer(bits)
+    if (bits !== undefined) this.#picker.addPeer(bits, !this.#far.has(peer.id))
     this.#picker.inOrder = false
+  }
+
+  #uncount(peer: Peer): void {
+    const near = !this.#far.has(peer.id)
+    if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
+    else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits, near)
+    this.#leeches.delete(peer.id)
+  }
+
+  /** The peer has said where it stands. */
+  stands(peer: Peer): void {
+    const far = isFar(peer, this.#deps.env.zone)
+    if (!this.#deps.peers.has(peer.id) || far === this.#far.has(peer.id)) return
+    this.#uncount(peer)
+    if (far) this.#far.add(peer.id)
+    else this.#far.delete(peer.id)
+    if (peer.isSeed) this.#countSeed(peer)
+    else this.#countLeech(peer, peer.bits)
   }
 
   /**
@@ -222,7 +223,7 @@ export class Leeching {
       else this.#countLeech(peer, peer.bits)
       peer.setInterested(this.#interesting(peer))
     } else {
-      if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1)
+      if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1, !this.#far.has(peer.id))
       if (!this.#deps.progress.have.has(piece)) peer.setInterested(true)
     }
     this.fill(peer)
@@ -247,6 +248,7 @@ export class Leeching {
 
   block(peer: Peer, request: PendingRequest): void {
     this.downloadedBytes += request.length
+    if (!this.#far.has(peer.id)) this.#gate.nearGave(performance.now())
     this.#downloader.arrived(request.buffer, request.run, peer.id)
     this.fill(peer)
   }
@@ -266,9 +268,8 @@ export class Leeching {
       if (!request.void) this.#downloader.release(request.buffer, request.run, peer.id)
     peer.requests.clear()
     this.#downloader.share(peer.id)
-    if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1)
-    else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits)
-    this.#leeches.delete(peer.id)
+    this.#uncount(peer)
+    this.#far.delete(peer.id)
     this.#picker.inOrder = this.#leeches.size === 0
     peer.hashes.clear()
     this.#hashFetch.gone(peer)
@@ -280,8 +281,11 @@ export class Leeching {
     if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
+    const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(performance.now())
+    if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
+    const source = { id: peer.id, bits: peer.hasAll ? undefined : peer.bits, unsharedOnly }
     while (requests.roomBytes() > 0) {
-      const order = this.#downloader.take({ id: peer.id, bits: peer.hasAll ? undefined : peer.bits }, maxBlocks)
+      const order = this.#downloader.take(source, maxBlocks)
       if (order === undefined) return
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
@@ -300,6 +304,12 @@ export class Leeching {
     }
   }
 
+  #farAsked(): number {
+    let asked = 0
+    for (const id of this.#far) if ((this.#deps.peers.get(id)?.requests.live ?? 0) > 0) asked += 1
+    return asked
+  }
+
   /** Asks all sources again, soon. */
   moreWork(): void {
     if (this.#asking || this.#closed) return
@@ -309,7 +319,7 @@ export class Leeching {
         this.#asking = false
         if (this.#closed) return
         for (const peer of this.#deps.peers.values()) this.fill(peer)
-        for (const webseed of this.#webseeds.values()) webseed.pump()
+        this.webseeds.pump()
       })
     )
   }
@@ -349,10 +359,7 @@ export class Leeching {
       if (peer.amInterested && !this.#interesting(peer)) peer.setInterested(false)
       this.fill(peer)
     }
-    for (const webseed of this.#webseeds.values()) {
-      webseed.down.tick(nowMs)
-      webseed.pump()
-    }
+    this.webseeds.tick(nowMs)
   }
 
   #timeOut(peer: Peer, nowMs: number): void {
@@ -375,8 +382,7 @@ export class Leeching {
   /** Resolves when it writes nothing more to the storage. */
   close(): Promise<void> {
     this.#closed = true
-    for (const webseed of this.#webseeds.values()) webseed.close()
-    this.#webseeds.clear()
+    this.webseeds.close()
     for (const peer of this.#deps.peers.values()) {
       if (peer.closed) continue
       for (const request of [...peer.requests.all()]) peer.cancel(request)

@@ -13,6 +13,8 @@ interface Entry {
   busy: boolean
   /** The next attempt starts with the encryption handshake. */
   encrypted: boolean
+  /** It stands in another zone than we do. */
+  far: boolean
 }
 
 /** Limit of addresses per torrent; further ones from strangers are dropped. */
@@ -50,7 +52,7 @@ export class PeerBook {
       return true
     }
     if (this.#entries.size >= MAX_ADDRESSES && !this.#makeRoom()) return false
-    this.#entries.set(key, { address, source, failures: 0, nextDialAt: 0, busy: false, encrypted: false })
+    this.#entries.set(key, { address, source, failures: 0, nextDialAt: 0, busy: false, encrypted: false, far: false })
     return true
   }
 
@@ -65,14 +67,15 @@ export class PeerBook {
     return worst !== undefined && this.#entries.delete(worst)
   }
 
-  /** The next address to dial, marked as busy; none of those in `connected` (`host:port`). */
+  /** The next address to dial, marked as busy; none of those in `connected` (`host:port`), no far one without `takesFar`. */
   next(
     nowMs: number,
-    connected: ReadonlySet<string>
+    connected: ReadonlySet<string>,
+    takesFar = true
   ): { readonly address: PeerAddress; readonly encrypted: boolean } | undefined {
     let best: Entry | undefined
     for (const [key, entry] of this.#entries) {
-      if (entry.busy || entry.nextDialAt > nowMs || connected.has(key)) continue
+      if (entry.busy || entry.nextDialAt > nowMs || connected.has(key) || (entry.far && !takesFar)) continue
       if (best === undefined || rank(entry) < rank(best)) best = entry
     }
     if (best === undefined) return undefined
@@ -81,9 +84,10 @@ export class PeerBook {
   }
 
   /** Milliseconds until an address can be dialled; undefined: none is known. */
-  nextInMs(nowMs: number, connected: ReadonlySet<string>): number | undefined {
+  nextInMs(nowMs: number, connected: ReadonlySet<string>, takesFar = true): number | undefined {
     let next: number | undefined
     for (const [key, entry] of this.#entries) {
+      if (entry.far && !takesFar) continue
       if (!entry.busy && !connected.has(key) && (next === undefined || entry.nextDialAt < next)) next = entry.nextDialAt
     }
     return next === undefined ? undefined : Math.max(0, next - nowMs)
@@ -126,6 +130,12 @@ export class PeerBook {
     this.#entries.delete(key)
   }
 
+  /** Whoever is there stands in another zone: nearer ones are dialled first. */
+  markFar(address: PeerAddress): void {
+    const entry = this.#entries.get(formatAddress(address))
+    if (entry !== undefined) entry.far = true
+  }
+
   /** The address cannot be dialled. */
   forget(address: PeerAddress): void {
     this.#entries.delete(formatAddress(address))
@@ -149,4 +159,4 @@ export class PeerBook {
 }
 
 const banKey = (address: PeerAddress): string => (isPublicAddress(address.host) ? address.host : formatAddress(address))
-const rank = (entry: Entry): number => entry.failures * 10 + (entry.source === 'user' ? 0 : 1)
+const rank = (entry: Entry): number => entry.failures * 10 + (entry.far ? 5 : 0) + (entry.source === 'user' ? 0 : 1)

@@ -12,6 +12,7 @@ import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { type AddressSource, PeerBook } from './peer-book.ts'
 import { uselessForMs } from './peer-usefulness.ts'
+import { isFar } from './zone.ts'
 
 export interface PeerSetDeps {
   readonly env: TorrentEnvironment
@@ -28,6 +29,9 @@ const MAX_HALF_OPEN = 16
 /** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
+/** Of the places for peers, those that far ones may have once this share of all is taken. */
+const FAR_SHARE = 1 / 4
+const SCARCE = 7 / 8
 
 /**
  * The connections of one torrent: whom to dial and when, and who is connected.
@@ -76,7 +80,7 @@ export class PeerSet {
 
   /** Adds an address. `allowPrivate`: its source may name loopback and private addresses. */
   add(address: PeerAddress, source: AddressSource, allowPrivate: boolean): void {
-    if (this.book.add(address, source, allowPrivate)) this.pump()
+    if (this.book.add(address, source, allowPrivate || this.#deps.env.trusted.has(address.host))) this.pump()
   }
 
   /** The listening addresses of connected peers, as `host:port`: they need not be dialled. */
@@ -100,7 +104,7 @@ export class PeerSet {
       this.#dialling.size < MAX_HALF_OPEN &&
       this.#peers.size + this.#dialling.size < this.#deps.env.maxPeersPerTorrent
     ) {
-      const next = this.book.next(now, connected)
+      const next = this.book.next(now, connected, this.#takesFar())
       if (next === undefined) break
       const place = this.#deps.env.connections.take('outgoing', next.address.host)
       if (typeof place === 'string') {
@@ -116,7 +120,7 @@ export class PeerSet {
 
   #arm(now: number, connected: ReadonlySet<string>): void {
     if (this.#timer !== undefined) return
-    const wait = this.book.nextInMs(now, connected)
+    const wait = this.book.nextInMs(now, connected, this.#takesFar())
     if (wait === undefined) return
     this.#timer = setTimeout(
       guarded(() => {
@@ -210,6 +214,7 @@ export class PeerSet {
       incoming,
       handshake,
       transport,
+      trusted: this.#deps.env.trusted.has(plainAddress(transport.socket.remoteAddress ?? '')),
       pieceCount: this.#pieceCount,
       emit: this.#deps.emit,
       nowMs: now
@@ -220,6 +225,31 @@ export class PeerSet {
     transport.setSink(peer.sink)
     this.#deps.emit({ kind: 'joined', peer })
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest)
+  }
+
+  /**
+   * The peer has said where it stands. Far ones keep a quarter of the places, so that zones stay connected to each other; false:
+   * it found none.
+   */
+  stands(peer: Peer): boolean {
+    if (!isFar(peer, this.#deps.env.zone)) return true
+    if (!peer.incoming) this.book.markFar(peer.address)
+    const { maxPeersPerTorrent } = this.#deps.env
+    if (this.#peers.size < maxPeersPerTorrent * SCARCE || this.#farCount() <= maxPeersPerTorrent * FAR_SHARE)
+      return true
+    peer.close(new SwarmError('E_CLOSED', 'far', 'the places are kept for nearer peers'))
+    return false
+  }
+
+  #farCount(): number {
+    let count = 0
+    for (const peer of this.#peers.values()) if (isFar(peer, this.#deps.env.zone)) count += 1
+    return count
+  }
+
+  #takesFar(): boolean {
+    const { zone, maxPeersPerTorrent } = this.#deps.env
+    return zone === undefined || this.#farCount() < maxPeersPerTorrent * FAR_SHARE
   }
 
   #withPeerId(peerId: Uint8Array): Peer | undefined {

@@ -20,6 +20,7 @@ import type { TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
 import type { ChunkSource } from '../upload/read-cache.ts'
 import { ReplyQueue } from '../upload/reply-queue.ts'
+import { SuperSeed } from '../upload/super-seed.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 import { UploadQueue } from '../upload/upload-queue.ts'
 import { formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES } from '../wire/extensions.ts'
@@ -47,6 +48,8 @@ export interface SeedingDeps {
   readonly progress: FileProgress
   /** The torrent's own limit. */
   readonly bucket: TokenBucket
+  /** True: peers of the same fleet are told of a few pieces at a time (`SuperSeed`). */
+  readonly firstSeed: boolean
   /** False: no bytes of pieces are sent. */
   readonly upload: boolean
   /** False: neither metadata nor hashes are sent. */
@@ -63,6 +66,7 @@ export class Seeding {
   readonly #choking: Choking
   readonly #uploads = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
+  readonly #superSeed: SuperSeed | undefined
 
   constructor(deps: SeedingDeps) {
     const { env, id, layout, storage, hashes, progress } = deps
@@ -78,7 +82,41 @@ export class Seeding {
       verifier: env.verifier,
       work: env.hashWork
     })
+    this.#superSeed = deps.firstSeed
+      ? new SuperSeed({
+          pieceCount: layout.pieceCount,
+          pieceBytes: layout.pieceLengthBytes,
+          random: env.random
+        })
+      : undefined
     this.#choking = new Choking(env.uploadSlots, (peer, choke, now) => this.#choke(peer, choke, now))
+  }
+
+  // What peers are told
+
+  /** True: the peer is to be told that we have nothing, and hears of pieces one by one. Those must know "have none" (BEP 6). */
+  hidesFrom(peer: Peer): boolean {
+    return this.#superSeed !== undefined && peer.trusted && peer.handshake.fast && this.#deps.progress.filesLeft === 0
+  }
+
+  /** The peer was greeted. */
+  admit(peer: Peer, peers: ReadonlyMap<number, Peer>): void {
+    if (!this.hidesFrom(peer)) return
+    this.#superSeed!.joined(peer.id, peer.bits!, performance.now())
+    this.#offer(peers)
+  }
+
+  /** The peer has one more piece, or (undefined) told of its whole set. */
+  pieces(peer: Peer, piece: number | undefined, peers: ReadonlyMap<number, Peer>): void {
+    const superSeed = this.#superSeed
+    if (superSeed === undefined || !superSeed.has(peer.id)) return
+    if (piece === undefined) superSeed.toldAll(peer.id)
+    else superSeed.got(peer.id, piece, performance.now())
+    this.#offer(peers)
+  }
+
+  #offer(peers: ReadonlyMap<number, Peer>): void {
+    for (const [id, piece] of this.#superSeed?.offers(performance.now()) ?? []) peers.get(id)?.sendHave(piece)
   }
 
   // Slots
@@ -187,6 +225,7 @@ export class Seeding {
 
   /** The peer disconnected; `peers` are the others. */
   gone(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
+    this.#superSeed?.gone(peer.id)
     this.#uploads.get(peer.id)?.close()
     this.#uploads.delete(peer.id)
     this.#replies.get(peer.id)?.close()
@@ -195,8 +234,9 @@ export class Seeding {
   }
 
   /** About once a second. */
-  tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
-    if (this.#deps.upload) this.#choking.tick(peers, fetching, nowMs)
+  tick(peers: ReadonlyMap<number, Peer>, fetching: boolean, nowMs: number): void {
+    this.#offer(peers)
+    if (this.#deps.upload) this.#choking.tick([...peers.values()], fetching, nowMs)
   }
 
   close(): void {

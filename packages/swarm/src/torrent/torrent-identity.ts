@@ -1,5 +1,5 @@
 import { isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
-import { parseInfo, parseMagnet, type TorrentInfo, toHex, truncateInfohash } from '@svc/metainfo'
+import { parseInfo, parseMagnet, type TorrentInfo, truncateInfohash } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentOptions } from './torrent-options.ts'
@@ -54,9 +54,6 @@ export function parsePeer(peer: string | PeerAddress): PeerAddress {
   if (address !== undefined && isHost(address.host) && isPort(address.port)) return address
   throw new SwarmError('E_ADDRESS', 'peer', `a peer is "host:port", not ${JSON.stringify(peer)}`)
 }
-
-/** The key of a torrent on the wire: the truncated infohash in hex. */
-export const wireKey = (infohash: Uint8Array): string => toHex(truncateInfohash(infohash))
 
 /** Our handshake for this torrent; `peerId` is the engine's. */
 export const handshakeOf = ({ infohash }: TorrentIdentity, peerId: Uint8Array): Handshake => ({

@@ -19,6 +19,11 @@ export interface TorrentOptions {
   readonly peers?: readonly (string | PeerAddress)[]
   /** True: nothing is ever requested; missing pieces are not offered. */
   readonly seedOnly?: boolean
+  /**
+   * True: this is where the bytes come from at first. Peers within `trusted` are told of a few pieces each, so that everything leaves
+   * once and they give it to one another (BEP 16); others are served as by any seed. Default false.
+   */
+  readonly firstSeed?: boolean
   /** False: no bytes are uploaded. Default true. */
   readonly upload?: boolean
   /** False: peers get neither metadata nor hashes, which reveal names and sizes of the files. Default true. */

@@ -5,7 +5,7 @@
 //
 // Torrent is the façade: the public handle, and the owner of the connections. It has the set of peers (`PeerSet`), peer
 // exchange, the discoveries, the torrent's upload limit, and the current phase; the phases own everything about
-// metadata, pieces and files. Progress is the sum of both.
+// metadata, pieces and files. Progress is the sum of both. It is one file because the façade is one public class.
 //
 // Order: a peer's event comes here first; connections (joining, addresses, leaving) are handled here, then the phase
 // handles it. A phase's events reach the user's listeners after our own state has changed.
@@ -277,7 +277,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     const phase = this.#activePhase(info)
     this.#phase = phase
     this.#peers.setPieceCount(phase.layout.pieceCount)
-    for (const peer of [...this.#peers.values()]) peer.sendExtendedHandshake(this.#greeting)
+    for (const peer of [...this.#peers.values()]) peer.sendExtendedHandshake(this.#greeting(peer))
     this.emit('metadata', info)
     void this.#begin(phase)
   }
@@ -313,14 +313,17 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     return this.#peers.mostUseless(nowMs)
   }
 
-  get #greeting(): OurExtendedHandshake {
+  #greeting(peer: Peer): OurExtendedHandshake {
     const active = this.#active
+    const seeds = active?.complete === true || this.#options.seedOnly === true
     return {
       metadataBytes: active?.info.infoBytes.length,
       listenPort: this.#env.listenPort(),
       client: this.#env.clientName,
-      uploadOnly: active?.complete === true || this.#options.seedOnly === true,
-      pex: this.#pexEnabled
+      // who seems to have nothing is of no use to others if it only uploads
+      uploadOnly: seeds && (active?.have === undefined || active.shownTo(peer) !== undefined),
+      pex: this.#pexEnabled,
+      ...(peer.trusted && { zone: this.#env.zone })
     }
   }
 
@@ -334,6 +337,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       case 'joined':
         return this.#greet(peer)
       case 'extended':
+        if (!this.#peers.stands(peer)) return
         if (this.#pexEnabled) this.#pex.joined(peer, this.#peers.values(), performance.now())
         break
       case 'extension':
@@ -351,16 +355,16 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   /** Greets a peer. Without metadata we only announce our interest; while the storage is being asked, peers wait. */
   #greet(peer: Peer): void {
-    if (this.#phase instanceof MetadataPhase) peer.open(this.#greeting, undefined)
+    if (this.#phase instanceof MetadataPhase) peer.open(this.#greeting(peer), undefined)
     else if (this.#phase.have !== undefined) this.#admit(this.#phase, peer)
   }
 
   /** Tells the peer what we have; from then on it takes part. */
   #admit(phase: ActivePhase, peer: Peer): void {
-    const { have } = phase
+    const have = phase.shownTo(peer)
     if (peer.greeted && have !== undefined) {
       for (let piece = 0; piece < have.size; piece += 1) if (have.has(piece)) peer.sendHave(piece)
-    } else if (!peer.greeted) peer.open(this.#greeting, have)
+    } else if (!peer.greeted) peer.open(this.#greeting(peer), have)
     phase.admit(peer)
   }
 

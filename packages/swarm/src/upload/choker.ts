@@ -3,6 +3,8 @@ export interface ChokeCandidate {
   readonly id: number
   readonly interested: boolean
   readonly unchoked: boolean
+  /** Of our own fleet: served in turn, whatever it sends. */
+  readonly trusted?: boolean
   /** What the peer sends us; it counts while we download. */
   readonly downloadRate: number
   /** Bytes sent to it since it was last unchoked. */
@@ -39,9 +41,10 @@ export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number
 }
 
 /**
- * Decides who is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While downloading, the
- * best senders come first, turns decide among equals, and one slot is optimistic. Never returns more than `slots`
- * peers, or any that is not interested.
+ * Decides who is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While downloading,
+ * trusted peers come first and take turns: all want the same bytes and pass them on. Of the others the best senders come
+ * first, turns decide among equals, and one slot is optimistic. Never returns more than `slots` peers, or any that is
+ * not interested.
  */
 export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeOptions): ReadonlySet<number> {
   const chosen = new Set<number>()
@@ -53,7 +56,8 @@ export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeO
   const inTurn = new Set(interested.filter((peer) => isInTurn(peer, options.nowMs, options.quotaBytes)))
   interested.sort(
     (a, b) =>
-      (options.fetching ? b.downloadRate - a.downloadRate : 0) ||
+      (options.fetching ? Number(b.trusted === true) - Number(a.trusted === true) : 0) ||
+      (options.fetching && a.trusted !== true ? b.downloadRate - a.downloadRate : 0) ||
       Number(inTurn.has(b)) - Number(inTurn.has(a)) ||
       Number(a.unchoked) - Number(b.unchoked) ||
       a.turnSince - b.turnSince

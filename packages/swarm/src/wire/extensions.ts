@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { formatCompact4, type PeerAddress, parseCompact } from '@svc/internal-net'
+import { formatCompact4, formatCompact6, type PeerAddress, parseCompact } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix, encodeBencode } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
@@ -24,6 +24,8 @@ export interface ExtendedHandshake {
   readonly uploadOnly: boolean
   /** Longest request that the peer accepts; 16 KiB unless it says more. */
   readonly maxRequestBytes: number
+  /** The label of where it stands (`svc_zone`); undefined: it names none. */
+  readonly zone: string | undefined
 }
 
 const utf8 = new TextDecoder()
@@ -47,6 +49,7 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
     }
   }
   const client = root.get('v')
+  const zone = root.get('svc_zone')
   const maxRequest = integer(root.get('svc_maxreq'), MAX_REQUEST_BYTES)
   return {
     ids,
@@ -55,9 +58,13 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
     listenPort: integer(root.get('p'), 65_535),
     client: client instanceof Uint8Array ? utf8.decode(client.subarray(0, 64)).replace(/\p{C}/gu, '') : undefined,
     uploadOnly: root.get('upload_only') === 1,
-    maxRequestBytes: maxRequest === undefined || maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383
+    maxRequestBytes: maxRequest === undefined || maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383,
+    zone: zone instanceof Uint8Array && isZone(utf8.decode(zone)) ? utf8.decode(zone) : undefined
   }
 }
+
+/** True for the label of a zone: 1 to 64 letters, digits, `.`, `_` and `-`. */
+export const isZone = (text: string): boolean => /^[A-Za-z0-9._-]{1,64}$/.test(text)
 
 /** The content of our extended handshake. */
 export interface OurExtendedHandshake {
@@ -67,6 +74,8 @@ export interface OurExtendedHandshake {
   readonly client: string
   readonly uploadOnly: boolean
   readonly pex: boolean
+  /** Told to peers in trusted ranges only. */
+  readonly zone?: string | undefined
 }
 
 /** The payload of our extended handshake (BEP 10). */
@@ -77,6 +86,7 @@ export function formatExtendedHandshake(options: OurExtendedHandshake): Uint8Arr
     p: options.listenPort,
     reqq: OUR_REQUEST_QUEUE,
     svc_maxreq: MAX_REQUEST_BYTES,
+    svc_zone: options.zone,
     upload_only: options.uploadOnly ? 1 : undefined,
     v: options.client
   })
@@ -124,11 +134,16 @@ export function parsePex(payload: Uint8Array): readonly PeerAddress[] {
   ].slice(0, MAX_PEX_PEERS)
 }
 
+/** IPv4 and IPv6 (`added6`), at most 50 of either list. */
 export function formatPex(added: readonly PeerAddress[], dropped: readonly PeerAddress[]): Uint8Array {
-  const compact = formatCompact4(added.slice(0, MAX_PEX_PEERS))
+  const [come, gone] = [added.slice(0, MAX_PEX_PEERS), dropped.slice(0, MAX_PEX_PEERS)]
+  const [four, six] = [formatCompact4(come), formatCompact6(come)]
   return encodeBencode({
-    added: compact,
-    'added.f': new Uint8Array(compact.length / 6),
-    dropped: formatCompact4(dropped.slice(0, MAX_PEX_PEERS))
+    added: four,
+    'added.f': new Uint8Array(four.length / 6),
+    added6: six,
+    'added6.f': new Uint8Array(six.length / 18),
+    dropped: formatCompact4(gone),
+    dropped6: formatCompact6(gone)
   })
 }

@@ -9,10 +9,14 @@ const seeded = (seed: number) => () => {
   return seed / 0x8000_0000
 }
 
-type Step = { readonly kind: 'have' | 'open' | 'close' | 'priority'; readonly piece: number; readonly value: number }
+type Step = {
+  readonly kind: 'have' | 'far' | 'open' | 'close' | 'priority'
+  readonly piece: number
+  readonly value: number
+}
 const steps = fc.array(
   fc.record<Step>({
-    kind: fc.constantFrom('have', 'open', 'close', 'priority'),
+    kind: fc.constantFrom('have', 'far', 'open', 'close', 'priority'),
     piece: fc.nat(PIECES - 1),
     value: fc.nat(3)
   }),
@@ -25,11 +29,13 @@ test('picks what a model of it picks: open, wanted, highest priority, rarest; it
       const picker = new PiecePicker(PIECES, seeded(seed))
       const open = new Set<number>()
       const have = new Array<number>(PIECES).fill(0)
+      const near = new Array<number>(PIECES).fill(0)
       const priority = new Array<number>(PIECES).fill(1)
       for (const { kind, piece, value } of list) {
-        if (kind === 'have') {
-          picker.addHave(piece, 1)
+        if (kind === 'have' || kind === 'far') {
+          picker.addHave(piece, 1, kind === 'have')
           have[piece]! += 1
+          if (kind === 'have') near[piece]! += 1
         } else if (kind === 'open') {
           picker.reopen(piece)
           open.add(piece)
@@ -50,6 +56,11 @@ test('picks what a model of it picks: open, wanted, highest priority, rarest; it
       const first = eligible.filter((piece) => priority[piece] === highest).sort((a, b) => a - b)[0]
       expect(picker.pick(undefined)).toBe(first)
       picker.inOrder = false
+      const unshared = eligible.filter((piece) => near[piece] === 0)
+      expect(picker.openUnshared).toBe(unshared.length)
+      const alone = picker.pick(undefined, true)
+      if (alone === undefined) expect(unshared).toEqual([])
+      else expect(unshared).toContain(alone)
       // The first four are random by design.
       for (let index = 0; index < 4; index += 1) picker.pick(bits)
       for (const peer of [undefined, bits]) {
@@ -78,6 +89,20 @@ test('a run is the longest gap, or the first one that is long enough', () => {
   expect(picker.pickRun(0, 20, 3)).toEqual({ first: 3, count: 3 })
   expect(picker.pickRun(0, 20, 10)).toEqual({ first: 3, count: 4 })
   expect(picker.pickRun(7, 9, 10)).toBeUndefined()
+})
+
+test('a run begins where it is told to, goes round, and keeps to what no near peer has', () => {
+  const picker = new PiecePicker(20, Math.random)
+  for (let piece = 0; piece < 20; piece += 1) picker.reopen(piece)
+  expect(picker.pickRun(0, 20, 3, { from: 11 })).toEqual({ first: 11, count: 3 })
+  expect(picker.pickRun(0, 20, 8, { from: 18 })).toEqual({ first: 0, count: 8 })
+  for (let piece = 2; piece < 20; piece += 1) if (piece !== 7) picker.addHave(piece, 1)
+  picker.addHave(7, 1, false)
+  expect(picker.pickRun(0, 20, 4, { from: 5, unshared: true })).toEqual({ first: 0, count: 2 })
+  expect(picker.pickRun(0, 20, 1, { from: 5, unshared: true })).toEqual({ first: 7, count: 1 })
+  picker.addSeed(1)
+  expect(picker.pickRun(0, 20, 1, { unshared: true })).toBeUndefined()
+  expect(picker.pick(undefined, true)).toBeUndefined()
 })
 
 test('seeds count for every piece', () => {

@@ -52,6 +52,8 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     pools,
     userOrigins: new Set(['http://[::1]:9']),
     maxRangeBytes: 1 << 20,
+    random: () => 0,
+    allowance: () => ({ scattered: false, unsharedOnly: false }),
     isServedBy: (host) => {
       asked.push(host)
       return plenty

@@ -32,6 +32,22 @@ describe('the choker', () => {
     )
   })
 
+  test('while fetching, peers of the own fleet come first and take turns; what they give does not count', () => {
+    const peer = { interested: true, unchoked: false, sentThisTurn: 0, uploadActiveAt: 0 }
+    const peers = [
+      { ...peer, id: 1, downloadRate: 900, turnSince: 5 },
+      { ...peer, id: 2, downloadRate: 500, turnSince: 9, trusted: true },
+      { ...peer, id: 3, downloadRate: 0, turnSince: 1, trusted: true },
+      { ...peer, id: 4, downloadRate: 1000, turnSince: 5 }
+    ]
+    const chosen = (slots: number): number[] => [
+      ...chooseUnchoked(peers, { nowMs: 1000, slots, fetching: true, quotaBytes: 100, optimistic: undefined })
+    ]
+    expect(chosen(1)).toEqual([3])
+    expect(chosen(2)).toEqual([3, 2])
+    expect(chosen(3)).toEqual([3, 2, 4])
+  })
+
   test('a seed serves everybody in turns: whoever used up its quota makes room', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,

@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
+import { guarded } from '../net/guarded.ts'
+import { formatLsd, LSD_GROUPS, LSD_PORT, MAX_LSD_INFOHASHES, tryParseLsd } from '../wire/lsd.ts'
+import { wireKey } from '../wire/wire-key.ts'
+import type { Discovery, DiscoverySink } from './discovery.ts'
+
+/** Between announces of a torrent (BEP 14: no more often than every five minutes). */
+const INTERVAL_MS = 300_000
+/** Torrents that are joined within this time share a datagram. */
+const GATHER_MS = 500
+/** Addresses taken from datagrams in this time; a flood beyond is not read. */
+const PER_SECOND = 50
+
+/**
+ * Local service discovery of an engine: tells the local network by multicast which torrents are here, and hears of others. No
+ * answer is sent; who hears of a torrent that it has connects.
+ * Invariant: nothing is sent after `close`.
+ */
+export class LocalDiscovery {
+  readonly #port: number
+  readonly #cookie = randomBytes(8).toString('hex')
+  readonly #torrents = new Map<string, DiscoverySink>()
+  readonly #sockets: readonly { readonly socket: Socket; readonly family: 4 | 6 }[]
+  /** Announced at the next beat. */
+  readonly #due = new Set<string>()
+  readonly #interval: NodeJS.Timeout
+  #gathering: NodeJS.Timeout | undefined
+  #second = 0
+  #taken = 0
+  #closed = false
+
+  /** @param port where peers reach the engine */
+  constructor(port: number) {
+    this.#port = port
+    this.#sockets = ([4, 6] as const).map((family) => ({ socket: this.#open(family), family }))
+    this.#interval = setInterval(
+      guarded(() => {
+        for (const key of this.#torrents.keys()) this.#due.add(key)
+        this.#announce()
+      }),
+      INTERVAL_MS
+    )
+    this.#interval.unref()
+  }
+
+  #open(family: 4 | 6): Socket {
+    const socket = createSocket({ type: family === 4 ? 'udp4' : 'udp6', reuseAddr: true, ipv6Only: family === 6 })
+    // a machine without the family, or without a network, has nobody to hear
+    socket.on('error', () => undefined)
+    socket.on(
+      'message',
+      guarded((datagram, from) => this.#received(datagram, from.address.replace(/%.*$/, '')))
+    )
+    socket.bind(
+      LSD_PORT,
+      guarded(() => {
+        for (const { address, index } of interfacesOf(family)) {
+          try {
+            socket.addMembership(LSD_GROUPS[family], family === 4 ? address : `::%${index}`)
+          } catch {
+            // an interface that takes no multicast
+          }
+        }
+      })
+    )
+    socket.unref()
+    return socket
+  }
+
+  join(infohash: Uint8Array, sink: DiscoverySink): Discovery {
+    const key = wireKey(infohash)
+    this.#torrents.set(key, sink)
+    this.#due.add(key)
+    if (this.#gathering === undefined && !this.#closed) {
+      this.#gathering = setTimeout(
+        guarded(() => {
+          this.#gathering = undefined
+          this.#announce()
+        }),
+        GATHER_MS
+      )
+      this.#gathering.unref()
+    }
+    return {
+      completed: () => undefined,
+      close: async () => {
+        if (this.#torrents.get(key) !== sink) return
+        this.#torrents.delete(key)
+        this.#due.delete(key)
+      }
+    }
+  }
+
+  #announce(): void {
+    if (this.#closed) return
+    const infohashes = [...this.#due]
+    this.#due.clear()
+    for (let at = 0; at < infohashes.length; at += MAX_LSD_INFOHASHES) {
+      const announce = {
+        port: this.#port,
+        infohashes: infohashes.slice(at, at + MAX_LSD_INFOHASHES),
+        cookie: this.#cookie
+      }
+      for (const { socket, family } of this.#sockets)
+        this.#send(socket, family, Buffer.from(formatLsd(announce, family)))
+    }
+  }
+
+  #send(socket: Socket, family: 4 | 6, datagram: Buffer): void {
+    for (const { address, index } of interfacesOf(family)) {
+      try {
+        socket.setMulticastInterface(family === 4 ? address : `::%${index}`)
+        socket.send(datagram, LSD_PORT, LSD_GROUPS[family], () => undefined)
+      } catch {
+        // the interface is gone, or the socket is not bound
+      }
+    }
+  }
+
+  #received(datagram: Uint8Array, host: string): void {
+    const second = Math.floor(performance.now() / 1000)
+    if (second !== this.#second) this.#taken = 0
+    this.#second = second
+    if (this.#taken >= PER_SECOND) return
+    this.#taken += 1
+    const announce = tryParseLsd(datagram)
+    if (announce === undefined || announce.cookie === this.#cookie) return
+    // whoever is heard by multicast is in the same network
+    for (const infohash of announce.infohashes) this.#torrents.get(infohash)?.peer({ host, port: announce.port }, true)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearInterval(this.#interval)
+    clearTimeout(this.#gathering)
+    await Promise.all(
+      this.#sockets.map(
+        ({ socket }) =>
+          new Promise<void>((resolve) => {
+            try {
+              socket.close(() => resolve())
+            } catch {
+              // it could not be bound
+              resolve()
+            }
+          })
+      )
+    )
+  }
+}
+
+/** The addresses of this machine to hear and speak on; the system may refuse to list them. */
+function interfacesOf(family: 4 | 6): readonly { readonly address: string; readonly index: string }[] {
+  let all: NodeJS.Dict<NetworkInterfaceInfo[]>
+  try {
+    all = networkInterfaces()
+  } catch {
+    return []
+  }
+  return Object.entries(all).flatMap(([index, addresses]) =>
+    (addresses ?? [])
+      .filter(({ internal, family: its }) => !internal && its === `IPv${family}`)
+      // of several IPv6 addresses of an interface one is enough: it is named by its index
+      .slice(0, family === 4 ? undefined : 1)
+      .map(({ address }) => ({ address, index }))
+  )
+}

@@ -1,0 +1,92 @@
+import type { TorrentLayout } from '@svc/metainfo'
+import type { Downloader } from '../download/downloader.ts'
+import { Webseed, type WebseedAllowance } from '../download/webseed.ts'
+import type { Emit, EventOf } from '../events.ts'
+import type { TorrentEnvironment } from './environment.ts'
+
+const MAX_RANGE_BYTES = 16 * 1024 * 1024
+
+export interface WebseedsDeps {
+  readonly env: Pick<TorrentEnvironment, 'nextId' | 'pools' | 'random' | 'webseedHeaders'>
+  readonly layout: TorrentLayout
+  readonly downloader: Downloader
+  /** What any of them may take at the moment. */
+  readonly allowance: () => WebseedAllowance | undefined
+  /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */
+  readonly isServedBy: (host: string) => boolean
+  readonly emit: Emit<'received' | 'warning'>
+}
+
+/** The webseeds of a torrent that is being fetched. */
+export class Webseeds {
+  readonly #deps: WebseedsDeps
+  readonly #webseeds = new Map<number, Webseed>()
+
+  constructor(deps: WebseedsDeps) {
+    this.#deps = deps
+  }
+
+  /** All URLs here were given by the user or the torrent's magnet. One that is none is warned about. */
+  start(urls: readonly string[]): void {
+    const { env, layout, downloader, allowance, isServedBy, emit } = this.#deps
+    const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
+    for (const url of urls) {
+      try {
+        const webseed = new Webseed({
+          id: env.nextId(),
+          url,
+          layout,
+          downloader,
+          pools: env.pools,
+          userOrigins,
+          maxRangeBytes: MAX_RANGE_BYTES,
+          random: env.random,
+          allowance,
+          isServedBy,
+          headersFor: env.webseedHeaders,
+          emit
+        })
+        this.#webseeds.set(webseed.id, webseed)
+      } catch (error) {
+        emit({ kind: 'warning', warning: { kind: 'webseed', source: url, message: (error as Error).message } })
+      }
+    }
+  }
+
+  /** Wrong bytes of one of ours: nothing of that file is taken from it again. False when the sender is none of ours. */
+  bad({ sender, reason, piece }: EventOf<'bad-data'>): boolean {
+    const webseed = this.#webseeds.get(sender)
+    if (webseed === undefined) return false
+    const file = this.#deps.layout.fileOf(piece!)
+    webseed.banFile(file)
+    const message = `${file.path}: ${reason}`
+    this.#deps.emit({ kind: 'warning', warning: { kind: 'webseed', source: webseed.url, message, lied: true } })
+    return true
+  }
+
+  /** Rate in bytes per second, and how many are answering. */
+  get status(): { readonly downloadRate: number; readonly active: number } {
+    let downloadRate = 0
+    let active = 0
+    for (const webseed of this.#webseeds.values()) {
+      downloadRate += webseed.down.bytesPerSecond
+      if (webseed.active) active += 1
+    }
+    return { downloadRate, active }
+  }
+
+  pump(): void {
+    for (const webseed of this.#webseeds.values()) webseed.pump()
+  }
+
+  /** About once a second. */
+  tick(nowMs: number): void {
+    for (const webseed of this.#webseeds.values()) webseed.down.tick(nowMs)
+    this.pump()
+  }
+
+  close(): void {
+    for (const webseed of this.#webseeds.values()) webseed.close()
+    this.#webseeds.clear()
+  }
+}

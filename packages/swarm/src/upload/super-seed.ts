@@ -1,0 +1,178 @@
+import type { Bitfield } from '../bitfield.ts'
+
+/** Peers that have offers at a time: each piece leaves sooner when few share the link. */
+const ACTIVE_PEERS = 4
+/** Offered to one peer and not passed on to it yet. */
+const OFFER_BYTES = 4 * 1_048_576
+const ALONE_BYTES = 16 * 1_048_576
+/** An offer that nothing came of for this long takes nobody's place any more. */
+const STALE_MS = 5_000
+const PATIENCE_MS = 4_000
+const PATIENCE_PER_MIB_MS = 1_000
+const MIB = 1_048_576
+
+interface Receiver {
+  readonly bits: Bitfield
+  /** Offered, and not had by it yet: when. */
+  readonly offered: Map<number, number>
+  /** When it last had a piece that was not offered to it: somebody else gives. */
+  elsewhereAt: number
+  /** Offers that it made nothing of, since it last made something of one. */
+  wasted: number
+}
+
+/**
+ * Super-seeding (BEP 16) of a first seed: peers are told of a few pieces each, different ones, so that everything leaves once
+ * before anything leaves twice, and the peers give it to one another. When all is among them, only those are offered more who get
+ * nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
+ *
+ * Other than BEP 16, a peer need not pass its piece on to get another one: in one's own fleet nobody holds back.
+ * Invariant: `#copies` is the count of peers that have the piece or were offered it, and of seeds that were seen.
+ */
+export class SuperSeed {
+  readonly #pieceCount: number
+  readonly #pieceBytes: number
+  readonly #random: () => number
+  readonly #copies: Uint32Array
+  readonly #receivers = new Map<number, Receiver>()
+  /** Pieces that nobody has or was offered, in random order; those that were taken are skipped. */
+  readonly #fresh: Uint32Array
+  #nextFresh = 0
+
+  constructor({
+    pieceCount,
+    pieceBytes,
+    random
+  }: {
+    readonly pieceCount: number
+    readonly pieceBytes: number
+    readonly random: () => number
+  }) {
+    this.#pieceCount = pieceCount
+    this.#pieceBytes = pieceBytes
+    this.#random = random
+    this.#copies = new Uint32Array(pieceCount)
+    this.#fresh = new Uint32Array(pieceCount)
+    for (let piece = 0; piece < pieceCount; piece += 1) {
+      const other = Math.floor(random() * (piece + 1))
+      this.#fresh[piece] = this.#fresh[other]!
+      this.#fresh[other] = piece
+    }
+  }
+
+  /** @param bits what it has, updated by the caller; must not change before this returns */
+  joined(id: number, bits: Bitfield, nowMs: number): void {
+    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, wasted: 0 })
+    for (let piece = 0; piece < this.#pieceCount; piece += 1) if (bits.has(piece)) this.#copies[piece]! += 1
+  }
+
+  has(id: number): boolean {
+    return this.#receivers.has(id)
+  }
+
+  /** The peer told of all that it has, after it had said nothing. */
+  toldAll(id: number): void {
+    const receiver = this.#receivers.get(id)
+    if (receiver === undefined) return
+    for (let piece = 0; piece < this.#pieceCount; piece += 1)
+      if (receiver.bits.has(piece) && !receiver.offered.delete(piece)) this.#copies[piece]! += 1
+  }
+
+  /** The peer has one more piece. */
+  got(id: number, piece: number, nowMs: number): void {
+    const receiver = this.#receivers.get(id)
+    if (receiver === undefined) return
+    receiver.wasted = 0
+    if (!receiver.offered.delete(piece)) {
+      this.#copies[piece]! += 1
+      receiver.elsewhereAt = nowMs
+    }
+  }
+
+  /** The peer is gone. One that had everything goes on giving elsewhere: seeds do not stay connected to each other. */
+  gone(id: number): void {
+    const receiver = this.#receivers.get(id)
+    if (receiver === undefined) return
+    this.#receivers.delete(id)
+    const stays = receiver.bits.complete
+    for (let piece = 0; piece < this.#pieceCount; piece += 1) {
+      const counted = receiver.bits.has(piece) || receiver.offered.has(piece)
+      if (counted && !(stays && receiver.bits.has(piece))) this.#forget(piece)
+    }
+  }
+
+  #forget(piece: number): void {
+    this.#copies[piece]! -= 1
+    if (this.#copies[piece] === 0) this.#nextFresh = 0
+  }
+
+  /** What somebody was offered and does not come for is offered to others as if it had not been. */
+  #takeBack(nowMs: number): void {
+    for (const receiver of this.#receivers.values()) {
+      for (const [piece, since] of receiver.offered) {
+        if (nowMs - since < this.patienceMs * 3) continue
+        receiver.offered.delete(piece)
+        receiver.wasted += 1
+        this.#forget(piece)
+      }
+    }
+  }
+
+  /** Pieces to tell peers of now: who came for its last ones and has the least comes first. */
+  offers(nowMs: number): readonly (readonly [id: number, piece: number])[] {
+    this.#takeBack(nowMs)
+    const out: (readonly [number, number])[] = []
+    const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
+    const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
+    let active = all.filter(([, receiver]) => this.#isActive(receiver, nowMs)).length
+    all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
+    for (const [id, receiver] of all) {
+      if (receiver.offered.size >= perPeer) continue
+      const isActive = this.#isActive(receiver, nowMs)
+      if (!isActive && active >= ACTIVE_PEERS) continue
+      const starving = nowMs - receiver.elsewhereAt >= this.patienceMs
+      const before = out.length
+      while (receiver.offered.size < perPeer) {
+        const piece = this.#freshFor(receiver) ?? (starving ? this.#rarestFor(receiver) : undefined)
+        if (piece === undefined) break
+        receiver.offered.set(piece, nowMs)
+        this.#copies[piece]! += 1
+        out.push([id, piece])
+      }
+      if (!isActive && out.length > before) active += 1
+    }
+    return out
+  }
+
+  /** A peer that had nothing from others for this long is served whatever others have. */
+  get patienceMs(): number {
+    return PATIENCE_MS + (PATIENCE_PER_MIB_MS * this.#pieceBytes) / MIB
+  }
+
+  #isActive({ offered }: Receiver, nowMs: number): boolean {
+    for (const since of offered.values()) if (nowMs - since < STALE_MS) return true
+    return false
+  }
+
+  /** A piece that nobody has or was offered. */
+  #freshFor({ bits }: Receiver): number | undefined {
+    while (this.#nextFresh < this.#pieceCount) {
+      const piece = this.#fresh[this.#nextFresh]!
+      if (this.#copies[piece] === 0 && !bits.has(piece)) return piece
+      this.#nextFresh += 1
+    }
+    return undefined
+  }
+
+  /** The piece with the fewest copies that it lacks, from a random one on. */
+  #rarestFor({ bits, offered }: Receiver): number | undefined {
+    let best: number | undefined
+    const from = Math.floor(this.#random() * this.#pieceCount)
+    for (let step = 0; step < this.#pieceCount; step += 1) {
+      const piece = (from + step) % this.#pieceCount
+      if (bits.has(piece) || offered.has(piece)) continue
+      if (best === undefined || this.#copies[piece]! < this.#copies[best]!) best = piece
+    }
+    return best
+  }
+}
