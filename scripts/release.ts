@@ -3,7 +3,8 @@
  * provenance. Runs in continuous integration, where the registry can tell who builds; after the build.
  *
  * `--dry-run` does the same in a copy of the tree, into a registry on loopback, and installs a package from there. Provenance
- * is the one step that it leaves out: only the identity of the build machine can sign it.
+ * is the one step that it leaves out: only the identity of the build machine can sign it. With `--only NAME…` versions and
+ * changelogs are made of all packages, but only the named ones are published, which takes seconds.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -12,6 +13,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -24,7 +26,9 @@ import { removeStaleFiles } from './built-files.ts'
 import { startLocalRegistry } from './release/registry.ts'
 
 const root = join(import.meta.dirname, '..')
-const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean' } } })
+const { values } = parseArgs({
+  options: { 'dry-run': { type: 'boolean' }, only: { type: 'string', multiple: true } }
+})
 
 async function run(
   cwd: string,
@@ -57,27 +61,52 @@ async function pnpmFolder(scratch: string): Promise<string> {
   return folder
 }
 
-/** Versions and publishes the tree at `cwd`. */
-async function release(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+/** Versions and publishes the tree at `cwd`. @param between runs on the versioned tree, before it is published */
+async function release(cwd: string, env: NodeJS.ProcessEnv, between = (): void => undefined): Promise<void> {
   for (const room of readdirSync(join(cwd, 'packages'))) {
     if (existsSync(join(cwd, 'packages', room, 'dist'))) removeStaleFiles(join(cwd, 'packages', room))
   }
   const changeset = join(root, 'node_modules/.bin/changeset')
   process.stdout.write(await run(cwd, changeset, ['version'], env))
+  between()
   await run(cwd, 'git', ['add', '--all'])
   await run(cwd, 'git', ['commit', '--quiet', '--message', 'Release'])
   process.stdout.write(await run(cwd, changeset, ['publish'], env))
 }
 
-/** The tracked files with the built packages, as a repository of its own. */
-async function copyTree(to: string): Promise<void> {
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly private?: boolean
+}
+
+const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+
+/** The folders of the packages that are not private, in the tree at `cwd`. */
+const publicFolders = (cwd: string): string[] =>
+  readdirSync(join(cwd, 'packages'))
+    .map((room) => join(cwd, 'packages', room))
+    .filter((folder) => existsSync(join(folder, 'package.json')) && readManifest(folder).private !== true)
+
+/** Whether a dry run that publishes only `names` needs a file: manifests, changesets, and all of those packages. */
+function isNeeded(path: string, names: readonly string[]): boolean {
+  if (/^\.changeset\/|(?:^|\/)package\.json$|^pnpm-/.test(path)) return true
+  const [, room] = /^packages\/([^/]+)\//.exec(path) ?? []
+  return room !== undefined && room !== 'internal' && names.includes(readManifest(join(root, 'packages', room)).name)
+}
+
+/** The tracked files with the built packages, as a repository of its own; with `only` no more than those packages need. */
+async function copyTree(to: string, only: readonly string[] | undefined): Promise<void> {
   const tracked = (await run(root, 'git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'])).split('\0')
-  const files = tracked.filter((path) => path !== '' && existsSync(join(root, path)))
+  const files = tracked
+    .filter((path) => path !== '' && existsSync(join(root, path)))
+    .filter((path) => only === undefined || isNeeded(path, only))
   for (const path of files) {
     mkdirSync(dirname(join(to, path)), { recursive: true })
     cpSync(join(root, path), join(to, path), { verbatimSymlinks: true })
   }
   for (const manifest of files.filter((path) => /^packages\/.*package\.json$/.test(path))) {
+    if (only !== undefined && !only.includes(readManifest(join(root, dirname(manifest))).name)) continue
     const dist = join(dirname(manifest), 'dist')
     if (existsSync(join(root, dist))) cpSync(join(root, dist), join(to, dist), { recursive: true })
     // Publishing replaces `workspace:^` by the versions of the packages that are linked: those of the copy.
@@ -96,12 +125,30 @@ async function copyTree(to: string): Promise<void> {
   await run(to, 'git', ['commit', '--quiet', '--message', 'The tree'])
 }
 
-async function dryRun(): Promise<void> {
+/** Every package has got a version and a changelog that begins with it. @throws Error naming one that has not */
+function checkVersions(cwd: string): void {
+  for (const folder of publicFolders(cwd)) {
+    const { name, version } = readManifest(folder)
+    const changelog = existsSync(join(folder, 'CHANGELOG.md')) ? readFileSync(join(folder, 'CHANGELOG.md'), 'utf8') : ''
+    if (!changelog.startsWith(`# ${name}\n\n## ${version}\n`)) throw new Error(`${name} has no changelog of ${version}`)
+  }
+}
+
+/** Keeps all packages but the named ones from being published. */
+function withhold(cwd: string, names: readonly string[]): void {
+  for (const folder of publicFolders(cwd)) {
+    const manifest = readManifest(folder)
+    if (names.includes(manifest.name)) continue
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, private: true }))
+  }
+}
+
+async function dryRun(only: readonly string[] | undefined): Promise<void> {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-release-'))
   await using registry = await startLocalRegistry()
   try {
     const copy = join(scratch, 'tree')
-    await copyTree(copy)
+    await copyTree(copy, only)
     const npmrc = join(scratch, 'npmrc')
     // The registry asks for no token, but npm does not publish without one.
     writeFileSync(
@@ -116,7 +163,10 @@ async function dryRun(): Promise<void> {
       npm_config_registry: registry.url,
       npm_config_verify_deps_before_run: 'false'
     }
-    await release(copy, env)
+    await release(copy, env, () => {
+      checkVersions(copy)
+      if (only !== undefined) withhold(copy, only)
+    })
     if (registry.published.length === 0) throw new Error('nothing was published')
     for (const [name, tarball] of registry.tarballs) {
       const path = join(scratch, 'published.tgz')
@@ -128,15 +178,16 @@ async function dryRun(): Promise<void> {
     const project = join(scratch, 'project')
     mkdirSync(project)
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'project', private: true, type: 'module' }))
-    await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '@svc/ref'], env)
-    console.log(`dry run: published ${registry.published.toSorted().join(', ')}; installed @svc/ref from there`)
+    const dependent = only?.at(-1) ?? '@svc/ref'
+    await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', dependent], env)
+    console.log(`dry run: published ${registry.published.toSorted().join(', ')}; installed ${dependent} from there`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
 }
 
 if (values['dry-run'] === true) {
-  await dryRun()
+  await dryRun(values.only)
 } else {
   if (process.env.CI === undefined)
     throw new Error('a release is made by continuous integration; try: pnpm release --dry-run')
