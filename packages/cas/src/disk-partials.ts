@@ -2,12 +2,12 @@ import { constants } from 'node:fs'
 import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { TEMPORARY_FILE } from '@svc/internal-files'
-import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
+import { abortError, CasError, errnoOf, ioError } from './errors.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
 import { requireRoom } from './publish.ts'
-import type { ByteRanges, PartialKey, PartialOptions } from './store.ts'
+import type { ByteRanges, PartialFollower, PartialKey, PartialOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
 const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
@@ -29,6 +29,7 @@ export class DiskPartials {
   /** Invariant: none of these has a holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
+  readonly #followers = new Map<string, Set<() => void>>()
 
   constructor(context: StoreContext, checkpointMs: number) {
     this.#context = context
@@ -91,6 +92,38 @@ export class DiskPartials {
     } finally {
       port.closeSync(fd)
     }
+  }
+
+  /** Looks on while `key` is written. What has ended is not read from. */
+  follow(key: string, onChange: () => void): PartialFollower {
+    const held = (): DiskPartialBlob | undefined => [...this.#open].find((partial) => partial.key === key)
+    // a function of its own for each follower, so that one of two that were given the same can be closed
+    const tell = (): void => onChange()
+    const all = this.#followers.get(key) ?? new Set()
+    this.#followers.set(key, all.add(tell))
+    return {
+      writtenUntil: (offset) => held()?.writtenUntil(offset) ?? offset,
+      read: async (target, offset) => {
+        const partial = held()
+        const length = Math.min(target.length, (partial?.writtenUntil(offset) ?? offset) - offset)
+        if (partial === undefined || length === 0) return 0
+        try {
+          return await partial.read(target.subarray(0, length), offset)
+        } catch (error) {
+          // it ended meanwhile, or its bytes were taken back
+          if (error instanceof CasError && (error.code === 'E_CLOSED' || error.code === 'E_INCOMPLETE')) return 0
+          throw error
+        }
+      },
+      close: () => {
+        all.delete(tell)
+        if (all.size === 0 && this.#followers.get(key) === all) this.#followers.delete(key)
+      }
+    }
+  }
+
+  #changed(key: string): void {
+    for (const tell of this.#followers.get(key) ?? []) tell()
   }
 
   /** Bytes written to a partial, whether held or not. */
@@ -175,13 +208,16 @@ export class DiskPartials {
       ranges,
       options,
       checkpointMs: this.#checkpointMs,
+      onChange: () => this.#changed(key.key),
       onEnd: (remains) => {
         this.#open.delete(partial)
         if (remains !== undefined) this.#remains.set(key.key, remains)
         release()
+        this.#changed(key.key)
       }
     })
     this.#open.add(partial)
+    this.#changed(key.key)
     return partial
   }
 

@@ -20,6 +20,7 @@ import type {
   IngestOptions,
   IngestResult,
   PartialBlob,
+  PartialFollower,
   PartialKey,
   PartialOptions,
   RemoveOptions,
@@ -133,6 +134,10 @@ class DiskStore implements DiskBlobStore {
 
   sharesBlocks({ fd }: FileSource): Promise<boolean> {
     return this.#ingestor.sharesBlocks(fd)
+  }
+
+  followPartial(key: string, onChange: () => void): PartialFollower {
+    return this.#partials.follow(key, onChange)
   }
 
   partialBytes(key: string): number {

@@ -35,6 +35,8 @@ export interface PartialSetup {
   readonly options: PartialOptions
   /** Longest time until written bytes are in the journal. */
   readonly checkpointMs: number
+  /** Called when bytes were written or taken back. */
+  readonly onChange: () => void
   /** Called once, at the end: releases the key and records what can be resumed. */
   readonly onEnd: (remains: PartialRemains | undefined) => void
 }
@@ -92,6 +94,11 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#ranges.toRanges()
   }
 
+  /** Everything from `offset` up to here is written. */
+  writtenUntil(offset: number): number {
+    return this.#ranges.runEnd(offset)
+  }
+
   async write(offset: number, bytes: Uint8Array): Promise<void> {
     this.#throwIfEnded()
     const end = offset + bytes.length
@@ -128,6 +135,7 @@ export class DiskPartialBlob implements PartialBlob {
     if (start < this.#prefix.target) this.#prefix.restart()
     for (const blocks of this.#blocks) blocks.forget(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
+    this.#setup.onChange()
   }
 
   async read(target: Uint8Array, offset: number): Promise<number> {
@@ -244,6 +252,7 @@ export class DiskPartialBlob implements PartialBlob {
       checkExpected(whole, { digest: this.#setup.key.digest })
     } catch (error) {
       this.#ranges.clear()
+      this.#setup.onChange()
       this.#prefix.restart()
       for (const one of this.#blocks) one.forget(0, this.sizeBytes)
       // Write the journal at once: after a crash those bytes must not be resumed.
@@ -260,6 +269,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#prefix.advance(this.#ranges.prefixEnd)
     for (const blocks of this.#blocks) blocks.written(start, end, hashes?.[blocks.name], this.#ranges)
     this.#sinceCheckpoint += end - start
+    this.#setup.onChange()
     if (this.#ended !== undefined) return
     if (this.#sinceCheckpoint >= CHECKPOINT_BYTES && this.#checkpoint === undefined) this.#checkpointSoon()
     else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()

@@ -142,7 +142,9 @@ export async function composeServices(context: DaemonContext, factories: Network
   const isMirror = hubAddr !== undefined || ociAddr !== undefined
   const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
   try {
-    return { ...(await composeNetworks(context, factories)), mirrors }
+    const networks = await composeNetworks(context, factories)
+    if (networks.hub?.upstream !== undefined) mirrors?.attach(networks.hub.upstream)
+    return { ...networks, mirrors }
   } catch (error) {
     await mirrors?.close()
     throw error

@@ -84,7 +84,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const { addr } = config.metrics
     const statusDeps = { ...context, ...services, seed: config.swarm.seed, startedAt }
     const { jobs, listeners } = context
-    figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, swarm: services.swarm })
+    figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text
     if (addr !== undefined) {
       const { MetricsListener } = await import('../metrics/metrics-listener.ts')

@@ -42,11 +42,21 @@ export interface CatalogConfig {
   readonly uploadLimitBytesPerSecond: number
 }
 
+/** `[mirror] on_demand`, and what goes with it. */
+export interface OnDemandConfig {
+  /** `owner/name`, `owner/*` or `*`, without regard to case. */
+  readonly allow: readonly string[]
+  readonly bytesPerDay: number
+  readonly timeoutMs: number
+}
+
 /** `[mirror]`, and what the environment says of it. */
 export interface MirrorConfig {
   /** undefined: no such listener. */
   readonly hubAddr: string | undefined
   readonly ociAddr: string | undefined
+  /** undefined: what is not here is not fetched. */
+  readonly onDemand: OnDemandConfig | undefined
   /** `SVC_MIRROR_TOKEN`: what both ask for. */
   readonly token: string | undefined
 }
@@ -109,6 +119,21 @@ function fileRoot(text: string | undefined): string | undefined {
   throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
 }
 
+const DEFAULT_DAY_BYTES = 500e9
+const DEFAULT_IMPORT_SECONDS = 12 * 3600
+
+/** @throws ConfigError for what names no repositories */
+function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig | undefined {
+  const { on_demand_allow: allow = ['*'], on_demand_bytes: bytesPerDay = DEFAULT_DAY_BYTES } = mirror
+  for (const pattern of allow) {
+    if (pattern === '*' || /^[A-Za-z0-9][\w.-]*\/(?:\*|[A-Za-z0-9][\w.-]*)$/.test(pattern)) continue
+    const rule = 'write "owner/name", "owner/*" or "*"'
+    throw new ConfigError(`[mirror] on_demand_allow names ${JSON.stringify(pattern)}; ${rule}`)
+  }
+  const timeoutMs = (mirror.on_demand_timeout ?? DEFAULT_IMPORT_SECONDS) * 1000
+  return mirror.on_demand === true ? { allow, bytesPerDay, timeoutMs } : undefined
+}
+
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
@@ -151,6 +176,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     mirror: {
       hubAddr: set(mirror.hub_addr),
       ociAddr: set(mirror.oci_addr),
+      onDemand: onDemandOf(mirror),
       token: set(env.SVC_MIRROR_TOKEN?.trim())
     },
     metrics: { addr: set(metrics.addr) },

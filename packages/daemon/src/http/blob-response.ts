@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
 import { type PumpOptions, pumpBlob } from './blob-pump.ts'
-import { blobAnswer, blobETag } from './range.ts'
+import { type BlobAnswer, blobAnswer, blobETag } from './range.ts'
 
 export interface BlobResponseOptions extends PumpOptions {
   /** Sent with every answer, e.g. the hardening headers of a listener that browsers can reach. */
@@ -10,6 +10,17 @@ export interface BlobResponseOptions extends PumpOptions {
   readonly etag?: string | undefined
   /** Writes the body of 412 and 416; the status line and headers are this function's to send too. */
   readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
+}
+
+/** What a request for a blob of this size and name must be answered, before anything of the blob is read. */
+export function blobAnswerTo({ method, headers }: IncomingMessage, etag: string, sizeBytes: number): BlobAnswer {
+  const conditions = {
+    ifMatch: headers['if-match'],
+    ifNoneMatch: headers['if-none-match'],
+    ifRange: headers['if-range'] as string | undefined,
+    range: headers.range
+  }
+  return blobAnswer(method === 'HEAD' ? 'HEAD' : 'GET', conditions, etag, sizeBytes)
 }
 
 /**
@@ -26,14 +37,7 @@ export async function sendBlob(
   try {
     const etag = options.etag ?? blobETag(blob.digest)
     const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
-    const { headers } = request
-    const conditions = {
-      ifMatch: headers['if-match'],
-      ifNoneMatch: headers['if-none-match'],
-      ifRange: headers['if-range'] as string | undefined,
-      range: headers.range
-    }
-    const answer = blobAnswer(method, conditions, etag, blob.sizeBytes)
+    const answer = blobAnswerTo(request, etag, blob.sizeBytes)
     const common: OutgoingHttpHeaders = { ...options.headers, 'Accept-Ranges': 'bytes', ETag: etag }
     const bytes = { ...common, 'Content-Type': 'application/octet-stream' }
     switch (answer.status) {

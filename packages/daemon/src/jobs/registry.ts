@@ -120,6 +120,13 @@ export class JobRegistry {
     return job.snapshot
   }
 
+  /** Resolves with the last snapshot of a job when it is over. @throws DaemonError `E_NOT_FOUND` */
+  async over(id: string): Promise<Job> {
+    const job = this.#require(id)
+    await this.#open.get(job)
+    return job.snapshot
+  }
+
   /** Cuts what waits or runs: such jobs end `failed` and say so. Resolves when the last one has let go of its files. */
   async stop(): Promise<void> {
     this.#stopped ??= new DaemonError(

@@ -67,6 +67,7 @@ export class Uses {
       freeBytes: () => store.freeBytes(),
       sharesBlocks: (source) => store.sharesBlocks(source),
       partialBytes: (key) => store.partialBytes(key),
+      followPartial: (key, onChange) => store.followPartial(key, onChange),
       stat: (digest) => {
         this.note(digest)
         return store.stat(digest)

@@ -4,6 +4,16 @@ import type { Listeners } from '../http/traffic.ts'
 import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
+/** What a mirror brings in on demand. */
+interface OnDemandFigures {
+  readonly imports: number
+  readonly importsLimit: number
+  readonly importsTotal: number
+  readonly lookupsTotal: number
+  readonly dayBytes: number
+  readonly dayBytesLimit: number
+}
+
 /** Where the figures come from. */
 export interface MetricsDeps {
   readonly status: () => Promise<Status>
@@ -13,6 +23,7 @@ export interface MetricsDeps {
     readonly openLimit: number
   }
   readonly listeners: Pick<Listeners, 'figures'>
+  readonly mirrors?: { figures(): OnDemandFigures | undefined } | undefined
   readonly swarm?: { totals(): { readonly downloadedBytes: number; readonly uploadedBytes: number } } | undefined
 }
 
@@ -39,6 +50,7 @@ export class Metrics {
       ...swarmMetrics(status),
       ...this.#swarmTotals(),
       ...this.#listenerMetrics(),
+      ...this.#mirrorMetrics(),
       ...this.#loop.metrics(),
       ...(await processMetrics(status))
     ]
@@ -81,6 +93,20 @@ export class Metrics {
         downloadedBytes
       ),
       counter('svc_swarm_transmitted_bytes_total', 'Bytes of models that peers got (protocol v2).', uploadedBytes)
+    ]
+  }
+
+  #mirrorMetrics(): Metric[] {
+    const figures = this.#deps.mirrors?.figures()
+    if (figures === undefined) return []
+    const { imports, importsLimit, importsTotal, lookupsTotal, dayBytes, dayBytesLimit } = figures
+    return [
+      gauge('svc_mirror_imports', 'Imports on demand that are under way.', imports),
+      gauge('svc_mirror_imports_limit', 'So many there may be.', importsLimit),
+      counter('svc_mirror_imports_total', 'Imports on demand that were started.', importsTotal),
+      counter('svc_mirror_lookups_total', 'Repositories that the hub was asked for on demand.', lookupsTotal),
+      gauge('svc_mirror_day_bytes', 'Bytes that were to be fetched on demand in the last 24 hours.', dayBytes),
+      gauge('svc_mirror_day_bytes_limit', 'So many there may be.', dayBytesLimit)
     ]
   }
 

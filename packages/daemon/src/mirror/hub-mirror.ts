@@ -6,15 +6,18 @@ import { Gate } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
+import type { OnDemand } from './on-demand.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
 import { Rendered } from './rendered.ts'
 import { sendFile } from './send-file.ts'
+import { sendUpstream } from './send-upstream.ts'
+import { NotNowError, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
 /** A pointer file of large-file storage; clients only show it. */
@@ -47,11 +50,16 @@ interface Snapshot {
   readonly repo: string
   readonly commit: string
   /** By upstream name, sorted. */
-  readonly files: ReadonlyMap<string, PublishedFile>
+  readonly files: ReadonlyMap<string, RepoFile>
   /** Of these files, each with a slash at its end. */
   readonly folders: ReadonlySet<string>
   readonly importedAt: string | undefined
+  /** Where those of the files come from that are not here. */
+  readonly upstream?: UpstreamRepo
 }
+
+/** A file that is here, or one that could be brought in. */
+type RepoFile = PublishedFile | UpstreamFile
 
 /** What the mirror of a hub needs of the daemon. */
 export interface HubMirrorDeps {
@@ -59,6 +67,8 @@ export interface HubMirrorDeps {
   readonly published: Published
   /** Where the listener is counted. */
   readonly listeners?: Listeners
+  /** Absent: what is not here is not brought in. */
+  readonly onDemand?: () => OnDemand | undefined
 }
 
 /** Where and for whom a mirror listens. */
@@ -78,6 +88,7 @@ export class HubMirror {
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new GitNames()
   readonly #snapshots = new Map<string, Snapshot>()
+  readonly #joins = new WeakMap<UpstreamRepo, { readonly here: Snapshot | undefined; readonly joined: Snapshot }>()
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
   #made = 0
@@ -116,6 +127,10 @@ export class HubMirror {
       await answer()
     } catch (error) {
       if (isOutOfRoom(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      if (error instanceof NotNowError) {
+        const { status, code, message, retryAfterSeconds: wait } = error
+        return refuse(request, response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
+      }
       if (!(error instanceof GoneError)) throw error
       // somebody emptied the cache: the view is made again
       this.#published.forget(error.manifest)
@@ -129,7 +144,7 @@ export class HubMirror {
   async #answer(request: IncomingMessage, response: ServerResponse, { path, query, paths }: Asked): Promise<void> {
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
-      const found = verb === 'paths-info' ? await this.#snapshot(repo!, rest) : undefined
+      const found = verb === 'paths-info' ? await this.#repository(repo!, rest) : undefined
       if (found === undefined) return absent(request, response)
       if (paths === undefined)
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
@@ -137,7 +152,7 @@ export class HubMirror {
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
-      const found = await this.#snapshot(repo, verb === undefined ? 'main' : rest)
+      const found = await this.#repository(repo, verb === undefined ? 'main' : rest)
       if (found === undefined) return absent(request, response)
       return sendJson(request, response, found, await this.#rendered.get(`${found.id}`, async () => modelInfo(found)))
     }
@@ -149,19 +164,23 @@ export class HubMirror {
   /** A commit has no slash, and neither has any other revision that is known here. */
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
-    const found = slash < 0 ? undefined : await this.#snapshot(repo, rest.slice(0, slash))
+    const found = slash < 0 ? undefined : await this.#repository(repo, rest.slice(0, slash))
     if (found === undefined) return absent(request, response)
     const file = found.files.get(rest.slice(slash + 1))
     if (file === undefined) return absent(request, response, 'EntryNotFound')
     const name = await this.#contentName(file, rest.slice(slash + 1))
     const headers = {
+      ...HARDENING,
       ...commitHeaders(found),
       'X-Linked-Size': file.sizeBytes,
       'X-Linked-ETag': `"${name}"`
     }
-    const { store } = this.#deps
-    if (!(await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${name}"` })))
-      throw new GoneError(file.manifest)
+    const options = { pool: this.#pool, headers, etag: `"${name}"` }
+    const { store, onDemand } = this.#deps
+    if (isUpstream(file)) {
+      return sendUpstream(request, response, found.upstream!, file, { ...options, onDemand: onDemand!()! })
+    }
+    if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
   }
 
   async #tree(
@@ -172,7 +191,7 @@ export class HubMirror {
     query: URLSearchParams
   ): Promise<void> {
     const [revision = '', ...segments] = rest.split('/')
-    const found = await this.#snapshot(repo, revision)
+    const found = await this.#repository(repo, revision)
     if (found === undefined) return absent(request, response)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
@@ -219,24 +238,48 @@ export class HubMirror {
     sendJson(request, response, found, await this.#lists.run(undefined, list))
   }
 
-  async #entry(path: string, file: PublishedFile, { commit, importedAt }: Snapshot): Promise<unknown> {
-    const { sizeBytes: size, digest } = file
+  async #entry(path: string, file: RepoFile, { commit, importedAt }: Snapshot): Promise<unknown> {
+    const { sizeBytes: size } = file
     const oid = await this.#contentName(file, path)
     // clients name their cache's folder by it
     const lastCommit = { id: commit, title: '', date: importedAt ?? new Date(0).toISOString() }
     if (!isLarge(path, file)) return { type: 'file', oid, size, path, lastCommit }
-    const lfs = { oid: digestHex(digest), size, pointerSize: POINTER_BYTES }
+    const lfs = { oid, size, pointerSize: POINTER_BYTES }
     return { type: 'file', oid: sha1(oid), size, path, lfs, lastCommit }
   }
 
   /** What the hub names the bytes by: their SHA-256 in large-file storage, else git's SHA-1. */
-  async #contentName(file: PublishedFile, name: string): Promise<string> {
+  async #contentName(file: RepoFile, name: string): Promise<string> {
+    if (isUpstream(file)) return file.sha256 === undefined ? file.gitBlobSha1! : digestHex(file.sha256)
     if (isLarge(name, file)) return digestHex(file.digest)
     try {
       return await this.#gitNames.of(file)
     } catch (error) {
       throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new GoneError(file.manifest) : error
     }
+  }
+
+  /** A repository with what is here of it and what could be brought in. @throws NotNowError */
+  async #repository(repo: string, revision: string): Promise<Snapshot | undefined> {
+    const here = await this.#snapshot(repo, revision)
+    const onDemand = this.#deps.onDemand?.()
+    if (onDemand?.allows(repo) !== true || (await this.#published.withholds(repo.toLowerCase()))) return here
+    const wanted = here?.commit ?? (DEFAULT_BRANCH.has(revision) ? undefined : revision)
+    const upstream = await onDemand.look(repo, wanted, here !== undefined)
+    if (upstream === undefined) return here
+    return this.#joined(here ?? (await this.#snapshot(repo, upstream.commit)), upstream)
+  }
+
+  #joined(here: Snapshot | undefined, upstream: UpstreamRepo): Snapshot {
+    const known = this.#joins.get(upstream)
+    if (known !== undefined && known.here === here) return known.joined
+    const files = new Map<string, RepoFile>([...upstream.files, ...(here?.files ?? [])])
+    const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+    const { repo, commit } = upstream
+    const facts = here ?? { states: [], lists: [], repo, commit, importedAt: undefined }
+    const joined = { ...facts, id: ++this.#made, files: sorted, folders: foldersOf(sorted.keys()), upstream }
+    this.#joins.set(upstream, { here, joined })
+    return joined
   }
 
   /**
@@ -301,7 +344,9 @@ function upstreamName({ source: { names = {} } }: ArtifactState, name: string): 
   return Object.hasOwn(names, name) ? names[name]! : name
 }
 
-const isLarge = (name: string, { sizeBytes }: PublishedFile): boolean => isInLargeFileStorage(name, sizeBytes)
+const isUpstream = (file: RepoFile): file is UpstreamFile => 'isLarge' in file
+const isLarge = (name: string, file: RepoFile): boolean =>
+  isUpstream(file) ? file.sha256 !== undefined : isInLargeFileStorage(name, file.sizeBytes)
 const sha1 = (text: string): string => hash('sha1', text)
 const commitHeaders = ({ commit }: Snapshot): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
 

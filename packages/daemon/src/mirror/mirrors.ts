@@ -3,11 +3,14 @@ import type { MirrorConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
+import { OnDemand, type OnDemandFigures } from './on-demand.ts'
 import { Published, type PublishedDeps } from './published.ts'
+import type { Upstream, UpstreamJobs } from './upstream.ts'
 
 /** What the mirrors need of the daemon. */
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'published'>, PublishedDeps {
   readonly config: { readonly mirror: MirrorConfig }
+  readonly jobs: UpstreamJobs
 }
 
 /** Where the mirrors listen, as `host:port`. */
@@ -20,17 +23,27 @@ export interface MirrorAddresses {
 export class Mirrors {
   readonly #hub: HubMirror | undefined
   readonly #oci: OciMirror | undefined
+  readonly #attach: (upstream: Upstream) => OnDemand | undefined
+  #onDemand: OnDemand | undefined
 
-  private constructor(hub: HubMirror | undefined, oci: OciMirror | undefined) {
+  private constructor(
+    hub: HubMirror | undefined,
+    oci: OciMirror | undefined,
+    attach: (upstream: Upstream) => OnDemand | undefined
+  ) {
     this.#hub = hub
     this.#oci = oci
+    this.#attach = attach
   }
 
   /** @throws ConfigError, StartError naming the key */
   static async listen({ config, ...context }: MirrorsDeps): Promise<Mirrors> {
     const { log } = context
-    const deps = { ...context, published: new Published(context) }
-    const { hubAddr, ociAddr, token } = config.mirror
+    const { hubAddr, ociAddr, token, onDemand: demand } = config.mirror
+    let onDemand: OnDemand | undefined
+    const deps = { ...context, published: new Published(context), onDemand: () => onDemand }
+    const attach = (upstream: Upstream): OnDemand | undefined =>
+      (onDemand = demand === undefined ? undefined : new OnDemand({ ...context, upstream }, demand))
     const at = (text: string, key: string): MirrorOptions => ({ address: configuredAddress(text, key), token, log })
     const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
     const hub =
@@ -38,11 +51,21 @@ export class Mirrors {
     try {
       const oci =
         ociAddr === undefined ? undefined : await named(ociKey, ociAddr, OciMirror.listen(deps, at(ociAddr, ociKey)))
-      return new Mirrors(hub, oci)
+      return new Mirrors(hub, oci, attach)
     } catch (error) {
       await hub?.close()
       throw error
     }
+  }
+
+  /** Lets the hub's mirror bring in what is not here, where the configuration says so. */
+  attach(upstream: Upstream): void {
+    this.#onDemand = this.#attach(upstream)
+  }
+
+  /** undefined: nothing is brought in on demand. */
+  figures(): OnDemandFigures | undefined {
+    return this.#onDemand?.figures()
   }
 
   addresses(): MirrorAddresses {

@@ -49,8 +49,13 @@ const RETRY_MS = 2_000
 /** Why a mirror cannot show what it has: that is not to be taken for a model that is not here. */
 export const isOutOfRoom = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
 
-/** What the imports of one repository of the hub left, the latest first. */
-type ByRepo = ReadonlyMap<string, readonly ArtifactState[]>
+/** What the imports of each repository of the hub left. */
+interface ByRepo {
+  /** What may be shown, the latest first. */
+  readonly shown: ReadonlyMap<string, readonly ArtifactState[]>
+  /** Repositories of which something may not. */
+  readonly withheld: ReadonlySet<string>
+}
 
 /**
  * What mirrors may show: artifacts that are whole, needed, neither private nor restricted, with their files under real names. They come
@@ -75,13 +80,19 @@ export class Published {
     const listed = this.#listed
     try {
       const shown: ArtifactState[] = []
-      for (const state of (await listed.byRepo).get(repo) ?? [])
+      for (const state of (await listed.byRepo).shown.get(repo) ?? [])
         if (await needed.has(state.manifestDigest)) shown.push(state)
       return shown
     } catch (error) {
       if (this.#listed === listed) this.#listed = undefined
       throw error
     }
+  }
+
+  /** Whether something of a repository of the hub is here that must not be shown: then nobody hears of the repository. */
+  async withholds(repo: string): Promise<boolean> {
+    await this.ofRepo(repo)
+    return (await this.#listed?.byRepo)?.withheld.has(repo) === true
   }
 
   /** Whether an artifact may be shown now. */
@@ -124,14 +135,17 @@ export class Published {
 
   async #byRepo(): Promise<ByRepo> {
     const byRepo = new Map<string, ArtifactState[]>()
+    const withheld = new Set<string>()
     for await (const state of this.#deps.artifacts.list(() => undefined, { cached: true })) {
       const { kind, repo, revision } = state.source
-      if (kind !== 'hf' || repo === undefined || revision === undefined || !isPublic(state)) continue
+      if (kind !== 'hf' || repo === undefined || revision === undefined) continue
       const key = repo.toLowerCase()
+      if (state.private || state.restricted) withheld.add(key)
+      if (!isPublic(state)) continue
       byRepo.set(key, [...(byRepo.get(key) ?? []), state])
     }
     for (const states of byRepo.values()) states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
-    return byRepo
+    return { shown: byRepo, withheld }
   }
 
   async #read(manifest: Sha256Digest): Promise<PublishedFile[]> {

@@ -1,10 +1,13 @@
 import { open } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import { digestFromBytes } from '@svc/ref'
 import { sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
 import { refuse } from '../http/guarded-listener.ts'
 import type { PublishedFile } from './published.ts'
+
+const UNNAMED = digestFromBytes(new Uint8Array(32))
 
 /** How a file is sent. */
 export interface SendOptions {
@@ -26,27 +29,29 @@ export async function sendFile(
     ? store.open(file.digest)
     : file.bytes === undefined
       ? openUnpacked(file)
-      : atHand(file, file.bytes)
+      : Promise.resolve(readerOf(file.bytes, file.digest))
   ).catch((error: { code?: unknown }) => {
     if (error.code === 'E_NOT_FOUND' || error.code === 'ENOENT') return undefined
     throw error
   })
   if (reader === undefined) return false
-  await sendBlob(request, response, reader, {
-    ...options,
-    refuse: (status, headers) =>
-      status === 416
-        ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
-        : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
-  })
+  await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response) })
   return true
 }
 
-/** Bytes at hand, read as blobs are. */
-async function atHand({ digest, sizeBytes }: PublishedFile, bytes: Uint8Array): Promise<BlobReader> {
+/** Refuses a range, or a condition. */
+export const refuseBlob =
+  (request: IncomingMessage, response: ServerResponse) =>
+  (status: 412 | 416, headers: OutgoingHttpHeaders): void =>
+    status === 416
+      ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+      : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
+
+/** Bytes at hand, read as blobs are; sent under a name of its own where there is no digest. */
+export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {
   return {
     digest,
-    sizeBytes,
+    sizeBytes: bytes.length,
     fd: undefined,
     read: async (target, offset) => {
       const part = bytes.subarray(offset, offset + target.length)

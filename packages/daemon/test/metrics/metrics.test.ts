@@ -18,10 +18,11 @@ let overPort: string
 beforeAll(async () => {
   const daemon = await testDaemon(
     {
-      networks: { swarm: BUILTIN_NETWORKS.swarm! },
+      networks: { swarm: BUILTIN_NETWORKS.swarm!, hub: BUILTIN_NETWORKS.hub! },
       fileConfig: {
         swarm: { enabled: true, dht: false, peer_addr: '127.0.0.1:0' },
-        mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0' },
+        mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', on_demand: true },
+        hub: { endpoint: 'http://127.0.0.1:9' },
         metrics: { addr: '127.0.0.1:0' }
       }
     },

@@ -12,6 +12,7 @@ import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
 import { hubSource } from './source.ts'
 import { hubTarget } from './target.ts'
+import { createUpstream, type HubUpstream } from './upstream.ts'
 
 /**
  * Longest wait for the hub's rate limit while the client waits for its response; once there is a job, five minutes. A limit that
@@ -33,6 +34,8 @@ export interface HubDeps {
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfBody): Promise<ImportPlan>
+  /** What a mirror may have of the hub. */
+  readonly upstream?: HubUpstream
   close(): Promise<void>
 }
 
@@ -96,6 +99,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         throw hubFailure(error)
       }
     },
+    upstream: createUpstream({ ...context, hub, list, sourceOf }),
     close: () => hub.close()
   }
 }

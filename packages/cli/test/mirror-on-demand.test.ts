@@ -1,0 +1,266 @@
+// What a client asks the hub's mirror for and is not here: brought in from a hub on loopback, for the hub's own client and for requests
+// as other programs send them.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { downloadFileToCacheDir, listFiles, modelInfo, snapshotDownload } from '@huggingface/hub'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { makeGguf, makeModelFolder, seededBytes } from '@svc/testkit/models'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+const undo = laterUndo()
+const GGUFS = 'Acme/Model-7B-GGUF'
+const Q4 = 'Model-7B-Q4_K_M.gguf'
+const Q8 = 'Model-7B-Q8_0.gguf'
+const FOLDER = 'Acme/Tiny'
+const GROWING = 'Acme/Growing-GGUF'
+const SIZE_BYTES = 8 << 20
+let hub: FakeHub
+let daemon: TestDaemon
+let address: string
+let commit: string
+const content = new Map<string, Buffer>()
+
+/** Stands in for the hub's CDN: sends the first half of a file, and what lies in the second when it may. */
+const growing = { bytes: Buffer.alloc(0), goOn: () => undefined as void, isHeld: new Promise<void>(() => undefined) }
+const cdn = createServer((asked, response) => {
+  const [, first = '0', last = ''] = /bytes=(\d+)-(\d*)/.exec(asked.headers.range ?? '') ?? []
+  const end = last === '' ? growing.bytes.length : Number(last) + 1
+  const part = growing.bytes.subarray(Number(first), end)
+  response.writeHead(asked.headers.range === undefined ? 200 : 206, {
+    'content-length': part.length,
+    ...(asked.headers.range && { 'content-range': `bytes ${first}-${end - 1}/${growing.bytes.length}` })
+  })
+  const freely = Math.max(0, Math.min(part.length, (growing.bytes.length >> 1) - Number(first)))
+  if (freely > 0) response.write(part.subarray(0, freely))
+  void (freely === part.length ? Promise.resolve() : growing.isHeld).then(() => response.end(part.subarray(freely)))
+})
+
+beforeAll(async () => {
+  growing.bytes = Buffer.concat([makeGguf({ seed: 7 }), seededBytes(SIZE_BYTES, 8)])
+  growing.isHeld = new Promise((resolve) => (growing.goOn = resolve))
+  await new Promise<void>((resolve) => cdn.listen(0, '127.0.0.1', resolve))
+  undo.later(() => void cdn.close())
+  const cdnPort = (cdn.address() as AddressInfo).port
+  hub = await startFakeHub({
+    tokens: ['good'],
+    cdnAddress: (path) => (path === 'growing-q8_0.gguf' ? `http://127.0.0.1:${cdnPort}/x` : (undefined as never))
+  })
+  undo.later(() => hub.close())
+  content.set(Q4, makeGguf({ seed: 1 })).set(Q8, makeGguf({ seed: 2 }))
+  const gguf = [...content].map(([path, bytes]) => ({ path, content: bytes }))
+  commit = hub.commit({ id: GGUFS, files: [...gguf, { path: 'README.md', content: Buffer.from('# model') }] })
+  hub.commit({ id: GROWING, files: [{ path: 'growing-q8_0.gguf', content: growing.bytes }] })
+  hub.commit({ id: 'Acme/Gated', gated: 'manual', files: gguf })
+  hub.commit({ id: 'Acme/Hidden', private: true, files: gguf })
+  hub.commit({ id: 'Other/Model', files: gguf })
+  hub.commit({ id: 'Acme/Wrong-GGUF', files: [{ path: 'wrong-q8_0.gguf', content: seededBytes(SIZE_BYTES, 9) }] })
+  hub.commit({ id: 'Acme/Large-GGUF', files: [{ path: 'large-q8_0.gguf', content: seededBytes(60 << 20, 10) }] })
+  hub.setFaults(
+    scriptedFaults([
+      { stage: 'cdn', path: 'wrong-q8_0.gguf', fault: { kind: 'wrong-bytes', atByte: 100_000 } },
+      { stage: 'resolve', path: 'wrong-q8_0.gguf', fault: { kind: 'wrong-bytes', atByte: 100_000 } }
+    ])
+  )
+  const { mergeConfig } = await import('../../daemon/src/config/config.ts')
+  daemon = await testDaemon({}, undo.later)
+  await daemon.pause()
+  const config = mergeConfig(
+    {
+      swarm: { enabled: false },
+      hub: { endpoint: hub.endpoint },
+      mirror: {
+        hub_addr: '127.0.0.1:0',
+        on_demand: true,
+        on_demand_allow: ['acme/*'],
+        on_demand_bytes: 50 << 20
+      }
+    },
+    { root: daemon.root },
+    // with a token that may read everything: a mirror gives away no more for that
+    { SVC_HF_TOKEN: 'good' }
+  )
+  daemon = await testDaemon({ folder: daemon.folder, config }, undo.later)
+  address = JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8')).hubMirrorAddress
+  const names = makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: {} })
+  hub.commit({
+    id: FOLDER,
+    files: names.map((path) => ({ path, content: readFileSync(join(daemon.folder, 'Tiny', path)) }))
+  })
+})
+afterAll(undo.all)
+
+interface Got {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+  /** The connection was cut before all of it had come. */
+  readonly isCut: boolean
+}
+
+interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  /** Called with each chunk of an answer that is the file. */
+  readonly onData?: () => void
+}
+
+/** Comes again when it is told to, as clients of the hub do. */
+async function ask(path: string, asked: Asked = {}): Promise<Got> {
+  for (;;) {
+    const got = await askOnce(path, asked)
+    if (got.status !== 429) return got
+    await delay(Number(got.headers['retry-after']) * 1000)
+  }
+}
+
+function askOnce(path: string, { onData, ...options }: Asked): Promise<Got> {
+  const [host, port] = address.split(':')
+  return new Promise((resolve, reject) => {
+    request({ host, port, path, agent: false, ...options }, (response) => {
+      const chunks: Buffer[] = []
+      const done = (isCut: boolean): void =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks), isCut })
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        if (response.statusCode! < 300) onData?.()
+      })
+      response.on('end', () => done(false))
+      response.on('error', () => done(true))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+async function importsOf(): Promise<number> {
+  const { stdout } = await daemon.svc('jobs', '--json')
+  return (JSON.parse(stdout) as { jobs: { kind: string }[] }).jobs.filter(({ kind }) => kind === 'import-hf').length
+}
+const repo = (name: string) => ({ type: 'model' as const, name })
+const at = () => ({ hubUrl: `http://${address}` })
+
+describe('a repository that is not here', () => {
+  it('is listed from the hub, and a head fetches nothing', async () => {
+    expect(await modelInfo({ name: GGUFS, ...at(), additionalFields: ['sha'] })).toMatchObject({ sha: commit })
+    const files = []
+    for await (const file of listFiles({ repo: repo(GGUFS), ...at(), recursive: true })) files.push(file)
+    expect(files).toMatchObject([Q4, Q8].map((path) => ({ path, size: content.get(path)!.length })))
+    const head = await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })
+    const sha256 = createHash('sha256').update(content.get(Q4)!).digest('hex')
+    expect(head).toMatchObject({
+      status: 200,
+      headers: { etag: `"${sha256}"`, 'x-repo-commit': commit, 'content-length': `${content.get(Q4)!.length}` }
+    })
+    expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { headers: { 'if-none-match': `"${sha256}"` } })).toMatchObject({
+      status: 304
+    })
+    expect(hub.bytesSent.get(Q4) ?? 0).toBeLessThan(2)
+    expect(await importsOf()).toBe(0)
+  })
+
+  it('is imported once for all who ask, and only the artifact of the file that was asked for', async () => {
+    const before = hub.bytesSent.get(Q4) ?? 0
+    const all = await Promise.all(Array.from({ length: 20 }, () => ask(`/${GGUFS}/resolve/main/${Q4}`)))
+    for (const { status, body, isCut } of all)
+      expect([status, isCut, body.equals(content.get(Q4)!)]).toEqual([200, false, true])
+    expect(hub.bytesSent.get(Q4)! - before).toBe(content.get(Q4)!.length)
+    expect(hub.bytesSent.get(Q8) ?? 0).toBeLessThan(2)
+    await expect.poll(async () => (await daemon.svc('ls', '--json')).stdout).toContain('"name":"model-7b-gguf"')
+    expect(await importsOf()).toBe(1)
+    // what is here comes from the store, the rest is still offered
+    const files = []
+    for await (const file of listFiles({ repo: repo(GGUFS), ...at() })) files.push(file.path)
+    expect(files).toEqual([Q4, Q8])
+    const path = await downloadFileToCacheDir({
+      repo: repo(GGUFS),
+      path: Q8,
+      cacheDir: join(daemon.folder, 'cache'),
+      ...at()
+    })
+    expect(readFileSync(path).equals(content.get(Q8)!)).toBe(true)
+  })
+
+  it('is loaded whole by the hub’s own client', async () => {
+    const snapshot = await snapshotDownload({ repo: repo(FOLDER), cacheDir: join(daemon.folder, 'cache'), ...at() })
+    for (const name of ['config.json', 'tokenizer.json', 'model.safetensors'])
+      expect(readFileSync(join(snapshot, name)).equals(readFileSync(join(daemon.folder, 'Tiny', name)))).toBe(true)
+  })
+
+  it('can be read while it arrives, and is imported when the client has it', async () => {
+    let seen = (): void => undefined
+    const first = new Promise<void>((resolve) => (seen = resolve))
+    const path = `/${GROWING}/resolve/main/growing-q8_0.gguf`
+    const whole = ask(path, { onData: () => seen() })
+    await first
+    // the hub has not sent more than half
+    const resumed = ask(path, { headers: { range: 'bytes=1000-' } })
+    growing.goOn()
+    expect(await whole).toMatchObject({ status: 200, isCut: false })
+    expect((await whole).body.equals(growing.bytes)).toBe(true)
+    expect(await resumed).toMatchObject({ status: 206, isCut: false })
+    expect((await resumed).body.equals(growing.bytes.subarray(1000))).toBe(true)
+  })
+
+  it('is cut off where the hub sends other bytes than it lists, however often', async () => {
+    const got = await ask('/Acme/Wrong-GGUF/resolve/main/wrong-q8_0.gguf')
+    // whoever comes when it has failed is told so
+    expect(got.isCut || got.status === 503).toBe(true)
+    expect(got.body.length).toBeLessThan(SIZE_BYTES)
+    expect(await ask('/Acme/Wrong-GGUF/resolve/main/wrong-q8_0.gguf')).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '30' }
+    })
+  })
+})
+
+describe('what is not brought in', () => {
+  it('a repository that nobody has: a 404 that is remembered', async () => {
+    const absent = () => ask('/api/models/acme/absent')
+    expect(await absent()).toMatchObject({ status: 404, headers: { 'x-error-code': 'RepoNotFound' } })
+    const before = hub.requests.length
+    expect(await absent()).toMatchObject({ status: 404 })
+    expect(hub.requests.length).toBe(before)
+  })
+
+  it.each([
+    ['gated', '/api/models/Acme/Gated'],
+    ['gated, by a file', `/Acme/Gated/resolve/main/${Q4}`],
+    ['private', '/api/models/Acme/Hidden'],
+    ['private, by a file', `/Acme/Hidden/resolve/main/${Q4}`],
+    ['not in the list of those that may be', `/Other/Model/resolve/main/${Q4}`],
+    ['not a name', '/api/models/Acme/..']
+  ])('a repository that is %s', async (_, path) => {
+    const before = await importsOf()
+    expect(await ask(path)).toMatchObject({ status: 404 })
+    expect(await importsOf()).toBe(before)
+  })
+
+  it('one that the list does not name is not even asked for', () => {
+    expect(hub.requests.filter(({ url }) => url.includes('Other'))).toEqual([])
+  })
+
+  it('a file that no import would keep', async () => {
+    expect(await ask(`/${GGUFS}/resolve/main/README.md`)).toMatchObject({
+      status: 404,
+      headers: { 'x-error-code': 'EntryNotFound' }
+    })
+  })
+
+  it('more than a day’s bytes', async () => {
+    expect(await ask('/Acme/Large-GGUF/resolve/main/large-q8_0.gguf')).toMatchObject({ status: 507 })
+  })
+
+  it('what its owner made private since', async () => {
+    expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
+    await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
+    expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 404 })
+    await daemon.svc('private', '--off', 'acme/model-7b-gguf:q4_k_m')
+    expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
+  })
+})

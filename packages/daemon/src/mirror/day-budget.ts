@@ -1,0 +1,39 @@
+const DAY_MS = 24 * 3600 * 1000
+/** Spent within one of these counts as spent at its beginning. */
+const SLOT_MS = 60_000
+
+/** Bytes that may be spent within any 24 hours. */
+export class DayBudget {
+  readonly #limitBytes: number
+  readonly #nowMs: () => number
+  /** By the number of the slot; at most a day's. */
+  readonly #slots = new Map<number, number>()
+
+  /** @param nowMs a monotonic clock */
+  constructor(limitBytes: number, nowMs: () => number) {
+    this.#limitBytes = limitBytes
+    this.#nowMs = nowMs
+  }
+
+  spentBytes(): number {
+    const oldest = this.#slot() - DAY_MS / SLOT_MS
+    let spent = 0
+    for (const [slot, bytes] of this.#slots) {
+      if (slot <= oldest) this.#slots.delete(slot)
+      else spent += bytes
+    }
+    return spent
+  }
+
+  /** @returns false where that would be more than may be spent; nothing is spent then */
+  trySpend(bytes: number): boolean {
+    if (this.spentBytes() + bytes > this.#limitBytes) return false
+    const slot = this.#slot()
+    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + bytes)
+    return true
+  }
+
+  #slot(): number {
+    return Math.floor(this.#nowMs() / SLOT_MS)
+  }
+}

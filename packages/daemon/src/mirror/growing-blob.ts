@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import type { BlobReader, DiskBlobStore, PartialFollower } from '@svc/cas'
+import { digestHex, type Sha256Digest } from '@svc/ref'
+
+/** Held back, so that there is something to send when nothing comes for a while. */
+const RESERVE_BYTES = 64 << 10
+/** Programs give up after ten seconds without a byte, some of them. */
+const TRICKLE_MS = 3_000
+/** So the reserve lasts for the better part of an hour. */
+const TRICKLE_BYTES = 64
+const COMPARED_BYTES = 1 << 20
+
+/** Why a blob that is read while it arrives ends before its end. */
+export class BrokenArrivalError extends Error {
+  override readonly name = 'BrokenArrivalError'
+  /** `other-bytes`: some were given that are not the blob's. `absent`: what brings it in is over, and it is not here. */
+  readonly reason: 'other-bytes' | 'absent'
+
+  constructor(reason: BrokenArrivalError['reason'], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** What brings the blob in. */
+export interface Arrival {
+  /** Settles when nothing more will come: with the reason where that is a failure. */
+  readonly over: Promise<Error | undefined>
+}
+
+/** How fast the reserve is let out. */
+export interface GrowingOptions {
+  readonly trickleMs?: number
+  readonly reserveBytes?: number
+}
+
+/**
+ * A blob that is read while it is brought in. What is written is given out before the whole is verified, but for the last byte that was asked
+ * for, and a reserve that goes out little by little while nothing comes, so that no client takes the silence for the end. When the blob
+ * is in the store, what was given is held against it; if it was anything else, reading fails, and the response is cut.
+ */
+export class GrowingBlob implements BlobReader {
+  readonly fd = undefined
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+  readonly #store: DiskBlobStore
+  readonly #follower: PartialFollower
+  readonly #trickleMs: number
+  readonly #reserveBytes: number
+  readonly #given = createHash('sha256')
+  #wake: () => void = () => undefined
+  /** Something happened since it was last looked. */
+  #isNews = false
+  #first: number | undefined
+  #next = 0
+  #lastGivenMs = performance.now()
+  #final: BlobReader | undefined
+  #ended: { readonly error: Error | undefined } | undefined
+  /** What was given is what the blob holds. */
+  #isProven = false
+  #isClosed = false
+
+  constructor(
+    store: DiskBlobStore,
+    { digest, sizeBytes }: { readonly digest: Sha256Digest; readonly sizeBytes: number },
+    arrival: Arrival,
+    { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES }: GrowingOptions = {}
+  ) {
+    this.digest = digest
+    this.sizeBytes = sizeBytes
+    this.#store = store
+    this.#trickleMs = trickleMs
+    this.#reserveBytes = reserveBytes
+    this.#follower = store.followPartial(digest, () => this.#tell())
+    void arrival.over.then((error) => {
+      this.#ended = { error }
+      this.#tell()
+    })
+  }
+
+  /** Resolves when something can be read from `offset` on, or never will be; false when that takes longer than `timeoutMs`. */
+  async begins(offset: number, timeoutMs: number): Promise<boolean> {
+    const until = performance.now() + timeoutMs
+    for (;;) {
+      this.#isNews = false
+      if (this.#follower.writtenUntil(offset) > offset || this.#ended !== undefined) return true
+      if ((await this.#store.stat(this.digest)) !== undefined) return true
+      const leftMs = until - performance.now()
+      if (leftMs <= 0 || this.#isClosed) return false
+      await this.#changed(leftMs)
+    }
+  }
+
+  /** In order, without a gap: what comes next may depend on all that was given. */
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    this.#first ??= offset
+    if (offset !== this.#first + this.#next) throw new Error('a growing blob is read in order')
+    const count = await this.#read(target, offset)
+    this.#given.update(target.subarray(0, count))
+    this.#next += count
+    this.#lastGivenMs = performance.now()
+    return count
+  }
+
+  async *stream({ start = 0, end = this.sizeBytes } = {}): AsyncGenerator<Uint8Array> {
+    for (let offset = start; offset < end; ) {
+      const chunk = new Uint8Array(Math.min(RESERVE_BYTES, end - offset))
+      const count = await this.read(chunk, offset)
+      offset += count
+      yield chunk.subarray(0, count)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#follower.close()
+    this.#tell()
+    await this.#final?.close()
+  }
+
+  /** Whoever asked for these bytes may have asked for no more: the last of them waits until all that was given is known to be right. */
+  async #read(target: Uint8Array, offset: number): Promise<number> {
+    for (;;) {
+      this.#isNews = false
+      if (this.#isClosed) throw new Error('closed while it was read')
+      if (this.#final !== undefined) return this.#readFinal(this.#final, target, offset)
+      const written = Math.min(target.length - 1, this.#follower.writtenUntil(offset) - offset)
+      if (written <= this.#reserveBytes && (this.#final = await this.#whole()) !== undefined) continue
+      const waitMs = this.#lastGivenMs + this.#trickleMs - performance.now()
+      const length = written > this.#reserveBytes ? written - this.#reserveBytes : waitMs <= 0 ? TRICKLE_BYTES : 0
+      const part = target.subarray(0, Math.min(length, Math.max(0, written)))
+      const count = part.length === 0 ? 0 : await this.#follower.read(part, offset)
+      if (count > 0) return count
+      await this.#changed(waitMs > 0 && written > 0 ? waitMs : this.#trickleMs)
+    }
+  }
+
+  async #readFinal(final: BlobReader, target: Uint8Array, offset: number): Promise<number> {
+    if (this.#isProven || this.#next === 0) {
+      this.#isProven = true
+      return final.read(target, offset)
+    }
+    if (target.length > 1) return final.read(target.subarray(0, target.length - 1), offset)
+    const count = await final.read(target, offset)
+    const isRight =
+      this.#first === 0 && offset + 1 === this.sizeBytes
+        ? this.#given.copy().update(target).digest('hex') === digestHex(this.digest)
+        : await this.#wasGiven(final)
+    if (!isRight) throw new BrokenArrivalError('other-bytes', `other bytes than those of ${this.digest} were given`)
+    this.#isProven = true
+    return count
+  }
+
+  /** The blob, once it is in the store. @throws what ended its way here */
+  async #whole(): Promise<BlobReader | undefined> {
+    // looked at before the store is, which may have it by then
+    const ended = this.#ended
+    if ((await this.#store.stat(this.digest)) !== undefined) return this.#store.open(this.digest)
+    if (ended === undefined) return undefined
+    throw ended.error ?? new BrokenArrivalError('absent', `what brings ${this.digest} in is over, and it is not here`)
+  }
+
+  async #wasGiven(blob: BlobReader): Promise<boolean> {
+    const start = this.#first ?? 0
+    const expected = createHash('sha256')
+    const chunk = new Uint8Array(Math.min(COMPARED_BYTES, this.#next))
+    for (let done = 0; done < this.#next; ) {
+      const count = await blob.read(chunk.subarray(0, Math.min(chunk.length, this.#next - done)), start + done)
+      if (count === 0) return false
+      expected.update(chunk.subarray(0, count))
+      done += count
+    }
+    return expected.digest().equals(this.#given.copy().digest())
+  }
+
+  #tell(): void {
+    this.#isNews = true
+    this.#wake()
+  }
+
+  /** Resolves at the next news, those since the last look included. */
+  #changed(timeoutMs: number): Promise<void> {
+    if (this.#isNews) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#wake(), timeoutMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        this.#wake = () => undefined
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,105 @@
+import { Gate } from '@svc/internal-concurrency'
+import { later, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
+
+/** Listings asked for at the same time. */
+const MAX_AT_ONCE = 4
+const MAX_WAITING = 32
+/** A branch moves; a commit does not. */
+const BRANCH_MS = 60_000
+/** What does not exist, or may not be given away. */
+const ABSENT_MS = 60_000
+const UNAVAILABLE_MS = 15_000
+const MAX_ABSENT = 1_000
+/** Of repositories with thousands of files each takes a few MB. */
+const MAX_KNOWN = 64
+
+/** What says that there is no such repository for anybody who asks here. */
+const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_NOT_IMPORTABLE', 'E_BAD_REQUEST']
+
+type Outcome = UpstreamRepo | 'absent' | NotNowError
+
+interface Looked {
+  readonly atMs: number
+  readonly outcome: Outcome
+}
+
+/** What was found out about repositories upstream. Who asks for the same at the same time waits for one look. */
+export class Lookups {
+  readonly #upstream: Pick<Upstream, 'look'>
+  readonly #nowMs: () => number
+  readonly #gate = new Gate(MAX_AT_ONCE)
+  readonly #known = new Map<string, Looked>()
+  readonly #absent = new Map<string, Looked>()
+  readonly #looking = new Map<string, Promise<UpstreamRepo | undefined>>()
+  #total = 0
+
+  constructor({ upstream, nowMs }: { readonly upstream: Pick<Upstream, 'look'>; readonly nowMs: () => number }) {
+    this.#upstream = upstream
+    this.#nowMs = nowMs
+  }
+
+  /** Looks that went to the hub. */
+  get total(): number {
+    return this.#total
+  }
+
+  /** @throws NotNowError */
+  async look(repo: string, revision: string | undefined): Promise<UpstreamRepo | undefined> {
+    const key = keyOf(repo, revision)
+    const known = this.#fresh(key)
+    if (known !== undefined) return resultOf(known.outcome)
+    const looking = this.#looking.get(key)
+    if (looking !== undefined) return looking
+    if (this.#gate.waiting >= MAX_WAITING) throw later('others are asking for models too', 5)
+    const work = this.#gate.run(undefined, () => this.#ask(key, repo, revision))
+    this.#looking.set(key, work)
+    try {
+      return await work
+    } finally {
+      this.#looking.delete(key)
+    }
+  }
+
+  #fresh(key: string): Looked | undefined {
+    const looked = this.#known.get(key) ?? this.#absent.get(key)
+    if (looked === undefined) return undefined
+    const { outcome, atMs } = looked
+    const keptMs =
+      outcome === 'absent' ? ABSENT_MS : outcome instanceof NotNowError ? UNAVAILABLE_MS : keptOf(key, outcome)
+    return this.#nowMs() - atMs < keptMs ? looked : undefined
+  }
+
+  async #ask(key: string, repo: string, revision: string | undefined): Promise<UpstreamRepo | undefined> {
+    this.#total++
+    const outcome = await this.#upstream.look(repo, revision).catch((error: unknown): Outcome => {
+      const { code, message } = error as { code?: unknown; message: string }
+      if (ABSENT_CODES.includes(code)) return 'absent'
+      const wait = code === 'E_RATE_LIMITED' ? 30 : 10
+      const status = code === 'E_RATE_LIMITED' ? 429 : 503
+      return new NotNowError(status, 'E_SOURCE_UNAVAILABLE', `the hub cannot be asked now: ${message}`, wait)
+    })
+    const looked = { atMs: this.#nowMs(), outcome }
+    this.#known.delete(key)
+    this.#absent.delete(key)
+    if (typeof outcome === 'string' || outcome instanceof NotNowError) {
+      if (this.#absent.size >= MAX_ABSENT) this.#absent.delete(this.#absent.keys().next().value!)
+      this.#absent.set(key, looked)
+    } else {
+      for (const each of [keyOf(repo, outcome.commit), key]) {
+        this.#known.delete(each)
+        if (this.#known.size >= MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!)
+        this.#known.set(each, looked)
+      }
+    }
+    return resultOf(outcome)
+  }
+}
+
+const keyOf = (repo: string, revision: string | undefined): string => `${repo.toLowerCase()} ${revision ?? ''}`
+const keptOf = (key: string, { commit }: UpstreamRepo): number => (key.endsWith(` ${commit}`) ? Infinity : BRANCH_MS)
+
+function resultOf(outcome: Outcome): UpstreamRepo | undefined {
+  if (outcome === 'absent') return undefined
+  if (outcome instanceof NotNowError) throw outcome
+  return outcome
+}

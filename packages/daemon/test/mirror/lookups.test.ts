@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest'
+import { DaemonError } from '../../src/errors.ts'
+import { DayBudget } from '../../src/mirror/day-budget.ts'
+import { Lookups } from '../../src/mirror/lookups.ts'
+import { NotNowError, type UpstreamRepo } from '../../src/mirror/upstream.ts'
+
+const COMMIT = 'a'.repeat(40)
+const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map() }
+
+/** Lookups at a hub that is asked by hand, with a clock that the test puts forward. */
+function world(answer: (repo: string) => Promise<UpstreamRepo>) {
+  const clock = { nowMs: 0 }
+  const asked: string[] = []
+  const look = (repo: string, revision: string | undefined) => {
+    asked.push(`${repo} ${revision ?? ''}`)
+    return answer(repo)
+  }
+  return { clock, asked, lookups: new Lookups({ upstream: { look }, nowMs: () => clock.nowMs }) }
+}
+
+const refuses =
+  (code: 'E_UNKNOWN_REF' | 'E_SOURCE_FORBIDDEN' | 'E_SOURCE_UNAVAILABLE' | 'E_RATE_LIMITED') => async () => {
+    throw new DaemonError(code, 'no')
+  }
+
+describe('lookups', () => {
+  it('ask once for all who wait, and know a commit for good and a branch for a minute', async () => {
+    const { lookups, asked, clock } = world(async () => found)
+    expect(await Promise.all([1, 2, 3].map(() => lookups.look('acme/model', undefined)))).toEqual([found, found, found])
+    expect(await lookups.look('Acme/Model', COMMIT)).toBe(found)
+    expect(asked).toEqual(['acme/model '])
+    clock.nowMs = 61_000
+    await lookups.look('acme/model', undefined)
+    clock.nowMs = 10 * 3_600_000
+    await lookups.look('acme/model', COMMIT)
+    expect(asked).toEqual(['acme/model ', 'acme/model '])
+  })
+
+  it.each(['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN'] as const)('remember %s for a minute', async (code) => {
+    const { lookups, asked, clock } = world(refuses(code))
+    for (let i = 0; i < 3; i++) expect(await lookups.look('acme/model', undefined)).toBeUndefined()
+    expect(asked.length).toBe(1)
+    clock.nowMs = 61_000
+    await lookups.look('acme/model', undefined)
+    expect(asked.length).toBe(2)
+  })
+
+  it('remember a hub that does not answer for some seconds', async () => {
+    const { lookups, asked, clock } = world(refuses('E_SOURCE_UNAVAILABLE'))
+    const look = () => lookups.look('acme/model', undefined)
+    await expect(look()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 10 })
+    await expect(look()).rejects.toBeInstanceOf(NotNowError)
+    expect(asked.length).toBe(1)
+    clock.nowMs = 16_000
+    await expect(look()).rejects.toBeInstanceOf(NotNowError)
+    expect(asked.length).toBe(2)
+  })
+
+  it('pass a rate limit on', async () => {
+    const { lookups } = world(refuses('E_RATE_LIMITED'))
+    await expect(lookups.look('acme/model', undefined)).rejects.toMatchObject({ status: 429, retryAfterSeconds: 30 })
+  })
+
+  it('ask for four at a time, let 32 wait, and refuse the others', async () => {
+    let goOn = (): void => undefined
+    const gate = new Promise<void>((resolve) => (goOn = resolve))
+    const { lookups, asked } = world(async (repo) => {
+      await gate
+      return { ...found, repo }
+    })
+    const all = Array.from({ length: 72 }, (_, i) => lookups.look(`acme/m${i}`, undefined))
+    const outcomes = Promise.allSettled(all)
+    await expect(all[71]).rejects.toMatchObject({ status: 429 })
+    expect(asked.length).toBe(4)
+    goOn()
+    const refused = (await outcomes).filter(({ status }) => status === 'rejected')
+    expect([refused.length, asked.length]).toEqual([36, 36])
+  })
+
+  it('keep 64 repositories and 1,000 absences', async () => {
+    const { lookups, asked } = world(async (repo) => {
+      if (repo.includes('absent')) throw new DaemonError('E_UNKNOWN_REF', 'no')
+      return { ...found, repo, commit: repo.slice(-2).padStart(40, '0') }
+    })
+    for (let i = 10; i < 99; i++) await lookups.look(`acme/m${i}`, undefined)
+    await lookups.look('acme/m98', undefined)
+    expect(asked.length).toBe(89)
+    await lookups.look('acme/m10', undefined)
+    expect(asked.length).toBe(90)
+    for (let i = 0; i < 1001; i++) await lookups.look(`acme/absent${i}`, undefined)
+    await lookups.look('acme/absent1000', undefined)
+    await lookups.look('acme/absent0', undefined)
+    expect(asked.length).toBe(90 + 1002)
+  })
+})
+
+describe('the budget of a day', () => {
+  it('is spent, and comes back after 24 hours', () => {
+    const clock = { nowMs: 0 }
+    const budget = new DayBudget(100, () => clock.nowMs)
+    expect(budget.trySpend(60)).toBe(true)
+    clock.nowMs = 12 * 3_600_000
+    expect([budget.trySpend(41), budget.trySpend(40), budget.spentBytes()]).toEqual([false, true, 100])
+    clock.nowMs = 24 * 3_600_000 + 60_000
+    expect([budget.spentBytes(), budget.trySpend(61), budget.trySpend(60)]).toEqual([40, false, true])
+  })
+})
