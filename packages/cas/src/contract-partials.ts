@@ -157,7 +157,7 @@ export function describePartials(
         await write(30_999, 31_001, true)
         await write(31_001, 50_500, true)
         for (const hashes of [new Uint8Array(0), new Uint8Array(65), new Uint8Array(96)]) {
-          const change = (): void => partial.markWritten(0, 2000, { blocks: hashes })
+          const change = (): unknown => partial.markWritten(0, 2000, { blocks: hashes })
           expect(await codeOf(Promise.resolve().then(change))).toBe('E_RANGE')
         }
         const { digest, attachments } = await partial.publish()

@@ -271,7 +271,7 @@ class MemoryPartial implements PartialBlob {
   }
 
   /** The writer's hashes are checked for their number only: `verify` hashes everything in memory. */
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void {
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): undefined {
     this.#check(start, end)
     for (const { name, blocks } of this.#options.attachments ?? [])
       if (blocks !== undefined) checkBlockHashes(blocks, this.sizeBytes, start, end, hashes?.[name])

@@ -117,13 +117,20 @@ export class DiskPartialBlob implements PartialBlob {
     })
   }
 
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void {
+  markWritten(
+    start: number,
+    end: number,
+    hashes?: Readonly<Record<string, Uint8Array>>,
+    bytes?: Uint8Array
+  ): Promise<void> | undefined {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
     for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
     // They were declared before, so the hashes may be those of the earlier bytes.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
+    const held = bytes?.length === end - start ? this.#prefix.hold(start, bytes) : undefined
     this.#mark(start, end, hashes)
+    return held
   }
 
   unmark(start: number, end: number): void {
@@ -133,6 +140,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges.remove(start, end)
     this.#verified = undefined
     if (start < this.#prefix.target) this.#prefix.restart()
+    else this.#prefix.letGo(start, end)
     for (const blocks of this.#blocks) blocks.forget(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
     this.#setup.onChange()

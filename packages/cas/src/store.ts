@@ -135,9 +135,16 @@ export interface PartialBlob {
    * For writers that use `fd` themselves, such as the worker threads of a swarm engine: declares `[start, end)` as
    * written. `hashes`, keyed by the name of an attachment with `blocks`, are the hashes of all whole blocks in the
    * range, computed from the very bytes that were written. They are trusted and not computed again. `E_RANGE` for the
-   * wrong number of hashes.
+   * wrong number of hashes. `bytes` are the very bytes that were written, in shared memory: the store may hash them
+   * there instead of reading the file, and then returns a promise. They must not change until it resolves; it never
+   * rejects.
    */
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): void
+  markWritten(
+    start: number,
+    end: number,
+    hashes?: Readonly<Record<string, Uint8Array>>,
+    bytes?: Uint8Array
+  ): Promise<void> | undefined
   /** Forgets `[start, end)` because those bytes turned out wrong. Restarts the prefix hash if it had passed them. */
   unmark(start: number, end: number): void
   /** Reads bytes that were written. */

@@ -127,7 +127,7 @@ const watchedPartial = (
   },
   ranges: () => partial.ranges(),
   write: (offset, bytes) => partial.write(offset, bytes),
-  markWritten: (start, end, hashes) => partial.markWritten(start, end, hashes),
+  markWritten: (start, end, hashes, bytes) => partial.markWritten(start, end, hashes, bytes),
   unmark: (start, end) => partial.unmark(start, end),
   read: (target, offset) => partial.read(target, offset),
   checkpoint: () => partial.checkpoint(),

@@ -90,7 +90,7 @@ export class ArtifactStorage implements TorrentStorage {
     return {
       fd: partial.fd,
       write: (offset, bytes) => partial.write(offset, bytes),
-      markWritten: (start, end, leaves) => partial.markWritten(start, end, { [LEAVES.name]: leaves }),
+      markWritten: (start, end, leaves, bytes) => partial.markWritten(start, end, { [LEAVES.name]: leaves }, bytes),
       unmark: (start, end) => partial.unmark(start, end)
     }
   }

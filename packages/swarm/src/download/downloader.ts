@@ -5,7 +5,7 @@
 //   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes who sent them.
 //   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right,
 //      writes it.
-//   4. Right: `piece-verified`, the slot goes back. Wrong: `piece-wrong`. Its handler asks peers for the proven leaves;
+//   4. Right: `piece-verified`, the slot goes back, later if the storage still hashes its bytes. Wrong: `piece-wrong`. Its handler asks peers for the proven leaves;
 //      with them `judge` discards the bad blocks, keeps the good ones and names the senders of the bad ones.
 //
 // The Downloader owns the buffers of pieces in progress and the record of who was asked for which block. It does not
@@ -167,12 +167,15 @@ export class Downloader {
     this.#picker.reopen(buffer.piece)
   }
 
-  #dispose(buffer: PieceBuffer): void {
+  /** `kept`: until when somebody else needs the slot as it is. */
+  #dispose(buffer: PieceBuffer, kept?: Promise<void>): void {
     buffer.sealed = true
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    this.#pool.give(buffer.slot)
+    if (kept === undefined) return this.#pool.give(buffer.slot)
+    const give = (): void => this.#pool.give(buffer.slot)
+    kept.then(give, give)
   }
 
   /** With no new piece to start: takes free blocks of a piece that was reserved for one source. */
@@ -263,17 +266,20 @@ export class Downloader {
 
   async #verify(buffer: PieceBuffer): Promise<void> {
     let event: EventOf<'piece-verified' | 'piece-wrong' | 'failed'>
+    let kept: Promise<void> | undefined
     try {
-      event = await this.#hashAndWrite(buffer)
+      ;({ event, kept } = await this.#hashAndWrite(buffer))
     } catch (error) {
       if (!this.#closed) this.#picker.reopen(buffer.piece)
       event = { kind: 'failed', error: writeError(buffer.piece, error) }
     }
-    if (this.#closed || event.kind !== 'piece-wrong') this.#dispose(buffer)
+    if (this.#closed || event.kind !== 'piece-wrong') this.#dispose(buffer, kept)
     if (!this.#closed) this.#emit(event)
   }
 
-  async #hashAndWrite(buffer: PieceBuffer): Promise<EventOf<'piece-verified' | 'piece-wrong'>> {
+  async #hashAndWrite(
+    buffer: PieceBuffer
+  ): Promise<{ readonly event: EventOf<'piece-verified' | 'piece-wrong'>; readonly kept?: Promise<void> | undefined }> {
     const span = this.#layout.span(buffer.piece)
     const expected = this.#hashes.expected(buffer.piece)!
     const writer = await this.#files.writer(span.file.index)
@@ -286,10 +292,11 @@ export class Downloader {
       position: span.offset
     })
     if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
-    if (reply.outcome === 'wrong') return { kind: 'piece-wrong', buffer, leaves: reply.leaves }
+    if (reply.outcome === 'wrong') return { event: { kind: 'piece-wrong', buffer, leaves: reply.leaves } }
     if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
-    if (!this.#closed) writer.markWritten(span.offset, span.offset + span.lengthBytes, reply.leaves)
-    return { kind: 'piece-verified', piece: buffer.piece }
+    const end = span.offset + span.lengthBytes
+    const kept = this.#closed ? undefined : writer.markWritten(span.offset, end, reply.leaves, buffer.slot.bytes)
+    return { event: { kind: 'piece-verified', piece: buffer.piece }, kept: kept ?? undefined }
   }
 
   /**
