@@ -188,7 +188,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Load them:': ['path', 'view', 'exec'],
   'Look:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
-  'Share:': ['share', 'private', 'swarm'],
+  'Share:': ['share', 'private', 'swarm', 'export', 'push'],
   'Keep it well:': ['status', 'jobs', 'cancel', 'verify', 'fsck', 'doctor', 'service', 'move', 'completion', 'help']
 }
 

@@ -115,15 +115,17 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (source: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
     )
-  addImport('catalog <owner/name[:quant]>', 'import from the community catalog, checked against the hub')
-    .option('--quant <quant>', 'which of its quants')
+  addImport('catalog <owner/name[:quant,...]>', 'import from the community catalog, checked against the hub')
+    .option('--quant <quants>', 'which of its quants, with commas between them')
+    .option('--file <glob>', 'the one whose file name fits, as "*q4_k_m*"', list)
+    .option('--all', 'every quant, without a question')
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .option('--as <ns/name>', 'another name to keep it under')
     .option('--peer <host:port>', 'a peer to ask; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
     .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
     .action(async (repo: string, options, command: Command) =>
-      run(command, async (session) => (await import('./commands/imports.ts')).importCatalog(session, repo, options))
+      run(command, async (session) => (await import('./commands/catalog.ts')).importCatalog(session, repo, options))
     )
   addImport('oci <source>', 'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag')
     .option('--tag <tag>', 'which model of a layout; all of them by default')
@@ -140,7 +142,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   const catalog = common(program.command('catalog')).description('the community catalog of torrents')
   add(catalog, 'search <terms...>', 'look for models in the catalog').action(
     async (terms: string[], _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/daemon.ts')).catalogSearch(session, terms))
+      run(command, async (session) => (await import('./commands/catalog.ts')).catalogSearch(session, terms))
   )
 
   addLoadCommands(program, { add, run })

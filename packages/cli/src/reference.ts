@@ -1,3 +1,4 @@
+import type { Inventory } from '@svc/client'
 import {
   formatRef,
   formatShortRef,
@@ -33,19 +34,21 @@ export async function canonicalRef(session: Session, text: string): Promise<stri
     const entry = inventory?.namespaces.find((candidate) => candidate.ns === ns && candidate.name === name)
     if (entry === undefined) throw error
     const candidates = entry.quants.map((quant) => `${ns}/${name}:${quant}`)
-    const message = SELECTOR_REASONS.has(error.reason) ? whatIsWrong(`${ns}/${name}`, text) : error.message
+    const message = SELECTOR_REASONS.has(error.reason)
+      ? whatIsWrong(`${ns}/${name}`, text, inventory?.tags ?? [])
+      : error.message
     throw new CliError(EXIT.usage, message, { code: error.code, candidates, cause: error })
   }
 }
 
 const SELECTOR_REASONS: ReadonlySet<string> = new Set(['quant-format', 'bare-tag'])
 
-function whatIsWrong(repo: string, text: string): string {
+function whatIsWrong(repo: string, text: string, tags: Inventory['tags']): string {
   const selector = /:([^@]*)/.exec(text.replace(/^svc:/, ''))?.[1] ?? ''
   const plus = selector.lastIndexOf('+')
   const wrong = `${repo} has no quant ${JSON.stringify(selector.slice(plus + 1))}`
-  const canBeTag = plus < 0 && tryParseShortRef(`${repo}:${selector}+raw`) !== undefined
-  return canBeTag ? `${wrong}; a tag stands before a quant, as in ${repo}:${selector}+QUANT` : wrong
+  const isTag = plus < 0 && tags.some((each) => each.repo === repo && each.tag === selector)
+  return isTag ? `${wrong}; a tag stands before a quant, as in ${repo}:${selector}+QUANT` : wrong
 }
 
 const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/

@@ -7,29 +7,41 @@ import { EXIT } from './exit-codes.ts'
  * The daemon's message, written for programs, says that it does not fetch missing models; users are told that the model
  * is not here and how to get it. Unknown tags and digests keep the daemon's message.
  */
-function spoken(error: unknown, text: string): unknown {
-  if (!(error instanceof ClientError) || error.code !== 'E_UNKNOWN_REF' || error.status !== 404) return error
+function spoken(error: unknown, text: string, isWanted: boolean): unknown {
+  if (!(error instanceof ClientError) || error.status !== 404) return error
   const ref = tryParseRef(text)
   if (ref?.quant === undefined || ref.tag !== undefined) return error
-  return unknownHere(`${ref.ns}/${ref.name}`, error.candidates, error)
+  const repo = `${ref.ns}/${ref.name}`
+  if (error.code === 'E_UNKNOWN_REF') return unknownHere(repo, error.candidates, { cause: error, isWanted })
+  if (error.code !== 'E_NO_MEMBER' || !isWanted) return error
+  const { code, message, candidates } = error
+  const hint = `if the hub has it: svc import hf ${repo}:${ref.quant}`
+  return new CliError(EXIT.notFound, message, { code, candidates, hint, cause: error })
 }
 
-/** The error for an unknown repository. @param candidates others of the same namespace */
-export const unknownHere = (repo: string, candidates: readonly string[], cause?: unknown): CliError =>
+/**
+ * The error for an unknown repository. @param candidates others of the same namespace @param more `isWanted` is false for what somebody wants
+ * to be rid of: how to get it is no help then
+ */
+export const unknownHere = (
+  repo: string,
+  candidates: readonly string[],
+  { cause, isWanted = true }: { readonly cause?: unknown; readonly isWanted?: boolean } = {}
+): CliError =>
   new CliError(EXIT.notFound, `there is no ${repo} here`, {
     code: 'E_UNKNOWN_REF',
     candidates,
-    hint: `svc ls shows what is here; if it is on the hub: svc import hf ${repo}`,
+    hint: `svc ls shows what is here${isWanted ? `; if it is on the hub: svc import hf ${repo}` : ''}`,
     cause
   })
 
 /** Wraps a client so that errors for missing models explain how to get them. */
 export function sayingWhatIsHere(client: Client): Client {
-  const say = async <T>(call: Promise<T>, ref: string): Promise<T> => {
+  const say = async <T>(call: Promise<T>, ref: string, isWanted = true): Promise<T> => {
     try {
       return await call
     } catch (error) {
-      throw spoken(error, ref)
+      throw spoken(error, ref, isWanted)
     }
   }
   return {
@@ -38,9 +50,9 @@ export function sayingWhatIsHere(client: Client): Client {
     open: (ref, options) => say(client.open(ref, options), ref),
     joinShare: (ref, options) => say(client.joinShare(ref, options), ref),
     makeView: (body, options) => say(client.makeView(body, options), body.ref),
-    setPrivate: (body, options) => say(client.setPrivate(body, options), body.ref),
+    setPrivate: (body, options) => say(client.setPrivate(body, options), body.ref, false),
     removeModel: (model, options) =>
-      say(client.removeModel(model, options), `svc:///${model.ns}/${model.name}:${model.quant ?? 'raw'}`),
+      say(client.removeModel(model, options), `svc:///${model.ns}/${model.name}:${model.quant ?? 'raw'}`, false),
     verify: (body, options) => say(client.verify(body, options), body.target)
   }
 }

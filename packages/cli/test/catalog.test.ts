@@ -1,6 +1,7 @@
 // `svc catalog search` and `svc import catalog` against a provider, a hub and a v1 seeder that is not ours.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
@@ -41,6 +42,39 @@ it('searches', async () => {
   const json = await daemon.svc('catalog', 'search', 'other', '--json')
   expect(JSON.parse(json.stdout).entries).toMatchObject([{ repo: 'Other/One', seeds: 3 }])
   expect(await daemon.svc('catalog', 'search', 'nothing', '-q')).toEqual({ code: 0, stdout: '', stderr: '' })
+})
+
+it('shows several quants with their sizes and asks which; where nobody can be asked it ends with exit code 2', async () => {
+  const [a, b, c] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string]
+  const quant = (infohash: string, name: string) => ({
+    repo: 'Org/Many-GGUF',
+    seeds: 1,
+    magnet: `magnet:?xt=urn:btih:${infohash}&dn=${name}`
+  })
+  catalog.list([quant(a, 'Many-7B.Q4_K_M.gguf'), quant(b, 'Many-7B-Q8_0.gguf'), quant(c, 'Many-7B-Q2_K.gguf')])
+  const found = await daemon.svc('catalog', 'search', 'many')
+  expect(found.stdout).toMatch(/^Org\/Many-GGUF +q4_k_m +1\.0 GiB +1 +Many-7B\.Q4_K_M\.gguf$/m)
+  const ran = await daemon.svc('import', 'catalog', 'org/many-gguf')
+  expect(ran).toMatchObject({ code: 2, stdout: '' })
+  for (const row of ['q4_k_m +1\\.0 GiB', 'q8_0 +1\\.0 GiB', 'q2_k +1\\.0 GiB'])
+    expect(ran.stderr).toMatch(new RegExp(`^ +${row}`, 'm'))
+  expect(ran.stderr).toContain('svc import catalog Org/Many-GGUF:q4_k_m, or --all')
+  const json = await daemon.svc('import', 'catalog', 'Org/Many-GGUF', '--json')
+  expect(JSON.parse(json.stderr).error.candidates).toEqual(['q4_k_m', 'q8_0', 'q2_k'])
+
+  // what is chosen is asked of the hub, which has none of it: one after the other, and the first failure ends it
+  const lost = { code: 2, stdout: '' }
+  for (const [answer, ...args] of [['Q8\n'], ['q2_k, q8_0\n'], ['', '--all'], ['', '--quant', 'Q8_0,q2_k']] as const) {
+    const stdin = Object.assign(Readable.from([answer]), { isTTY: true })
+    const ran = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF', ...args], { columns: 100, stdin })
+    expect(ran).toMatchObject(lost)
+    expect(ran.stderr.includes('Which?')).toBe(args.length === 0)
+    expect(ran.stderr).toContain('--trust-catalog')
+  }
+  const stdin = Object.assign(Readable.from(['\n']), { isTTY: true })
+  const none = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF'], { columns: 100, stdin })
+  expect(none).toMatchObject(lost)
+  expect(none.stderr).toContain('nothing was chosen')
 })
 
 it('says what is not listed, and how to trust the catalog for what the hub has lost', async () => {

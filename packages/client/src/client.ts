@@ -75,7 +75,8 @@ export interface Client {
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
   importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>
-  searchCatalog(terms: string, options?: CallOptions): Promise<CatalogSearch>
+  /** With `names`, quants are those that an import with normalized names would make. */
+  searchCatalog(terms: string, options?: CallOptions & { readonly names?: 'normalized' }): Promise<CatalogSearch>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
   /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
@@ -165,7 +166,8 @@ export function createClient(options: ClientOptions = {}): Client {
     importBt: (body, call) => post('importBt', body, call, true),
     importCatalog: (body, call) => post('importCatalog', body, call, true),
     importOci: (body, call) => post('importOci', body, call, true),
-    searchCatalog: (terms, call) => get('catalogSearch', call, query('q', terms)),
+    searchCatalog: (terms, call) =>
+      get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {

@@ -24,11 +24,14 @@ function clock(iso: string): string {
   return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`
 }
 
-/** Words as they are, everything else as JSON. */
+/** Words as they are, also several of them; everything else as JSON. */
 function text(value: unknown): string {
-  if (typeof value === 'string' && value !== '' && !/[\s"=]/.test(value)) return escaped(value)
+  if (isWord(value)) return escaped(value)
+  if (Array.isArray(value) && value.length > 0 && value.every(isWord)) return escaped(value.join(','))
   return escaped(JSON.stringify(value))
 }
+
+const isWord = (value: unknown): value is string => typeof value === 'string' && value !== '' && !/[\s"=,]/.test(value)
 
 function stack(err: unknown): string {
   if (typeof err !== 'object' || err === null) return ''

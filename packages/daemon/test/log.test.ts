@@ -21,7 +21,7 @@ describe('text logs', () => {
     log.info({ socket: '/run/s.sock', pid: 7, quants: ['q8_0'], note: 'two words', empty: '' }, 'listening')
     log.warn('careful')
     expect(seen.all.map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))).toEqual([
-      'listening socket=/run/s.sock pid=7 quants=["q8_0"] note="two words" empty=""\n',
+      'listening socket=/run/s.sock pid=7 quants=q8_0 note="two words" empty=""\n',
       'warn: careful\n'
     ])
     expect(seen.all.every((line) => /^\d\d:\d\d:\d\d /.test(line))).toBe(true)

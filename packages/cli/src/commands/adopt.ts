@@ -3,10 +3,10 @@ import { TOOLS, type Tool } from '@svc/view'
 import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
 import { type Outcome, takeOver } from '../adopt/take-over.ts'
-import { ask, canAsk } from '../ask.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
+import { asking, canAsk } from '../question.ts'
 import type { Session } from '../session.ts'
 
 export interface AdoptOptions {
@@ -129,8 +129,9 @@ const sharedOnDisk = ({ found, hereBytes, sharedBytes, by }: AdoptableModel): nu
 /** @throws CliError unless the answer is yes */
 async function askFirst(session: Session, models: readonly AdoptableModel[], { move }: AdoptOptions): Promise<void> {
   const what = models.length === 1 ? 'Take it over' : `Take these ${models.length} over`
-  const answer = await ask(session, `${what}${move === true ? ', and remove what came in over there' : ''}? (y/N) `)
-  if (!/^y(es)?$/i.test(answer))
+  const question = `${what}${move === true ? ', and remove what came in over there' : ''}? (y/N) `
+  const answer = await asking(session, (ask) => ask(question))
+  if (!/^y(es)?$/i.test(answer ?? ''))
     throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
 }
 

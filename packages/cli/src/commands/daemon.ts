@@ -102,13 +102,3 @@ export async function share(session: Session, text: string): Promise<void> {
   session.print()
   session.print(`  ${command}`)
 }
-
-/** `svc catalog search TERMS` */
-export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
-  const { entries } = await session.client.searchCatalog(terms.join(' '))
-  if (session.json) return session.document({ entries })
-  if (entries.length === 0) return session.note('nothing found')
-  const rows = entries.map((entry) => [entry.repo, entry.quant ?? '', entry.sizeLabel, `${entry.seeds}`, entry.name])
-  for (const line of formatTable([['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows])) session.print(line)
-  session.note('import one with: svc import catalog MODEL [--quant QUANT]')
-}

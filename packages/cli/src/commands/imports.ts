@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client'
+import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
 import { settleOwnModels, tellShared } from '../own-models.ts'
-import { printable } from '../printable.ts'
-import { asking, canAsk } from '../question.ts'
 import { asDigest, importName } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
@@ -98,7 +97,7 @@ interface Named {
  * Splits `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, or the URL of a repository, into the repository and its
  * quants.
  */
-function withQuants(text: string): Named {
+export function withQuants(text: string): Named {
   const [page, repo, revision, quants] = HUB_PAGE.exec(text) ?? []
   if (page !== undefined) return { repo: repo!, revision, quant: quants }
   const colon = text.indexOf(':')
@@ -115,35 +114,14 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
-  // the usual choice, and the default of runtimes that choose on their own
-  const example = `svc import hf ${plan.repo}:${plan.quants.includes('q4_k_m') ? 'q4_k_m' : plan.quants[0]}`
-  const several = `${plan.repo} holds ${plan.quants.length} quants`
-  if (!session.json) for (const line of artifactTable(plan)) session.terminal.stderr.write(`${printable(line)}\n`)
-  if (!canAsk(session))
-    throw new CliError(EXIT.usage, `${several}; name those that you want`, {
-      candidates: session.json ? plan.quants : [],
-      hint: `${example}, or --all for ${formatBytes(plan.totals.fetchBytes)}`
-    })
-  const chosen = await asking(session, async (ask) => {
-    let question = `${several}. Which? (names with commas, or all) `
-    for (;;) {
-      const answer = await ask(question)
-      if (answer === undefined || answer === '') throw usage('nothing was chosen, and nothing imported', example)
-      if (answer.toLowerCase() === 'all') return undefined
-      const words = answer.split(/[\s,]+/).filter((word) => word !== '')
-      const quants = words.map((word) => quantMeant(word, plan.quants))
-      const unclear = words.filter((_, i) => quants[i] === undefined)
-      if (unclear.length === 0) return quants as string[]
-      question = `It is not clear what ${unclear.join(', ')} is: the table has the names. Which? `
-    }
+  const chosen = await chooseQuants(session, {
+    what: plan.repo,
+    command: 'svc import hf',
+    names: plan.quants,
+    table: artifactTable(plan),
+    all: `--all for ${formatBytes(plan.totals.fetchBytes)}`
   })
-  return chosen === undefined ? pinned : { ...pinned, quants: chosen }
-}
-
-/** The quant with that name, ignoring case, or the only one that starts with it. */
-function quantMeant(word: string, quants: readonly string[]): string | undefined {
-  const begins = quants.filter((quant) => quant.startsWith(word.toLowerCase()))
-  return quants.find((quant) => quant === word.toLowerCase()) ?? (begins.length === 1 ? begins[0] : undefined)
+  return chosen === undefined ? pinned : { ...pinned, quants: [...chosen] }
 }
 
 /** Smallest first. */
@@ -212,26 +190,6 @@ export async function importBt(session: Session, source: string, options: BtOpti
     ...(options.peer !== undefined && { peers: [...options.peer] }),
     ...(options.as !== undefined && { as: importName(options.as, source) }),
     ...(options.private === true && { private: true })
-  })
-  await finish(session, job, options)
-}
-
-export interface CatalogOptions extends ChoiceOptions {
-  readonly trustCatalog?: boolean
-  readonly peer?: readonly string[]
-}
-
-/** `svc import catalog owner/name [--quant Q] [--trust-catalog]` */
-export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
-  const { repo, quant = options.quant } = withQuants(text)
-  const { quant: _, ...choice } = options
-  const job = await session.client.importCatalog({
-    repo,
-    ...choiceOf(choice),
-    ...(quant !== undefined && { quant }),
-    ...(options.trustCatalog === true && { trustCatalog: true }),
-    ...(options.as !== undefined && { as: options.as }),
-    ...(options.peer !== undefined && { peers: [...options.peer] })
   })
   await finish(session, job, options)
 }

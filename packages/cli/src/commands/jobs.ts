@@ -66,11 +66,21 @@ async function listJobs(session: Session): Promise<void> {
   if (session.json) return session.document({ jobs: all })
   if (session.quiet) return all.forEach((job) => session.print(job.id))
   if (all.length === 0) return session.note('no jobs since the daemon started')
-  const rows = all.map((job) => [job.id, job.kind, stateOf(job), formatSince(job.createdAt), amount(job), nameOf(job)])
+  const rows = all.map((job) => [
+    job.id,
+    kindOf(job),
+    stateOf(job),
+    formatSince(job.createdAt),
+    amount(job),
+    nameOf(job)
+  ])
   for (const line of formatTable([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows]))
     session.print(line)
   if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
 }
+
+/** A collection that only counts, as `svc du` has it done, is none. */
+const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)
 
 const stateOf = ({ state, error }: Job): string =>
   error === undefined ? state : error.code === 'E_ABORTED' ? 'cancelled' : `${state} (${error.code})`
@@ -85,7 +95,7 @@ function amount(job: Job): string {
 function printJob(session: Session, job: Job): void {
   const rows: (readonly [string, string | undefined])[] = [
     ['job', job.id],
-    ['kind', job.kind],
+    ['kind', kindOf(job)],
     ['state', stateOf(job)],
     ['ref', job.ref],
     ['as', job.as],

@@ -110,7 +110,7 @@ async function refsOf(session: Session, text: string): Promise<string[]> {
   if (repo === undefined) return [await canonicalRef(session, text)]
   const { namespaces } = await session.client.models()
   const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) throw unknownHere(repo, [])
+  if (entry === undefined) throw unknownHere(repo, [], { isWanted: false })
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
 

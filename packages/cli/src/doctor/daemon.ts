@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
+import { formatTime } from '../format.ts'
 import { DIFFER } from '../versions.ts'
 import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
 
@@ -9,7 +10,7 @@ export const daemon: Check = ({ status, silence, socketPath, version }) => {
   if (status === undefined)
     return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install has it start by itself')]
   if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
-  return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${status.startedAt}`)]
+  return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${formatTime(status.startedAt)}`)]
 }
 
 /** The socket and its folder: whether they exist, belong to the user, and are closed to others. */

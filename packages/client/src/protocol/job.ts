@@ -99,6 +99,7 @@ export const JobSchema = Type.Object(
     manifest: Type.Optional(DigestSchema),
     as: Type.Optional(Type.String({ description: '`ns/name`, on imports' })),
     target: Type.Optional(Type.String({ description: 'on verify: the resolved digest, or `all`' })),
+    dryRun: Type.Optional(Type.Boolean({ description: 'true on gc jobs that only count' })),
     filesDone: Type.Optional(CountSchema),
     filesTotal: Type.Optional(CountSchema),
     error: Type.Optional(ErrorBodySchema),

@@ -225,7 +225,15 @@ export const ROUTES = {
     ...PATHS.catalogSearch,
     summary: 'Search the community catalog',
     additive: true,
-    query: Type.Object({ q: Type.String({ description: 'search terms' }) }),
+    query: Type.Object({
+      q: Type.String({ description: 'search terms' }),
+      names: Type.Optional(
+        Type.String({
+          enum: ['normalized'],
+          description: 'quants are read as an import with normalized names reads them'
+        })
+      )
+    }),
     status: 200,
     response: CatalogSearchSchema,
     errors: { E_BAD_REQUEST: 400, E_SOURCE_UNAVAILABLE: 502 }

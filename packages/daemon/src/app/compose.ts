@@ -203,7 +203,8 @@ function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, 
   if (kind?.startsWith('import-') !== true) return
   const tookMs =
     startedAt === undefined || finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt)
-  log.info({ job: id, kind, ref, as, quants: result?.quants, manifest, bytes: bytesTotal, tookMs }, 'imported')
+  // what people look for comes first
+  log.info({ as, quants: result?.quants, bytes: bytesTotal, tookMs, kind, ref, manifest, job: id }, 'imported')
 }
 
 /** Turns what a job threw into its `error`, and logs what that leaves out. */

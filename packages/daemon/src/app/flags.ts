@@ -92,7 +92,9 @@ export function parseFlags(args: readonly string[]): Flags {
       }
     })
   } catch (cause) {
-    throw new StartError(`${(cause as Error).message.split('\n')[0]}\ntry: svcd --help`, { cause })
+    // what follows the first sentence is about other ways to write arguments
+    const [what = ''] = (cause as Error).message.split(/\n|\. /)
+    throw new StartError(`${what.charAt(0).toLowerCase()}${what.slice(1)}\ntry: svcd --help`, { cause })
   }
   const { values, positionals } = parsed
   for (const name of ['root', 'config', 'socket'] as const) {

@@ -35,7 +35,7 @@ export interface CollectDeps {
  */
 export function collect(body: GcBody, deps: CollectDeps): Job {
   const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS, views = false } = body
-  return deps.jobs.start({ kind: 'gc', ref: 'all' }, (job) =>
+  return deps.jobs.start({ kind: 'gc', ref: 'all', dryRun }, (job) =>
     new Collection(deps, job, { dryRun, graceMs: graceSeconds * 1000, views }).run()
   )
 }

@@ -7,6 +7,8 @@ export interface JobStart {
   readonly as?: string
   readonly target?: string
   readonly manifest?: string
+  /** It only counts. */
+  readonly dryRun?: boolean
   readonly filesTotal?: number
   readonly bytesTotal?: number
 }

@@ -25,7 +25,7 @@ export class TrackedJob {
   readonly #cancel = new AbortController()
   #snapshot: Job
 
-  constructor({ kind, ref, as, target, manifest, filesTotal, bytesTotal }: JobStart) {
+  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal }: JobStart) {
     this.listedFiles = filesTotal ?? 0
     this.#snapshot = Object.freeze({
       id: this.id,
@@ -36,6 +36,7 @@ export class TrackedJob {
       ...(as !== undefined && { as }),
       ...(target !== undefined && { target }),
       ...(manifest !== undefined && { manifest }),
+      ...(dryRun === true && { dryRun }),
       ...(filesTotal !== undefined && { filesDone: 0, filesTotal }),
       ...(bytesTotal !== undefined && { bytesDone: 0, bytesTotal })
     })

@@ -106,7 +106,7 @@ export class Resolver {
     const known = siblings.length === 0 ? '' : `; known in ${ns}: ${siblings.slice(0, 10).join(', ')}`
     return new DaemonError(
       'E_UNKNOWN_REF',
-      `there is no local index for ${ns}/${name}, and fetching one from the network is not implemented: import it first${known}`,
+      `there is no ${ns}/${name} here, and models are not looked for elsewhere by their names: import it first${known}`,
       { candidates: siblings }
     )
   }

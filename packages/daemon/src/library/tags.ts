@@ -22,7 +22,7 @@ export async function changeTag(
   let digest: Sha256Digest | undefined
   await repos.update({ ns, name }, async (current) => {
     if (current === undefined || (current.index === undefined && index === 'current'))
-      throw new DaemonError('E_UNKNOWN_REF', `there is no local index for ${ns}/${name}; import it first`)
+      throw new DaemonError('E_UNKNOWN_REF', `there is no ${ns}/${name} here; import it first`)
     const tags = new Map(current.tags)
     if (index === undefined) {
       digest = tags.get(tag)

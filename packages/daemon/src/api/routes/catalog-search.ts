@@ -4,8 +4,10 @@ import { defineRoute } from '../route.ts'
 
 /** The listings of the community catalog. */
 export interface CatalogListings {
-  search(terms: string): Promise<CatalogSearch>
+  search(terms: string, names?: 'normalized'): Promise<CatalogSearch>
 }
 
 export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListings | undefined }) =>
-  defineRoute(ROUTES.catalogSearch, ({ query }) => (catalog ?? catalogIsOff()).search(query.q))
+  defineRoute(ROUTES.catalogSearch, ({ query }) =>
+    (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
+  )

@@ -30,7 +30,7 @@ import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
 import { Pull, type Pulled, type PullTimings } from './pull.ts'
 import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
-import { linesOf, selectEntry } from './select.ts'
+import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 /** What the catalog source needs of the daemon. */
@@ -119,17 +119,19 @@ export class Catalog {
     else await this.#seeds?.remove(seed.infohash)
   }
 
-  async search(terms: string): Promise<CatalogSearch> {
-    const entries = await this.#listings().search(terms, AbortSignal.timeout(LISTING_TIMEOUT_MS))
+  async search(terms: string, names?: 'normalized'): Promise<CatalogSearch> {
+    const listed = await this.#listings().search(terms, AbortSignal.timeout(LISTING_TIMEOUT_MS))
     return {
-      entries: entries.map(({ repo, displayName, quant, sizeLabel, seeds, infohash }) => ({
-        repo,
-        name: displayName,
-        quant,
-        sizeLabel,
-        seeds,
-        infohash: `btih:${infohash}`
-      }))
+      entries: quantsRead(listed, names === 'normalized').map(
+        ({ repo, displayName, quant, sizeLabel, seeds, infohash }) => ({
+          repo,
+          name: displayName,
+          quant,
+          sizeLabel,
+          seeds,
+          infohash: `btih:${infohash}`
+        })
+      )
     }
   }
 

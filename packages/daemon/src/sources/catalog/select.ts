@@ -42,9 +42,14 @@ export function selectEntry(
 
 /** The torrents of one repository, each once. */
 export function linesOf(entries: readonly CatalogEntry[], repo: string, normalizedNames: boolean): CatalogEntry[] {
-  const own = distinct(ofRepo(entries, repo))
-  return normalizedNames ? own.map((entry) => ({ ...entry, quant: ggufQuant(normalisedName(fileOf(entry))) })) : own
+  return quantsRead(distinct(ofRepo(entries, repo)), normalizedNames)
 }
+
+/** Entries with the quants that an import would make of them. */
+export const quantsRead = (entries: readonly CatalogEntry[], normalizedNames: boolean): CatalogEntry[] =>
+  entries.map((entry) =>
+    normalizedNames ? { ...entry, quant: ggufQuant(normalisedName(fileOf(entry))) } : { ...entry }
+  )
 
 const fileOf = ({ displayName }: CatalogEntry): string => displayName.slice(displayName.lastIndexOf('/') + 1)
 

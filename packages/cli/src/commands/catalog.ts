@@ -1,0 +1,80 @@
+import type { CatalogEntry, Job } from '@svc/client'
+import { chooseQuants } from '../choose-quants.ts'
+import { count, formatTable } from '../format.ts'
+import { importName } from '../reference.ts'
+import type { Session } from '../session.ts'
+import { sayingWhatWaits } from '../slow-answer.ts'
+import { type ChoiceOptions, choiceOf, finish, withQuants } from './imports.ts'
+
+/** `svc catalog search TERMS` */
+export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
+  const { entries } = await session.client.searchCatalog(terms.join(' '), { names: 'normalized' })
+  if (session.json) return session.document({ entries })
+  if (entries.length === 0) return session.note('nothing found')
+  const rows = entries.map((entry) => [entry.repo, entry.quant ?? '', entry.sizeLabel, `${entry.seeds}`, entry.name])
+  for (const line of formatTable([['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows])) session.print(line)
+  session.note('import one with: svc import catalog MODEL:QUANT')
+}
+
+export interface CatalogOptions extends ChoiceOptions {
+  readonly trustCatalog?: boolean
+  readonly peer?: readonly string[]
+  readonly all?: boolean
+}
+
+/**
+ * `svc import catalog owner/name[:QUANT[,QUANT]]`: each torrent of the catalog has one quant, so several are as many imports, one after the
+ * other.
+ */
+export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
+  const { repo, quant = options.quant } = withQuants(text)
+  const { quant: _, ...choice } = options
+  const named = quant?.split(',').filter((each) => each !== '')
+  const wanted = named ?? (options.file === undefined ? await listedQuants(session, repo, options) : [undefined])
+  const start = (quant: string | undefined): Promise<Job> => {
+    const job = session.client.importCatalog({
+      repo,
+      ...choiceOf(choice),
+      ...(quant !== undefined && { quant }),
+      ...(options.trustCatalog === true && { trustCatalog: true }),
+      ...(options.as !== undefined && { as: importName(options.as, repo) }),
+      ...(options.peer !== undefined && { peers: [...options.peer] })
+    })
+    return sayingWhatWaits(session, `asking the catalog and the hub about ${repo}`, job)
+  }
+  for (const each of wanted) await finish(session, await start(each), options)
+}
+
+/** What is to be imported where no quant was named: the only one, or what is chosen of several. `undefined` leaves it to the daemon. */
+async function listedQuants(
+  session: Session,
+  repo: string,
+  { all, keepNames }: CatalogOptions
+): Promise<readonly (string | undefined)[]> {
+  const search = session.client.searchCatalog(repo, keepNames === true ? {} : { names: 'normalized' })
+  const { entries } = await sayingWhatWaits(session, `asking the catalog what it has of ${repo}`, search)
+  const lines = linesOf(entries, repo)
+  // one, or none, or a name that is not clear: the daemon takes it, or says what is wrong
+  if (lines.length < 2) return [undefined]
+  const quants = lines.map(({ quant }) => quant ?? '')
+  // what has no quant of its own is told apart by its file
+  const names = new Set(quants).size === quants.length ? quants : lines.map(({ name }) => name)
+  if (all === true) return names
+  const rows = lines.map(({ sizeLabel, seeds, name }, i) => [`  ${quants[i]}`, sizeLabel, `${seeds}`, name])
+  const chosen = await chooseQuants(session, {
+    what: lines[0]!.repo,
+    command: 'svc import catalog',
+    names,
+    table: formatTable([['  QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows]),
+    all: `--all for ${count(lines.length, 'torrent')}`
+  })
+  return chosen ?? names
+}
+
+/** The torrents of one repository, each once; in another case only where that is not ambiguous. */
+function linesOf(entries: readonly CatalogEntry[], repo: string): readonly CatalogEntry[] {
+  const exact = entries.filter((entry) => entry.repo === repo)
+  const folded = entries.filter((entry) => entry.repo.toLowerCase() === repo.toLowerCase())
+  const own = exact.length > 0 ? exact : new Set(folded.map((entry) => entry.repo)).size === 1 ? folded : []
+  return [...new Map(own.map((entry) => [entry.infohash, entry])).values()]
+}
