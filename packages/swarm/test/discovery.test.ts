@@ -1,10 +1,15 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type BencodeDictionary, decodeBencode, encodeBencode, toHex, truncateInfohash } from '@svc/metainfo'
 import DHT from 'bittorrent-dht'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
+import { formatExtended, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
+import { dialRaw } from './raw-peer.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 let engines: Engines
@@ -94,3 +99,36 @@ test.each(['i4000000e', 'i-5e'])(
     }
   }
 )
+
+test('a private torrent is not looked for in the DHT, and its peers are not told of each other', async () => {
+  const secret = await makeTorrent({ c: 70_000 }, 65_536, { name: 'secret', private: true })
+  onTestFinished(() => secret.remove())
+  const asked = new Set<string>()
+  const other = createSocket('udp4')
+  const lookedUp = new Promise<void>((resolve) => {
+    other.on('message', (bytes) => {
+      const fields = (decodeBencode(bytes) as BencodeDictionary).get('a') as BencodeDictionary | undefined
+      const infohash = fields?.get('info_hash') as Uint8Array | undefined
+      if (infohash !== undefined) asked.add(toHex(infohash))
+      if (asked.has(toHex(truncateInfohash(fixture.info.infohash)))) resolve()
+    })
+  })
+  other.bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const swarm = await engines.open({ dht: { bootstrap: [`127.0.0.1:${other.address().port}`], host: '127.0.0.1' } })
+  const offered: boolean[] = []
+  // the private one first, so that it would be looked for first
+  for (const { info, layers, folder, ...rest } of [secret, fixture]) {
+    engines.watch(
+      swarm.add({ info, pieceLayers: layers, storage: createFileStorage(folder, { trusted: true }), seedOnly: true })
+    )
+    const peer = await dialRaw(swarm.port!, { info, layers, folder, ...rest })
+    peer.send(formatExtended(0, encodeBencode({ m: { ut_pex: 5 } })))
+    offered.push(Buffer.from(await peer.next(MESSAGE.extended)).includes('ut_pex'))
+    peer.socket.destroy()
+  }
+  expect(offered).toEqual([false, true])
+  await lookedUp
+  expect([...asked]).toEqual([toHex(truncateInfohash(fixture.info.infohash))])
+})

@@ -41,6 +41,7 @@ export async function makeTorrent(
     readonly name?: string
     readonly webseeds?: readonly string[]
     readonly trackers?: readonly string[]
+    readonly private?: boolean
   } = {}
 ): Promise<Fixture> {
   // Memory where there is some: hundreds of small files are synced.
@@ -63,7 +64,7 @@ export async function makeTorrent(
     await mkdir(path.dirname(target), { recursive: true })
     await writeFile(target, bytes)
   }
-  const info = buildInfo({ name, pieceLength, files: specs })
+  const info = buildInfo({ name, pieceLength, files: specs, private: options.private === true })
   const torrentFile = path.join(root, 'a.torrent')
   await writeFile(
     torrentFile,

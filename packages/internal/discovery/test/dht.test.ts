@@ -48,3 +48,45 @@ test('a torrent that nobody has is looked for after 2 s, then after twice as lon
   }
   expect(lookups).toBeGreaterThanOrEqual(expected.length)
 })
+
+/** A whole DHT of one node, which knows these peers of everything. */
+async function dhtOf(...peers: readonly (readonly number[])[]): Promise<number> {
+  const other = createSocket('udp4')
+  other.on('message', (bytes, { port, address }) => {
+    const message = decodeBencode(bytes) as BencodeDictionary
+    if (Buffer.from(message.get('y') as Uint8Array).toString() !== 'q') return
+    const values = peers.map((peer) => Buffer.from(peer))
+    const r = { id: ID, nodes: new Uint8Array(), token: Buffer.from('x'), values }
+    other.send(encodeBencode({ t: message.get('t'), y: 'r', r } as never), port, address)
+  })
+  other.bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  return other.address().port
+}
+
+test.each([
+  // entered by a name, as the public one is
+  ['localhost', [['8.8.8.8', false]]],
+  [
+    '127.0.0.1',
+    [
+      ['10.0.0.1', true],
+      ['127.0.0.1', true],
+      ['8.8.8.8', true]
+    ]
+  ]
+])('a DHT that is entered by %s names %j', async (host, expected) => {
+  const port = await dhtOf([10, 0, 0, 1, 0, 80], [127, 0, 0, 1, 0, 80], [8, 8, 8, 8, 0, 80])
+  const node = await DhtNode.start({ bootstrap: [`${host}:${port}`], host: '127.0.0.1' })
+  onTestFinished(() => node.close())
+  const found = new Map<string, boolean>()
+  const named = Promise.withResolvers<void>()
+  node.join(HASH.toString('hex'), undefined, (peer, allowPrivate) => {
+    found.set(peer.host, allowPrivate)
+    if (peer.host === '8.8.8.8') named.resolve()
+  })
+  // the last one that the node names
+  await named.promise
+  expect([...found].sort()).toEqual([...expected].sort())
+})

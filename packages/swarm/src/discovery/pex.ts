@@ -8,6 +8,9 @@ const INTERVAL_MS = 60_000
 const MIN_INTERVAL_MS = 10_000
 const MAX_IGNORED = 20
 
+/** What peer exchange needs of a connection. */
+export type PexPeer = Pick<Peer, 'id' | 'remoteHost' | 'listenAddress' | 'extended' | 'sendExtension'>
+
 interface State {
   readonly told: Map<string, PeerAddress>
   sentAt: number
@@ -28,14 +31,14 @@ export class PeerExchange {
   }
 
   /** The peer supports the extension: it receives the first addresses at once. */
-  joined(peer: Peer, peers: Iterable<Peer>, nowMs: number): void {
+  joined(peer: PexPeer, peers: Iterable<PexPeer>, nowMs: number): void {
     if (!peer.extended?.ids.get('ut_pex') || this.#states.has(peer.id)) return
     const state: State = { told: new Map(), sentAt: -Infinity, receivedAt: -Infinity, ignored: 0 }
     this.#states.set(peer.id, state)
     this.#tell(peer, state, peers, nowMs)
   }
 
-  #tell(peer: Peer, state: State, peers: Iterable<Peer>, nowMs: number): void {
+  #tell(peer: PexPeer, state: State, peers: Iterable<PexPeer>, nowMs: number): void {
     const current = new Map<string, PeerAddress>()
     const toPrivate = !isPublicAddress(peer.remoteHost)
     for (const other of peers) {
@@ -58,7 +61,7 @@ export class PeerExchange {
     )
   }
 
-  message(peer: Peer, payload: Uint8Array, nowMs: number): void {
+  message(peer: PexPeer, payload: Uint8Array, nowMs: number): void {
     const state = this.#states.get(peer.id)
     if (state === undefined) return
     if (nowMs - state.receivedAt < MIN_INTERVAL_MS) {
@@ -73,11 +76,11 @@ export class PeerExchange {
     for (const address of parsePex(payload)) this.#found(address, allowPrivate)
   }
 
-  gone(peer: Peer): void {
+  gone(peer: PexPeer): void {
     this.#states.delete(peer.id)
   }
 
-  tick(peers: Iterable<Peer>, nowMs: number): void {
+  tick(peers: Iterable<PexPeer>, nowMs: number): void {
     const all = [...peers]
     for (const peer of all) {
       const state = this.#states.get(peer.id)
