@@ -54,7 +54,15 @@ describe('requests that are not what they should be', () => {
     ['upper case', `GET /V1/JOBS HTTP/1.1\r\n${CLOSE}`, 404, 'E_NOT_FOUND'],
     ['a path out of the store', `GET /v1/blob/..%2f..%2fstate HTTP/1.1\r\n${CLOSE}`, 400, 'E_BAD_REQUEST'],
     ['root', `GET / HTTP/1.1\r\n${CLOSE}`, 404, 'E_NOT_FOUND'],
-    ['an unknown method', `BREW /v1/jobs HTTP/1.1\r\n${CLOSE}`, 400, 'E_BAD_REQUEST']
+    ['an unknown method', `BREW /v1/jobs HTTP/1.1\r\n${CLOSE}`, 400, 'E_BAD_REQUEST'],
+    ['a method that no route has', `QUERY /v1/jobs HTTP/1.1\r\n${CLOSE}`, 405, 'E_METHOD_NOT_ALLOWED'],
+    ['a name that is empty', `GET /v1/blob/ HTTP/1.1\r\n${CLOSE}`, 404, 'E_NOT_FOUND'],
+    [
+      'a Content-Type without a value, which is none',
+      `POST /v1/ensure HTTP/1.1\r\nContent-Type: \r\nContent-Length: 2\r\n${CLOSE}{}`,
+      400,
+      'E_BAD_REQUEST'
+    ]
   ])('%s', async (_name, bytes, status, code) => {
     const { socketPath } = await shared()
     const answer = envelopeOf(await rawExchange(socketPath, bytes, { end: bytes.startsWith('\x16') }))
