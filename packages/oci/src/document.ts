@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { jsonShape } from '@svc/internal-net'
 import { digestFromBytes, isDigest, type Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
@@ -7,6 +8,8 @@ import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 export const MAX_DOCUMENT_BYTES = 4 << 20
 /** Limit of layers in a manifest and of manifests in an index. */
 const MAX_ENTRIES = 20_000
+/** Nesting of documents; four megabytes of brackets would be parsed for seconds. */
+const MAX_DEPTH = 64
 
 /** A document's reference to a blob. Only SHA-256 digests are supported. */
 export interface Descriptor {
@@ -86,7 +89,10 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
   if (bytes.length > MAX_DOCUMENT_BYTES) throw malformed(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`)
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (jsonShape(text, { depth: MAX_DEPTH }).depth > MAX_DEPTH)
+      throw new SyntaxError(`nested deeper than ${MAX_DEPTH} levels`)
+    value = JSON.parse(text)
   } catch (cause) {
     throw new OciError('E_FORMAT', `${what} is no JSON`, {}, cause)
   }

@@ -1,13 +1,16 @@
 import { lookup } from 'node:dns'
 import { lookup as lookupAll } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '@svc/internal-net'
+import { type AddressReach, addressReach } from '@svc/internal-net'
 import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici'
 import { OciError } from './errors.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** A request that receives no byte for this long is aborted. */
 const STALL_MS = 30_000
+/** For the head of a response, and for a whole document; at a byte now and then an import would never end. */
+const HEAD_MS = 60_000
+const DOCUMENT_MS = 120_000
 const CONNECTIONS = 8
 const MAX_HEADER_BYTES = 32_768
 
@@ -26,29 +29,37 @@ export type Answer = Dispatcher.ResponseData
 /** HTTP connections to registries and to the storage that they redirect to. */
 export class Exchange {
   readonly #userAgent: string
+  readonly #headMs: number
   readonly #own = agent()
   #strangers: Dispatcher | undefined
-  #innerRegistry: Promise<boolean> | undefined
+  #registryReaches: Promise<ReadonlySet<AddressReach>> | undefined
 
-  constructor(userAgent: string) {
+  constructor(userAgent: string, headMs = HEAD_MS) {
     this.#userAgent = userAgent
+    this.#headMs = headMs
   }
 
   /**
-   * @param byStranger whether a redirect chose the address; it must be a public one then
+   * @param only what the address may reach, when the registry chose it; see {@link reachesOf}
    * @throws OciError `E_UNAVAILABLE`; on abort the signal's reason
    */
-  async send({ method, url, headers, body, signal }: Call, byStranger = false): Promise<Answer> {
+  async send({ method, url, headers, body, signal }: Call, only?: ReadonlySet<AddressReach>): Promise<Answer> {
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    if (byStranger && isIP(host) !== 0 && !isPublicAddress(host)) throw inner(host)
-    if (byStranger) this.#strangers ??= agent(publicLookup)
+    if (only !== undefined && isIP(host) !== 0 && !only.has(addressReach(host))) throw inner(host)
+    if (only !== undefined) this.#strangers ??= agent(lookupWithin(only))
+    // interim responses (1xx) restart undici's timer; a streamed body is sent before there is a response
+    const late = new AbortController()
+    const isStream = body !== undefined && !(body instanceof Uint8Array)
+    const timer = isStream
+      ? undefined
+      : setTimeout(() => late.abort(new Error(`no response within ${this.#headMs} ms`)), this.#headMs)
     try {
       const answer = await request(url, {
         method,
         headers: { 'user-agent': this.#userAgent, 'accept-encoding': 'identity', ...headers },
         ...(body !== undefined && { body: body as Uint8Array }),
-        ...(signal !== undefined && { signal }),
-        dispatcher: byStranger ? this.#strangers! : this.#own,
+        signal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
+        dispatcher: only === undefined ? this.#own : this.#strangers!,
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
@@ -60,17 +71,22 @@ export class Exchange {
       signal?.throwIfAborted()
       if (cause instanceof OciError) throw cause
       throw new OciError('E_UNAVAILABLE', `${url.host} cannot be reached: ${reasonOf(cause)}`, {}, cause)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
   /**
-   * Whether a URL from the registry must lead to a public address. It need not when it is on the registry's own host,
-   * or when the registry itself has a private address, since its storage may then have one, too.
+   * What a URL from the registry may reach: public addresses, and private ones when the registry has one itself, since
+   * its storage may then have one, too. Undefined when anything is allowed: on the registry's own host, and for a
+   * registry on this machine. Otherwise loopback and link-local addresses (where clouds serve credentials) are refused.
    */
-  async isStranger(url: URL, registry: string): Promise<boolean> {
-    if (url.host === registry) return false
-    this.#innerRegistry ??= isInnerRegistry(registry)
-    return !(await this.#innerRegistry)
+  async reachesOf(url: URL, registry: string): Promise<ReadonlySet<AddressReach> | undefined> {
+    if (url.host === registry) return undefined
+    this.#registryReaches ??= reachesOf(registry)
+    const own = await this.#registryReaches
+    if (own.has('loopback')) return undefined
+    return new Set(own.has('private') ? (['public', 'private'] as const) : (['public'] as const))
   }
 
   async close(): Promise<void> {
@@ -87,27 +103,29 @@ const agent = (only?: LookupFunction): Dispatcher =>
     connect: { timeout: CONNECT_TIMEOUT_MS, ...(only !== undefined && { lookup: only }) }
   })
 
-/** False when the name cannot be resolved, which is the stricter assumption. */
-async function isInnerRegistry(registry: string): Promise<boolean> {
+/** Empty when the name cannot be resolved, which is the strictest assumption. */
+async function reachesOf(registry: string): Promise<ReadonlySet<AddressReach>> {
   const host = registry.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
-  if (isIP(host) !== 0) return !isPublicAddress(host)
+  if (isIP(host) !== 0) return new Set([addressReach(host)])
   const found = await lookupAll(host, { all: true }).catch(() => [])
-  return found.some(({ address }) => !isPublicAddress(address))
+  return new Set(found.map(({ address }) => addressReach(address)))
 }
 
-/** Checks the very address that is connected to: names that resolve to a private address are refused. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    const [first] = found ?? []
-    if (error !== null || first === undefined) return callback(error, '', 0)
-    if (found.some(({ address }) => !isPublicAddress(address))) return callback(inner(hostname), '', 0)
-    if (options.all === true) return callback(null, found)
-    callback(null, first.address, first.family)
-  })
-}
+/** Checks the very address that is connected to: names that resolve to an address beyond `only` are refused. */
+const lookupWithin =
+  (only: ReadonlySet<AddressReach>): LookupFunction =>
+  (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const [first] = found ?? []
+      if (error !== null || first === undefined) return callback(error, '', 0)
+      if (found.some(({ address }) => !only.has(addressReach(address)))) return callback(inner(hostname), '', 0)
+      if (options.all === true) return callback(null, found)
+      callback(null, first.address, first.family)
+    })
+  }
 
 const inner = (host: string): OciError =>
-  new OciError('E_UNAVAILABLE', `the registry redirects to ${host}, which is a loopback or private address: refused`)
+  new OciError('E_UNAVAILABLE', `the registry names ${host}, which is this machine or in an inner network: refused`)
 
 function reasonOf(cause: unknown): string {
   const { code, message } = cause as { code?: unknown; message?: unknown }
@@ -115,9 +133,10 @@ function reasonOf(cause: unknown): string {
 }
 
 /** Reads a small body. @throws OciError `E_UNAVAILABLE` when it exceeds `maxBytes` or the connection breaks */
-export async function readBody({ body }: Answer, maxBytes: number): Promise<Uint8Array> {
+export async function readBody({ body }: Answer, maxBytes: number, withinMs = DOCUMENT_MS): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
+  const timer = setTimeout(() => body.destroy(new Error(`it took more than ${withinMs} ms`)), withinMs)
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       length += chunk.length
@@ -128,6 +147,8 @@ export async function readBody({ body }: Answer, maxBytes: number): Promise<Uint
   } catch (cause) {
     if (cause instanceof OciError) throw cause
     throw new OciError('E_UNAVAILABLE', `an answer of the registry broke off: ${reasonOf(cause)}`, {}, cause)
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks)
 }

@@ -1,9 +1,8 @@
+import { jsonShape } from '@svc/internal-net'
 import { DaemonError } from '../errors.ts'
-import { jsonShape } from '../http/json-shape.ts'
 
 /** API bodies are flat; deeper nesting can only be an attack (spec http.6: 1 MiB, depth 32). */
 const MAX_JSON_DEPTH = 32
-const BOUNDS = { depth: MAX_JSON_DEPTH, strings: Number.POSITIVE_INFINITY }
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -20,7 +19,7 @@ export function parseJsonBody(bytes: Uint8Array): JsonObject {
   } catch (cause) {
     throw new DaemonError('E_BAD_REQUEST', 'the body is not valid UTF-8', { cause })
   }
-  if (jsonShape(text, BOUNDS).depth > MAX_JSON_DEPTH) {
+  if (jsonShape(text, { depth: MAX_JSON_DEPTH }).depth > MAX_JSON_DEPTH) {
     throw new DaemonError('E_BAD_REQUEST', `the body is nested deeper than ${MAX_JSON_DEPTH} levels`)
   }
   let value: unknown

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { jsonShape } from '@svc/internal-net'
 import { BodyError, readRequestBody } from '../http/body.ts'
-import { jsonShape } from '../http/json-shape.ts'
 
 /** Room for 1,000 long paths. A client of the hub asks for fewer. */
 const MAX_BODY_BYTES = 256 << 10

@@ -33,6 +33,18 @@ export function isPublicAddress(ip: string): boolean {
   return address.range() === 'unicast'
 }
 
+/** From where an address can be reached: `other` is the link alone, nobody, or whoever a tunnel leads to. */
+export type AddressReach = 'public' | 'private' | 'loopback' | 'other'
+
+/** The reach of an IP address; `public` by {@link isPublicAddress}. Names are not addresses: `other`. */
+export function addressReach(ip: string): AddressReach {
+  if (isPublicAddress(ip)) return 'public'
+  if (isIP(ip) === 0) return 'other'
+  const range = ipaddr.process(ip.replace(/%.*$/, '')).range()
+  if (range === 'loopback') return 'loopback'
+  return ['private', 'uniqueLocal', 'carrierGradeNat'].includes(range) ? 'private' : 'other'
+}
+
 /** ::/96 */
 const IPV4_COMPATIBLE = [0, 0, 0, 0, 0, 0].join()
 /** ::ffff:0:0/96 */

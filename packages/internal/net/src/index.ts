@@ -1,4 +1,6 @@
 export {
+  type AddressReach,
+  addressReach,
   formatAddress,
   formatCompact4,
   formatCompact6,
@@ -8,4 +10,5 @@ export {
   tryParseAddress
 } from './address.ts'
 export { isHost, isPort } from './host.ts'
+export { jsonShape } from './json-shape.ts'
 export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'

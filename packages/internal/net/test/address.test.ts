@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isPublicAddress, parseCompact } from '../src/index.ts'
+import { addressReach, isPublicAddress, parseCompact } from '../src/index.ts'
 
 describe('may be contacted on the word of a stranger', () => {
   test.each(['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::808:808', '64:FF9B::8.8.8.8'])(
@@ -58,3 +58,19 @@ test('compact addresses are read, those without a port and halves are left out',
     { host: '1.2.3.4', port: 80 }
   ])
 })
+
+test.each([
+  ['8.8.8.8', 'public'],
+  ['10.1.2.3', 'private'],
+  ['100.64.0.1', 'private'],
+  ['fd00::1', 'private'],
+  ['::ffff:192.168.0.1', 'private'],
+  ['127.0.0.1', 'loopback'],
+  ['::1', 'loopback'],
+  ['::ffff:127.0.0.1', 'loopback'],
+  ['169.254.169.254', 'other'],
+  ['fe80::1%eth0', 'other'],
+  ['0.0.0.0', 'other'],
+  ['2002:a00:1::1', 'other'],
+  ['localhost', 'other']
+])('%s is %s', (address, reach) => expect(addressReach(address)).toBe(reach))

@@ -1,0 +1,71 @@
+// What a registry may make a client do, by responses that never end and by the addresses that it names.
+import { createServer, type Socket } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { parseOciManifest } from '../src/document.ts'
+import { Exchange, readBody } from '../src/exchange.ts'
+
+/** @returns the URL of a server that sends `first`, then `rest` again and again. */
+async function drip(first: string, rest: string): Promise<URL> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    const timer = setInterval(() => socket.write(rest), 5)
+    socket.on('error', () => undefined).on('close', () => clearInterval(timer))
+    socket.once('data', () => socket.write(first))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}/`)
+}
+
+function open(headMs?: number): Exchange {
+  const exchange = new Exchange('svc', headMs)
+  onTestFinished(() => exchange.close())
+  return exchange
+}
+const unavailable = expect.objectContaining({ name: 'OciError', code: 'E_UNAVAILABLE' })
+
+it('interim responses without end do not keep a request waiting for ever', async () => {
+  const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n'
+  const url = await drip('', hint)
+  await expect(open(300).send({ method: 'GET', url })).rejects.toEqual(unavailable)
+})
+
+it('a document that arrives byte by byte is given up', async () => {
+  const url = await drip('HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{', ' ')
+  const answer = await open().send({ method: 'GET', url })
+  await expect(readBody(answer, 1_000_000, 300)).rejects.toEqual(unavailable)
+})
+
+it.each([
+  ['203.0.113.1', ['public']],
+  ['8.8.8.8', ['public']],
+  ['10.0.0.1:5000', ['public', 'private']],
+  ['[fd00::1]:5000', ['public', 'private']],
+  ['169.254.1.1', ['public']],
+  ['127.0.0.1:5000', undefined]
+])('what %s names may reach: %o', async (registry, reaches) => {
+  const found = await open().reachesOf(new URL('http://other.example/'), registry)
+  expect(found && [...found]).toEqual(reaches)
+  expect(await open().reachesOf(new URL(`http://${registry}/x`), registry)).toBeUndefined()
+})
+
+it('loopback and link-local addresses are not contacted because a registry names them', async () => {
+  const only = new Set(['public', 'private'] as const)
+  for (const host of ['127.0.0.1:1', '[::1]:1', '169.254.169.254', '[::ffff:127.0.0.1]:1', '0.0.0.0:1', 'localhost:1'])
+    await expect(open().send({ method: 'GET', url: new URL(`http://${host}/`) }, only), host).rejects.toMatchObject({
+      code: 'E_UNAVAILABLE',
+      message: expect.stringContaining('refused')
+    })
+})
+
+it('documents of nothing but brackets are not parsed', () => {
+  const bytes = Buffer.from('['.repeat(2 << 20) + ']'.repeat(2 << 20))
+  const before = process.cpuUsage()
+  expect(() => parseOciManifest(bytes)).toThrow(expect.objectContaining({ code: 'E_FORMAT' }))
+  // microseconds; parsing took three seconds
+  expect(process.cpuUsage(before).user).toBeLessThan(1_000_000)
+})
