@@ -229,8 +229,10 @@ describe('the OCI mirror', () => {
     expect(await ask(ociAddress, path)).toMatchObject({ status: 200 })
     await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
     expect(await ask(ociAddress, path)).toMatchObject({ status: 404 })
+    expect(await ask(ociAddress, '/v2/acme/model-7b-gguf/tags/list')).toMatchObject({ status: 404 })
     expect(await ask(hubAddress, `/api/models/${REPO}`)).toMatchObject({ status: 404 })
     await daemon.svc('private', '--off', 'acme/model-7b-gguf:q4_k_m')
+    expect(await ask(ociAddress, path)).toMatchObject({ status: 200 })
     expect(await ask(hubAddress, `/api/models/${REPO}`)).toMatchObject({ status: 200 })
   })
 })
@@ -251,7 +253,18 @@ it('a mirror with a token asks for it, as bearer or as password', async () => {
     (await ask(facts.ociMirrorAddress, '/v2/', { headers: authorization === undefined ? {} : { authorization } }))
       .status
   expect(await status()).toBe(401)
-  expect(await status('Bearer wrong')).toBe(401)
+  for (const wrong of [
+    'Bearer wrong',
+    'Bearer',
+    'Bearer ',
+    `Bearer ${TOKEN}x`,
+    `Digest ${TOKEN}`,
+    TOKEN,
+    'Basic !',
+    'Basic Og=='
+  ])
+    expect(await status(wrong), wrong).toBe(401)
+  expect(await status(`bearer ${TOKEN}`)).toBe(200)
   expect(await status(`Bearer ${Buffer.from(TOKEN).toString('base64')}`)).toBe(401)
   expect(await status(`Basic ${Buffer.from(`any:${TOKEN}`).toString('base64')}`)).toBe(200)
 })

@@ -131,8 +131,8 @@ export class GuardedListener {
 }
 
 /** `Bearer <token>`, or Basic with it as the password, as container tools send it. Takes as long whatever was wrong. */
-function hasToken(authorization: string | undefined, token: string): boolean {
-  const [scheme = '', given = ''] = (authorization ?? '').split(' ', 2)
+function hasToken(authorization = '', token: string): boolean {
+  const [, scheme = '', given = ''] = /^(basic|bearer) +(.*)$/i.exec(authorization) ?? []
   const sent =
     scheme.toLowerCase() === 'basic'
       ? Buffer.from(given, 'base64')

@@ -2,12 +2,11 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
-import { isDigest, parseDigest, type Sha256Digest, tryParseRepoId } from '@svc/ref'
+import { isDigest, parseDigest, type Sha256Digest } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { Documents } from '../library/documents.ts'
-import type { Repos } from '../library/repos.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
@@ -21,7 +20,6 @@ const MAX_PACKED = 1_000
 export interface OciMirrorDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
-  readonly repos: Repos
   readonly published: Published
   /** Where the listener is counted. */
   readonly listeners?: Listeners
@@ -137,9 +135,7 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const tags: string[] = []
-    for (const { quant, manifest } of await this.#members(name))
-      if (await this.#published.has(manifest)) tags.push(quant)
+    const tags = (await this.#published.named(name)).map(({ quant }) => quant)
     if (tags.length === 0) return absent(request, response, 'NAME_UNKNOWN')
     const body = Buffer.from(JSON.stringify({ name, tags: tags.sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
@@ -148,9 +144,8 @@ export class OciMirror {
   /** The artifacts of a name: that of a quant, or all of them for a digest. */
   async #candidates(name: string, wanted: string): Promise<Packed[]> {
     const found: Packed[] = []
-    for (const { quant, manifest } of await this.#members(name)) {
+    for (const { quant, manifest } of await this.#published.named(name)) {
       if (!isDigest(wanted) && quant !== wanted) continue
-      if (!(await this.#published.has(manifest))) continue
       const packed = await this.#pack(`${name}:${quant}`, manifest).catch((error: unknown) => {
         if (isOutOfRoom(error)) throw error
         return undefined
@@ -158,12 +153,6 @@ export class OciMirror {
       if (packed !== undefined) found.push(packed)
     }
     return found
-  }
-
-  async #members(name: string): Promise<readonly { readonly quant: string; readonly manifest: Sha256Digest }[]> {
-    const repo = tryParseRepoId(name)
-    const state = repo === undefined ? undefined : await this.#deps.repos.read(repo.ns, repo.name)
-    return state?.index === undefined ? [] : (await this.#deps.documents.index(state.index)).members
   }
 
   #pack(ref: string, manifest: Sha256Digest): Promise<Packed> {

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view'
+import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
+import type { Repos } from '../library/repos.ts'
+import { CorruptStateError } from '../library/strict.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
@@ -16,6 +20,7 @@ export interface PublishedDeps {
   readonly artifacts: Artifacts
   readonly views: Views
   readonly documents: Documents
+  readonly repos: Repos
   readonly needed: Pick<Needed, 'has'>
   readonly log: Log
 }
@@ -57,6 +62,18 @@ interface ByRepo {
   readonly withheld: ReadonlySet<string>
 }
 
+/** An artifact of a name. */
+export interface PublishedMember {
+  readonly quant: string
+  readonly manifest: Sha256Digest
+}
+
+/** The artifacts of each name, `ns/name`. */
+type ByName = ReadonlyMap<string, readonly PublishedMember[]>
+
+/** A fraction of a millisecond, then other work runs. */
+const NAMES_IN_A_ROW = 64
+
 /**
  * What mirrors may show: artifacts that are whole, needed, neither private nor restricted, with their files under real names. They come
  * from a view that keeps nothing from being collected, made when an artifact is asked for first.
@@ -65,6 +82,7 @@ export class Published {
   readonly #deps: PublishedDeps
   readonly #files = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
+  #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: PublishedDeps) {
@@ -95,10 +113,50 @@ export class Published {
     return (await this.#listed?.byRepo)?.withheld.has(repo) === true
   }
 
-  /** Whether an artifact may be shown now. */
-  async has(manifest: Sha256Digest): Promise<boolean> {
+  /**
+   * The artifacts of `ns/name` that may be shown now. A name whose artifacts are all private is looked up as one that does not exist,
+   * so that the time of a response does not tell the two apart.
+   */
+  async named(name: string): Promise<readonly PublishedMember[]> {
+    const { artifacts, repos } = this.#deps
+    const revision = repos.changes + artifacts.changes
+    if (this.#named?.revision !== revision) this.#named = { revision, byName: this.#byName() }
+    const named = this.#named
+    try {
+      const shown: PublishedMember[] = []
+      for (const member of (await named.byName).get(name) ?? [])
+        if (await this.#has(member.manifest)) shown.push(member)
+      return shown
+    } catch (error) {
+      if (this.#named === named) this.#named = undefined
+      throw error
+    }
+  }
+
+  async #has(manifest: Sha256Digest): Promise<boolean> {
     const state = await this.#deps.artifacts.known(manifest)
     return state !== undefined && isPublic(state)
+  }
+
+  async #byName(): Promise<ByName> {
+    const { repos, documents, log } = this.#deps
+    const byName = new Map<string, readonly PublishedMember[]>()
+    const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
+    let looks = 0
+    for await (const { ns, name, state } of repos.list(onCorrupt)) {
+      if (++looks % NAMES_IN_A_ROW === 0) await setImmediate()
+      if (state.index === undefined) continue
+      try {
+        const shown: PublishedMember[] = []
+        for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members)
+          if (await this.#has(manifest)) shown.push({ quant, manifest })
+        if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
+      } catch (error) {
+        if (!(error instanceof DaemonError || error instanceof CorruptStateError)) throw error
+        onCorrupt(error)
+      }
+    }
+    return byName
   }
 
   /** The files of an artifact in the order of its manifest. @throws what making a view throws: something is missing, or damaged */
