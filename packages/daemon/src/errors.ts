@@ -5,21 +5,24 @@ export class StartError extends Error {
   override readonly name: string = 'StartError'
 }
 
-/** The configuration cannot be used. */
+/** The configuration is invalid. */
 export class ConfigError extends StartError {
   override readonly name = 'ConfigError'
 }
 
-/** What a {@link DaemonError} carries beside code and message. */
+/** Further properties of a {@link DaemonError}. */
 export interface DaemonErrorDetails {
   /** Known alternatives, shown in the envelope (spec err.1). */
   readonly candidates?: readonly string[] | undefined
-  /** HTTP status where it is not the one that the code has in the table, e.g. 502 for a hub's `E_UNKNOWN_REF`. */
+  /** HTTP status if it differs from the code's status in the table, e.g. 502 for the `E_UNKNOWN_REF` of a hub. */
   readonly status?: number | undefined
   readonly cause?: unknown
 }
 
-/** A failure with a code of spec err.2. The message goes to the client: no path of the machine beyond what it sent, no secret. */
+/**
+ * A failure with a code of spec err.2. The message is sent to the client: it contains no secret, and no path that the
+ * client did not send.
+ */
 export class DaemonError extends Error {
   override readonly name = 'DaemonError'
   readonly code: ErrorCode
@@ -41,7 +44,7 @@ function spokenBytes(sizeBytes: number): string {
   return `${unit === 0 ? sizeBytes : (sizeBytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
 }
 
-/** The disk of the store has not the room for what is to come. */
+/** The error for a disk without enough space. */
 export const noSpace = (neededBytes: number, freeBytes: number): DaemonError =>
   new DaemonError(
     'E_NO_SPACE',

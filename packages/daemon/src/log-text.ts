@@ -1,10 +1,10 @@
-/** Fields that the line has a place of its own for. */
+/** Fields with a fixed place in the line. */
 const PLACED = new Set(['level', 'time', 'msg', 'err'])
 
 /**
- * A line of the structured log as people read it: local time, level, message, then the fields as `key=value`. The stack of an
- * error follows on lines of its own. Control characters, which names from elsewhere can hold, become escapes: no line can
- * steer the terminal or look like two.
+ * Formats a line of the structured log for people: local time, level, message, then the fields as `key=value`. An
+ * error's stack follows on separate lines. Control characters, which untrusted names can contain, are escaped: no line
+ * can control the terminal or look like two.
  */
 export function formatLogLine(json: string): string {
   const record = JSON.parse(json) as Record<string, unknown>
@@ -17,7 +17,7 @@ export function formatLogLine(json: string): string {
   return `${head.join(' ')}\n${stack(err)}`
 }
 
-/** `14:03:59`, local: who reads it sits at this machine. */
+/** `14:03:59`, local: the reader is at this machine. */
 function clock(iso: string): string {
   const at = new Date(iso)
   const pad = (n: number): string => String(n).padStart(2, '0')

@@ -5,16 +5,16 @@ import { formatLogLine } from './log-text.ts'
 export type Log = Logger
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
-/** From which level on lines are written; `silent` writes none. */
+/** Lines of this level and above are written; `silent` writes none. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** `json` is one object a line, for programs; `text` is for people. */
+/** `json` is one object per line, for programs; `text` is for people. */
 export const LOG_FORMATS = ['text', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /**
- * Structured lines on standard error, written before the call returns: nothing is lost when the process dies. Credentials are never
- * logged, whatever object holds them.
+ * Structured lines on standard error, written synchronously: nothing is lost when the process dies. Credentials are
+ * never logged, whatever object contains them.
  */
 export function createLog(
   level: LogLevel = 'info',

@@ -10,13 +10,13 @@ import { type ApiRoute, sendJson } from './route.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 
 export interface AppOptions extends ServerOptions {
-  /** Routes beside those of the contract. */
+  /** Routes in addition to the contract's. */
   readonly more?: readonly ApiRoute[]
-  /** Why this request is refused before anything of it is read. */
+  /** Returns an error to refuse a request before any of it is read. */
   readonly refuse?: (request: IncomingMessage) => DaemonError | undefined
 }
 
-/** No name in a path is longer; what is longer is looked up nowhere. */
+/** Longer path parameters are not looked up. */
 const MAX_PARAM_LENGTH = 1024
 
 /** The routes of the contract on a hardened server. Nothing listens yet. */
@@ -42,7 +42,8 @@ export function createApp(
       if (path.includes('%')) tryDecode(path)
       const match = table.find(request.method ?? '', path)
       const params = match === undefined ? {} : decoded(match.params)
-      // also where nothing takes it: a client that is still sending when its connection ends does not see the answer
+      // the body is read even if no route takes it: a client that is still sending when its connection closes never
+      // sees the response
       const reading = readRequestBody(request, match?.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
       const body = reading === undefined ? undefined : await reading
       if (match === undefined) throw notFound(request, response, path)
@@ -80,7 +81,7 @@ function decoded(params: Readonly<Record<string, string>>): Readonly<Record<stri
 
 const OTHER_VERSION = /^\/(v\d+)(?:\/|$)/
 
-/** What to say where no route is; sets `Allow` where another method would do. */
+/** The error for a path without a route; sets `Allow` if another method exists. */
 function notFound(request: IncomingMessage, response: ServerResponse, path: string): DaemonError {
   const version = OTHER_VERSION.exec(path)?.[1]
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
@@ -112,13 +113,13 @@ function allowedMethods(path: string): string[] {
   return [...methods].sort()
 }
 
-/** Answers with the envelope; what the client is not told goes to the log. */
+/** Sends the error envelope; details that are kept from the client are logged. */
 function sendError(request: IncomingMessage, response: ServerResponse, error: unknown, log: Log): void {
   const { status, envelope, hidden } = wireOf(error)
   const { code } = envelope.error
   const { method } = request
   if (request.destroyed && !request.complete) {
-    // nobody reads an answer, and nothing failed here
+    // nobody reads a response, and nothing failed here
     log.debug({ method, path: pathOf(request) }, 'the client left in the middle of its request')
     response.destroy()
     return
@@ -129,7 +130,7 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
     response.destroy()
     return
   }
-  // whatever is left of the request's body is not read
+  // the rest of the request's body is not read
   if (status === 413 || status === 408) response.setHeader('Connection', 'close')
   sendJson(response, status, envelope)
 }

@@ -4,8 +4,8 @@ import { DaemonError } from '../errors.ts'
 import { parseJsonBody } from './json.ts'
 
 /**
- * A request body against its schema of the contract.
- * @returns the known fields only, and the names of the unknown ones (ignored and logged, spec http.7).
+ * Validates a request body against its schema.
+ * @returns only the known fields, and the names of the unknown ones (ignored and logged, spec http.7).
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function readBody<S extends TObject>(

@@ -1,7 +1,7 @@
 import { jsonShape } from '@svc/internal-net'
 import { DaemonError } from '../errors.ts'
 
-/** API bodies are flat; deeper nesting can only be an attack (spec http.6: 1 MiB, depth 32). */
+/** Request bodies are flat, so deep nesting can only be an attack (spec http.6: 1 MiB, depth 32). */
 const MAX_JSON_DEPTH = 32
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -9,7 +9,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads a request body: UTF-8, JSON, an object, at most 32 levels deep. `__proto__` is a key like any other.
+ * Parses a request body: UTF-8, JSON, an object, at most 32 levels deep. `__proto__` is an ordinary key.
  * @throws DaemonError `E_BAD_REQUEST`
  */
 export function parseJsonBody(bytes: Uint8Array): JsonObject {

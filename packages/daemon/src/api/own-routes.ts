@@ -1,19 +1,19 @@
 import { EXPOSITION_TYPE } from '../http/exposition-type.ts'
 import type { ApiRoute } from './route.ts'
 
-/** How `svcd metrics` reaches the daemon. Not part of the API: both sides have the same version. */
+/** The path for `svcd metrics`. Not part of the API: both sides have the same version. */
 export const METRICS_PATH = '/svcd/metrics'
-/** How `svcd ready` does. */
+/** The path for `svcd ready`. */
 export const READY_PATH = '/svcd/ready'
 
-/** Where the answers come from. */
+/** The sources of the answers. */
 export interface OwnRoutesDeps {
-  /** The figures in Prometheus' text format. */
+  /** The metrics in Prometheus' text format. */
   readonly figures: () => Promise<string>
   readonly isStopping: () => boolean
 }
 
-/** What probes and operators ask at the socket, whether or not `[metrics] addr` is set. */
+/** Routes for probes and operators on the socket, whether or not `[metrics] addr` is set. */
 export const ownRoutes = ({ figures, isStopping }: OwnRoutesDeps): ApiRoute[] => [
   textRoute(METRICS_PATH, async () => [200, EXPOSITION_TYPE, await figures()]),
   textRoute(READY_PATH, async () => {

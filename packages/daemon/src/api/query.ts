@@ -2,9 +2,9 @@ import type { TObject } from 'typebox'
 import { DaemonError } from '../errors.ts'
 
 /**
- * The parameters of a query string that the route's schema names, decoded as HTML forms are: `+` is a space, `%XX` are UTF-8
- * bytes. Others are ignored. All are strings; which ones must be there, the schema says.
- * @throws DaemonError `E_BAD_REQUEST` when one is absent, empty, given twice, not decodable, or not among the schema's words
+ * The query parameters named by the route's schema, decoded like HTML forms: `+` is a space, `%XX` are UTF-8 bytes.
+ * Other parameters are ignored. All values are strings; the schema says which are required.
+ * @throws DaemonError `E_BAD_REQUEST` when one is absent, empty, repeated, malformed, or not among the schema's values
  */
 export function readQuery(schema: TObject, url: string): Readonly<Record<string, string>> {
   const values: Record<string, string> = {}

@@ -1,6 +1,6 @@
 import { DaemonError } from '../errors.ts'
 
-/** Answers for what this daemon does not run. Each throws what the contract says (spec err.4). */
+/** Responses for features that are disabled. Each throws the contract's error (spec err.4). */
 
 const TURN_ON = 'set "[swarm] enabled" to true in the configuration and start the daemon again'
 

@@ -6,24 +6,24 @@ import type { Log } from '../log.ts'
 import { readBody } from './body.ts'
 import { readQuery } from './query.ts'
 
-/** The static type of one part of a route's contract; nothing where the route has no such part. */
+/** The static type of one component of a route's contract; an empty object if the route does not have it. */
 type Declared<R extends Route, K extends 'params' | 'query' | 'body'> = R extends {
   readonly [P in K]: infer S extends TSchema
 }
   ? Static<S>
   : Readonly<Record<never, never>>
 
-/** A request of this route, read by the route's own schemas. */
+/** A request of this route, validated by the route's schemas. */
 export interface Call<R extends Route> {
   readonly params: Declared<R, 'params'>
   readonly query: Declared<R, 'query'>
   readonly body: Declared<R, 'body'>
 }
 
-/** What the contract says the route answers with. */
+/** The response type of the route in the contract. */
 export type Answer<R extends Route> = R extends { readonly response: infer S extends TSchema } ? Static<S> : never
 
-/** The connection's side of a call, for answers that are no JSON document. */
+/** The HTTP objects of a call, for responses that are not JSON. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -32,23 +32,23 @@ export interface Exchange {
 /** A request whose target and body have been read. */
 interface ApiRequest {
   readonly message: IncomingMessage
-  /** What stands in the places of the route's path, decoded. */
+  /** The parameters in the route's path, decoded. */
   readonly params: Readonly<Record<string, string>>
-  /** undefined where none was announced. */
+  /** Undefined if the request has none. */
   readonly body: Uint8Array | undefined
 }
 
-/** A route with what answers it; made by {@link defineRoute} and {@link defineByteRoute}. */
+/** A route with its handler; made by {@link defineRoute} and {@link defineByteRoute}. */
 export interface ApiRoute {
   readonly route: Pick<Route, 'method' | 'path' | 'maxBodyBytes'>
-  /** Writes the answer. What it throws before it began becomes the envelope. */
+  /** Writes the response. An error thrown before it has begun is sent as an envelope. */
   answer(request: ApiRequest, response: ServerResponse, log: Log): Promise<void>
 }
 
 /**
- * A route of the contract that answers with a JSON document. Types of query, body and answer are those of `route`'s schemas, and
- * so is the status; what does not fit is refused with `E_BAD_REQUEST` before `handler` is called. What it throws becomes the
- * envelope (`wire-error.ts`).
+ * A route of the contract that responds with JSON. The types of query, body and response, and the status, come from
+ * `route`. Invalid requests are refused with `E_BAD_REQUEST` before `handler` is called. Its errors are sent as
+ * envelopes (`wire-error.ts`).
  */
 export function defineRoute<const R extends Route>(
   route: R,
@@ -63,7 +63,7 @@ export function defineRoute<const R extends Route>(
   }
 }
 
-/** A route of the contract that answers with bytes, which `handler` writes itself once it has resolved what it needs. */
+/** A route of the contract that responds with bytes, which `handler` writes itself. */
 export function defineByteRoute<const R extends Route>(
   route: R,
   handler: (call: Call<R>) => Promise<(exchange: Exchange) => Promise<void>>
@@ -83,19 +83,19 @@ export function defineByteRoute<const R extends Route>(
 }
 
 /**
- * For a route that may take minutes: switches the idle timeout off until the response has ended. A client that left
- * looks like one that only closed its sending half, so the work goes on until another request ends it.
+ * For routes that may take minutes: disables the idle timeout until the response has ended. A client that disconnected
+ * looks like one that only closed its sending side, so the work continues until another request ends it.
  */
 export function takeTime({ request }: Exchange): void {
   request.socket.setTimeout(0)
 }
 
-/** Answers with a JSON document. */
+/** Sends a JSON document. */
 export function sendJson(response: ServerResponse, status: number, document: unknown): void {
   const body = JSON.stringify(document)
   const sizeBytes = Buffer.byteLength(body)
   response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': sizeBytes })
-  // for plain ASCII both encodings are the same bytes, and this one is copied without being looked at
+  // for plain ASCII both encodings give the same bytes, and latin1 is copied without inspection
   response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 

@@ -25,7 +25,7 @@ import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
 import { viewRoutes } from './routes/views.ts'
 
-/** Everything that some route asks. Each route's file says what it needs itself. */
+/** The dependencies of all routes together. Each route's file declares its own. */
 export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof catalogSearchRoute>[0] &
   Parameters<typeof ensureRoute>[0] &
@@ -46,8 +46,8 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof viewRoutes>[0]
 
 /**
- * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a line here. A
- * route of the contract that has no line does not compile.
+ * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a
+ * line here. A route of the contract without a line here does not compile.
  */
 export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> => ({
   ...blobRoutes(deps),

@@ -8,12 +8,15 @@ import type { Uses } from '../library/uses.ts'
 import { parseJsonBody } from './json.ts'
 import { type ApiRoute, sendJson } from './route.ts'
 
-/** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
+/**
+ * The path that `svcd tag` uses to reach the daemon that holds the root. Not part of the API: both sides have the same
+ * version.
+ */
 export const TAG_PATH = '/svcd/tag'
 
 export interface TagRequest extends Omit<TagChange, 'index'> {
   readonly root: string
-  /** `null` removes. */
+  /** `null` removes the tag. */
   readonly index: string | null
 }
 
@@ -24,7 +27,7 @@ export interface TagDeps {
   readonly uses: Uses
 }
 
-/** Lets the running daemon make the change: it alone writes the state of its root. */
+/** Lets the running daemon make the change, since only it may write the state of its root. */
 export function tagRoute(root: string, { repos, documents, needed, uses }: TagDeps): ApiRoute {
   const change = (bytes: Uint8Array): Promise<Sha256Digest> => {
     const body = parseJsonBody(bytes)
@@ -38,7 +41,7 @@ export function tagRoute(root: string, { repos, documents, needed, uses }: TagDe
     if (index !== null && index !== 'current' && !isDigest(index)) {
       throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
     }
-    // protect what the snapshot names from a collection until the state names it
+    // protects the snapshot's content from a collection until the state names it
     return uses.during(async () => {
       if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) uses.note(blob)
       return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)

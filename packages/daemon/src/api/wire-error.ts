@@ -13,17 +13,17 @@ import { DaemonError } from '../errors.ts'
 import { envelope } from '../http/envelope.ts'
 import { CorruptStateError } from '../library/strict.ts'
 
-/** An error as it goes over the wire, as a response or within a job. */
+/** An error in the form of a response or of a failed job. */
 export interface WireError {
   readonly status: number
   readonly envelope: ErrorEnvelope
-  /** True where the client gets less than is known: the error itself has to be logged. */
+  /** True if the client gets fewer details than are known: then the error itself has to be logged. */
   readonly hidden: boolean
 }
 
 /**
- * What the error of a library becomes: a code, with the library's own message, or with `message` where that could name
- * a path or would mean nothing to a caller. `E_INTERNAL` is logged whole.
+ * How a library's error is reported: a code, with the library's message, or with `message` when the original could
+ * contain a path or would not help the caller. `E_INTERNAL` is logged completely.
  */
 type Rule<E> =
   | ErrorCode
@@ -33,8 +33,8 @@ const UNFORESEEN = 'the daemon failed unexpectedly; its log has the details'
 const DEFECT = { code: 'E_INTERNAL', message: () => UNFORESEEN } as const
 
 /*
- * One table for each error class that can reach a response or a job. Each is total: a code that a library gains does not compile
- * until it has a row. `DEFECT` marks what callers inside the daemon have to handle, or never to provoke.
+ * One table per error class that can reach a response or a job. Each is complete: when a library gains a code, this
+ * does not compile until it has a row. `DEFECT` marks codes that code inside the daemon has to handle or prevent.
  */
 
 const CAS = {
@@ -102,15 +102,15 @@ const VIEW = {
   E_NO_MATCH: DEFECT,
   E_AMBIGUOUS: DEFECT,
   E_INCOMPLETE: DEFECT,
-  // these two have no status of their own: everything else gives them in jobs
+  // these two have no status of their own: otherwise they occur only in jobs
   E_NO_SPACE: { code: 'E_NO_SPACE', status: 507, message: ({ message }) => message },
   E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'make or remove a view') },
   E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'the view was given up: somebody asked to remove it' }
 } as const satisfies Record<ViewErrorCode, Rule<ViewError>>
 
 /**
- * Maps whatever was thrown to a code of the table. An error that nobody foresaw is `E_INTERNAL` with a constant message:
- * its text may hold a path, a header or a secret, so it goes to the log alone (spec http.12).
+ * Maps any thrown value to a code of the table. An unexpected error is `E_INTERNAL` with a constant message: its text
+ * may contain a path, a header or a secret, so it is only logged (spec http.12).
  */
 export function toWireError(error: unknown): WireError {
   if (error instanceof DaemonError) {
@@ -127,7 +127,7 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof ClassifyError) return byRule(CLASSIFY[error.code], error)
   if (error instanceof ManifestError) return byRule(MANIFEST[error.code], error)
   if (error instanceof MetainfoError) return byRule(METAINFO[error.code], error)
-  // the codes of the hub's client are codes of the API (spec hub.6)
+  // the hub client uses the API's codes (spec hub.6)
   if (error instanceof HubError) return wire(error.code, error.message, { hidden: error.code === 'E_INTERNAL' })
   if (error instanceof SwarmError) return byRule(SWARM[error.code], error)
   if (error instanceof SwarmV1Error) return byRule(SWARM_V1[error.code], error)
@@ -145,14 +145,14 @@ const wire = (
   hidden: more.hidden ?? false
 })
 
-/** `rule` is undefined where a worker thread sent a code that its library does not have. */
+/** `rule` is undefined when a worker thread sent a code that its library does not have. */
 function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {
   if (rule === undefined) return unforeseen(error)
   if (typeof rule === 'string') return wire(rule, error.message, { candidates: candidatesOf(error) })
   return wire(rule.code, rule.message(error), { hidden: true, status: rule.status })
 }
 
-/** Alternatives that a library names beside its code. */
+/** The alternatives that a library's error lists. */
 function candidatesOf(
   error: { readonly details?: { readonly candidates?: unknown; readonly missing?: unknown } } & Error
 ): readonly string[] | undefined {
@@ -162,7 +162,7 @@ function candidatesOf(
 
 const ERRNO = /^E[A-Z0-9]{2,20}$/
 
-/** Of a system error the client gets the errno, which says what to do about the disk, and never the path. */
+/** For a system error the client gets the errno, which shows what is wrong with the disk, but never the path. */
 function unforeseen(error: unknown): WireError {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
   if (isNoSpace(error)) {

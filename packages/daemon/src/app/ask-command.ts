@@ -4,18 +4,18 @@ import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
 import { DaemonError } from '../errors.ts'
 import { runtimePathFor } from '../socket/claim.ts'
 
-/** What `svcd` asks the daemon at a socket. */
+/** The questions that `svcd` can ask the daemon at a socket. */
 export type Question = 'metrics' | 'health' | 'ready'
 
-/** An orchestrator asks again; a daemon that takes longer hangs. */
+/** Orchestrators ask again; a daemon that takes longer hangs. */
 const TIMEOUT_MS = 10_000
-/** As clients judge it (spec add.30). */
+/** The same limit that clients use (spec add.30). */
 const STALE_MS = 10_000
 const MAX_ANSWER_BYTES = 16 << 20
 
 /**
- * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and gives what to print. Healthy is one that answers, or that is on
- * its way to and says so; ready is one that answers. @throws DaemonError where the answer is no
+ * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and returns the text to print. A daemon is healthy
+ * if it responds, or reports that it is starting; it is ready if it responds. @throws DaemonError when it is not
  */
 export async function askCommand(question: Question, socketPath: string): Promise<string> {
   try {
@@ -60,7 +60,7 @@ function isStarting(socketPath: string): boolean {
     const { state, pid } = JSON.parse(readFileSync(path, 'utf8')) as { state?: unknown; pid?: unknown }
     if (state !== 'starting' || !Number.isSafeInteger(pid) || Date.now() - statSync(path).mtimeMs > STALE_MS)
       return false
-    // throws for a process that is gone
+    // throws if the process does not exist
     return process.kill(pid as number, 0)
   } catch {
     return false

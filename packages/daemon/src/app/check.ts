@@ -8,9 +8,9 @@ import { WebseedKeys } from '../swarm/webseed-keys.ts'
 import type { Flags } from './flags.ts'
 
 /**
- * What `svcd --check` prints: where the configuration was read from, where store and socket are and who said so, each
- * key of the file, and which variables win over it. Of the hub token it says only whether it is set.
- * @throws ConfigError, StartError for all that would stop a start because of the configuration
+ * The output of `svcd --check`: where the configuration was read from, the paths of store and socket and what set them,
+ * each key of the file, and which environment variables override it. Of the hub token it only says whether it is set.
+ * @throws ConfigError, StartError for everything in the configuration that would prevent a start
  */
 export async function checkConfig(flags: Flags, env: Environment): Promise<string[]> {
   const { file, required } = configPath(flags, env)
@@ -43,7 +43,7 @@ const set = (value: string | undefined): boolean => value !== undefined && value
 const none = (written: FileConfig): string =>
   Object.keys(written).length > 0 ? 'nothing is set: defaults' : 'absent or empty: defaults'
 
-/** Settings that are otherwise parsed only when a listener starts, so that a check covers them. */
+/** Validates settings that are otherwise parsed only when a listener starts. */
 function checkAddresses({ swarm, mirror, metrics }: DaemonConfig): void {
   if (mirror.hubAddr !== undefined) configuredAddress(mirror.hubAddr, '[mirror] hub_addr')
   if (mirror.ociAddr !== undefined) configuredAddress(mirror.ociAddr, '[mirror] oci_addr')
@@ -74,7 +74,7 @@ const swarmLine = ({ swarm }: DaemonConfig): string =>
       ].join(', ')
     : 'off'
 
-/** `[section] key = value` of all that the file says, in the order of the reference. */
+/** `[section] key = value` for every key in the file, in the order of the reference. */
 function keysOf(written: FileConfig): string[] {
   const { webseed = {}, ...sections } = written
   return [

@@ -34,8 +34,8 @@ import { endMove } from './move-marker.ts'
 import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
 
 /**
- * Everything that works on the store of this machine. Only `app` knows the whole: each object declares what it needs in
- * an interface in its own folder, and this object satisfies all of them.
+ * Everything that works on the local store. Only `app` knows all of it: each object declares its dependencies as an
+ * interface in its own folder, and this object satisfies all of them.
  */
 export interface DaemonContext {
   readonly config: DaemonConfig
@@ -56,12 +56,12 @@ export interface DaemonContext {
   readonly usage: Usage
   readonly members: Members
   readonly views: Views
-  /** Ends what keeps the daemon's own reads off the event loop while its store is behind a server. */
+  /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
   readonly endHoldOff: () => void
   readonly listeners: Listeners
 }
 
-/** The import sources and the swarm client. An absent one is off. */
+/** The import sources and the swarm client; a disabled one is absent. */
 export interface Services {
   readonly local: LocalImports
   readonly swarm: SwarmNetwork | undefined
@@ -74,7 +74,7 @@ export interface Services {
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-/** Opens store and state under the root's lock and wires what works on them. @throws StartError */
+/** Opens store and state under the root's lock, and connects the objects that work on them. @throws StartError */
 export async function composeContext(
   config: DaemonConfig,
   log: Log,
@@ -108,7 +108,7 @@ export async function composeContext(
     const members = new Members({ store, documents, artifacts, usage })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       onDone: (job) => logImport(log, job),
-      // what a job relies on is kept; a collection relies on nothing
+      // what a job uses is protected from collections; a collection itself uses nothing
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
     })
     const superseded = new Superseded()
@@ -136,7 +136,7 @@ export async function composeContext(
   }
 }
 
-/** Makes what imports and shares: the sources, the swarm client, and what follows when a model is removed or made private. */
+/** Creates the import sources and the swarm client, and connects them to removals and privacy changes. */
 export async function composeServices(context: DaemonContext, factories: NetworkFactories): Promise<Services> {
   const { hubAddr, ociAddr } = context.config.mirror
   const isMirror = hubAddr !== undefined || ociAddr !== undefined
@@ -182,7 +182,7 @@ async function composeNetworks(
   return { local, swarm, hub, catalog, oci, removals, onWithheld }
 }
 
-/** Lets go of everything, the root's lock last. */
+/** Closes everything; the root's lock is released last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
   const { log, offload, store, usage, views, endHoldOff } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
@@ -198,7 +198,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await store.close()
 }
 
-/** Logs one line for each finished import: what was imported, under which name, and how long it took. */
+/** Logs one line per finished import: what was imported, under which name, and how long it took. */
 function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, startedAt, finishedAt }: Job): void {
   if (kind?.startsWith('import-') !== true) return
   const tookMs =
@@ -207,7 +207,7 @@ function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, 
   log.info({ as, quants: result?.quants, bytes: bytesTotal, tookMs, kind, ref, manifest, job: id }, 'imported')
 }
 
-/** Turns what a job threw into its `error`, and logs what that leaves out. */
+/** Converts a job's error for its `error` field, and logs the details that this omits. */
 const jobErrors =
   (log: Log): JobErrors =>
   (error, { id, kind }) => {

@@ -23,43 +23,43 @@ import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { StartNotice } from './start-notice.ts'
 import { VERSION } from './version.ts'
 
-/** What a daemon is made of. `config` or `root` is required; the rest has the defaults of `svcd`. */
+/** Options of a daemon. `config` or `root` is required; defaults are those of `svcd`. */
 export interface DaemonOptions {
-  /** The whole configuration; or give `root` and, where needed, what a configuration file would say. */
+  /** The whole configuration; alternatively `root` and, if needed, the content of a configuration file. */
   readonly config?: DaemonConfig
   readonly root?: string
   readonly fileConfig?: FileConfig
-  /** Where to listen: a path (its folder is made when absent), a descriptor, or the default of the environment. */
+  /** Where to listen: a path (its folder is created if absent), a descriptor, or the environment's default. */
   readonly socketPath?: string
   readonly socketDescriptor?: number
-  /** How often the socket's file is looked at; it is bound again when it is gone. Default 30 s. */
+  /** Interval of checks of the socket's file; if it is gone, the socket is bound again. Default 30 s. */
   readonly socketCheckMs?: number
   readonly log?: Log
-  /** How the networks beyond this machine are reached; default: as this build does. */
+  /** Makers of everything that contacts other machines; default: this build's. */
   readonly networks?: NetworkFactories
   readonly http?: ServerOptions
-  /** Replaces the operating system's files for store, state and leaf layers: tests make operations fail. */
+  /** Replaces the operating system's file functions for store, state and leaf layers: tests make operations fail. */
   readonly filePort?: FilePortModule
 }
 
-/** A daemon that answers at its socket until it is closed. */
+/** A daemon that responds on its socket until it is closed. */
 export interface RunningDaemon {
   readonly socketPath: string
   readonly context: DaemonContext
   /**
-   * Stops: jobs are cut, responses under way get a few seconds, then everything is closed and the lock is released last.
-   * With `quick`, also in a second call, connections are cut at once.
+   * Stops: jobs are aborted, running responses get a few seconds, then everything is closed; the lock is released last.
+   * With `quick`, even in a second call, connections are closed at once.
    */
   close(options?: { readonly quick?: boolean }): Promise<void>
 }
 
-/** Responses under way get this long at a stop. */
+/** Time for running responses during a stop. */
 const DRAIN_MS = 3_000
-/** After jobs were cut, pollers can still see how they ended. */
+/** Time for pollers to see the end of their jobs after these were aborted. */
 const FAREWELL_MS = 500
 
 /**
- * Starts a daemon in this process. It answers when this resolves.
+ * Starts a daemon in this process. It responds when this resolves.
  * @throws StartError with a message for the person who started it
  */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
@@ -182,7 +182,7 @@ function running(
   }
 }
 
-/** Stops accepting, lets responses end, cuts what is left. */
+/** Stops accepting connections, lets responses finish, then closes the remaining connections. */
 function drain(server: Server, kept: KeptSocket, hurry: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const cut = (): void => server.closeAllConnections()

@@ -1,6 +1,6 @@
 import type { Metrics, MetricsDeps } from '../metrics/metrics.ts'
 
-/** The figures of the daemon as text, for whoever asks. What collects them is loaded, and measures, from the first question on. */
+/** The daemon's metrics as text. The collecting code is loaded, and starts to measure, at the first request. */
 export class Figures {
   readonly #deps: MetricsDeps
   #loading: Promise<{ readonly metrics: Metrics; readonly text: () => Promise<string> }> | undefined

@@ -6,24 +6,24 @@ export interface Flags {
   readonly root: string | undefined
   readonly config: string | undefined
   readonly socket: string | undefined
-  /** `undefined` leaves the choice to the configuration. */
+  /** `undefined`: the configuration decides. */
   readonly noSeedVerify: boolean | undefined
   readonly logLevel: LogLevel
-  /** `undefined`: text where standard error is a terminal, JSON elsewhere. */
+  /** `undefined`: text if stderr is a terminal, else JSON. */
   readonly logFormat: LogFormat | undefined
-  /** Read the configuration, say what it comes to, and end. */
+  /** Read the configuration, print it, and exit. */
   readonly check: boolean
-  /** `svcd move`: the result as one line of JSON, and no progress. */
+  /** `svcd move`: print the result as one line of JSON, and no progress. */
   readonly json: boolean
-  /** `svcd move`: no progress. */
+  /** `svcd move`: print no progress. */
   readonly quiet: boolean
   readonly help: boolean
   readonly version: boolean
-  /** What follows the flags, such as `tag set …`. */
+  /** The words after the flags, such as `tag set …`. */
   readonly words: readonly string[]
 }
 
-/** How `svcd` is called, for the help and the man page. */
+/** The ways to call `svcd`, for the help and the man page. */
 export const USAGE = [
   ['svcd [flags]', 'serve the API on a Unix socket, in the foreground'],
   ['svcd --check [flags]', 'say what the configuration comes to, and end'],

@@ -4,13 +4,13 @@ import { StartError } from '../errors.ts'
 import { HELP, parseFlags } from './flags.ts'
 import { VERSION } from './version.ts'
 
-// Memory in proportion to what is kept, however much a client or a stranger sends (`mutated-requests.faults.ts`). By default a
-// young generation grows to a hundred MiB, and the heap to four times what lives in it, and neither shrinks while there is work.
-// The first flag is for threads that start from now on. The young generation of this one has its bound already, so that it is kept
-// from growing, while it is still at 3 MiB.
+// Keep memory in proportion to the live data, however much a client or a stranger sends (`mutated-requests.faults.ts`).
+// By default a young generation grows to a hundred MiB, and the heap to four times its live data, and neither shrinks
+// under load. The first flag applies to threads started from now on. The young generation of this one has its limit
+// already; this keeps it from growing while it is still at 3 MiB.
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
-// Collected when half as much again is in use.
+// Collect garbage when the heap has grown by half.
 setFlagsFromString('--heap-growing-percent=50')
 
 /** Load each subcommand lazily: the daemon's modules are slow to import. */

@@ -6,13 +6,13 @@ import type { Flags } from './flags.ts'
 import { checkPlaces } from './move-places.ts'
 import { MoveError, type MoveProgress, type MoveResult, moveStore } from './store-move.ts'
 
-/** Somebody who watches a terminal sees it move; a log gets a line now and then. */
+/** Interval of progress updates on a terminal; in a log they are rare. */
 const TERMINAL_EVERY_MS = 100
 const LOG_EVERY_MS = 5_000
 
 /**
- * `svcd move DIR`: moves the store of this configuration to another folder, and writes the new root into the configuration file. Where a
- * flag or `SVC_ROOT` names the root, it would override the file, so the output says what to change.
+ * `svcd move DIR`: moves the configured store to another folder, and writes the new root into the configuration file.
+ * If a flag or `SVC_ROOT` sets the root, it would override the file, so the output says what to change.
  * @throws StartError, MoveError; the exit code is 130 after SIGINT or SIGTERM
  */
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {

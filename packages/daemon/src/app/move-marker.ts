@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 
-/** In the new root of a move: where it is filled from, and whether it is whole. */
+/** A file in the new root of a move: which store it is filled from, and whether it is complete. */
 export interface MoveMarker {
   /** The old root. */
   readonly from: string
@@ -12,7 +12,7 @@ export interface MoveMarker {
 
 const FILE = 'moving.json'
 
-/** undefined where there is none. @throws StartError for one that cannot be read */
+/** Undefined if there is none. @throws StartError when it cannot be read */
 export async function readMoveMarker(root: string): Promise<MoveMarker | undefined> {
   const path = join(root, FILE)
   let text: string
@@ -27,18 +27,18 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
     const { from, state } = JSON.parse(text) as Partial<MoveMarker>
     if (typeof from === 'string' && (state === 'copying' || state === 'complete')) return { from, state }
   } catch {
-    // said below
+    // reported below
   }
   throw new StartError(`${path} does not make sense; it tells that a move to ${root} was begun`)
 }
 
-/** Durable when it resolves. */
+/** Resolves when the marker is durable. */
 export const writeMoveMarker = (root: string, { from, state }: MoveMarker): Promise<void> =>
   replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state }, null, 2)}\n`))
 
 /**
- * Under the root's lock, before anything changes in it: one that a move has not filled yet is refused; from here on any other is a store of
- * its own, to which no move writes. @throws StartError
+ * Called under the root's lock, before any change. Refuses a root that a move has not completed; a completed one
+ * becomes a store of its own, which the move no longer writes to. @throws StartError
  */
 export async function endMove(root: string): Promise<void> {
   const marker = await readMoveMarker(root)

@@ -11,8 +11,9 @@ export interface MovePlaces {
 }
 
 /**
- * Looks at both places before anything is written. The new one is absent, empty, or what an earlier try from the same store left.
- * @throws StartError saying which of this does not hold
+ * Checks both places before anything is written. The new one must be absent, empty, or left by an earlier attempt with
+ * the same store.
+ * @throws StartError saying what is wrong
  */
 export async function checkPlaces(fromPath: string, toPath: string): Promise<MovePlaces> {
   const from = await realpath(fromPath).catch(() => resolve(fromPath))
@@ -36,7 +37,7 @@ export async function checkPlaces(fromPath: string, toPath: string): Promise<Mov
   )
 }
 
-/** Makes the new root, 0700. @throws StartError */
+/** Creates the new root, 0700. @throws StartError */
 export async function makeRoot(to: string): Promise<void> {
   try {
     await mkdir(to, { recursive: true, mode: 0o700 })
@@ -56,7 +57,7 @@ async function kind(path: string): Promise<'absent' | 'file' | 'folder' | 'other
   }
 }
 
-/** A path whose end may be absent, without links. */
+/** Resolves links in a path whose last components may not exist. */
 async function realOf(path: string): Promise<string> {
   let rest = ''
   for (let at = path; ; at = dirname(at)) {
@@ -70,7 +71,7 @@ async function realOf(path: string): Promise<string> {
   }
 }
 
-/** Whether both places can share blocks: then a copy takes no room. Tried with a small file. */
+/** Whether both places can share blocks, so that a copy takes no space. Tried with a small file. */
 export function sharesBlocks({ from, to }: MovePlaces): boolean {
   const probe = join(to, 'incoming', 'probe.part')
   try {
@@ -89,7 +90,7 @@ export async function freeBytes(folder: string): Promise<number> {
   return bavail * bsize
 }
 
-/** What deleting a folder gives back, in bytes on the disk; links are not followed. */
+/** Bytes on disk that deleting a folder would free; links are not followed. */
 export async function occupiedBytes(folder: string): Promise<number> {
   let sum = 0
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -2,19 +2,19 @@ import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
 import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/hub-imports.ts'
 import { SwarmClient, type SwarmClientDeps } from '../swarm/swarm-client.ts'
 
-/** The swarm client, as the daemon sees it. */
+/** The interface of the swarm client that the daemon uses. */
 export type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
-/** The catalog, as the daemon sees it. */
+/** The interface of the catalog that the daemon uses. */
 export type CatalogNetwork = Pick<Catalog, keyof Catalog>
 
-/** Make what reaches beyond this machine. Requests to one that is absent get the refusal that docs/errors.md has for it. */
+/** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {
   readonly swarm?: (deps: SwarmClientDeps) => SwarmNetwork | Promise<SwarmNetwork>
   readonly hub?: (deps: HubDeps) => HubImports | Promise<HubImports>
   readonly catalog?: (deps: CatalogDeps) => CatalogNetwork | Promise<CatalogNetwork>
 }
 
-/** The networks that this build reaches. */
+/** The networks of this build. */
 export const BUILTIN_NETWORKS: NetworkFactories = {
   swarm: (deps) => SwarmClient.open(deps),
   hub: (deps) => createHubImports(deps),

@@ -4,7 +4,7 @@ import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
 import type { Flags } from './flags.ts'
 
-/** A quick stop is over by then, whatever hangs. What is on disk is safe at any moment. */
+/** Limit of a quick stop, whatever hangs. The data on disk is safe at any moment. */
 const QUICK_STOP_MS = 1_000
 
 /** Runs the daemon until a signal ends it. @throws StartError */
@@ -18,7 +18,7 @@ export async function serve(flags: Flags): Promise<void> {
     asked++
     log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
     if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
-    // a signal during the start takes effect once it is complete, so that nothing is left half-made
+    // a signal during the start takes effect when it is complete, so that nothing is left half-done
     started
       ?.then((daemon) => daemon.close({ quick: asked > 1 }))
       .then(
@@ -41,9 +41,9 @@ export async function serve(flags: Flags): Promise<void> {
 }
 
 /**
- * A rejection that nobody handles belongs to one request or one job: it is logged, and everything else goes on. After
- * an uncaught exception no invariant can be relied on: it is logged, and the daemon stops in order, for its service
- * manager to start again.
+ * An unhandled rejection concerns one request or one job: it is logged, and everything else continues. After an
+ * uncaught exception no invariant can be relied on: it is logged, and the daemon stops in an orderly way, so that its
+ * service manager restarts it.
  */
 function watchDefects(log: Log, stop: () => void): void {
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'a defect: unhandled rejection'))

@@ -2,15 +2,15 @@ import type { SwarmStatus } from '@svc/client/protocol'
 import type { Log } from '../log.ts'
 import { type RuntimeFacts, removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 
-/** Readers take the file for a leftover when it has not been rewritten for some seconds. */
+/** Readers consider the file stale when it has not been rewritten for some seconds. */
 const REWRITE_MS = 500
 
-/** What `runtime.json` says from when the root's lock is held until the socket answers (spec add.30). */
+/** The content of `runtime.json` from the time the root's lock is held until the socket responds (spec add.30). */
 export type StartingFacts = Omit<RuntimeFacts, 'state'>
 
 /**
- * Keeps telling clients, by `runtime.json`, that a daemon is starting, and how far it has come. A file that cannot be written is no reason
- * not to start.
+ * Tells clients through `runtime.json` that a daemon is starting, and its progress. If the file cannot be written, the
+ * start continues.
  */
 export class StartNotice {
   readonly #path: string
@@ -29,13 +29,13 @@ export class StartNotice {
     this.#timer = setInterval(() => this.#write(), REWRITE_MS)
   }
 
-  /** Resolves when nothing is written any more. */
+  /** Resolves when the last write has ended. */
   async end(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing
   }
 
-  /** The start failed: takes the file away. */
+  /** Removes the file after a failed start. */
   async withdraw(): Promise<void> {
     await this.end()
     await removeRuntimeFile(this.#path)

@@ -12,19 +12,22 @@ interface CopyProgress {
 export interface CopyOptions {
   readonly signal: AbortSignal
   readonly onProgress: (progress: CopyProgress) => void
-  /** Smaller blobs are copied in one go; a larger one keeps what is durable of it for the next try. Default 64 MiB. */
+  /**
+   * Smaller blobs are copied in one go; for larger ones, durable progress is kept for the next attempt. Default 64 MiB.
+   */
   readonly resumableBytes?: number
 }
 
-/** Two copies at once keep both disks busy; more only make them seek. */
+/** Two concurrent copies keep both disks busy; more only cause seeking. */
 const PARALLEL_COPIES = 2
-/** About a second of writing: copying less than this again is cheaper than a journal. */
+/** About a second of writing: repeating less than this is cheaper than a journal. */
 const RESUMABLE_BYTES = 64 << 20
 const CHUNK_BYTES = 4 << 20
 
 /**
- * Copies blobs into another store through its own ingest, which hashes what it writes and refuses other bytes. An interrupted copy goes on inside a
- * large blob: what was durable of it is not read again. @returns the digests of blobs that cannot be read as what they are; they are not there then.
+ * Copies blobs into another store through its own ingest, which verifies what it writes. An interrupted copy resumes
+ * within a large blob: its durable bytes are not read again. @returns the digests of blobs that are damaged in the
+ * source; these are not copied.
  * @throws CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function copyBlobs(
@@ -79,7 +82,7 @@ async function copyResumably(
     const partial = await target.partial({ key: `move:${digest}`, digest, sizeBytes }, { signal })
     let resumed = 0
     try {
-      // written in order, so the first range is all there is
+      // written in order, so there is at most one range
       const [first] = partial.ranges()
       resumed = first !== undefined && first[0] === 0 ? first[1] : 0
       onBytes(resumed)
@@ -87,7 +90,7 @@ async function copyResumably(
       try {
         for (let at = resumed; at < sizeBytes; ) {
           signal.throwIfAborted()
-          // the next chunk is read while the one before is written
+          // the next chunk is read while this one is written
           const chunk = new Uint8Array(Math.min(CHUNK_BYTES, sizeBytes - at))
           await reader.read(chunk, at)
           await writing
@@ -99,14 +102,15 @@ async function copyResumably(
         await writing
       } catch (error) {
         await writing.catch(() => undefined)
-        // keeps what the journal does not have yet
+        // records progress that is not in the journal yet
         await partial.checkpoint().catch(() => undefined)
         throw error
       }
       await partial.publish()
       return
     } catch (error) {
-      // Bytes of an earlier try may be what is wrong, at the new place: all ranges are forgotten, so the next round reads the blob as it is.
+      // Bytes from an earlier attempt may be the wrong ones: all ranges are forgotten, so the next round reads the
+      // whole blob.
       if (resumed === 0 || !(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
     } finally {
       await partial.release()
@@ -114,7 +118,7 @@ async function copyResumably(
   }
 }
 
-/** True when the old store's bytes have another digest, or cannot be read. */
+/** True when the old store's bytes do not match their digest, or cannot be read. */
 const isSourceDamage = (error: unknown): boolean =>
   error instanceof CasError &&
   (['E_DIGEST_MISMATCH', 'E_SIZE_MISMATCH', 'E_CORRUPT'].includes(error.code) ||

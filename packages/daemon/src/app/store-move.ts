@@ -9,7 +9,7 @@ import { writeMoveMarker } from './move-marker.ts'
 import { checkPlaces, freeBytes, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
 import { copyBlobs } from './store-copy.ts'
 
-/** The move came to an end that is no success; the old store is as it was, and in charge. The message is for a person. */
+/** The move ended without success; the old store is unchanged and remains in use. The message is for a person. */
 export class MoveError extends Error {
   override readonly name = 'MoveError'
 }
@@ -27,36 +27,36 @@ export interface MoveOptions {
   readonly to: string
   readonly signal: AbortSignal
   readonly onProgress: (progress: MoveProgress) => void
-  /** Called with both roots locked and the new one whole: from when it resolves, the new one is in charge. */
+  /** Called with both roots locked and the new one complete; when it resolves, the new one is in use. */
   readonly takeCharge: (places: MovePlaces) => Promise<void>
 }
 
-/** What a move came to. */
+/** The result of a move. */
 export interface MoveResult extends MovePlaces {
   readonly blobs: number
   readonly bytes: number
-  /** Of these were there from an earlier try. */
+  /** How many of these were there from an earlier attempt. */
   readonly resumedBlobs: number
-  /** The two roots share their blocks on the disk. */
+  /** The two roots share blocks on disk. */
   readonly shared: boolean
-  /** What deleting the old root gives back; next to nothing where blocks are shared. */
+  /** Bytes that deleting the old root frees; nearly none if blocks are shared. */
   readonly occupiedBytes: number
-  /** Views at named places, made of links into the old root. */
+  /** Views at named places, which have links into the old root. */
   readonly views: readonly string[]
-  /** Unfinished downloads, which are not taken along. */
+  /** Number of unfinished downloads, which are not moved. */
   readonly unfinished: number
 }
 
-/** Beside the blobs: folders, state, names. */
+/** Space needed besides blobs: folders, state, names. */
 const MARGIN_BYTES = 16 << 20
 const BLOCK_BYTES = 4096
 
 /**
- * Takes a store to another folder, under the locks of both. Blobs are copied by the new store's own ingest, which hashes what it
- * writes and refuses other bytes; then every blob is read back and hashed at the new place; then the state follows. A marker in the new
- * root says until then that it must not be used. The old root is only read. Asked again after whatever happened, it goes on: whole blobs that are
- * there are not copied again, nor is what is durable of a large one.
- * @throws StartError where the move cannot begin; MoveError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ * Moves a store to another folder, under the locks of both. The new store's own ingest copies and verifies the blobs;
+ * then every blob is read back and hashed at the new place; then the state is copied. Until then a marker prevents the
+ * use of the new root. The old root is only read. A later call resumes, whatever happened: complete blobs are not
+ * copied again, nor the durable part of a large one.
+ * @throws StartError when the move cannot begin; MoveError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
@@ -102,7 +102,7 @@ async function move(
   const there = new Set<string>()
   for await (const { digest, sizeBytes } of target.list()) {
     if (wanted.get(digest) === sizeBytes) there.add(digest)
-    // it was removed from the old store since
+    // removed from the old store in the meantime
     else await target.remove(digest)
   }
   const missing = blobs.filter(({ digest }) => !there.has(digest))
@@ -133,14 +133,14 @@ const sum = (blobs: readonly BlobInfo[]): number => blobs.reduce((bytes, { sizeB
 
 async function requireRoom(to: string, missing: readonly BlobInfo[]): Promise<void> {
   const all = missing.reduce((bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES, 0)
-  // what an interrupted try left there of large blobs becomes part of them
+  // partial blobs of an interrupted attempt will be completed
   const needed = all - Math.min(all, await occupiedBytes(join(to, 'incoming'))) + MARGIN_BYTES
   const free = await freeBytes(to)
   if (free < needed)
     throw new MoveError(`${needed} bytes are needed at ${to}, and ${free} are free; nothing was copied`)
 }
 
-/** @throws MoveError naming what cannot be read as what it is */
+/** @throws MoveError naming the damaged blobs */
 async function copyMissing(
   source: DiskBlobStore,
   target: DiskBlobStore,
@@ -151,7 +151,7 @@ async function copyMissing(
   const corrupt = await copyBlobs(source, target, missing, {
     signal,
     onProgress: (progress) => onProgress({ phase: 'copying', ...progress }),
-    // where blocks are shared a blob of any size is there at once
+    // with shared blocks a blob of any size is copied at once
     ...(isShared && { resumableBytes: Number.POSITIVE_INFINITY })
   })
   if (corrupt.length === 0) return
@@ -162,7 +162,10 @@ async function copyMissing(
   )
 }
 
-/** Reads everything back from the new place. What turns out wrong is in quarantine there, and is copied again by the next try. */
+/**
+ * Reads everything back from the new place. Damaged blobs go to quarantine there, and the next attempt copies them
+ * again.
+ */
 async function checkBlobs(
   target: DiskBlobStore,
   count: number,
@@ -182,7 +185,7 @@ async function checkBlobs(
     throw new MoveError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in charge`)
 }
 
-/** The state as it is now, and when each model was last used; what an earlier try left of it goes first. */
+/** Copies the current state, and when each model was last used; removes what an earlier attempt left of it. */
 async function copyState({ from, to }: MovePlaces): Promise<void> {
   await rm(join(to, 'state'), { recursive: true, force: true })
   await copyFolder(join(from, 'state'), join(to, 'state'), new Set(['tmp']))
@@ -190,7 +193,7 @@ async function copyState({ from, to }: MovePlaces): Promise<void> {
   await syncFolder(nodeFilePort, to)
 }
 
-/** Small files, durably. Without the names of `skip`; only those of `only`, where it is given. */
+/** Copies small files, durably: without those in `skip`, and only those in `only` if it is given. */
 async function copyFolder(
   from: string,
   to: string,

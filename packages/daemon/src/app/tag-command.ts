@@ -18,8 +18,8 @@ export interface TagCommandContext {
 }
 
 /**
- * `svcd tag set|rm|ls`. Whoever holds the root's lock writes its state: the running daemon does it on request, and without
- * one this process takes the lock itself. Listing reads the state files, which are replaced whole.
+ * `svcd tag set|rm|ls`. Only the holder of the root's lock may write its state: a running daemon does it on request,
+ * otherwise this process takes the lock itself. Listing only reads state files, which are replaced atomically.
  * @throws StartError, DaemonError
  */
 export async function tagCommand(words: readonly string[], context: TagCommandContext): Promise<void> {

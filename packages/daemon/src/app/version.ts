@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
 
-/** Of this package; the file lies one folder up, both from `src` and from `dist`. */
+/** The version of this package, whose manifest is one folder up, from `src` as well as from `dist`. */
 export const VERSION: string = (createRequire(import.meta.url)('@svc/daemon/package.json') as { version: string })
   .version

@@ -1,7 +1,7 @@
 import { tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError } from '../errors.ts'
 
-/** Where something listens. */
+/** A listening address. */
 export interface HostPort {
   readonly host: string
   readonly port: number
@@ -9,7 +9,7 @@ export interface HostPort {
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
 function tryParseHostPort(text: string): HostPort | undefined {
-  // Port 0 is no peer's, but it is what a listener may be configured with: the system chooses.
+  // No peer has port 0, but a listener may be configured with it: the system then chooses one.
   const anyPort = /^(.+):0{1,5}$/.exec(text)
   if (anyPort === null) return tryParseAddress(text)
   const address = tryParseAddress(`${anyPort[1]}:1`)

@@ -6,9 +6,9 @@ import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
-/** `[hub]`, and what the environment says of the hub. */
+/** `[hub]`, with the environment's settings for the hub. */
 export interface HubConfig {
-  /** undefined is the public hub. */
+  /** Undefined: the public hub. */
   readonly endpoint: string | undefined
   readonly token: string | undefined
   readonly skipUnrecognized: boolean
@@ -28,7 +28,7 @@ export interface SwarmConfig {
   readonly fillTimeoutMs: number
   readonly seedRestricted: boolean
   readonly seedOnImport: boolean
-  /** undefined: nobody has decided yet, which means true. */
+  /** Undefined: not decided yet, which means true. */
   readonly seedLocal: boolean | undefined
   /** Address ranges. */
   readonly trusted: readonly string[]
@@ -50,20 +50,20 @@ export interface OnDemandConfig {
   readonly timeoutMs: number
 }
 
-/** `[mirror]`, and what the environment says of it. */
+/** `[mirror]`, with the environment's settings for it. */
 export interface MirrorConfig {
-  /** undefined: no such listener. */
+  /** Undefined: no such listener. */
   readonly hubAddr: string | undefined
   readonly ociAddr: string | undefined
   /** undefined: what is not here is not fetched. */
   readonly onDemand: OnDemandConfig | undefined
-  /** `SVC_MIRROR_TOKEN`: what both ask for. */
+  /** `SVC_MIRROR_TOKEN`: required by both mirrors. */
   readonly token: string | undefined
 }
 
-/** What the daemon runs with: file, environment and flags merged, defaults filled in (spec conf.1, disk.3, disk.13). */
+/** The effective configuration: file, environment and flags merged, with defaults (spec conf.1, disk.3, disk.13). */
 export interface DaemonConfig {
-  /** The configuration file, which may be absent; undefined when there is none to speak of. */
+  /** The configuration file, which may be absent; undefined if there is none. */
   readonly file?: string
   readonly store: { readonly root: string }
   readonly hub: HubConfig
@@ -72,11 +72,11 @@ export interface DaemonConfig {
   readonly mirror: MirrorConfig
   /** `[metrics]` */
   readonly metrics: { readonly addr: string | undefined }
-  /** `[webseed."https://…"]`: those whose requests are signed. */
+  /** `[webseed."https://…"]`: webseeds whose requests are signed. */
   readonly webseedKeys: readonly WebseedKeyConfig[]
 }
 
-/** Flags of `svcd` that take part in the configuration; they win over environment and file. */
+/** The flags of `svcd` that override environment and file. */
 export interface ConfigFlags {
   readonly root?: string | undefined
   readonly config?: string | undefined
@@ -85,10 +85,10 @@ export interface ConfigFlags {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** An empty variable counts as unset, as the XDG specification has it. */
+/** An empty variable counts as unset, as the XDG specification requires. */
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
-/** XDG: a relative path in such a variable is to be ignored. */
+/** XDG: a relative path in such a variable must be ignored. */
 const xdg = (value: string | undefined, ...fallback: string[]): string =>
   value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
 
@@ -98,7 +98,7 @@ function homeFolder(): string {
   return home
 }
 
-/** Where the configuration is read from, and whether it must exist: a file that somebody named must, the default need not. */
+/** The configuration file's path, and whether it must exist: one that the user named must, the default need not. */
 export function configPath(
   flags: ConfigFlags,
   env: Environment
@@ -109,8 +109,8 @@ export function configPath(
 }
 
 /**
- * `[store] root`: absolute, or below the home folder by `~/`. A relative one would depend on the folder that the
- * daemon is started from.
+ * `[store] root`: absolute, or relative to the home folder with `~/`. Other relative paths would depend on the folder
+ * that the daemon is started in.
  */
 function fileRoot(text: string | undefined): string | undefined {
   const root = set(text)
@@ -185,8 +185,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
 }
 
 /**
- * The whole configuration of a daemon.
- * @throws ConfigError when the file is unusable (see `parseConfigText`).
+ * Loads the whole configuration.
+ * @throws ConfigError when the file cannot be used (see `parseConfigText`).
  */
 export async function loadConfig(flags: ConfigFlags = {}, env: Environment = process.env): Promise<DaemonConfig> {
   const { file, required } = configPath(flags, env)

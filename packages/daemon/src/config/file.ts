@@ -30,9 +30,9 @@ function fits(type: KeyType, value: unknown): boolean {
 }
 
 /**
- * Reads the text of a configuration file. `file` is its name for messages.
- * @throws ConfigError on bad TOML, an unknown section or key, or a value of another type; the message names the file,
- *   the key and what is known (spec conf.2).
+ * Parses the text of a configuration file. `file` is its name for messages.
+ * @throws ConfigError on invalid TOML, an unknown section or key, or a value of the wrong type; the message names the
+ *   file, the key and the known alternatives (spec conf.2).
  */
 export function parseConfigText(text: string, file: string): FileConfig {
   let table: Record<string, unknown>
@@ -62,7 +62,7 @@ export function parseConfigText(text: string, file: string): FileConfig {
   return config
 }
 
-/** The one section whose tables are named by people. */
+/** The section whose tables have user-defined names. */
 const WEBSEED = 'webseed'
 
 type Keys = Readonly<Record<string, ConfigKey>>
@@ -90,7 +90,7 @@ function valuesOf(content: unknown, name: string, keys: Keys, file: string): Rea
 }
 
 /**
- * Reads a configuration file. An absent one is an empty configuration unless `required`.
+ * Reads a configuration file. An absent one counts as empty unless `required`.
  * @throws ConfigError also when the file cannot be read, is larger than 1 MiB or is not UTF-8.
  */
 export async function readConfigFile(file: string, required: boolean): Promise<FileConfig> {

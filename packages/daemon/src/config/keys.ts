@@ -1,6 +1,6 @@
 import type { WebseedTable } from './webseed.ts'
 
-/** What a configuration key takes. `strings` is a list of strings. */
+/** The type of a configuration key. `strings` is a list of strings. */
 export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings'
 
 export interface ConfigKey {
@@ -8,7 +8,7 @@ export interface ConfigKey {
   readonly summary: string
 }
 
-/** Every key of the configuration file (spec conf.3 to conf.8); docs/configuration.md lists the same. */
+/** Every key of the configuration file (spec conf.3 to conf.8), as listed in docs/configuration.md. */
 export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' }
@@ -60,7 +60,7 @@ type ValueOf<T extends KeyType> = T extends 'string'
       ? readonly string[]
       : number
 
-/** What a file may say: every section and key optional, and tables of webseeds by their addresses. */
+/** The content of a file: every section and key is optional; tables of webseeds are keyed by their URLs. */
 export type FileConfig = SectionsConfig & { webseed?: Readonly<Record<string, WebseedTable>> }
 
 type SectionsConfig = {

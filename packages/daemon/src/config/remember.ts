@@ -8,8 +8,8 @@ const SECTION = /^[ \t]*\[[ \t]*swarm[ \t]*\][ \t]*(?:#.*)?$/m
 const KEY = /^[ \t]*seed_local[ \t]*=.*$/m
 
 /**
- * `text` with `[swarm] seed_local` set to `value`; everything else, comments too, stays as somebody wrote it.
- * @throws ConfigError where the text is written in a way that cannot be added to
+ * `text` with `[swarm] seed_local` set to `value`; everything else, including comments, is unchanged.
+ * @throws ConfigError when the text is written in a way that this cannot edit
  */
 export function withSeedLocal(text: string, value: boolean, file: string): string {
   const line = `seed_local = ${value}`
@@ -27,11 +27,11 @@ export function withSeedLocal(text: string, value: boolean, file: string): strin
   throw by
 }
 
-/** Writes the owner's answer into the configuration file, which is made when absent. @throws ConfigError */
+/** Writes the owner's decision into the configuration file, which is created if absent. @throws ConfigError */
 export async function rememberSeedLocal(named: string, value: boolean): Promise<void> {
   try {
     await mkdir(dirname(named), { recursive: true, mode: 0o700 })
-    // a link, as those who keep such files elsewhere have it, stays one
+    // if it is a link, replace its target and keep the link
     const file = await realpath(named).catch(() => named)
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return ''

@@ -6,8 +6,9 @@ import { ConfigError } from '../errors.ts'
 import { parseConfigText } from './file.ts'
 
 /**
- * The text of a configuration with another `[store] root`; all else stays as it is written, comments included.
- * @throws ConfigError where it is written in a way that this cannot change (an inline table, for one), or is no valid configuration
+ * The text of a configuration with another `[store] root`; everything else, including comments, is unchanged.
+ * @throws ConfigError when it is written in a way that this cannot edit (such as an inline table), or is not a valid
+ *   configuration
  */
 export function withStoreRoot(text: string, root: string, file: string): string {
   const before = parseConfigText(text, file)
@@ -15,7 +16,7 @@ export function withStoreRoot(text: string, root: string, file: string): string 
   const line = `root = ${JSON.stringify(root)}`
   for (const edited of edits(text, line)) {
     try {
-      // Whatever the lines look like: the parser says whether this is the one change.
+      // Parse the edited text to make sure that this is the only change.
       if (isDeepStrictEqual(parseConfigText(edited, file), wanted)) return edited
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
@@ -48,7 +49,7 @@ async function readText(file: string): Promise<string> {
   })
 }
 
-/** Says beforehand what would keep {@link writeStoreRoot} from writing. @throws ConfigError */
+/** Reports in advance whatever would prevent {@link writeStoreRoot}. @throws ConfigError */
 export async function checkStoreRootWritable(file: string, root: string): Promise<void> {
   withStoreRoot(await readText(file), root, file)
   for (let folder = dirname(await realpath(file).catch(() => file)); ; folder = dirname(folder)) {
@@ -61,7 +62,10 @@ export async function checkStoreRootWritable(file: string, root: string): Promis
   }
 }
 
-/** Writes `[store] root` into a configuration file, atomically and durably; the file keeps its mode, and stays where a link to it leads. */
+/**
+ * Writes `[store] root` into a configuration file, atomically and durably; the file keeps its mode, and a link to it is
+ * kept.
+ */
 export async function writeStoreRoot(file: string, root: string): Promise<void> {
   const text = withStoreRoot(await readText(file), root, file)
   const real = await realpath(file).catch(() => file)

@@ -9,12 +9,12 @@ export const WEBSEED_KEYS = {
   profile: { type: 'string', summary: 'which part of that file, "default" otherwise' }
 } as const satisfies Record<string, { readonly type: 'string'; readonly summary: string }>
 
-/** What a file may say of one webseed. */
+/** A webseed's table in the file. */
 export type WebseedTable = { readonly [K in keyof typeof WEBSEED_KEYS]?: string }
 
 /** A webseed whose requests are signed (spec add.33). */
 export interface WebseedKeyConfig {
-  /** Where the requests go that are signed: an origin and a path that ends in a slash. */
+  /** The base of the URLs whose requests are signed: an origin and a path that ends in a slash. */
   readonly base: URL
   readonly region: string
   /** Absolute; undefined: the environment. */
@@ -22,7 +22,7 @@ export interface WebseedKeyConfig {
   readonly profile: string
 }
 
-/** @throws ConfigError naming the table and what is wrong with it */
+/** @throws ConfigError naming the table and the problem */
 export function webseedKeyConfigs(tables: Readonly<Record<string, WebseedTable>> = {}): readonly WebseedKeyConfig[] {
   return Object.entries(tables).map(([text, { region = 'us-east-1', credentials_file, profile = 'default' }]) => {
     const wrong = (what: string): ConfigError => new ConfigError(`[webseed."${text}"]: ${what}`)

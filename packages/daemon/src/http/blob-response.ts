@@ -4,11 +4,11 @@ import { type PumpOptions, pumpBlob } from './blob-pump.ts'
 import { type BlobAnswer, blobAnswer, blobETag } from './range.ts'
 
 export interface BlobResponseOptions extends PumpOptions {
-  /** Sent with every answer, e.g. the hardening headers of a listener that browsers can reach. */
+  /** Sent with every response, e.g. the hardening headers of a listener that browsers can reach. */
   readonly headers?: OutgoingHttpHeaders
-  /** Quoted; default: the digest. Other protocols name the same bytes otherwise. */
+  /** Quoted; default: the digest. Other protocols have other names for the same bytes. */
   readonly etag?: string | undefined
-  /** Writes the body of 412 and 416; the status line and headers are this function's to send too. */
+  /** Sends a 412 or 416 with these headers and a body. */
   readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
 }
 
@@ -24,9 +24,9 @@ export function blobAnswerTo({ method, headers }: IncomingMessage, etag: string,
 }
 
 /**
- * Answers GET or HEAD for an open blob by spec http.13 to http.17, and closes it in every case. Resolves when the response
- * is finished or its connection is gone; the descriptor is released at once in both cases. A read error in mid-body cuts the
- * connection (the client sees a short body, never wrong bytes) and rejects.
+ * Responds to GET or HEAD for an open blob by spec http.13 to http.17, and always closes the blob. Resolves when the
+ * response has ended or its connection is gone; in both cases the descriptor is released at once. A read error in the
+ * middle of the body closes the connection (the client sees a short body, never wrong bytes) and rejects.
  */
 export async function sendBlob(
   request: IncomingMessage,

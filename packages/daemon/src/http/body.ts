@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Why a body was not taken. The rest of it is not read. */
+/** Why a body was refused. The rest of it is not read. */
 export class BodyError extends Error {
   override readonly name = 'BodyError'
   readonly problem: 'too-large' | 'other-length' | 'broken'
@@ -14,8 +14,8 @@ export class BodyError extends Error {
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'TRACE'])
 
 /**
- * The body of a request, copied together: at most `maxBytes` of it are ever held.
- * @returns undefined where the method has none or nothing was announced. @throws BodyError
+ * Reads a request's body, of which at most `maxBytes` are held.
+ * @returns undefined if the method has no body or none was announced. @throws BodyError
  */
 export function readRequestBody(
   request: IncomingMessage,

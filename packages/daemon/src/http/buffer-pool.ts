@@ -6,17 +6,18 @@ const CHUNK_BYTES = 1 << 20
 const POOLED_BUFFERS = 16
 
 /**
- * Lends the buffers of blob responses. A response holds at most two; buffers beyond the pool's bound are made as needed
- * and dropped afterwards, so that idle memory is bounded and a slow reader never makes another one wait.
+ * Provides the buffers of blob responses. A response uses at most two; buffers beyond the pool's limit are created on
+ * demand and dropped afterwards, so that idle memory is limited and a slow client never makes another one wait.
  *
- * Each buffer is a mapping of its own, which `resize` empties at once. What comes from the C library's heap is freed when it is collected,
- * and stays with the heap even then: measured, 200 slow readers left 250 MiB behind.
+ * Each buffer is a memory mapping of its own, which `resize` releases at once. Memory from the C library's heap is
+ * released only by garbage collection, and even then stays with the heap: measured, 200 slow readers left 250 MiB
+ * behind.
  */
 export class BufferPool {
   readonly #idle: Buffer[] = []
   readonly #chunkBytes: number
 
-  /** Smaller chunks where strangers decide how many responses there are. */
+  /** Use smaller chunks where strangers decide how many responses there are. */
   constructor(chunkBytes = CHUNK_BYTES) {
     this.#chunkBytes = chunkBytes
   }
@@ -25,7 +26,7 @@ export class BufferPool {
     return this.#idle.pop() ?? mapped(this.#chunkBytes)
   }
 
-  /** Takes a buffer back that {@link take} gave, whole and once; nobody may use it, or a view of it, afterwards. */
+  /** Returns a buffer from {@link take}, whole and once; nobody may use it, or a view of it, afterwards. */
   give(buffer: Buffer): void {
     if (this.#idle.length < POOLED_BUFFERS) this.#idle.push(buffer)
     else unmap(buffer)

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Refusal, refuseRaw } from './raw-refusal.ts'
 
-/** Requests that wait for their turn on all connections of a listener together: a few KB each. */
+/** Limit of requests waiting on all connections of a listener together: a few KB each. */
 const MAX_WAITING_REQUESTS = 8_192
-/** This many may wait on one connection even when the listener's total is used up. */
+/** This many may wait on one connection even if the listener's limit is reached. */
 const FAIR_WAITING_REQUESTS = 8
 
 interface Exchange {
@@ -13,7 +13,7 @@ interface Exchange {
   readonly begin: () => void
 }
 
-/** The connections of one listener, and what they may hold together. */
+/** The connections of one listener, with their common limits. */
 export class Connections {
   readonly #bySocket = new WeakMap<Duplex, Connection>()
   waiting = 0
@@ -26,14 +26,15 @@ export class Connections {
 }
 
 /**
- * One connection: its requests are answered one at a time, in the order in which they came (RFC 9112 §9.3.2).
+ * One connection: its requests are answered one at a time, in their order (RFC 9112 §9.3.2).
  *
- * Node parses what a client pipelines as soon as it has arrived, and announces each request at once: hundreds of blob responses
- * would hold their descriptors and buffers while the first one is being sent. Here a request begins when the response before it is
- * over, and while one waits the socket is not read: what a client can have waiting is what one read brings, 64 KiB. A refusal
- * without a request (bytes that are no HTTP, CONNECT) takes its turn like an answer, and is the last one.
+ * Node parses pipelined requests as soon as they arrive and emits each at once: hundreds of blob responses would hold
+ * descriptors and buffers while the first one is being sent. Here a request starts when the previous response has
+ * ended, and while one waits the socket is not read: a client can have at most one read's worth, 64 KiB, of requests
+ * waiting. A refusal without a request (bytes that are not HTTP, CONNECT) waits for its turn like a response, and is
+ * the last one.
  *
- * Invariants: something waits only behind `#active`; after `#last` is set nothing is accepted any more.
+ * Invariants: requests wait only behind `#active`; after `#last` is set nothing more is accepted.
  */
 export class Connection {
   readonly #socket: Duplex
@@ -41,7 +42,10 @@ export class Connection {
   readonly #waiting: Exchange[] = []
   #active: Exchange | undefined
   #last: Refusal | undefined
-  /** Ends a request that was late while it could not be read, should its rest not come once it can be. */
+  /**
+   * Ends a request that timed out while the connection was not read, unless its rest arrives soon after reading
+   * resumes.
+   */
   #late: { readonly refusal: Refusal; readonly graceMs: number; timer?: NodeJS.Timeout } | undefined
 
   constructor(socket: Duplex, all: Connections) {
@@ -50,7 +54,7 @@ export class Connection {
     socket.once('close', () => this.#drop())
   }
 
-  /** Begins the exchange when its turn comes; never, when the connection is gone by then. */
+  /** Starts the exchange when its turn comes; never, if the connection is gone by then. */
   accept(exchange: Exchange): void {
     if (this.#last !== undefined || this.#socket.destroyed) return
     this.#notLate()
@@ -64,24 +68,26 @@ export class Connection {
     this.#pauseSoon()
   }
 
-  /** Ends the connection with a refusal, after the answers to all complete requests. The first refusal counts. */
+  /**
+   * Closes the connection with a refusal, after the responses to all complete requests. Only the first refusal counts.
+   */
   refuse(refusal: Refusal): void {
     if (this.#last !== undefined) return
     this.#last = refusal
-    // a request whose body is broken or late gets the refusal for its answer
+    // a request with a broken or late body gets the refusal as its response
     const newest = this.#waiting.at(-1)
     if (newest !== undefined && !newest.request.complete) this.#take(this.#waiting.length - 1)
     const active = this.#active
     if (active === undefined) return refuseRaw(this.#socket, refusal)
     if (active.request.complete) return
-    // in the middle of a response another status line would be read as its body
+    // in the middle of a response another status line would be read as part of its body
     if (active.response.headersSent) this.#socket.destroy()
     else refuseRaw(this.#socket, refusal)
   }
 
   /**
-   * A request did not arrive in time. Where an answer is being sent, or requests wait, nobody read it: it gets `graceMs` anew when
-   * that is over. Node looks at the same request only once.
+   * A request did not arrive in time. If a response was being sent, or requests were waiting, the connection was not
+   * read: the request then gets another `graceMs` after that. Node checks the same request only once.
    */
   refuseLate(refusal: Refusal, graceMs: number): void {
     const newest = this.#waiting.at(-1) ?? this.#active
@@ -92,7 +98,7 @@ export class Connection {
   #begin(exchange: Exchange): void {
     const { response, begin } = exchange
     this.#active = exchange
-    // before Node's own listener, which may end the socket behind this answer
+    // before Node's own listener, which may end the socket after this response
     response.prependOnceListener('finish', () => this.#onFinish(response))
     response.once('close', () => this.#onClose(exchange))
     begin()
@@ -100,7 +106,7 @@ export class Connection {
 
   #onFinish(response: ServerResponse): void {
     if (this.#last === undefined || this.#waiting.length > 0) return
-    // a client that announced its last request gets no answer to what follows it
+    // a client that announced its last request gets no response to anything after it
     if (response.shouldKeepAlive) refuseRaw(this.#socket, this.#last)
   }
 
@@ -126,7 +132,7 @@ export class Connection {
     return exchange
   }
 
-  /** Node resumes the socket at the end of each message that it parses, so the pause comes after what is being parsed now. */
+  /** Node resumes the socket at the end of each message that it parses, so pause after the current one. */
   #pauseSoon(): void {
     process.nextTick(() => {
       if (this.#waiting.length > 0 && !this.#socket.destroyed) this.#socket.pause()

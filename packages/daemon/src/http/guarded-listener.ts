@@ -8,7 +8,7 @@ import { envelope, JSON_TYPE } from './envelope.ts'
 import { createHttpServer } from './server.ts'
 import type { Traffic } from './traffic.ts'
 
-/** Sent with everything: a browser must neither run, frame nor guess what such a port holds. */
+/** Sent with every response: a browser must not execute, frame or sniff content from such a port. */
 export const HARDENING: OutgoingHttpHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",
@@ -19,27 +19,27 @@ export const HARDENING: OutgoingHttpHeaders = {
 const MAX_CONNECTIONS = 512
 const MAX_PATH_CHARACTERS = 8_192
 
-/** What a port is for, and to whom it answers. */
+/** The purpose of a port, and who may use it. */
 export interface ListenerOptions {
-  /** In the log and in refusals: `webseed`, `mirror`. */
+  /** For the log and for refusals: `webseed`, `mirror`. */
   readonly name: string
   readonly address: { readonly host: string; readonly port: number }
   /** Default: GET and HEAD. */
   readonly methods?: readonly string[]
-  /** Whoever does not have it is refused; absent: everybody is answered. Compared as a bearer token or as a password. */
+  /** Required from clients, as a bearer token or a password; absent: every client is served. */
   readonly token?: string | undefined
-  /** Sent with that refusal. */
+  /** Sent when the token is missing or wrong. */
   readonly challenge?: string
-  /** Answers a request that has passed; what it throws becomes 500. */
+  /** Responds to an accepted request; an error it throws becomes a 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
   readonly log: Log
-  /** Counts what goes through. */
+  /** Counts requests and bytes. */
   readonly traffic?: Traffic | undefined
 }
 
 /**
- * A port that strangers may reach: hardened HTTP that answers to its own addresses only, refuses what a page in a browser sends, and
- * asks for a token where there is one.
+ * A port that strangers may reach: hardened HTTP that responds for its own addresses only, refuses requests from web
+ * pages, and requires a token if there is one.
  */
 export class GuardedListener {
   readonly #server: Server
@@ -117,7 +117,7 @@ export class GuardedListener {
     return false
   }
 
-  /** Names that a foreign page could bind to this address (DNS rebinding) do not count. */
+  /** Host names are not accepted, since a foreign page could bind one to this address (DNS rebinding). */
   #isOwnHost(request: IncomingMessage): boolean {
     const { localAddress, localPort } = request.socket
     const host = request.headers.host?.toLowerCase()
@@ -125,12 +125,12 @@ export class GuardedListener {
     const ip = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
     const own = [isIP(ip) === 6 ? `[${ip}]` : ip, ...this.#names]
     const names = ip === '127.0.0.1' || ip === '::1' ? [...own, 'localhost'] : own
-    // some programs leave the port out; a browser never does
+    // some programs omit the port, but browsers never do
     return names.some((name) => host === `${name}:${localPort}`) || own.includes(host)
   }
 }
 
-/** `Bearer <token>`, or Basic with it as the password, as container tools send it. Takes as long whatever was wrong. */
+/** `Bearer <token>`, or Basic with it as the password, as container tools send it. Constant-time. */
 function hasToken(authorization = '', token: string): boolean {
   const [, scheme = '', given = ''] = /^(basic|bearer) +(.*)$/i.exec(authorization) ?? []
   const sent =
@@ -143,7 +143,7 @@ function hasToken(authorization = '', token: string): boolean {
   return timingSafeEqual(hashed(sent), hashed(token))
 }
 
-/** Sends bytes at hand. */
+/** Sends bytes from memory. */
 export function sendBytes(
   request: IncomingMessage,
   response: ServerResponse,
@@ -154,7 +154,7 @@ export function sendBytes(
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends the envelope. */
+/** Sends the error envelope. */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,6 +1,6 @@
 /**
- * What a GET of a blob must answer, from its precondition and Range headers alone (spec http.14 to http.17, RFC 9110 §13 and §14).
- * Pure: no clock, no I/O.
+ * The response to a GET of a blob, determined by its precondition and Range headers alone (spec http.14 to http.17, RFC
+ * 9110 §13 and §14). Pure: no clock, no I/O.
  */
 export type BlobAnswer =
   | { readonly status: 200 }
@@ -16,7 +16,7 @@ export interface BlobConditions {
   readonly range?: string | undefined
 }
 
-/** One satisfiable range, `[start, end)`; `whole` where Range is to be ignored; `unsatisfiable` is a 416. */
+/** One satisfiable range, `[start, end)`; `whole` when Range is to be ignored; `unsatisfiable` is a 416. */
 export type RangeVerdict =
   | { readonly kind: 'part'; readonly start: number; readonly end: number }
   | { readonly kind: 'whole' }
@@ -28,14 +28,15 @@ const UNIT = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=/
 const SPEC = /^(\d*)[ \t]*-[ \t]*(\d*)$/
 
 /**
- * Reads the value of a `Range` header for a blob of `sizeBytes`.
+ * Parses the value of a `Range` header for a blob of `sizeBytes`.
  *
  * - another unit than `bytes` (any case), or no unit at all: `whole` unless it is a malformed `bytes` set;
- * - an end beyond the blob is clamped, a suffix longer than the blob is the whole blob as a part;
- * - empty list elements and unsatisfiable members are dropped; one member left is a part, two or more are `whole`;
+ * - an end beyond the blob is clamped, a suffix longer than the blob selects the whole blob, as a partial response;
+ * - empty list elements and unsatisfiable members are dropped; if one member is left it is the range, two or more are
+ *   `whole`;
  * - a malformed or reversed member, or nothing left: `unsatisfiable`.
  *
- * Numbers may have any length. The header is at most as long as the HTTP parser lets through.
+ * Numbers may have any length. The HTTP parser limits the header's length.
  */
 export function parseRange(header: string, sizeBytes: number): RangeVerdict {
   const unit = UNIT.exec(header.trim())
@@ -75,12 +76,12 @@ function compareDigits(a: string, b: string): number {
   return x.length !== y.length ? x.length - y.length : x < y ? -1 : x > y ? 1 : 0
 }
 
-/** The entity tag of a blob: its digest, strong. */
+/** The strong entity tag of a blob: its digest. */
 export const blobETag = (digest: string): string => `"${digest}"`
 
 const TAG = /[ \t]*(W\/)?("[\x21\x23-\x7e\x80-\uffff]*")[ \t]*(?:,|$)|[ \t]*,/y
 
-/** `*`, or a list of entity tags; a malformed list matches nothing. */
+/** Whether the header is `*`, or a list of entity tags with this one; a malformed list matches nothing. */
 function listed(header: string, etag: string, weak: boolean): boolean {
   if (header.trim() === '*') return true
   TAG.lastIndex = 0

@@ -2,13 +2,13 @@ import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '@svc/client/protocol'
 import { envelope, JSON_TYPE } from './envelope.ts'
 
-// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with its own fetch.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
-/** A peer that goes on sending must not keep the socket. */
+/** A peer that continues to send must not keep the socket open. */
 const LINGER_MS = 1_000
 
-/** An answer of the listener itself; the connection ends with it. */
+/** A response from the listener itself, after which the connection ends. */
 export interface Refusal {
   readonly status: number
   readonly code: ErrorCode
@@ -16,7 +16,7 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Answers on a socket that has no response object, and closes it. */
+/** Responds on a socket that has no response object, and closes it. */
 export function refuseRaw(socket: Duplex, refusal: Refusal): void {
   if (socket.destroyed || !socket.writable) {
     socket.destroy()

@@ -1,4 +1,4 @@
-/** A route that a request's target names, and what stands in the places of its template. */
+/** The route that matches a request's path, and the values of its parameters. */
 export interface RouteMatch<T> {
   readonly route: T
   /** Still percent-encoded. */
@@ -7,7 +7,7 @@ export interface RouteMatch<T> {
 
 interface Template<T> {
   readonly method: string
-  /** Literal segments; a place's name for those in braces. */
+  /** Literal segments, or the name of a parameter. */
   readonly segments: readonly { readonly literal?: string; readonly place?: string }[]
   readonly route: T
 }
@@ -15,8 +15,8 @@ interface Template<T> {
 const NONE: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
- * Routes by method and path. Paths are compared byte by byte as they were sent: `%72esolve` is not `resolve`. `{x}` in a template stands
- * for one segment that is not empty.
+ * Routes by method and path. Paths are compared byte by byte as they were sent: `%72esolve` does not match `resolve`.
+ * `{x}` in a template stands for one non-empty segment.
  */
 export class RouteTable<T> {
   readonly #fixed = new Map<string, T>()

@@ -5,16 +5,16 @@ import { envelope, JSON_TYPE } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
 import type { Traffic } from './traffic.ts'
 
-// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with a fetch of its own.
+// As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with its own fetch.
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** Bounds of a listener, where Node's own are too generous or absent (docs/budgets.md). */
+/** Limits of a listener, where Node's own are too generous or absent (docs/budgets.md). */
 const HTTP_LIMITS = {
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 30_000,
   connectionsCheckMs: 1_000,
   keepAliveTimeoutMs: 30_000,
-  /** No byte either way for this long closes a connection. */
+  /** A connection without traffic in either direction for this long is closed. */
   idleTimeoutMs: 120_000,
   maxConnections: 1_024,
   maxHeaderBytes: 16_384,
@@ -23,13 +23,14 @@ const HTTP_LIMITS = {
 
 export interface ServerOptions {
   readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
-  /** Counts what goes through. */
+  /** Counts requests and bytes. */
   readonly traffic?: Traffic | undefined
 }
 
 /**
- * An HTTP/1.1 server that answers everything in the API's envelope, also what Node's parser refuses by itself, and that
- * hands only well-formed requests to `handler`: one `Host`, origin form, HTTP/1.0 or 1.1; one at a time on each connection.
+ * An HTTP/1.1 server whose error responses all have the API's envelope, even those for requests that Node's parser
+ * rejects. Passes only well-formed requests to `handler`: one `Host`, origin form, HTTP/1.0 or 1.1; one at a time per
+ * connection.
  */
 export function createHttpServer(handler: RequestListener, options: ServerOptions = {}): Server {
   const limits = { ...HTTP_LIMITS, ...options.limits }
@@ -45,7 +46,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
       connectionsCheckingInterval: limits.connectionsCheckMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
-      // checked below: Node would answer without a body
+      // checked below: Node would respond without a body
       requireHostHeader: false,
       insecureHTTPParser: false,
       noDelay: true
@@ -56,7 +57,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
   server.maxHeadersCount = limits.maxHeaders
   server.maxConnections = limits.maxConnections
   server.timeout = limits.idleTimeoutMs
-  // a client that closes its sending half after the request (`nc -N`, some libraries) still reads the answer
+  // a client that closes its sending side after the request (`nc -N`, some libraries) still reads the response
   ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true
 
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
@@ -67,7 +68,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     })
   )
   server.on('connect', (_request, socket: Duplex & Partial<IncomingMessage['socket']>) => {
-    // Node no longer watches this socket: handle its errors and its silence here
+    // Node no longer watches this socket: handle its errors and timeouts here
     socket.on('error', () => socket.destroy())
     socket.setTimeout?.(limits.idleTimeoutMs, () => socket.destroy())
     connections.of(socket).refuse({
@@ -99,7 +100,7 @@ function refuse(response: ServerResponse, { status, code, message }: Refusal): v
   response.end(body)
 }
 
-/** What a parsed request lacks, or has and must not have. */
+/** Why a parsed request is refused, or undefined. */
 function refusalOf(request: IncomingMessage): Refusal | undefined {
   const bad = (message: string): Refusal => ({ status: 400, code: 'E_BAD_REQUEST', message })
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
@@ -118,7 +119,7 @@ function refusalOf(request: IncomingMessage): Refusal | undefined {
   return undefined
 }
 
-/** What Node's parser and its timers refuse. */
+/** The refusal for an error of Node's parser or timers. */
 function refusalOfError(code: string | undefined, maxHeaderBytes: number): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

@@ -1,21 +1,21 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What has gone through one listener since the start. */
+/** The traffic of one listener since the start. */
 export interface TrafficFigures {
   /** `api`, `webseed`, `hub`, `oci`, `metrics`. */
   readonly listener: string
-  /** Answers that are over, by the first digit of their status. */
+  /** Completed responses, by the first digit of their status. */
   readonly answers: ReadonlyMap<string, number>
-  /** Sent, heads included. */
+  /** Bytes sent, including heads. */
   readonly sentBytes: number
   readonly connections: number
   readonly maxConnections: number
-  /** Connections that came while there were as many as may be. */
+  /** Connections that were refused because the limit was reached. */
   readonly refused: number
 }
 
-/** Counts what goes through a listener. It costs each answer one event. */
+/** Counts the traffic of a listener, at the cost of one event per response. */
 export class Traffic {
   readonly #listener: string
   readonly #answers = new Map(['2', '4', '5'].map((digit) => [digit, 0]))
@@ -28,7 +28,7 @@ export class Traffic {
     this.#listener = listener
   }
 
-  /** Begins to count. A listener has one server. */
+  /** Starts counting. A listener has one server. */
   watch(server: Server): void {
     this.#server = server
     server.on('connection', (socket: Socket) => {
@@ -61,11 +61,11 @@ export class Traffic {
   }
 }
 
-/** The listeners of a daemon, for its figures. */
+/** The listeners of a daemon, for its metrics. */
 export class Listeners {
   readonly #all: Traffic[] = []
 
-  /** Of a listener that is being made. */
+  /** Adds a listener. */
   add(listener: string): Traffic {
     const traffic = new Traffic(listener)
     this.#all.push(traffic)

@@ -19,16 +19,16 @@ import { type PlannedImport, planListing } from './plan.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 import type { ImportWishes } from './wishes.ts'
 
-/** Headers read at once, where they tell the quant. */
+/** Headers read concurrently, if they are needed for the quant. */
 const READS_AT_ONCE = 8
 const readFile = promisify(read)
 
 /**
- * Stage 1 with what the caller wants: names normalized, and of weights and aux files those that were chosen. Where something was
- * chosen, files that no row recognises are not fetched either. Only where the quant of safetensors decides, their headers and the
- * root `config.json` are read.
- * @throws as `planListing`; DaemonError `E_NO_MEMBER` (400) for a quant that the listing does not have;
- *   ClassifyError `E_NOT_IMPORTABLE` for two files of one name, or when no weights are left
+ * Stage 1 with the caller's wishes: names are normalized, and only the chosen weights and aux files are kept. If there
+ * is a choice, unrecognised files are not fetched either. Headers of safetensors and the root `config.json` are read
+ * only if the quant of safetensors decides.
+ * @throws as `planListing`; DaemonError `E_NO_MEMBER` (400) for a quant that the listing does not have; ClassifyError
+ *   `E_NOT_IMPORTABLE` for two files with one name, or when no weights are left
  */
 export async function planWished(
   source: ImportSource,
@@ -67,7 +67,7 @@ async function leftOut(whole: PlannedImport, wishes: ImportWishes, signal: Abort
   }
 }
 
-/** The quant of a listing's safetensors, by the same rule that the import will use on the whole files. */
+/** The quant of a listing's safetensors, by the rule that the import will apply to the whole files. */
 async function quantOf({ recognition, files }: PlannedImport, signal: AbortSignal): Promise<string> {
   const reads = requiredReads(recognition)
   const config = reads.find(({ what }) => what === 'config')

@@ -5,12 +5,14 @@ import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 
-/** Refuses a listing that no artifact can come of, before a byte is read. @throws ClassifyError `E_NOT_IMPORTABLE` */
+/**
+ * Refuses a listing that cannot produce an artifact, before any byte is read. @throws ClassifyError `E_NOT_IMPORTABLE`
+ */
 export const requireWeights = (plan: PlannedImport): void => requireImportable(plan.recognition)
 
 /**
- * Stage 3, once the bytes are in the store: quants and artifacts from headers, `config.json` and licences. Headers are
- * read from the blobs, off the event loop. @throws ClassifyError
+ * Stage 3, when the bytes are in the store: derives quants and artifacts from headers, `config.json` and licences.
+ * Headers are read from the blobs, off the event loop. @throws ClassifyError
  */
 export function classifyFiles(
   plan: PlannedImport,

@@ -19,9 +19,10 @@ export interface CommitContext {
 }
 
 /**
- * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns; blobs come first and the state last,
- * so that a crash leaves at worst blobs that nothing names.
- * @throws DaemonError `E_INVALID_INDEX` when the present index is corrupt or gone: the state stays as it is (spec route.13)
+ * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first
+ * and the state last, so that a crash leaves at worst unreferenced blobs.
+ * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing: the state is then unchanged (spec
+ *   route.13)
  */
 export async function commitArtifacts(
   repo: RepoId,
@@ -60,7 +61,7 @@ export async function commitArtifacts(
   return state.index!
 }
 
-/** Of the upstream names those of this artifact's own files. */
+/** The source, with only the upstream names of this artifact's own files. */
 function originOf({ names, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {
   const own = Object.fromEntries(
     files.flatMap(({ name }) => (names?.[name] === undefined ? [] : [[name, names[name]]]))

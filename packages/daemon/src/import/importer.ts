@@ -37,17 +37,20 @@ export interface ImportRequest {
   readonly kind: Extract<JobKind, 'import-local' | 'import-hf' | 'import-catalog' | 'import-oci'>
   /** `ref` of the job (spec job.5). */
   readonly ref: string
-  /** What the artifacts are stored under; not a reserved namespace. */
+  /** The repository for the artifacts; not in a reserved namespace. */
   readonly repo: RepoId
   readonly source: ImportSource
   /** Default: everything, under its own names. */
   readonly wishes?: ImportWishes | undefined
 }
 
-/** A listing is planned within the limits of its source; there is no job yet that could be stopped. */
+/** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
 const UNSTOPPED = new AbortController().signal
 
-/** Runs the pipeline of spec rec.1 to rec.4, the same for every source: plan → ingest → classify → seal → commit. */
+/**
+ * Runs the pipeline of spec rec.1 to rec.4, which is the same for every source: plan → ingest → classify → seal →
+ * commit.
+ */
 export class Importer {
   readonly #deps: ImporterDeps
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
@@ -56,13 +59,13 @@ export class Importer {
     this.#deps = deps
   }
 
-  /** Called with each artifact of a finished import. */
+  /** Registers a listener for each artifact of a finished import. */
   onImported(listener: (manifestDigest: Sha256Digest) => void): void {
     this.#listeners.push(listener)
   }
 
   /**
-   * Accepts an import: the listing is checked now, everything else is the job's. The source is closed in every case.
+   * Accepts an import: the listing is checked now, the rest happens in the job. The source is always closed.
    * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
@@ -79,13 +82,13 @@ export class Importer {
     } catch (error) {
       await source.close()
       if (!(error instanceof ClassifyError) || error.code !== 'E_NOT_IMPORTABLE') throw error
-      // nothing is wrong with the request, and that code is for jobs alone (spec err.3)
+      // the request itself is valid, and that code is for jobs only (spec err.3)
       return jobs.start({ ...start, filesTotal: source.files.length }, () => Promise.reject(error))
     }
   }
 
   /**
-   * The pipeline within a job of the caller's: for sources whose listing comes late. The source is closed in every case.
+   * Runs the pipeline within a job of the caller, for sources whose listing arrives late. The source is always closed.
    * @throws DaemonError as `planImport` and the stages
    */
   async run(

@@ -17,11 +17,11 @@ import type { ImportProgress } from './progress.ts'
 import type { OpenedFile, SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
-/** Stage 2: what came into the store, and what was read on the side. */
+/** The result of stage 2: the blobs, and the texts that were read on the side. */
 export interface Ingested {
   /** By entry name. */
   readonly blobs: ReadonlyMap<string, BlobTree>
-  /** Bytes of the root `config.json`; `tooLarge` when it was not read; absent when there is none. */
+  /** Bytes of the root `config.json`; `tooLarge` if it was not read; absent if there is none. */
   readonly config: Uint8Array | 'tooLarge' | undefined
   readonly licences: readonly LicenceFact[]
 }
@@ -33,13 +33,13 @@ export interface IngestContext {
   readonly signal: AbortSignal
 }
 
-/** Documents and leaf layers of an import, beyond its files. */
+/** Space for documents and leaf layers of an import, besides its files. */
 const SPARE_BYTES = 1 << 20
 
 /**
- * Brings every file of a plan into the store, each in one read: entries become blobs, members of tars, `config.json` and licence
- * texts are read on the side. @throws DaemonError `E_NO_SPACE` before the first byte where the sizes do not fit; what the source and
- * the store throw
+ * Brings every file of a plan into the store, reading each once: entries become blobs; members of tars, `config.json`
+ * and licence texts are read on the side. @throws DaemonError `E_NO_SPACE` before the first byte if there is not enough
+ * space; errors of the source and the store
  */
 export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
   const { source, recognition, files } = plan
@@ -60,7 +60,8 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
 }
 
 /**
- * What has to be written: without what the store is known to hold, what is there of an earlier try, and files whose blocks the store can share.
+ * Checks the space for what has to be written: excludes blobs that the store has, ranges from an earlier attempt, and
+ * files whose blocks the store can share.
  */
 async function requireSpace({ source, recognition, files }: PlannedImport, context: IngestContext): Promise<void> {
   const { store, signal } = context
@@ -74,7 +75,7 @@ async function requireSpace({ source, recognition, files }: PlannedImport, conte
     needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : store.partialBytes(key)))
   }
   const free = await store.freeBytes()
-  // seldom so, and only then are files tried
+  // rare, so files are tried only now
   if (needed > free && source.kind === 'local') {
     for (const file of whole) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
   }
@@ -101,7 +102,7 @@ class FileIngest {
     this.#context = context
   }
 
-  /** Does with one upstream file what its use asks for; members and texts of local files are read later, in their place. */
+  /** Handles one upstream file according to its use; members and texts of local files are read later. */
   async take(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
     const { progress } = this.#context
     const remote = this.#plan.source.kind !== 'local'
@@ -178,7 +179,7 @@ class FileIngest {
     }
   }
 
-  /** Undefined where the file has to be opened to be read, or to find out why it cannot be. */
+  /** Undefined if the file has to be opened instead, to read it or to find out why it cannot be read. */
   async #ingestNamed(
     file: SourceFile,
     signal: AbortSignal,
@@ -219,7 +220,7 @@ class FileIngest {
         }
       )
     } catch (error) {
-      // a file that grew or shrank shows as another size: say what happened, not what it looks like
+      // a file that grew or shrank fails with its size: report the change instead
       if (!signal.aborted) await opened.unchanged()
       throw error
     }
@@ -245,7 +246,7 @@ class FileIngest {
     }
   }
 
-  /** Whole bytes of a member or text; counts a local file, which was not read before. */
+  /** All bytes of a member or text; counts a local file, which was not read before. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { store, progress } = this.#context
     if (this.#plan.source.kind !== 'local') return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait })

@@ -3,7 +3,7 @@ import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
-/** Stage 1: what a listing is, by its names alone. Nothing was read yet. */
+/** The result of stage 1: what a listing contains, by its names alone. Nothing was read yet. */
 export interface PlannedImport {
   readonly source: ImportSource
   readonly recognition: Recognition
@@ -11,11 +11,14 @@ export interface PlannedImport {
   readonly files: ReadonlyMap<string, SourceFile>
   /** Bytes that will be read or fetched. */
   readonly bytesTotal: number
-  /** How many files the caller's choice left out; absent where there was none. */
+  /** Number of files that the caller's choice excluded; absent if there was no choice. */
   readonly notChosen?: number
 }
 
-/** @throws DaemonError for a listing that is refused whole (spec rec.21): `E_BAD_REQUEST` local, else `E_NOT_IMPORTABLE`. */
+/**
+ * @throws DaemonError for a listing that is refused as a whole (spec rec.21): `E_BAD_REQUEST` for a local one, else
+ *   `E_NOT_IMPORTABLE`.
+ */
 export function planImport(source: ImportSource): PlannedImport {
   try {
     return planned(source, recognise(listingOf(source)))
@@ -24,10 +27,10 @@ export function planImport(source: ImportSource): PlannedImport {
   }
 }
 
-/** Longer listings than this are recognised off the event loop: 100,000 names take seconds. */
+/** Longer listings are recognised off the event loop: 100,000 names take seconds. */
 const MAX_NAMES_HERE = 500
 
-/** {@link planImport} for a listing of any length. @throws as it */
+/** {@link planImport} for a listing of any length. @throws as that function */
 export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
   if (source.files.length <= MAX_NAMES_HERE) return planImport(source)
   try {

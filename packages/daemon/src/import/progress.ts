@@ -1,7 +1,7 @@
 import type { ActiveFile } from '@svc/client/protocol'
 import type { JobProgress } from '../jobs/job-work.ts'
 
-/** Counts files and bytes of one job; totals are known beforehand and never grow. */
+/** Counts files and bytes of one job; totals are known in advance and never grow. */
 export class ImportProgress {
   readonly #update: (progress: JobProgress) => void
   readonly #active = new Map<string, ActiveFile>()
@@ -25,7 +25,7 @@ export class ImportProgress {
     this.#publish()
   }
 
-  /** The file was read whole; files without bytes of interest are counted by {@link pass}. */
+  /** The whole file was read; files without relevant bytes are counted by {@link pass}. */
   finish(name: string): void {
     const file = this.#active.get(name)
     if (file === undefined) return
@@ -35,13 +35,13 @@ export class ImportProgress {
     this.#publish()
   }
 
-  /** Counts files that need no reading. */
+  /** Counts files that are not read. */
   pass(count: number): void {
     this.#filesDone += count
     this.#publish()
   }
 
-  /** Shown as the job's message until `undefined` clears it. */
+  /** Shown as the job's message until cleared with `undefined`. */
   readonly wait = (message: string | undefined): void => this.#update({ message })
 
   #publish(): void {

@@ -32,8 +32,8 @@ export interface SealContext {
 }
 
 /**
- * Stage 4: manifest, piece layers and distribution record of each artifact, written as blobs. The same entries and annotations give
- * the same bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
+ * Stage 4: writes manifest, piece layers and distribution record of each artifact as blobs. Equal entries and
+ * annotations give equal bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
  */
 export async function sealArtifacts(
   plan: ImportPlan,

@@ -8,11 +8,11 @@ import type { BlockAttachment, OpenedLocalFile, OpenedRemoteFile, SourceFile } f
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
 
-/** The bytes of an open local file, its `sizeBytes` exactly; checks that it did not change, and closes it. */
+/** The `sizeBytes` bytes of an open local file; checks that it did not change, and closes it. */
 export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): AsyncGenerator<Uint8Array> {
   try {
     for (let offset = 0; offset < file.sizeBytes; ) {
-      // a fresh buffer each time: the chunk goes to another thread
+      // a fresh buffer each time, since the chunk is passed to another thread
       const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, file.sizeBytes - offset))
       const { bytesRead } = await readAt(opened.fd, chunk, 0, chunk.length, offset)
       if (bytesRead === 0) break
@@ -37,14 +37,15 @@ export interface FetchOptions<T> {
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number) => void
   readonly onWaiting: (message: string | undefined) => void
-  /** Asked once the partial is ours: what another import has brought in meanwhile is not fetched a second time. */
+  /** Called once the partial is held: what another import has brought in meanwhile need not be fetched. */
   readonly present?: () => Promise<T | undefined>
 }
 
 /**
- * Fetches a remote file into its partial blob and hands it to `settle`, which verifies and publishes, keeps or discards it. Wrong
- * bytes are fetched once more from zero; other failures keep what was verified for the next try.
- * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; whatever the source throws
+ * Fetches a remote file into its partial blob and passes it to `settle`, which verifies and publishes, keeps or
+ * discards it. Wrong bytes are fetched once more from the start; other failures keep verified bytes for the next
+ * attempt.
+ * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source
  */
 export async function fetchRemote<T>(
   file: SourceFile,
@@ -85,7 +86,7 @@ export async function fetchRemote<T>(
   }
 }
 
-/** A source's own check refused the bytes. */
+/** The source's own check refused the bytes. */
 class WrongBytesError extends Error {
   override readonly name = 'WrongBytesError'
 }
@@ -94,7 +95,7 @@ const isWrongBytes = (error: unknown): boolean =>
   error instanceof WrongBytesError ||
   (error instanceof CasError && (error.code === 'E_DIGEST_MISMATCH' || error.code === 'E_SIZE_MISMATCH'))
 
-/** The source's own check, its refusal marked as one. */
+/** The source's own check, with its refusals marked. */
 export const acceptOf =
   (file: SourceFile): ((result: Parameters<NonNullable<SourceFile['accept']>>[0]) => Promise<void>) =>
   async (result) => {
@@ -106,8 +107,8 @@ export const acceptOf =
   }
 
 /**
- * The bytes of a remote file that was staged before; its partial is discarded when they were read. Staged bytes have one reader:
- * where another file or import of the same content was faster, they are fetched again.
+ * The bytes of a remote file that was staged before; its partial is discarded after reading. Staged bytes have one
+ * reader: if another file or import with the same content was faster, they are fetched again.
  */
 export async function* stagedBytes(
   file: SourceFile,

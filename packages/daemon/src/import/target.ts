@@ -1,7 +1,7 @@
 import { isReservedNamespace, parseRepoId, type RepoId } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 
-/** `ns/name` of a request that something may be imported into. @throws DaemonError `E_BAD_REQUEST` naming the field */
+/** The repository `ns/name` to import into, from a request. @throws DaemonError `E_BAD_REQUEST` naming the field */
 export function importTarget(text: string, field: string): RepoId {
   let repo: RepoId
   try {

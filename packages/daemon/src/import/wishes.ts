@@ -2,22 +2,22 @@ import { ClassifyError, globTest } from '@svc/classify'
 import type { ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
-/** What the caller of an import wants of it (spec add.1, add.6, add.10), checked. */
+/** The caller's wishes for an import (spec add.1, add.6, add.10), validated. */
 export interface ImportWishes {
   readonly normalizedNames: boolean
-  /** As they were written; compared in lower case. */
+  /** As the caller wrote them; compared in lower case. */
   readonly quants?: readonly string[] | undefined
-  /** Of the names that recognition sees. */
+  /** A test for names as recognition sees them. */
   readonly files?: ((name: string) => boolean) | undefined
   readonly private: boolean
 }
 
-/** Everything under its own names: what a request without additions asks for. */
+/** Everything under its own names: the default of a request without wishes. */
 export const EVERYTHING: ImportWishes = { normalizedNames: false, private: false }
 
 /**
- * The wishes of a request body that has passed its schema. Normalized names are not those that the publisher shows, so globs are
- * compared with them in any case. @throws DaemonError `E_BAD_REQUEST` naming the field
+ * The wishes in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore
+ * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function wishesOf(
   { names, quants, files, ...body }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'private'>,

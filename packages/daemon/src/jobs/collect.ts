@@ -8,12 +8,12 @@ import type { Uses } from '../library/uses.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
-/** What was written in the last day is kept, though nothing needs it (spec add.13). */
+/** Blobs written within the last day are kept even if nothing needs them (spec add.13). */
 const DEFAULT_GRACE_SECONDS = 24 * 3600
-/** Progress is reported every this many blobs. */
+/** Progress is reported after every this many blobs. */
 const REPORT_EVERY = 256
 
-/** The managed views that nothing but themselves gives a reason for. */
+/** The managed views that only exist by themselves: no name refers to their artifact. */
 interface IdleViews {
   idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<readonly string[]>
   removeIdle(path: string): Promise<boolean>
@@ -30,8 +30,8 @@ export interface CollectDeps {
 }
 
 /**
- * POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them; with `views` also the managed views of artifacts that have no name
- * any more. Partial blobs are left alone.
+ * POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them; with `views` also the managed views of
+ * artifacts without a name. Partial blobs are left alone.
  */
 export function collect(body: GcBody, deps: CollectDeps): Job {
   const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS, views = false } = body
@@ -47,15 +47,15 @@ interface CollectOptions {
 }
 
 /**
- * One walk over the blobs. Each is looked at alone: it goes when the state, as it is at that very moment, does not
- * need it, it is older than the grace, and nobody uses it (see `Uses`). A change of the state is read before the next
- * blob is judged; so nothing has to wait for a collection, and a crash at any point leaves what is needed.
+ * One walk over the blobs. Each is judged alone: it is removed if the state at that very moment does not need it, it is
+ * older than the grace period, and nobody uses it (see `Uses`). Changes of the state are read before the next blob is
+ * judged, so nothing has to wait for a collection, and a crash at any point leaves everything that is needed.
  */
 class Collection {
   readonly #deps: CollectDeps
   readonly #job: JobContext
   readonly #options: CollectOptions
-  /** Places of views that are counted as though they were gone. */
+  /** Places of views that are treated as if they were removed. */
   readonly #ignored = new Set<string>()
   #needed: ReadonlySet<Sha256Digest> = new Set()
   #revision: number | undefined
@@ -68,7 +68,7 @@ class Collection {
     this.#options = options
   }
 
-  /** @throws as `Needed.blobs`: nothing is removed then */
+  /** @throws as `Needed.blobs`; then nothing is removed */
   async run(): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
     const viewCount = this.#options.views ? await this.#letGoOfViews() : undefined
@@ -89,7 +89,7 @@ class Collection {
     }
   }
 
-  /** @returns how many went, or with `dryRun` would go */
+  /** @returns the number of views removed, or with `dryRun` to be removed */
   async #letGoOfViews(): Promise<number> {
     const { needed, views } = this.#deps
     const idle = await views.idle(await needed.named(), this.#options.graceMs)
@@ -104,7 +104,7 @@ class Collection {
 
   async #mark(): Promise<void> {
     const { needed } = this.#deps
-    // a change during the walk over the state makes it begin anew
+    // a change of the state during this walk restarts it
     while (this.#revision !== needed.revision) {
       const { revision } = needed
       this.#needed = await needed.blobs(this.#ignored)
@@ -112,7 +112,7 @@ class Collection {
     }
   }
 
-  /** @returns true when the blob was removed. Asked again where the state changed in between. */
+  /** @returns true when the blob was removed. Repeated when the state changed in the meantime. */
   async #take(digest: Sha256Digest): Promise<boolean> {
     const { store, uses, needed } = this.#deps
     const { dryRun, graceMs } = this.#options
@@ -133,7 +133,7 @@ class Collection {
     }
   }
 
-  /** What is known of artifacts that are gone: their manifest is, nothing needs them, and nobody is bringing them in. */
+  /** Forgets artifacts whose manifest is gone, which nothing needs, and which nobody is importing. */
   async #forgetArtifacts(): Promise<void> {
     const { artifacts, store, needed, uses } = this.#deps
     for await (const { manifestDigest } of artifacts.list(() => undefined)) {

@@ -15,14 +15,17 @@ export interface EnsureDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly jobs: JobRegistry
-  /** undefined while the swarm client is off. */
+  /** Undefined if the swarm client is off. */
   readonly filler: Filler | undefined
 }
 
-/** A refused reference is shown by the job as it was sent, but jobs are kept: a body of a megabyte must not be. */
+/** The job of a refused reference shows it as it was sent, but a body of a megabyte must not be kept. */
 const MAX_SHOWN_REF = 512
 
-/** POST /v1/ensure: the state table of spec job.3. Whatever is wrong with the reference is a failed job, not a response. */
+/**
+ * POST /v1/ensure: implements the state table of spec job.3. An invalid reference gives a failed job, not an error
+ * response.
+ */
 export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
   const { resolver, store, documents, jobs } = deps
   const parsed = tryParseRef(text)
@@ -64,7 +67,7 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
         missing: [...absent].filter((each) => each !== indexDigest),
         artifact
       }
-      // duplicates within a manifest are one blob, so counts are taken from the manifest itself
+      // duplicates within a manifest are one blob, so files are counted in the manifest itself
       const copies = (done: ReadonlySet<Sha256Digest>): number =>
         manifest.files.filter((file) => done.has(file.digest)).length
       await filler.fill(request, {

@@ -1,6 +1,6 @@
 import type { ActiveFile, ErrorBody, GcResult, ImportResult, JobKind, VerifyReport } from '@svc/client/protocol'
 
-/** What a job is when it is accepted. */
+/** The fields of a new job. */
 export interface JobStart {
   readonly kind: JobKind
   readonly ref: string
@@ -13,12 +13,12 @@ export interface JobStart {
   readonly bytesTotal?: number
 }
 
-/** What a finished job adds. */
+/** The fields that a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
   readonly result?: ImportResult | GcResult
   readonly verify?: VerifyReport
-  /** Ends the job as `failed` with this error, the other fields kept. */
+  /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody
 }
 
@@ -28,11 +28,11 @@ export interface JobProgress {
   readonly bytesDone?: number
   readonly bytesTotal?: number
   readonly manifest?: string
-  /** One line for people about what the job waits for; `undefined` clears it. */
+  /** A line for people about what the job waits for; `undefined` clears it. */
   readonly message?: string | undefined
-  /** Sentences about what is being done, for those who would rather stop it. */
+  /** Remarks on the running work, for people who might want to cancel it. */
   readonly warnings?: readonly string[]
-  /** Files in flight; the first sixteen are shown. */
+  /** Files in progress; the first sixteen are shown. */
   readonly files?: readonly ActiveFile[]
   readonly peers?: number
   readonly sources?: number
@@ -40,7 +40,7 @@ export interface JobProgress {
 }
 
 export interface JobContext {
-  /** Aborted when somebody cancels the job, or the daemon stops. What it threw is then the job's error: `E_ABORTED`. */
+  /** Aborted when the job is cancelled or the daemon stops. The job then fails with the reason: `E_ABORTED`. */
   readonly signal: AbortSignal
   readonly id: string
   update(progress: JobProgress): void

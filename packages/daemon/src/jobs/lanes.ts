@@ -1,7 +1,7 @@
 import type { JobKind } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 
-/** How many jobs of a kind run at once; further ones wait in order. A verify reads everything, so one is enough. */
+/** How many jobs of a kind run at once; others wait in order. A verify reads everything, so one is enough. */
 export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   ensure: 8,
   'import-local': 2,
@@ -13,7 +13,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   gc: 1
 }
 
-/** One first-in, first-out queue per kind of job. */
+/** A first-in, first-out queue per kind of job. */
 export class Lanes {
   readonly #gates: ReadonlyMap<JobKind, Gate>
 
@@ -21,7 +21,10 @@ export class Lanes {
     this.#gates = new Map(Object.entries(widths).map(([kind, width]) => [kind as JobKind, new Gate(width)]))
   }
 
-  /** Runs `work` when the lane has room, in a later turn at the earliest. An abort while waiting rejects with its reason. */
+  /**
+   * Runs `work` when the lane has room, in a later turn of the event loop at the earliest. An abort while waiting
+   * rejects with its reason.
+   */
   async run<T>(kind: JobKind, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await Promise.resolve()
     return this.#gates.get(kind)!.run(signal, () => {

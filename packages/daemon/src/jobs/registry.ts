@@ -5,27 +5,30 @@ import type { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
-/** So many jobs may wait or run, and so many files may they list together: listings are held in memory until their job is over. */
+/**
+ * Limits of waiting and running jobs, and of the files they list together: listings are held in memory until their job
+ * ends.
+ */
 export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
 
 export interface RegistryOptions {
   readonly limits?: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   /** Monotonic clock. */
   readonly nowMs?: () => number
-  /** Called with the last snapshot of each job that succeeded. */
+  /** Called with the last snapshot of each successful job. */
   readonly onDone?: (job: Job) => void
   /** Wraps the work of every job. */
   readonly around?: <T>(kind: Job['kind'], work: () => Promise<T>) => Promise<T>
 }
 
 /**
- * The daemon's jobs, in memory only (spec job.1): accepts them, runs them in their lanes, and keeps those that are over for a
- * while. How one job moves and ends is in `tracked-job.ts`.
+ * The daemon's jobs, in memory only (spec job.1): accepts them, runs them in their lanes, and keeps finished ones for a
+ * while. `tracked-job.ts` has the states of a single job.
  *
- * Invariant: a job is in `#open` exactly while its state is not terminal; what is over is in `#retention`.
+ * Invariant: a job is in `#open` exactly while its state is not terminal; finished ones are in `#retention`.
  */
 export class JobRegistry {
-  /** In the order in which they were accepted. */
+  /** In the order of acceptance. */
   readonly #jobs = new Map<string, { readonly job: TrackedJob; readonly serial: number }>()
   readonly #open = new Map<TrackedJob, Promise<void>>()
   readonly #retention: Retention
@@ -48,17 +51,17 @@ export class JobRegistry {
     this.#retention = new Retention(nowMs)
   }
 
-  /** Jobs that wait or run. */
+  /** Number of jobs that wait or run. */
   get openCount(): number {
     return this.#open.size
   }
 
-  /** So many jobs may wait or run. */
+  /** Limit of jobs that wait or run. */
   get openLimit(): number {
     return this.#limits.jobs
   }
 
-  /** How many jobs have ended since the start, those that are forgotten included. */
+  /** Number of jobs that have ended since the start, including forgotten ones. */
   get ended(): Readonly<Record<'done' | 'failed', number>> {
     return this.#ended
   }
@@ -78,8 +81,8 @@ export class JobRegistry {
   }
 
   /**
-   * Accepts a job; `work` starts as soon as its lane has room, never before the returned snapshot (state `waiting`) exists.
-   * `cleanUp` runs in every case before the job is over.
+   * Accepts a job; `work` starts as soon as its lane has room, but never before the returned snapshot (state `waiting`)
+   * exists. `cleanUp` always runs before the job ends.
    * @throws DaemonError `E_SHUTTING_DOWN`; `E_RATE_LIMITED` (503) beyond {@link OPEN_LIMITS}
    */
   start(start: JobStart, work: JobWork, cleanUp: () => Promise<void> = async () => undefined): Job {
@@ -92,7 +95,7 @@ export class JobRegistry {
     return job.snapshot
   }
 
-  /** A job that was over when it began (spec job.3: ensure of what is here). */
+  /** Adds a job that is already done (spec job.3: ensure of a complete artifact). */
   settled(start: JobStart, outcome: JobOutcome & Pick<JobProgress, 'filesDone' | 'bytesDone'>): Job {
     const job = this.#add(start)
     const { filesDone, bytesDone } = outcome
@@ -101,7 +104,7 @@ export class JobRegistry {
     return job.snapshot
   }
 
-  /** A job that failed before it began (spec job.3: ensure of a reference that does not resolve). */
+  /** Adds a job that has already failed (spec job.3: ensure of a reference that does not resolve). */
   failed(start: JobStart, error: unknown): Job {
     const job = this.#add(start)
     this.#end(job, { error: this.#toError(error, job.snapshot) })
@@ -109,8 +112,8 @@ export class JobRegistry {
   }
 
   /**
-   * Cancels a job: it ends `failed` with `E_ABORTED`, and what was verified is kept (spec add.15). Resolves when it is over and has
-   * let go of its files; at once for a job that was over before, which stays as it is.
+   * Cancels a job: it ends as `failed` with `E_ABORTED`, and verified bytes are kept (spec add.15). Resolves when it
+   * has ended and released its files; at once for a job that had ended before, which is unchanged.
    * @throws DaemonError `E_NOT_FOUND`
    */
   async cancel(id: string): Promise<Job> {
@@ -127,7 +130,10 @@ export class JobRegistry {
     return job.snapshot
   }
 
-  /** Cuts what waits or runs: such jobs end `failed` and say so. Resolves when the last one has let go of its files. */
+  /**
+   * Aborts all waiting and running jobs, which end as `failed` with that reason. Resolves when the last one has
+   * released its files.
+   */
   async stop(): Promise<void> {
     this.#stopped ??= new DaemonError(
       'E_ABORTED',

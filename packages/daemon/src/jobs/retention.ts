@@ -1,26 +1,26 @@
 import type { TrackedJob } from './tracked-job.ts'
 
-/** So many jobs that are over stay at least: the newest, and those that ended last (spec job.12). */
+/** At least this many finished jobs are kept: the newest, and those that ended last (spec job.12). */
 export const KEPT_JOBS = 1_000
 
-/** A job that is over stays for this long, so that whoever polls it sees how it ended. */
+/** A finished job is kept at least this long, so that pollers see how it ended. */
 export const MIN_KEPT_MS = 300_000
 
-/** Whatever their age: a few KB each. */
+/** Upper limit, whatever their age: a few KB each. */
 export const MAX_KEPT_JOBS = 10_000
 
 interface Ended {
   readonly job: TrackedJob
-  /** When it ended, on the clock of {@link Retention}. */
+  /** When it ended, by the clock of {@link Retention}. */
   readonly at: number
 }
 
 /**
- * Which of the jobs that are over are kept. A long one ends after many that began later, so what counts is the time of its end:
- * by the order of beginning it would vanish in the moment it is over, before anybody has seen its result.
+ * Decides which finished jobs are kept. A long job ends after many that started later, so the time of its end counts:
+ * by order of acceptance it would vanish the moment it ends, before anybody saw its result.
  */
 export class Retention {
-  /** In the order in which they ended. */
+  /** In the order of their ends. */
   readonly #ended: Ended[] = []
   readonly #nowMs: () => number
 
@@ -33,7 +33,7 @@ export class Retention {
   }
 
   /**
-   * Takes in a job that just ended. @returns those that are dropped instead.
+   * Adds a job that just ended. @returns the jobs to drop instead.
    * @param newest whether a job is among the newest {@link KEPT_JOBS} that were accepted
    */
   keep(job: TrackedJob, newest: (job: TrackedJob) => boolean): TrackedJob[] {

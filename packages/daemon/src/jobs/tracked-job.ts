@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ErrorBody, isTerminal, type Job, MAX_ACTIVE_FILES } from '@svc/client/protocol'
 import type { JobOutcome, JobProgress, JobStart } from './job-work.ts'
 
-/** What only a running job shows. */
+/** Fields that only a running job has. */
 const LIVE_ONLY = {
   files: undefined,
   message: undefined,
@@ -13,14 +13,14 @@ const LIVE_ONLY = {
 }
 
 /**
- * One job: the snapshot that is published, how it moves on, and how it ends.
+ * One job: its published snapshot, its progress, and its end.
  *
- * `waiting` → `fetching` → `done` or `failed` (spec job.3). Snapshots are frozen; each change makes a new one (spec job.10). Once
- * the state is terminal nothing changes any more, whoever still reports progress.
+ * `waiting` → `fetching` → `done` or `failed` (spec job.3). Snapshots are frozen; each change creates a new one (spec
+ * job.10). A terminal state is final, even if progress is still reported.
  */
 export class TrackedJob {
   readonly id: string = randomBytes(12).toString('hex')
-  /** Files that its listing holds in memory while it is open. */
+  /** Files whose listing it holds in memory while it is open. */
   readonly listedFiles: number
   readonly #cancel = new AbortController()
   #snapshot: Job
@@ -50,12 +50,12 @@ export class TrackedJob {
     return isTerminal(this.#snapshot)
   }
 
-  /** Fires with the reason of the cut: a cancel, or a stop of the daemon. */
+  /** Aborted, with the reason, when the job is cancelled or the daemon stops. */
   get signal(): AbortSignal {
     return this.#cancel.signal
   }
 
-  /** Asks the job to end. The first reason counts. */
+  /** Asks the job to end. Only the first reason counts. */
   cut(reason: Error): void {
     this.#cancel.abort(reason)
   }
@@ -72,7 +72,7 @@ export class TrackedJob {
     })
   }
 
-  /** The one place where a job ends. */
+  /** The only place where a job ends. */
   end({ error, result, verify, manifest }: JobOutcome): void {
     this.#patch({
       state: error === undefined ? 'done' : 'failed',
@@ -85,7 +85,7 @@ export class TrackedJob {
     })
   }
 
-  /** A cut job fails with the reason of the cut, whatever error the interrupted layer threw. */
+  /** An aborted job fails with the reason of the abort, whatever error the interrupted code threw. */
   reasonOf(error: unknown): unknown {
     return this.signal.aborted && isAbort(error) ? this.signal.reason : error
   }
@@ -98,7 +98,7 @@ export class TrackedJob {
   }
 }
 
-/** Turns what a job threw into its `error`, and logs what only the log may have. */
+/** Converts a job's error for its `error` field, and logs details that are for the log only. */
 export type JobErrors = (error: unknown, job: Pick<Job, 'id' | 'kind'>) => ErrorBody
 
 const isAbort = (error: unknown): boolean =>

@@ -31,8 +31,8 @@ interface Findings {
 }
 
 /**
- * POST /v1/verify: re-hashes an artifact (by reference or manifest digest), one blob, or everything. Corrupt blobs end in
- * quarantine. `all` also reads the whole state and reports what it names but the store lacks.
+ * POST /v1/verify: re-hashes an artifact (by reference or manifest digest), one blob, or everything. Corrupt blobs are
+ * moved to quarantine. `all` also reads the whole state, and reports blobs that it names but the store lacks.
  * @throws as `Resolver.resolve` for a reference; DaemonError `E_BAD_REQUEST` for a malformed digest
  */
 export async function verify(target: string, deps: VerifyDeps): Promise<Job> {
@@ -52,7 +52,7 @@ async function targetDigest(target: string, resolver: Resolver): Promise<Sha256D
   return digestsOf(await resolver.resolve(target))[0]
 }
 
-/** A blob, and the blobs that it lists when it is a manifest. */
+/** A blob and, if it is a manifest, the blobs that it lists. */
 async function verifyTree(
   digest: Sha256Digest,
   { store }: VerifyDeps,
@@ -95,7 +95,7 @@ async function verifyTree(
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
 }
 
-/** The files of a manifest; undefined when the blob is absent or something else. */
+/** The files of a manifest; undefined if the blob is absent or something else. */
 async function manifestFiles(
   store: DiskBlobStore,
   digest: Sha256Digest
@@ -109,7 +109,7 @@ async function manifestFiles(
   }
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
-    // a blob that is no manifest is verified alone; corrupt bytes are found when it is hashed
+    // a blob that is not a manifest is verified alone; corrupt bytes are found when it is hashed
     return parseManifest(await readWhole(reader)).files
   } catch (error) {
     if (error instanceof CasError) throw error
@@ -134,7 +134,7 @@ async function verifyAll(
     update({ filesDone: report.checked, filesTotal: report.checked })
     mismatchedBlobs = report.mismatched
   } catch (error) {
-    // some blobs could not be read: still report what was found in the others
+    // some blobs could not be read: still report the findings about the others
     if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
     mismatchedBlobs = error.details.mismatched ?? []
     for (const digest of error.details.unreadable)
@@ -177,9 +177,9 @@ async function verifyAll(
   }
   for await (const artifact of artifacts.list(note)) {
     signal.throwIfAborted()
-    // a collection may have taken a part of what was removed, so what it lacks is no damage
+    // a collection may have removed some of its blobs, so missing ones are no damage
     if (!(await needed.has(artifact.manifestDigest))) continue
-    // a pinned import that runs or was cut: what it lacks was never there
+    // a pinned import that is running or was interrupted: its missing blobs were never there
     if (artifact.incomplete === true) continue
     await needManifest(`state/artifacts of ${artifact.manifestDigest}`, artifact.manifestDigest)
     if (artifact.record !== undefined) await need(artifact.record)

@@ -9,7 +9,7 @@ import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
-/** What the daemon knows of one artifact beside its documents (spec disk.12, swarm.3). */
+/** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
   readonly manifestDigest: Sha256Digest
   /** The distribution record; absent for artifacts that came from a swarm by their pin. */
@@ -17,24 +17,24 @@ export interface ArtifactState {
   readonly source: ArtifactSource
   /** Not announced or served to the swarm unless the owner opts in. */
   readonly restricted: boolean
-  /** Marked private by the owner: given to nobody (spec add.10). */
+  /** Marked private by the owner: never shared (spec add.10). */
   readonly private: boolean
-  /** Imported by its pin and under no name: needed although no index names it (spec add.13). */
+  /** Imported by its pin and without a name: needed although no index names it (spec add.13). */
   readonly pinned: boolean
   readonly hints: SwarmHints
-  /** UTC, RFC 3339, of the latest import; absent on artifacts of earlier versions. */
+  /** UTC, RFC 3339, of the latest import; absent for artifacts of earlier versions. */
   readonly importedAt?: string
-  /** A pinned import whose blobs were never all here: what is missing is no damage. */
+  /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true
 }
 
-/** What an import records of an artifact. Whether the artifact is complete is decided elsewhere. */
+/** What an import records about an artifact. Its completeness is determined elsewhere. */
 export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
 
 const KINDS: readonly string[] = ['local', 'hf', 'catalog', 'oci', 'bt'] satisfies ArtifactSource['kind'][]
 const MAX_KNOWN = 100_000
-/** About a millisecond of them, then others come first. */
+/** About a millisecond's worth; then the event loop gets a turn. */
 const LOOKS_IN_A_ROW = 256
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
@@ -51,7 +51,7 @@ export class Artifacts {
     this.#files = files
   }
 
-  /** @returns undefined where the artifact is unknown. @throws CorruptStateError */
+  /** @returns undefined for an unknown artifact. @throws CorruptStateError */
   async read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const name = `${digestHex(manifestDigest)}.json`
     const bytes = await this.#files.read(join(this.#root, name))
@@ -60,17 +60,17 @@ export class Artifacts {
   }
 
   /**
-   * Records an artifact. Hints of earlier imports are kept beside the new ones (each list at most 100, new ones first), and so
-   * is what a BitTorrent v1 swarm needs. A pinned import says nothing of where the model came from: it never overrules an import
-   * that did, least of all that access was needed; and it begins without the blobs, so that the artifact is incomplete until
-   * {@link complete} says otherwise. What is private stays so until {@link setPrivate} says otherwise, and what was
-   * pinned stays needed. Everything else is what the latest import says.
+   * Records an artifact. Hints of earlier imports are kept with the new ones (at most 100 per list, new ones first),
+   * and so is the data of a BitTorrent v1 swarm. A pinned import knows nothing about the model's origin: it never
+   * overrides an earlier import's facts, in particular that access was restricted. It also starts without blobs, so the
+   * artifact is incomplete until {@link complete}. A private artifact stays private until {@link setPrivate}, and a
+   * pinned one stays needed. Everything else comes from the latest import.
    */
   record(state: ArtifactImport): Promise<void> {
     return this.#inTurn(() => this.#record(state))
   }
 
-  /** @returns the state as it is then; that of an artifact that was unknown is made. @throws CorruptStateError */
+  /** @returns the new state; an unknown artifact is created. @throws CorruptStateError */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     return this.#inTurn(async () => {
       const before = (await this.read(manifestDigest)) ?? {
@@ -87,7 +87,7 @@ export class Artifacts {
     })
   }
 
-  /** Lets go of a pinned import. @returns false where it was none */
+  /** Releases a pinned import. @returns false if it was not one */
   unpin(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
@@ -97,7 +97,7 @@ export class Artifacts {
     })
   }
 
-  /** Forgets an artifact, durably, if `may` agrees when its turn comes; an unknown one is no error. */
+  /** Forgets an artifact, durably, if `may` agrees at that moment; an unknown one is not an error. */
   forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
     return this.#inTurn(async () => {
       if (!may()) return
@@ -110,12 +110,12 @@ export class Artifacts {
     })
   }
 
-  /** Grows with every change of an artifact. */
+  /** Increases with every change of an artifact. */
   get changes(): number {
     return this.#changes
   }
 
-  /** {@link read} through a cache that one `stat` validates. @throws CorruptStateError */
+  /** {@link read} through a cache that is validated with one `stat`. @throws CorruptStateError */
   async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const stamp = stampOf(this.#path(manifestDigest))
     if (stamp === undefined) {
@@ -131,7 +131,7 @@ export class Artifacts {
     return state
   }
 
-  /** One change at a time: two imports that end in the same artifact must not lose each other's hints. */
+  /** One change at a time: two imports of the same artifact must not lose each other's hints. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#changing.run(undefined, work)
   }
@@ -157,7 +157,7 @@ export class Artifacts {
     await this.#write(next)
   }
 
-  /** Every blob of the artifact is in the store: what is missing from now on was lost. */
+  /** Every blob of the artifact is in the store: from now on a missing one is damage. */
   complete(manifestDigest: Sha256Digest): Promise<void> {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
@@ -181,8 +181,8 @@ export class Artifacts {
   }
 
   /**
-   * Every known artifact, sorted by digest. Corrupt files are handed to `onCorrupt`, or thrown without it. With `cached` a file that is
-   * the one that was read before is not read again, as in {@link known}.
+   * All known artifacts, sorted by digest. Corrupt files are passed to `onCorrupt`, or else thrown. With `cached`,
+   * files that have not changed are not read again, as in {@link known}.
    */
   async *list(
     onCorrupt?: (error: CorruptStateError) => void,
@@ -199,7 +199,7 @@ export class Artifacts {
       .filter((each) => HEX_FILE.test(each))
       .sort()
       .entries()) {
-      // looks at cached ones are synchronous
+      // reads from the cache are synchronous
       if (cached && i % LOOKS_IN_A_ROW === LOOKS_IN_A_ROW - 1) await setImmediate()
       const digest = digestFromHex(name.slice(0, 64))
       let state: ArtifactState | undefined
@@ -251,7 +251,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     source: source as unknown as ArtifactSource,
     restricted: fields.restricted,
     private: fields.private === true,
-    // before there was the field, whatever a swarm gave was kept by its pin
+    // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
     ...(fields.incomplete === true && { incomplete: true }),

@@ -6,7 +6,7 @@ import { DaemonError } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 
-/** Why a document could not be used. */
+/** Why a document cannot be used. */
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
 class DocumentError extends Error {
   override readonly name = 'DocumentError'
@@ -27,13 +27,13 @@ interface Cached<T> {
   readonly sizeBytes: number
 }
 
-/** How a document is asked for. */
+/** Options of reading a document. */
 export interface DocumentUse {
-  /** One of very many in a row, such as in a list of all models: it fills what is free of the cache, and drives nothing out of it. */
+  /** One of very many reads, such as for a list of all models: it uses free space of the cache, but evicts nothing. */
   readonly scan?: boolean
 }
 
-/** Parsed documents of one kind, kept while their blob's file is the one that was parsed. */
+/** Parsed documents of one kind, valid while their blob's file has not changed. */
 class DocumentCache<T> {
   readonly #store: DiskBlobStore
   readonly #parse: (bytes: Uint8Array) => T
@@ -41,7 +41,7 @@ class DocumentCache<T> {
   readonly #cache = new Map<Sha256Digest, Cached<T>>()
   #bytes = 0
 
-  /** Documents of `maxBytes` together are kept, counted as they lie on the disk; parsed they take about three times that. */
+  /** Keeps documents of `maxBytes` in total, measured on disk; parsed they take about three times that. */
   constructor(store: DiskBlobStore, parse: (bytes: Uint8Array) => T, maxBytes: number) {
     this.#store = store
     this.#parse = parse
@@ -57,12 +57,12 @@ class DocumentCache<T> {
     return undefined
   }
 
-  /** @throws DocumentError; I/O errors pass through. */
+  /** @throws DocumentError; I/O errors pass unchanged. */
   async read(digest: Sha256Digest, { scan = false }: DocumentUse = {}): Promise<T> {
     return this.cached(digest) ?? (await this.readWithBytes(digest, scan)).document
   }
 
-  /** From the disk, with the bytes that were parsed. @throws as {@link read} */
+  /** Reads from the disk, and returns the bytes, too. @throws as {@link read} */
   async readWithBytes(
     digest: Sha256Digest,
     scan: boolean
@@ -101,8 +101,10 @@ class DocumentCache<T> {
 }
 
 /**
- * A small blob whole, hashed again on the way (a document decides what other bytes mean, so it is never taken on trust).
- * @returns undefined when it is absent. @throws DocumentError `no-document` when it is too large, `corrupt` when it is no longer its digest.
+ * Reads a small blob and verifies its digest (documents control how other bytes are interpreted, so they are never
+ * trusted unverified).
+ * @returns undefined when it is absent. @throws DocumentError `no-document` when it is too large, `corrupt` when it
+ *   does not match its digest.
  */
 async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uint8Array | undefined> {
   let reader
@@ -130,11 +132,11 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
   }
 }
 
-/** Indexes are what every resolve needs: those of tens of thousands of small repositories. */
+/** Every resolve needs an index: this keeps those of tens of thousands of small repositories. */
 const MAX_INDEX_BYTES = 16 << 20
 const MAX_MANIFEST_BYTES = 4 << 20
 
-/** Reads and keeps the store's documents. */
+/** Reads and caches the store's documents. */
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
@@ -161,15 +163,18 @@ export class Documents {
   }
 
   /**
-   * undefined when the manifest is not in the store.
-   * @throws DaemonError `E_CORRUPTION` for bytes that went bad, `E_UNKNOWN_REF` for a sound blob that is no manifest: whoever named it
-   *   named something else
+   * Undefined when the manifest is not in the store.
+   * @throws DaemonError `E_CORRUPTION` for damaged bytes, `E_UNKNOWN_REF` for an intact blob that is not a manifest:
+   *   the reference names something else
    */
   manifest(digest: Sha256Digest, use?: DocumentUse): Promise<Manifest | undefined> {
     return this.#manifest(digest, () => this.#manifests.read(digest, use))
   }
 
-  /** As {@link manifest}, with its bytes, in one read. It counts as one of many. @throws as {@link manifest} */
+  /**
+   * Like {@link manifest}, but returns its bytes, too, from a single read. Does not evict others from the cache.
+   * @throws as {@link manifest}
+   */
   sealedManifest(digest: Sha256Digest): Promise<Sealed<Manifest> | undefined> {
     return this.#manifest(digest, async () => ({ digest, ...(await this.#manifests.readWithBytes(digest, true)) }))
   }

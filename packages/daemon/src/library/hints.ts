@@ -5,7 +5,7 @@ import type { SwarmHints } from './origin.ts'
 const MAX_HINTS = 100
 const MAX_HINT_CHARACTERS = 2_048
 
-/** A list of hints of a request body. @throws DaemonError `E_BAD_REQUEST` naming the field. */
+/** Validates a list of hints in a request body. @throws DaemonError `E_BAD_REQUEST` naming the field. */
 export function checkedHints(
   values: readonly string[],
   field: string,
@@ -35,7 +35,7 @@ export const isTrackerUrl = (text: string): boolean =>
 
 export const isPeerAddress = (text: string): boolean => tryParseAddress(text) !== undefined
 
-/** Without those that cannot be used: a hint stored by an earlier version must not break the artifact for ever. */
+/** Removes unusable hints: one that an earlier version stored must not break the artifact. */
 export const usableHints = ({ trackers, webseeds, peers }: SwarmHints): SwarmHints => ({
   trackers: trackers.filter(isTrackerUrl),
   webseeds: webseeds.filter(isHttpUrl),

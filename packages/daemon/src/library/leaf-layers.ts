@@ -24,12 +24,13 @@ export const LEAVES = {
 } as const satisfies HashAttachment
 
 /**
- * Up to here a layer is not kept and is folded in place: making it again takes 1 ms, keeping it four calls, and folding it elsewhere
- * costs more than the folding (at most 63 hashes). No such blob has a piece layer: it is no larger than the smallest piece.
+ * Layers of blobs up to this size are not cached, and are folded synchronously: computing them again takes 1 ms,
+ * caching takes four system calls, and folding elsewhere costs more than the folding itself (at most 63 hashes). Such a
+ * blob has no piece layer, as it is no larger than the smallest piece.
  */
 const UNCACHED_BYTES = 1 << 20
 
-/** What the leaves of a blob come to. */
+/** The result of hashing a blob's leaves. */
 export interface BlobTree {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
@@ -38,8 +39,8 @@ export interface BlobTree {
 }
 
 /**
- * `cache/leaves/<hex>`: the leaf layer of each blob of more than 1 MiB, made in the one read of its ingest. It is a cache: lost or damaged, it is
- * made again from the blob; what comes out of it is compared with a root before it is used.
+ * `cache/leaves/<hex>`: the leaf layer of each blob of more than 1 MiB, computed while its ingest reads it. This is a
+ * cache: a lost or damaged layer is computed again from the blob, and results are compared with a root before use.
  */
 export class LeafLayers {
   readonly #port: FilePort
@@ -56,7 +57,7 @@ export class LeafLayers {
     this.#offload = offload
   }
 
-  /** Makes its folders in that of the store; temp files of a crashed predecessor are removed. */
+  /** Creates its folders in that of the store, and removes temporary files after a crash. */
   static async open(store: DiskBlobStore, offload: Offload, port: FilePort = nodeFilePort): Promise<LeafLayers> {
     const layers = new LeafLayers(store, offload, port)
     const folders = new DurableFolders(port, store.root)
@@ -65,7 +66,7 @@ export class LeafLayers {
     return layers
   }
 
-  /** Keeps a leaf layer that an ingest made, which is given away, and gives the tree's root. */
+  /** Caches a leaf layer from an ingest, whose buffer is transferred, and returns the tree's root. */
   async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
     if (sizeBytes <= UNCACHED_BYTES)
@@ -78,8 +79,8 @@ export class LeafLayers {
   }
 
   /**
-   * The tree of a blob that was in the store already: its bytes are read again, as a cached layer has no root to be checked
-   * against. @throws DaemonError `E_CORRUPTION` when the blob turns out bad
+   * The tree of a blob that was already in the store. Reads the blob again, since there is no root to check a cached
+   * layer against. @throws DaemonError `E_CORRUPTION` when the blob is damaged
    */
   async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
     const { leaves, sizeBytes } = await this.#rebuilt(digest, signal)
@@ -87,8 +88,9 @@ export class LeafLayers {
   }
 
   /**
-   * The leaf layer of a blob, checked against its root; rebuilt from the blob when the cache lacks it or is wrong.
-   * @throws DaemonError `E_CORRUPTION` when the blob itself is bad or has another root
+   * The leaf layer of a blob, checked against its root; computed from the blob when it is missing from the cache or
+   * wrong.
+   * @throws DaemonError `E_CORRUPTION` when the blob itself is damaged or has another root
    */
   async leaves(
     digest: Sha256Digest,
@@ -112,7 +114,7 @@ export class LeafLayers {
     return rebuilt.leaves
   }
 
-  /** The layer of a blob that is gone; an absent one is fine. */
+  /** Removes the layer of a deleted blob, if there is one. */
   async forget(digest: Sha256Digest): Promise<void> {
     await this.#port.unlink(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
@@ -120,8 +122,8 @@ export class LeafLayers {
   }
 
   /**
-   * The hashes `[start, end)` of a cached leaf layer, unchecked: whoever asks proves them. Only these are read; undefined where the cache
-   * has no layer of this length. Nothing is rebuilt, as any stranger may cause the call.
+   * The hashes `[start, end)` of a cached leaf layer, unverified: the caller verifies them. Reads only these; undefined
+   * if the cache has no layer of this length. Nothing is recomputed, as any stranger may cause the call.
    */
   async window(digest: Sha256Digest, sizeBytes: number, start: number, end: number): Promise<Uint8Array | undefined> {
     if (sizeBytes <= UNCACHED_BYTES) return undefined
@@ -136,7 +138,7 @@ export class LeafLayers {
     return readWhole(this.#port, this.#path(digest), Number.MAX_SAFE_INTEGER)
   }
 
-  /** The piece layer of a blob larger than a piece, proven against its root. @throws as {@link leaves} */
+  /** The piece layer of a blob larger than a piece, verified against its root. @throws as {@link leaves} */
   async pieceLayer(
     digest: Sha256Digest,
     sizeBytes: number,
@@ -163,8 +165,8 @@ export class LeafLayers {
   }
 
   /**
-   * The piece layers of a torrent's files, proven against their roots, by root in hex. Those in `known` are taken over; the manifest's own
-   * comes from its bytes, since it need not be in the store yet. @throws as {@link leaves}
+   * The piece layers of a torrent's files, verified against their roots, by root in hex. Those in `known` are reused;
+   * the manifest's own is computed from its bytes, since it need not be in the store yet. @throws as {@link leaves}
    */
   async pieceLayers(
     torrent: ArtifactTorrent,

@@ -21,7 +21,8 @@ type Files = readonly { readonly digest: Sha256Digest; readonly size: number }[]
 const MAX_KNOWN = 100_000
 
 /**
- * The members of an index for people: size, what is here, and what is known of each. What a manifest lists never changes, so it is read once.
+ * The members of an index for people: size, what is present, and what is known of each. A manifest never changes, so it
+ * is read once.
  */
 export class Members {
   readonly #deps: MembersDeps
@@ -31,13 +32,13 @@ export class Members {
     this.#deps = deps
   }
 
-  /** Blobs that were found corrupt and lie in quarantine, at this moment. */
+  /** The current corrupt blobs in quarantine. */
   async quarantined(): Promise<ReadonlySet<Sha256Digest>> {
     const names = await readdir(join(this.#deps.store.root, 'quarantine')).catch(() => [])
     return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))
   }
 
-  /** In the index's order, which is that of the quants. @throws CorruptStateError */
+  /** In the order of the index, which is sorted by quant. @throws CorruptStateError */
   async of({ members }: Pick<ModelIndex, 'members'>, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember[]> {
     const listed: ModelMember[] = []
     for (const { quant, manifest } of members) listed.push(await this.#member(quant, manifest, quarantined))
@@ -82,7 +83,7 @@ export class Members {
     try {
       manifest = await documents.manifest(digest, { scan: true })
     } catch (error) {
-      // the error is reported where the document itself is asked for; the list goes on
+      // the error is reported when the document itself is requested; the list continues
       if (!(error instanceof DaemonError)) throw error
       return undefined
     }

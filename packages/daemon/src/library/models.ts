@@ -11,7 +11,7 @@ import { stampOf } from './stamp.ts'
 
 const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
-/** The walk yields to other requests after so much time on the loop. */
+/** After this much time the walk yields to other requests. */
 const SLICE_MS = 2
 
 export interface InventoryDeps {
@@ -61,7 +61,7 @@ async function presenceOf(digest: Sha256Digest, documents: Documents, store: Dis
     return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {
     if (!(error instanceof DaemonError)) throw error
-    // absent or invalid: the inventory says so by what it leaves out, resolve has the error
+    // absent or invalid: the inventory omits its members, resolve reports the error
     return { indexPresent: stampOf(store.blobPath(digest)) !== undefined, index: { members: [] } }
   }
 }

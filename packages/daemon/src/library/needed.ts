@@ -7,18 +7,20 @@ import type { Documents } from './documents.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
 
-/** An artifact that something besides names and pins needs. */
+/** An artifact that is needed for another reason than names and pins. */
 export interface Held {
   readonly manifest: Sha256Digest
-  /** What holds it, by its path. */
+  /** The path of what holds it. */
   readonly place: string
-  /** It came about on the way, as the view behind `svc path` does. Nobody gives an artifact to others for that alone. */
+  /**
+   * The holder was made on demand, such as the view behind `svc path`. That alone is no reason to share an artifact.
+   */
   readonly managed: boolean
 }
 
-/** Something besides names and pins that needs artifacts, such as views (spec add.13). */
+/** Holders of artifacts other than names and pins, such as views (spec add.13). */
 export interface Holder {
-  /** Grows with every change of what is held. */
+  /** Increases with every change of what is held. */
   readonly changes: number
   held(): Promise<Iterable<Held>>
 }
@@ -30,7 +32,7 @@ export interface NeededDeps {
   readonly artifacts: Artifacts
 }
 
-/** An artifact that is needed, with the distribution records that indexes name for it. */
+/** A needed artifact, with the distribution records that indexes name for it. */
 type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 
 interface KnownManifests {
@@ -39,8 +41,8 @@ interface KnownManifests {
 }
 
 /**
- * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and every blob behind them.
- * Computed from the state alone, so that it is right after any crash.
+ * What the state needs: artifacts that an index, a tag, a pinned import or a holder names, and all blobs of these.
+ * Computed from the state alone, so it is right after any crash.
  */
 export class Needed {
   readonly #deps: NeededDeps
@@ -56,23 +58,23 @@ export class Needed {
     this.#known = undefined
   }
 
-  /** Grows with every change of the state; an answer stays valid while the revision is the same. */
+  /** Increases with every change of the state; results are valid while it is unchanged. */
   get revision(): number {
     const { repos, artifacts } = this.#deps
     return this.#holders.reduce((sum, { changes }) => sum + changes, repos.changes + artifacts.changes)
   }
 
   /**
-   * True while the artifact is needed. State that cannot be read counts as no need: this decides only what is
-   * announced, not what is deleted.
+   * True while the artifact is needed. Unreadable state counts as no need: this decides only what is announced, not
+   * what is deleted.
    */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
     return (await this.#manifests()).needed.has(manifestDigest)
   }
 
   /**
-   * True while the artifact may be given to others, as far as its names go: one that was removed or replaced leaves the swarm, though a
-   * managed view keeps its bytes (spec add.13).
+   * True while names permit sharing the artifact: one that was removed or replaced leaves the swarm, though a managed
+   * view keeps its bytes (spec add.13).
    */
   async isGiven(manifestDigest: Sha256Digest): Promise<boolean> {
     return (await this.#manifests()).given.has(manifestDigest)
@@ -85,7 +87,7 @@ export class Needed {
 
   async #manifests(): Promise<KnownManifests> {
     const { revision } = this
-    // whoever asks meanwhile waits for the same walk
+    // concurrent callers wait for the same walk
     if (this.#known?.revision !== revision) this.#known = { revision, manifests: this.#wantedManifests() }
     const known = this.#known
     try {
@@ -97,9 +99,10 @@ export class Needed {
   }
 
   /**
-   * Every blob that is needed: indexes, manifests, files, records, piece layers, and what BitTorrent v1 swarms go on seeding with.
-   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`, CorruptStateError: while something that names others cannot be
-   *   read, nobody can tell what is needed
+   * All needed blobs: indexes, manifests, files, records, piece layers, and those that BitTorrent v1 swarms are seeded
+   * with.
+   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`, CorruptStateError: while a document or file
+   *   that names others is unreadable, it is unknown what is needed
    * @param ignored places of holders that do not count
    */
   async blobs(ignored: ReadonlySet<string> = new Set()): Promise<ReadonlySet<Sha256Digest>> {
@@ -110,14 +113,16 @@ export class Needed {
     return blobs
   }
 
-  /** The blobs of one artifact, as far as they are known here. */
+  /** The blobs of one artifact, as far as known here. */
   async blobsOf(manifestDigest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
     await this.#addArtifact(manifestDigest, new Set(), blobs, false)
     return blobs
   }
 
-  /** The blobs of an index and of its members, as far as they are known here. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
+  /**
+   * The blobs of an index and of its members, as far as known here. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`
+   */
   async blobsOfIndex(digest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set([digest])
     for (const { manifest, distribution } of (await this.#deps.documents.index(digest)).members)
@@ -190,7 +195,7 @@ export class Needed {
     try {
       blobs.add(parseRecord(bytes).torrent.pieceLayersDigest)
     } catch {
-      // a damaged record is made again from the manifest, and its layers with it
+      // a damaged record is created again from the manifest, with its layers
     }
   }
 }
@@ -201,7 +206,7 @@ function want(wanted: Wanted, manifestDigest: Sha256Digest, record?: Sha256Diges
   if (record !== undefined) records.add(record)
 }
 
-/** The blobs that a BitTorrent v1 swarm is seeded with; any digest in what that source keeps. */
+/** The blobs that a BitTorrent v1 swarm is seeded with: all digests in that source's data. */
 function v1Blobs({ source }: ArtifactState): Sha256Digest[] {
   const { info, files } = source.bittorrentV1 ?? {}
   return [info, ...(Array.isArray(files) ? files : [])]

@@ -2,7 +2,7 @@ import type { BlobReader, BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 
 const DEFAULT_MAX_OPEN = 128
-/** A blob that went to quarantine meanwhile is not read through an old descriptor for longer than this. */
+/** A blob that went to quarantine is not read through an old descriptor for longer than this. */
 const MAX_AGE_MS = 10_000
 
 interface Opened {
@@ -11,8 +11,9 @@ interface Opened {
 }
 
 /**
- * Blobs that peers read in small portions: opened at the first request and kept for the next one, at most `maxOpen` in all,
- * the least recently used closed first. A reader that is closed while it reads finishes that read (see `BlobReader.close`).
+ * Blobs that peers read in small pieces: opened at the first request and kept open, at most `maxOpen` at a time, the
+ * least recently used being closed first. A reader that is closed during a read finishes that read (see
+ * `BlobReader.close`).
  */
 export class OpenBlobs {
   readonly #store: BlobStore
@@ -24,7 +25,10 @@ export class OpenBlobs {
     this.#maxOpen = maxOpen
   }
 
-  /** @returns how many bytes were read: fewer than asked only at the end of the blob. @throws CasError `E_NOT_FOUND`, `E_IO` */
+  /**
+   * @returns the number of bytes read, fewer than requested only at the end of the blob. @throws CasError
+   *   `E_NOT_FOUND`, `E_IO`
+   */
   async read(digest: Sha256Digest, offset: number, target: Uint8Array): Promise<number> {
     const now = performance.now()
     let opened = this.#readers.get(digest)
@@ -33,7 +37,7 @@ export class OpenBlobs {
       opened = undefined
     }
     opened ??= { reader: this.#store.open(digest), openedAt: now }
-    // to the end of the order: the most recently used
+    // move to the end of the order: the most recently used
     this.#readers.delete(digest)
     this.#readers.set(digest, opened)
     if (this.#readers.size > this.#maxOpen) this.drop(this.#readers.keys().next().value!)
@@ -45,7 +49,7 @@ export class OpenBlobs {
     }
   }
 
-  /** The next read opens the blob anew. */
+  /** Closes the blob; the next read opens it again. */
   drop(digest: Sha256Digest): void {
     const opened = this.#readers.get(digest)
     this.#readers.delete(digest)

@@ -11,11 +11,11 @@ export interface OpenDeps {
   readonly documents: Documents
 }
 
-/** What is here of an artifact. */
+/** The parts of an artifact that are present. */
 export interface Presence {
   readonly manifest: Manifest | undefined
   readonly present: readonly OpenFile[]
-  /** Digests that are absent, each once: index, manifest, then the manifest's files. */
+  /** Digests of absent blobs, without duplicates: index, manifest, then the manifest's files. */
   readonly missing: readonly Sha256Digest[]
 }
 
@@ -36,7 +36,7 @@ export async function presenceOf(
   const missing = new Set<Sha256Digest>()
   for (const { digest, file } of wanted) {
     const info = await store.stat(digest)
-    // another length than the manifest says is not that blob, whatever its name: ensure brings the right one
+    // with another size it is not the right blob, whatever its name: ensure fetches the right one
     if (info === undefined || (file !== undefined && info.sizeBytes !== file.size)) missing.add(digest)
     else
       present.push({
@@ -56,7 +56,7 @@ export async function openRef(ref: string, { resolver, store, documents }: OpenD
   return { ...resolved, files: [...present], ...(missing.length > 0 && { missing: [...missing] }) }
 }
 
-/** Manifest and index of a resolution, as `presenceOf` takes them. */
+/** Manifest and index of a resolution, in the form for `presenceOf`. */
 export function digestsOf(resolved: ResolveResult): [Sha256Digest, Sha256Digest?] {
   const { manifestDigest, indexDigest } = resolved as unknown as {
     manifestDigest: Sha256Digest

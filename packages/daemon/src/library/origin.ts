@@ -1,21 +1,24 @@
-/** Kinds of sources that the import pipeline knows. */
+/** The kinds of sources of the import pipeline. */
 export type SourceKind = 'local' | 'hf' | 'catalog' | 'oci'
 
-/** Where bytes may come from later; operational data of strangers, never part of a document (spec swarm.3). */
+/** Where to get bytes later; untrusted operational data, never part of a document (spec swarm.3). */
 export interface SwarmHints {
   readonly trackers: readonly string[]
   readonly webseeds: readonly string[]
   readonly peers: readonly string[]
 }
 
-/** Kept in `state/artifacts`: where an artifact came from. */
+/** The origin of an artifact, kept in `state/artifacts`. */
 export interface ArtifactSource {
   readonly kind: SourceKind | 'bt'
-  /** `org/name` in upstream spelling, on hub and catalog imports. */
+  /** `org/name` in upstream spelling, for imports from hub and catalog. */
   readonly repo?: string
   readonly revision?: string
-  /** Files whose names upstream are others than in the manifest (spec add.2): upstream names by those of the manifest. */
+  /** Upstream names, by the names in the manifest, for files where they differ (spec add.2). */
   readonly names?: Readonly<Record<string, string>>
-  /** What a BitTorrent v1 swarm needs to go on seeding after a restart; written and read by that source alone. */
+  /**
+   * The data that a BitTorrent v1 swarm needs to continue seeding after a restart; only that source reads and writes
+   * it.
+   */
   readonly bittorrentV1?: Readonly<Record<string, unknown>>
 }

@@ -18,18 +18,21 @@ interface RemovalDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly needed: Needed
-  /** Called before the response with artifacts that nothing needs any more, so that they leave the swarm at once. */
+  /** Called before the response with artifacts that are no longer needed, so that they leave the swarm at once. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
 interface RemovalRequest extends RepoId {
-  /** All quants where absent. */
+  /** Default: all quants. */
   readonly quant?: string | undefined
-  /** Takes older snapshots away as well, which otherwise protect what they name. */
+  /** Also removes older snapshots, which otherwise protect their content. */
   readonly allTags: boolean
 }
 
-/** Takes names away: what no name, tag, pin or view needs any more leaves the swarm at once, and is what a collection removes. */
+/**
+ * Removes names. Artifacts that no name, tag, pin or view needs any longer leave the swarm at once, and are removed by
+ * a collection.
+ */
 export class Removals {
   readonly #deps: RemovalDeps
 
@@ -38,8 +41,8 @@ export class Removals {
   }
 
   /**
-   * A repository, or one quant of it, with the tags that name the present index (spec add.12). One atomic change of the
-   * repository's state; blobs stay until a collection.
+   * Removes a repository, or one quant of it, with the tags that point to the current index (spec add.12). One atomic
+   * change of the repository's state; blobs stay until a collection.
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
@@ -57,7 +60,7 @@ export class Removals {
     return { ref, tags: tags.sort(), ...(await this.#after(removed)) }
   }
 
-  /** A pinned import that has no name. @throws DaemonError `E_UNKNOWN_REF` where it is none */
+  /** Releases a pinned import without a name. @throws DaemonError `E_UNKNOWN_REF` if it is not one */
   async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
     if (!(await this.#deps.artifacts.unpin(manifestDigest)))
       throw new DaemonError(
@@ -115,7 +118,7 @@ async function changed(
   return { index: index.digest, tags }
 }
 
-/** With `lenient`, an index that cannot be read is none: what names it can be taken away all the same. */
+/** With `lenient`, an unreadable index counts as absent, so that the name can be removed nevertheless. */
 async function indexOf(digest: Sha256Digest, documents: Documents, lenient: boolean): Promise<ModelIndex | undefined> {
   try {
     return await documents.index(digest)
@@ -130,7 +133,7 @@ async function unknownRepo({ ns, name }: RepoId, repos: Repos): Promise<DaemonEr
   return new DaemonError('E_UNKNOWN_REF', `nothing is stored under ${ns}/${name}`, { candidates })
 }
 
-/** Bytes that a collection can give back now: blobs that only these artifacts need. */
+/** Bytes that a collection could free now: those of blobs that only these artifacts need. */
 async function bytesOnlyOf(manifests: readonly Sha256Digest[], needed: Needed, store: DiskBlobStore): Promise<number> {
   if (manifests.length === 0) return 0
   let bytes = 0
@@ -140,7 +143,7 @@ async function bytesOnlyOf(manifests: readonly Sha256Digest[], needed: Needed, s
     for (const manifest of manifests) for (const digest of await needed.blobsOf(manifest)) own.add(digest)
     for (const digest of own) if (!kept.has(digest)) bytes += (await store.stat(digest))?.sizeBytes ?? 0
   } catch (error) {
-    // only an estimate: what stands in the way of a collection is reported by the collection
+    // this is only an estimate: a collection reports what prevents it
     if (!(error instanceof DaemonError)) throw error
   }
   return bytes

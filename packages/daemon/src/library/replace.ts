@@ -5,9 +5,10 @@ import { DurableFolders, type FilePort, nodeFilePort, readWhole, replaceFile, sy
 const MAX_STATE_BYTES = 16 << 20
 
 /**
- * Small files that are replaced whole: temp file on the same file system, fsync, rename, fsync of the folder
- * (spec disk.6). A reader sees the old or the new bytes; when `write` or `confirm` resolves, what it sees survives a power loss.
- * An error, that of fsync included, is final: the temp file goes, and the old bytes stand unless only the last sync failed.
+ * Small files that are replaced atomically: temporary file on the same file system, fsync, rename, fsync of the folder
+ * (spec disk.6). Readers see either the old or the new bytes; when `write` or `confirm` resolves, the content survives
+ * a power loss. An error, even of fsync, is final: the temporary file is removed, and the old bytes remain unless only
+ * the last sync failed.
  *
  * Invariant: `#settled` holds only files whose name and folders were synced by this process after their last change.
  */
@@ -23,7 +24,7 @@ export class ReplacedFiles {
     this.#folders = new DurableFolders(port, dirname(root))
   }
 
-  /** Takes over `root`, creating it in its parent, which must exist; temp files of a crashed predecessor are removed. */
+  /** Opens `root`, creating it in its existing parent, and removes temporary files after a crash. */
   static async open(root: string, port: FilePort = nodeFilePort): Promise<ReplacedFiles> {
     const files = new ReplacedFiles(root, port)
     await files.#folders.make(files.#temp)
@@ -36,7 +37,7 @@ export class ReplacedFiles {
     return new ReplacedFiles(root, nodeFilePort)
   }
 
-  /** Undefined where there is no such file. @throws the system's error; RangeError above 16 MiB */
+  /** Undefined if there is no such file. @throws the system's error; RangeError above 16 MiB */
   read(file: string): Promise<Uint8Array | undefined> {
     return readWhole(this.#port, file, MAX_STATE_BYTES)
   }
@@ -49,8 +50,8 @@ export class ReplacedFiles {
   }
 
   /**
-   * Makes the present content of a file durable, for a change that would write the same again: the earlier write may have failed at its
-   * last sync, or its process may have been killed before.
+   * Makes the current content of a file durable, for a change that would write the same again: the earlier write may
+   * have failed at its last sync, or its process may have been killed before it.
    */
   async confirm(file: string): Promise<void> {
     if (this.#settled.has(file)) return
@@ -58,14 +59,14 @@ export class ReplacedFiles {
     if (bytes !== undefined) await this.write(file, Buffer.from(bytes).toString('utf8'))
   }
 
-  /** Removes a file, durably; an absent one is fine. */
+  /** Removes a file, durably, if it exists. */
   async remove(file: string): Promise<void> {
     this.#settled.delete(file)
     const absent = (error: NodeJS.ErrnoException): void => {
       if (error.code !== 'ENOENT') throw error
     }
     await this.#port.unlink(file).catch(absent)
-    // Also where it was gone: the last try may have failed in this.
+    // Even if it was absent: an earlier attempt may have failed here.
     await syncFolder(this.#port, dirname(file)).catch(absent)
   }
 }

@@ -6,14 +6,14 @@ import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
 
-/** One repository: its current index, and the index snapshots that the owner's tags name (spec ref.10). */
+/** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
 export interface RepoState {
-  /** undefined when the present one was removed, and older snapshots have tags. */
+  /** Undefined when the current index was removed, but tags point to older snapshots. */
   readonly index: Sha256Digest | undefined
   readonly tags: ReadonlyMap<string, Sha256Digest>
 }
 
-/** An entry of the inventory walk. */
+/** An entry of the inventory. */
 export interface RepoEntry extends RepoId {
   readonly state: RepoState
 }
@@ -21,8 +21,8 @@ export interface RepoEntry extends RepoId {
 const MAX_CACHED = 100_000
 
 /**
- * `state/repos/<ns>/<name>.json`. Reads go through a cache that one `stat` validates, so a file that somebody replaced by
- * hand is seen at once. Changes are serialised per repository and are one atomic replace each.
+ * `state/repos/<ns>/<name>.json`. Reads use a cache that is validated with one `stat`, so a file that was replaced by
+ * hand is noticed at once. Changes are serialized per repository, each one atomic replacement.
  */
 export class Repos {
   readonly #root: string
@@ -31,18 +31,18 @@ export class Repos {
   readonly #changing = new KeyedLock()
   #changes = 0
 
-  /** `root` is the folder of the store; `files` has taken over `<root>/state`. */
+  /** `root` is the folder of the store; `files` has opened `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'repos')
     this.#files = files
   }
 
-  /** Grows with every change of a repository. */
+  /** Increases with every change of a repository. */
   get changes(): number {
     return this.#changes
   }
 
-  /** From memory, or undefined when the file has to be read (or is absent). */
+  /** The state from memory; undefined when the file has to be read (or is absent). */
   cached(ns: string, name: string): RepoState | undefined {
     const key = `${ns}/${name}`
     const hit = this.#cache.get(key)
@@ -53,12 +53,13 @@ export class Repos {
     return undefined
   }
 
-  /** @returns undefined where nothing was imported under that name. @throws CorruptStateError */
+  /** @returns undefined if nothing was imported under that name. @throws CorruptStateError */
   async read(ns: string, name: string): Promise<RepoState | undefined> {
     const hit = this.cached(ns, name)
     if (hit !== undefined) return hit
     const path = this.#path(ns, name)
-    // The stamp is taken before the bytes: a replace in between makes the next look miss, never serve old bytes for new.
+    // The stamp is taken before the bytes are read: if the file is replaced in between, the next look misses, and never
+    // takes old bytes for new ones.
     const stamp = stampOf(path)
     if (stamp === undefined) return undefined
     const bytes = await this.#files.read(path)
@@ -70,8 +71,9 @@ export class Repos {
   }
 
   /**
-   * Replaces the state of one repository by what `change` makes of the present one; nobody else changes it meanwhile.
-   * A throwing `change` leaves it as it was. Returning the same object changes nothing; the state is durable all the same then.
+   * Replaces the state of one repository by the result of `change`, with no other change in between. If `change`
+   * throws, the state is unchanged. If it returns the same object, nothing is written, but the state is durable
+   * afterwards.
    */
   async update(repo: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
     return (await this.change(repo, change))!
@@ -93,23 +95,23 @@ export class Repos {
       }
       this.#cache.delete(key)
       try {
-        // what holds neither an index nor a tag is no repository, and would not be read as one
+        // a repository with neither an index nor a tag is invalid, and would not be read as one
         if (next === undefined || (next.index === undefined && next.tags.size === 0)) await this.#files.remove(path)
         else await this.#files.write(path, formatRepoState(next))
       } finally {
-        // also where it failed: the last sync may have, when the new state was there already
+        // also after a failure: it may have been the last sync, with the new state in place
         this.#changes++
       }
       return next
     })
   }
 
-  /** Namespaces present, sorted. */
+  /** Existing namespaces, sorted. */
   async namespaces(): Promise<string[]> {
     return (await entries(this.#root, true)).filter(isNamespace).sort()
   }
 
-  /** Names present in a namespace, sorted. */
+  /** Existing names in a namespace, sorted. */
   async names(ns: string): Promise<string[]> {
     return (await entries(join(this.#root, ns), false))
       .filter((file) => file.endsWith('.json'))
@@ -118,7 +120,7 @@ export class Repos {
       .sort()
   }
 
-  /** Every repository by name. Corrupt files are handed to `onCorrupt`, or thrown without it. */
+  /** All repositories by name. Corrupt files are passed to `onCorrupt`, or else thrown. */
   async *list(onCorrupt?: (error: CorruptStateError) => void): AsyncGenerator<RepoEntry> {
     for (const ns of await this.namespaces()) {
       for (const name of await this.names(ns)) {
@@ -156,7 +158,7 @@ export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
 
 function formatRepoState(state: RepoState): string {
   const tags = [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))
-  // JSON.stringify would move integer-like tags to the front; order means nothing here, only that no tag is lost.
+  // JSON.stringify would move integer-like tags to the front. The order does not matter here, but no tag may be lost.
   const lines = tags.map(([tag, digest]) => `    ${JSON.stringify(tag)}: ${JSON.stringify(digest)}`)
   const index = state.index === undefined ? '' : `  "index": ${JSON.stringify(state.index)},\n`
   return `{\n${index}  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`

@@ -14,11 +14,11 @@ import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
 import type { RepoState, Repos } from './repos.ts'
 
-/** Constants of spec route.2; they say nothing about what the daemon can do. */
+/** Constants required by spec route.2; they say nothing about what the daemon can do. */
 const PLAN = 'pending'
 const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
 
-/** An answer, and what it was made of. */
+/** A result, with the objects that it was derived from. */
 interface Answer {
   readonly repo: RepoId
   readonly state: RepoState
@@ -27,14 +27,16 @@ interface Answer {
   readonly result: ResolveResult
 }
 
-/** References are at most 512 bytes: a few megabytes. */
+/** References have at most 512 bytes, so this is a few megabytes. */
 const MAX_ANSWERS = 4_096
 
-/** Names to digests, from local state alone (spec ref.16 to ref.20, route.1). */
+/** Resolves names to digests, from local state alone (spec ref.16 to ref.20, route.1). */
 export class Resolver {
   readonly #repos: Repos
   readonly #documents: Documents
-  /** By the reference as given. An answer holds while state and index are the very objects that it was made of. */
+  /**
+   * By the reference as given. A result is valid while state and index are the same objects that it was derived from.
+   */
   readonly #answers = new Map<string, Answer>()
 
   constructor(repos: Repos, documents: Documents) {
@@ -43,7 +45,7 @@ export class Resolver {
   }
 
   /**
-   * Parse, take the repository's state, choose a snapshot, read its index, choose a member.
+   * Parses the reference, reads the repository's state, selects a snapshot, reads its index, and selects a member.
    * @throws RefError `E_PARSE`, `E_LENGTH`, `E_UNKNOWN_REF`, `E_AMBIGUOUS_SELECTOR`, `E_NO_MEMBER`, `E_PIN_MISMATCH`
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
@@ -63,7 +65,7 @@ export class Resolver {
     return result
   }
 
-  /** An answer of before, while the state and the index that it was made of are still the ones on the disk. */
+  /** An earlier result, if the state and the index that it was derived from have not changed on disk. */
   #known(text: string): ResolveResult | undefined {
     const answer = this.#answers.get(text)
     if (answer === undefined) return undefined
@@ -81,7 +83,7 @@ export class Resolver {
     }
   }
 
-  /** Grammar errors name the quants of a repository that is known here (spec ref.13). */
+  /** Adds the quants of a known repository to grammar errors (spec ref.13). */
   async #withQuants(error: RefError, repo: RepoId): Promise<Error> {
     const quants = await this.#quants(repo)
     if (quants.length === 0) return error
@@ -96,7 +98,7 @@ export class Resolver {
         ? []
         : (await this.#documents.index(state.index)).members.map((member) => member.quant)
     } catch {
-      // only a courtesy within another error: what is wrong with this repository shows when it is asked for
+      // this only improves another error; problems of this repository show when it is requested
       return []
     }
   }

@@ -2,10 +2,10 @@ import type { BlobReader, BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 
-/** Documents are at most this large (spec doc.1). */
+/** Largest document (spec doc.1). */
 export const MAX_DOCUMENT_BYTES = 4 << 20
 
-/** All bytes of an open blob, whose size the caller has bounded; fewer where the file was cut short under it. */
+/** All bytes of an open blob, whose size the caller has checked; fewer if the file was truncated in the meantime. */
 export async function readWhole(reader: BlobReader): Promise<Uint8Array> {
   const bytes = new Uint8Array(reader.sizeBytes)
   let filled = 0
@@ -17,7 +17,7 @@ export async function readWhole(reader: BlobReader): Promise<Uint8Array> {
   return bytes.subarray(0, filled)
 }
 
-/** A small blob whole; undefined when it is absent. @throws DaemonError `E_CORRUPTION` above `maxBytes` */
+/** Reads a small blob; undefined when it is absent. @throws DaemonError `E_CORRUPTION` above `maxBytes` */
 export async function readSmallBlob(
   store: BlobStore,
   digest: Sha256Digest,
@@ -35,7 +35,7 @@ export async function readSmallBlob(
   }
 }
 
-/** Bytes at hand as the source of an ingest. */
+/** Bytes in memory as the source of an ingest. */
 export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }

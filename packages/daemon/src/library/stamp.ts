@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 
 /**
- * What a cached file is recognised by. Taken with a synchronous `stat` on purpose: it costs about 2 µs, while the thread
- * pool behind the asynchronous one is shared with imports and would put their reads into the path of every resolve.
+ * Identifies a version of a cached file. Taken with a synchronous `stat` on purpose: that takes about 2 µs, whereas the
+ * thread pool behind the asynchronous one is shared with imports, and every resolve would wait behind their reads.
  */
 export interface FileStamp {
   readonly ino: number
@@ -11,7 +11,7 @@ export interface FileStamp {
   readonly ctimeMs: number
 }
 
-/** undefined when there is no such file. Other errors are thrown. */
+/** Undefined when there is no such file. Other errors are thrown. */
 export function stampOf(path: string): FileStamp | undefined {
   let stat
   try {

@@ -1,6 +1,9 @@
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
-/** A file of the state folder is not what the daemon wrote. It is named, left alone and never rebuilt (spec disk.10). */
+/**
+ * A file in the state folder has invalid content. It is named in the error, left alone and never rebuilt (spec
+ * disk.10).
+ */
 export class CorruptStateError extends Error {
   override readonly name = 'CorruptStateError'
   /** Relative to the root, as in `state/repos/ns/name.json`. */
@@ -17,7 +20,7 @@ export type Fields = Readonly<Record<string, unknown>>
 /** State files are small; a larger one is not ours. */
 const MAX_STATE_BYTES = 4 << 20
 
-/** UTF-8 JSON object. @throws CorruptStateError */
+/** Parses a UTF-8 JSON object. @throws CorruptStateError */
 export function parseStateText(bytes: Uint8Array, file: string): Fields {
   if (bytes.length > MAX_STATE_BYTES) throw new CorruptStateError(file, `larger than ${MAX_STATE_BYTES} bytes`)
   let value: unknown
@@ -34,7 +37,7 @@ export function fieldsOf(value: unknown, file: string, what: string): Fields {
   throw new CorruptStateError(file, `${what} is not a JSON object`)
 }
 
-/** Refuses keys beyond `known`. */
+/** Refuses keys other than `known`. */
 export function onlyKeys(fields: Fields, known: readonly string[], file: string): void {
   for (const key of Object.keys(fields)) {
     if (!known.includes(key)) throw new CorruptStateError(file, `unknown key ${JSON.stringify(key.slice(0, 80))}`)

@@ -1,9 +1,9 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** What follows when an import took the place of an artifact under a name; another name may still need that artifact. */
+/** Called when an import replaced an artifact under a name; another name may still need that artifact. */
 export type SupersededListener = (manifestDigest: Sha256Digest) => void
 
-/** Where imports tell which artifacts they replaced, for those who give them to others (spec add.13). */
+/** Through this, imports announce which artifacts they replaced, to those that share them (spec add.13). */
 export class Superseded {
   readonly #listeners: SupersededListener[] = []
 
@@ -11,7 +11,7 @@ export class Superseded {
     this.#listeners.push(listener)
   }
 
-  /** Called when the state holds the new artifacts. */
+  /** Call this when the state contains the new artifacts. */
   tell(manifestDigests: Iterable<Sha256Digest>): void {
     for (const digest of manifestDigests) for (const listener of this.#listeners) listener(digest)
   }

@@ -6,8 +6,8 @@ const FLUSH_MS = 60_000
 const MAX_BYTES = 64 << 20
 
 /**
- * When each artifact was last asked for, for people who look for what to remove. It is a hint: kept in `cache/`, written now and then without
- * a sync, and lost without harm.
+ * When each artifact was last requested, for people who look for models to remove. Only a hint: kept in `cache/`,
+ * written occasionally without a sync, and harmless to lose.
  */
 export class Usage {
   readonly #file: string
@@ -29,7 +29,7 @@ export class Usage {
       for (const [digest, seconds] of Object.entries(value ?? {}))
         if (isDigest(digest) && Number.isSafeInteger(seconds)) at.set(digest, seconds as number)
     } catch {
-      // absent or damaged: it begins anew
+      // absent or damaged: start empty
     }
     return new Usage(file, at)
   }
@@ -39,7 +39,7 @@ export class Usage {
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
   }
 
-  /** UTC, RFC 3339; undefined where nobody has asked. */
+  /** UTC, RFC 3339; undefined if it was never requested. */
   lastUsedAt(manifestDigest: Sha256Digest): string | undefined {
     const seconds = this.#at.get(manifestDigest)
     return seconds === undefined ? undefined : new Date(seconds * 1000).toISOString()

@@ -2,14 +2,14 @@ import type { BlobReader, DiskBlobStore, IngestOptions, PartialBlob } from '@svc
 import type { Sha256Digest } from '@svc/ref'
 
 /**
- * Which blobs somebody relies on although no state names them yet: those that work under way has asked for, found or written, and
+ * Blobs that are in use although no state names them yet: those that running work has looked up, found or written, and
  * those that are being read. A collection leaves them alone (spec add.14).
  *
- * The rule that makes it safe: a digest is noted before the store is asked for it, and the store asks the collection under the
- * digest's lock whether it is noted. So whoever works within {@link during} either finds a blob and keeps it, or finds it absent. What it
- * relies on must be named by the state before it ends.
+ * What makes this safe: a digest is recorded before the store is asked for it, and under the digest's lock the store
+ * asks the collection whether it is recorded. So work within {@link during} either finds a blob and keeps it, or finds
+ * it absent. The state must name the blobs it relies on before it ends.
  *
- * Invariant: `#noted` is empty while nothing is under way.
+ * Invariant: `#noted` is empty while no work is running.
  */
 export class Uses {
   readonly #noted = new Map<Sha256Digest, number>()
@@ -17,7 +17,7 @@ export class Uses {
   readonly #readers = new Map<Sha256Digest, number>()
   #clock = 0
 
-  /** Runs work that relies on blobs; what it touches is kept until it is over. */
+  /** Runs work that relies on blobs; those it touches are kept until it ends. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     const begun = ++this.#clock
     this.#underWay.add(begun)
@@ -25,7 +25,7 @@ export class Uses {
       return await work()
     } finally {
       this.#underWay.delete(begun)
-      // sets keep the order of insertion: the first one is the oldest
+      // sets keep insertion order: the first is the oldest
       const oldest = this.#underWay.values().next().value
       for (const [digest, at] of this.#noted) if (oldest === undefined || at < oldest) this.#noted.delete(digest)
     }
@@ -51,7 +51,7 @@ export class Uses {
     return this.#noted.has(digest) || this.#readers.has(digest)
   }
 
-  /** The same store; what is done through it is noted here. */
+  /** Wraps the store; blobs accessed through the result are recorded here. */
   watching(store: DiskBlobStore): DiskBlobStore {
     const accepting = <T extends Pick<IngestOptions, 'accept'>>(options: T): T => ({
       ...options,
@@ -108,7 +108,7 @@ const watched = (reader: BlobReader, done: () => void): BlobReader => ({
   }
 })
 
-/** A stream closes its reader when it ends or is broken off. */
+/** A stream closes its reader when it ends or is abandoned. */
 async function* untilOver(chunks: AsyncIterable<Uint8Array>, done: () => void): AsyncGenerator<Uint8Array> {
   try {
     yield* chunks

@@ -12,12 +12,12 @@ import {
 } from '@svc/view'
 import { DaemonError } from '../errors.ts'
 
-/** A view to be made: `createView` of `@svc/view` as plain data. */
+/** A request to make a view: the arguments of `createView` of `@svc/view` as plain data. */
 export interface CreateRequest {
   readonly manifest: Pick<Manifest, 'files' | 'annotations'>
   readonly manifestDigest: Sha256Digest
   readonly upstreamConfig: string | undefined
-  /** Where the blob of each file lies, or would lie. */
+  /** The path of each file's blob, whether it exists or not. */
   readonly blobPaths: ReadonlyMap<Sha256Digest, string>
   readonly path: string
   readonly layout: ViewLayout
@@ -27,11 +27,11 @@ export interface CreateRequest {
 }
 
 /**
- * What the thread for views does. All of it runs in one thread: a view that is being made is known to be so by the thread that
- * makes it, and any other would take it for the remains of one that was killed.
+ * The operations of the thread for views. There is a single thread, because only the process and thread that makes a
+ * view knows that it is in progress; another one would take it for the leftovers of a killed process.
  */
 export interface ViewCalls {
-  /** Reports how many more bytes were copied. */
+  /** Reports the number of bytes copied. */
   create: { request: CreateRequest; response: MadeView; progress: number }
   read: { request: string; response: View | undefined }
   remove: { request: string; response: boolean }
@@ -41,13 +41,13 @@ interface WireError {
   readonly code: ViewErrorCode
   readonly message: string
   readonly details: ViewErrorDetails
-  /** Of the system's error behind it. */
+  /** That of the underlying system error. */
   readonly errno: string | undefined
 }
 
 const errnoOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
 
-/** How errors of views cross. The thread throws nothing but `ViewError`s; whatever else there is becomes `E_IO`. */
+/** Encodes errors of views. The thread throws only `ViewError`s; other errors become `E_IO`. */
 export const viewErrors = {
   encode: (error: unknown): WireError =>
     error instanceof ViewError

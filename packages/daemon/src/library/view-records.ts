@@ -6,28 +6,28 @@ import type { Sha256Digest } from '@svc/ref'
 import type { ReplacedFiles } from './replace.ts'
 import { CorruptStateError, digestField, onlyKeys, parseStateText } from './strict.ts'
 
-/** A view at a place that somebody named. */
+/** A view at a place chosen by a user. */
 export interface ViewRecord {
-  /** Absolute, the links of its parent folders resolved. */
+  /** Absolute, with links in its parent folders resolved. */
   readonly path: string
   readonly manifest: Sha256Digest
   readonly layout: ViewLayout
   readonly mode: ViewMode
-  /** Of the parent folder: another one there means that the disk with the view is away. */
+  /** That of the parent folder: if it differs, the disk with the view is not mounted. */
   readonly device: string
 }
 
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
 /**
- * `state/views/<SHA-256 of the path>.json`: where views are, so that their artifacts are kept. The record of a view is durable before
- * the view is made. The managed ones below `<root>/views` need none.
+ * `state/views/<SHA-256 of the path>.json`: the places of views, so that their artifacts are kept. The record is
+ * durable before the view is made. Managed views below `<root>/views` need none.
  */
 export class ViewRecords {
   readonly #folder: string
   readonly #files: ReplacedFiles
 
-  /** `root` is the folder of the store; `files` has taken over `<root>/state`. */
+  /** `root` is the folder of the store; `files` has opened `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
     this.#folder = join(root, 'state', 'views')
     this.#files = files

@@ -33,9 +33,9 @@ export interface ViewsDeps {
   readonly log: Log
 }
 
-/** Copies at once: more of them only make the disk seek. Views of links do not wait for them. */
+/** Concurrent copies: more would only cause seeking. Views made of links do not wait for them. */
 const COPIES_AT_ONCE = 2
-/** Below `<root>/views`: the artifact, and the layout where it is not `files`. */
+/** Name below `<root>/views`: the artifact, and the layout unless it is `files`. */
 const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
 const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
 
@@ -47,10 +47,10 @@ interface Making {
 }
 
 /**
- * The views of a store: managed ones below `<root>/views`, and those at places that somebody named (spec add.17,
- * add.18). What a view shows is needed as long as the view stands: `held` and `changes` report that to the collection.
- * Invariants: the record of a view at a named place is durable before anything is there; one change at a time at each
- * place; views are made, read and removed by one thread (see `ViewCalls`).
+ * The views of a store: managed ones below `<root>/views`, and those at places chosen by users (spec add.17, add.18).
+ * An artifact is needed as long as a view of it exists: `held` and `changes` report that to the collection. Invariants:
+ * the record of a view at a named place is durable before anything is there; one change at a time at each place; views
+ * are made, read and removed by one thread (see `ViewCalls`).
  */
 export class Views {
   readonly #deps: ViewsDeps
@@ -66,9 +66,9 @@ export class Views {
   readonly #places = new KeyedLock()
   readonly #copies = new Gate(COPIES_AT_ONCE)
   readonly #making = new Map<string, Making>()
-  /** Changes under way: state is not written any more once {@link close} has resolved. */
+  /** Running changes: no state is written after {@link close} has resolved. */
   readonly #underWay = new Set<Promise<unknown>>()
-  /** Until when a managed view is held, in milliseconds of the clock that does not jump. By its path. */
+  /** How long each managed view is held, in milliseconds of the monotonic clock, by its path. */
   readonly #holds = new Map<string, number>()
   #changes = 0
 
@@ -79,7 +79,7 @@ export class Views {
     this.#records = new ViewRecords(deps.store.root, deps.files)
   }
 
-  /** Clears up what makers of managed views left that were killed. */
+  /** Opens the views, and cleans up after killed processes that were making managed ones. */
   static async open(deps: ViewsDeps): Promise<Views> {
     const views = new Views(deps)
     const count = await recoverViews(views.#folder)
@@ -87,12 +87,15 @@ export class Views {
     return views
   }
 
-  /** Grows with every change of what is held. */
+  /** Increases with every change of what is held. */
   get changes(): number {
     return this.#changes
   }
 
-  /** The artifacts that views show, or are about to. A view that was removed by other hands holds nothing. @throws CorruptStateError */
+  /**
+   * The artifacts that views show, or are about to. A view that was deleted by other programs holds nothing. @throws
+   * CorruptStateError
+   */
   async held(): Promise<Held[]> {
     const held: Held[] = []
     for (const { entry } of this.#making.values())
@@ -104,15 +107,15 @@ export class Views {
       if (found === 'gone') continue
       const { path: place, manifest } = record
       held.push({ manifest, place, managed: false })
-      // a replacement that was cut short: the record names the new one, and the old one stands
+      // after an interrupted replacement: the record names the new view, but the old one is still there
       if (found !== 'unknown') held.push({ manifest: found.manifestDigest, place, managed: false })
     }
     return held
   }
 
   /**
-   * The managed views, by path, of artifacts that have none of these names any more: somebody asked for a path once, and the artifact was
-   * removed or replaced since. Not those that are held or being made, nor younger ones than `graceMs`.
+   * Paths of the managed views of artifacts without any of these names: a path was requested once, and the artifact was
+   * removed or replaced since. Excludes views that are held or being made, and those younger than `graceMs`.
    */
   async idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<string[]> {
     const idle: string[] = []
@@ -137,24 +140,25 @@ export class Views {
   }
 
   /**
-   * Makes a view, or gives the one that is there. Takes as long as copying does.
-   * @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` with the absent blobs as candidates, `E_BAD_REQUEST`; ViewError
+   * Makes a view, or returns the existing one. Takes as long as copying does.
+   * @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` with the absent blobs as candidates, `E_BAD_REQUEST`;
+   *   ViewError
    */
   make(body: ViewBody): Promise<ViewAnswer> {
-    // until the view holds what it shows
+    // until the view holds the artifact itself
     return this.#deps.uses.during(() => this.#make(body))
   }
 
   /**
-   * As {@link make}, for those who are not to decide what is kept: a view below `cache` that holds nothing, is listed nowhere, and does not
-   * count as use. @throws as {@link make}
+   * Like {@link make}, for callers who must not decide what is kept: a view below `cache` that holds nothing, is not
+   * listed, and does not count as use. @throws as {@link make}
    */
   lend(manifest: Sha256Digest): Promise<ViewAnswer> {
     // only the digest matters: a pinned artifact has no name of its own
     return this.#deps.uses.during(() => this.#make({ ref: `svc:///by/digest@${manifest}` }, true))
   }
 
-  /** Removes what {@link lend} made, if it did. */
+  /** Removes a view made by {@link lend}, if there is one. */
   async endLoan(manifest: Sha256Digest): Promise<void> {
     const place = join(this.#lent, digestHex(manifest))
     await this.#change(place, () => this.#thread.call('remove', place))
@@ -201,7 +205,10 @@ export class Views {
     return mode === 'copy' ? this.#copies.run(undefined, create) : create()
   }
 
-  /** Every view, sorted by path. Records of views that were removed by other hands are dropped. @throws CorruptStateError */
+  /**
+   * All views, sorted by path. Records of views that were deleted by other programs are dropped. @throws
+   * CorruptStateError
+   */
   async list(): Promise<ViewList> {
     const views = new Map<string, ViewEntry>()
     for (const name of await this.#managedNames()) {
@@ -230,7 +237,7 @@ export class Views {
   }
 
   /**
-   * Removes a view. One that is being made is given up instead, and what was there before it stays.
+   * Removes a view. If it is being made, that is cancelled instead, and an earlier view stays.
    * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST` for a view that is held; ViewError `E_NOT_A_VIEW`
    */
   async remove(path: string): Promise<RemovedView> {
@@ -239,7 +246,7 @@ export class Views {
     const making = this.#making.get(place)
     if (making !== undefined) {
       making.stop.abort()
-      // it is over when its turn is
+      // when its turn comes, it has ended
       return this.#change(place, async () => ({ path: place, removed: false }))
     }
     return this.#change(place, async () => {
@@ -255,13 +262,13 @@ export class Views {
     })
   }
 
-  /** Ends the thread; what it was making is cleared up at the next start, or the next time that its place is asked for. */
+  /** Ends the thread; an unfinished view is cleaned up at the next start, or when its place is used again. */
   async close(): Promise<void> {
     await this.#thread.close()
     await Promise.allSettled(this.#underWay)
   }
 
-  /** Runs a change of what is at a place, after those that were asked for earlier. */
+  /** Runs a change at a place, after all earlier ones there. */
   async #change<T>(place: string, work: () => Promise<T>): Promise<T> {
     const change = this.#places.run(place, undefined, work)
     this.#underWay.add(change)
@@ -296,7 +303,7 @@ export class Views {
     }
   }
 
-  /** `gone` when nothing of ours is there any more, `unknown` when that cannot be told now. */
+  /** `gone` when none of our views is there any longer, `unknown` when that cannot be determined now. */
   async #look({ path, device }: ViewRecord): Promise<View | 'gone' | 'unknown'> {
     if ((await deviceOf(dirname(path))) !== device) return 'unknown'
     try {

@@ -4,9 +4,9 @@ import type { ArtifactState } from './artifacts.ts'
 type Kept = Pick<ArtifactState, 'private' | 'restricted'>
 
 /**
- * Why an artifact is kept from strangers; undefined when it may be given to them. The one place that decides this: for seeding and
- * sharing, for fetching (quietly then: nobody hears of it but the sources that the request names), for BitTorrent v1 swarms, and for
- * whatever else reaches beyond this machine (spec swarm.4, add.11).
+ * Why an artifact must not be given to strangers; undefined when it may be. The only place that decides this: for
+ * seeding and sharing, for fetching (quietly then: only the sources named in the request learn of it), for BitTorrent
+ * v1 swarms, and for everything else that reaches other machines (spec swarm.4, add.11).
  */
 export function withheldReason(
   state: Kept | undefined,
@@ -18,6 +18,6 @@ export function withheldReason(
   return undefined
 }
 
-/** Why an artifact is not given to others now; undefined when it may be. */
+/** Why an artifact is not shared now; undefined when it may be. */
 export const heldBackReason = (state: Kept, config: SwarmConfig): string | undefined =>
   config.seed ? withheldReason(state, config) : 'sharing is off: [swarm] seed = false in the configuration'

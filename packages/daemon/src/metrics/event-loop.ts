@@ -2,15 +2,15 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import type { Metric, Sample } from './exposition.ts'
 
 const RESOLUTION_MS = 10
-/** Quantiles are of this time at least: who asks more often, or a second reader, sees those of the same window. */
+/** Quantiles cover at least this much time: frequent or concurrent readers see the same window. */
 const WINDOW_MS = 60_000
 const QUANTILES = [0.5, 0.99]
 
-/** How late the event loop of the main thread is, and how busy. */
+/** Delay and utilization of the main thread's event loop. */
 export class EventLoop {
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   #windowBegan = performance.now()
-  /** Of the windows that are over. */
+  /** The sum over completed windows. */
   #sumSeconds = 0
   #count = 0
 
@@ -61,5 +61,5 @@ export class EventLoop {
   }
 }
 
-/** Nanoseconds of the histogram, which counts its own resolution in, as seconds. */
+/** Converts the histogram's nanoseconds, which include its own resolution, to seconds. */
 const late = (ns: number): number => (Number.isFinite(ns) ? Math.max(0, ns / 1e9 - RESOLUTION_MS / 1e3) : 0)

@@ -8,15 +8,15 @@ export interface Metric {
   readonly samples: readonly Sample[]
 }
 
-/** A value, and the labels that tell it from others of its metric. */
+/** A value, with the labels that identify it within its metric. */
 export interface Sample {
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
-  /** Of a summary: `_sum` and `_count`. */
+  /** For a summary: `_sum` or `_count`. */
   readonly suffix?: '_sum' | '_count'
 }
 
-/** Metrics as text. One without samples is left out. */
+/** Formats metrics as text. Metrics without samples are omitted. */
 export function formatMetrics(metrics: readonly Metric[]): string {
   const lines: string[] = []
   for (const { name, type, help, samples } of metrics) {

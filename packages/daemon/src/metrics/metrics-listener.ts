@@ -5,12 +5,12 @@ import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 
-/** `GET /metrics`, `/healthz` and `/readyz` on a port of their own (spec add.26). */
+/** `GET /metrics`, `/healthz` and `/readyz` on a separate port (spec add.26). */
 export class MetricsListener {
   #listener!: GuardedListener
   #isReady = false
 
-  /** `text` makes what `/metrics` answers. @throws ConfigError, StartError naming the key */
+  /** `text` produces the response of `/metrics`. @throws ConfigError, StartError naming the key */
   static async listen(text: () => Promise<string>, addr: string, log: Log, traffic: Traffic): Promise<MetricsListener> {
     const metrics = new MetricsListener()
     const key = '[metrics] addr'
@@ -52,7 +52,7 @@ export class MetricsListener {
     return formatHostPort(this.#listener.address)
   }
 
-  /** Whether the API answers. */
+  /** Sets whether the API responds. */
   setReady(isReady: boolean): void {
     this.#isReady = isReady
   }

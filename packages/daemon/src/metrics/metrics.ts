@@ -14,7 +14,7 @@ interface OnDemandFigures {
   readonly dayBytesLimit: number
 }
 
-/** Where the figures come from. */
+/** The sources of the metrics. */
 export interface MetricsDeps {
   readonly status: () => Promise<Status>
   readonly jobs: {
@@ -29,7 +29,7 @@ export interface MetricsDeps {
 
 const KINDS = JobKindSchema.anyOf.map((kind) => kind.const)
 
-/** Collects what the daemon is doing, for Prometheus (spec add.26). docs/metrics.md lists the same names. */
+/** Collects the daemon's metrics for Prometheus (spec add.26). docs/metrics.md lists the same names. */
 export class Metrics {
   readonly #deps: MetricsDeps
   readonly #loop = new EventLoop()
@@ -58,7 +58,7 @@ export class Metrics {
 
   #jobMetrics(): Metric[] {
     const { jobs } = this.#deps
-    // what is zero is there as well: queries find it
+    // include zeros, so that queries find every series
     const open = new Map(KINDS.flatMap((kind) => [`${kind} waiting`, `${kind} fetching`]).map((key) => [key, 0]))
     const kept = { done: 0, failed: 0 }
     for (const { kind, state } of jobs.list())

@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises'
 const CHUNK_BYTES = 256 << 10
 
 /**
- * The hash of `prefix` and a file's bytes, read piece by piece: whoever asks for a file decides neither how much memory that takes nor how
- * long the others wait. @throws errors of the file system
+ * Hashes `prefix` followed by a file's bytes, chunk by chunk: a client's choice of file must not determine how much
+ * memory that takes, or how long others wait. @throws errors of the file system
  */
 export async function hashFile(path: string, algorithm: 'sha1' | 'sha256', prefix = ''): Promise<Buffer> {
   const hash = createHash(algorithm).update(prefix)

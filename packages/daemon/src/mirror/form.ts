@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { jsonShape } from '@svc/internal-net'
 import { BodyError, readRequestBody } from '../http/body.ts'
 
-/** Room for 1,000 long paths. A client of the hub asks for fewer. */
+/** Enough for 1,000 long paths; the hub's clients request fewer. */
 const MAX_BODY_BYTES = 256 << 10
 const MAX_PATHS = 1_000
-/** A list within an object, and the names of a few other fields. */
+/** An object with a list and a few other fields. */
 const BOUNDS = { depth: 4, strings: MAX_PATHS + 16 }
 
 /**
- * The list `paths` of a body, JSON or form-encoded, as the hub's clients send it, each once; undefined for what is none, is too large or
- * broke off. What a body can cost is bounded before it is parsed: anybody sends it.
+ * The list `paths` in a body, as JSON or a form like the hub's clients send it, without duplicates; undefined when it
+ * is invalid, too large or incomplete. The cost of a body is limited before it is parsed, since anybody can send one.
  */
 export async function readForm(request: IncomingMessage): Promise<readonly string[] | undefined> {
   let bytes: Uint8Array
@@ -37,7 +37,7 @@ function pathsOfJson(text: string): readonly string[] | undefined {
   }
 }
 
-/** By hand: `URLSearchParams` takes seconds for hundreds of thousands of fields, which fit into a small body. */
+/** Parsed by hand: `URLSearchParams` takes seconds for hundreds of thousands of fields, which fit in a small body. */
 function pathsOfForm(text: string): readonly string[] | undefined {
   const paths: string[] = []
   for (let at = 0; at < text.length && paths.length <= MAX_PATHS; ) {

@@ -4,17 +4,17 @@ import type { Sha256Digest } from '@svc/ref'
 import { hashFile } from './file-hash.ts'
 import type { PublishedFile } from './published.ts'
 
-/** Names of small files are short, so that this many take some ten MB. */
+/** The names are short: this many take some ten MB. */
 const MAX_NAMES = 100_000
-/** More at once would only share the same processor. */
+/** More would only share the same CPU. */
 const HASHED_AT_ONCE = 2
 
-/** Git's names (SHA-1) of small files. Each is read once, whoever asks and however many at the same time. */
+/** Git's names (SHA-1) of small files. Each file is read once, even for concurrent requests. */
 export class GitNames {
   readonly #known = new Map<Sha256Digest, Promise<string>>()
   readonly #hashing = new Gate(HASHED_AT_ONCE)
 
-  /** @throws errors of the file system; `ENOENT` where the file is gone */
+  /** @throws errors of the file system; `ENOENT` if the file is gone */
   of(file: PublishedFile): Promise<string> {
     const known = this.#known.get(file.digest)
     if (known !== undefined) return known

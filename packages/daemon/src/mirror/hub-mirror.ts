@@ -20,16 +20,16 @@ import { sendUpstream } from './send-upstream.ts'
 import { NotNowError, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
-/** A pointer file of large-file storage; clients only show it. */
+/** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
 
-/** How clients ask for the default branch. */
+/** The names by which clients request the default branch. */
 const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
-/** Of repositories with thousands of files each one takes a few MB. */
+/** For repositories with thousands of files, each takes a few MB. */
 const MAX_SNAPSHOTS = 64
 
-/** What was known of an artifact's files is there no more. */
+/** The cached facts about an artifact's files are outdated: they are gone. */
 class GoneError extends Error {
   override readonly name = 'GoneError'
   readonly manifest: Sha256Digest
@@ -42,16 +42,16 @@ class GoneError extends Error {
 
 /** A repository of the hub at one commit, as far as it was imported. */
 interface Snapshot {
-  /** Among all that this process made. */
+  /** Unique in this process. */
   readonly id: number
-  /** What it was made from: while these are the same, so is the snapshot. */
+  /** The states it was derived from: it is valid while these are unchanged. */
   readonly states: readonly ArtifactState[]
   readonly lists: readonly (readonly PublishedFile[])[]
   readonly repo: string
   readonly commit: string
   /** By upstream name, sorted. */
   readonly files: ReadonlyMap<string, RepoFile>
-  /** Of these files, each with a slash at its end. */
+  /** The folders of these files, each with a trailing slash. */
   readonly folders: ReadonlySet<string>
   readonly importedAt: string | undefined
   /** Where those of the files come from that are not here. */
@@ -61,17 +61,17 @@ interface Snapshot {
 /** A file that is here, or one that could be brought in. */
 type RepoFile = PublishedFile | UpstreamFile
 
-/** What the mirror of a hub needs of the daemon. */
+/** The daemon's objects that the mirror of a hub uses. */
 export interface HubMirrorDeps {
   readonly store: DiskBlobStore
   readonly published: Published
-  /** Where the listener is counted. */
+  /** Counts the listener's traffic. */
   readonly listeners?: Listeners
   /** Absent: what is not here is not brought in. */
   readonly onDemand?: () => OnDemand | undefined
 }
 
-/** Where and for whom a mirror listens. */
+/** Where a mirror listens, and the token it requires. */
 export interface MirrorOptions {
   readonly address: { readonly host: string; readonly port: number }
   readonly token?: string | undefined
@@ -79,8 +79,8 @@ export interface MirrorOptions {
 }
 
 /**
- * Answers as a model hub does, for repositories that were imported from the hub, at their imported commits (spec add.20). Read-only;
- * whatever is private or restricted does not exist here.
+ * Responds like a model hub, for repositories that were imported from the hub, at their imported commits (spec add.20).
+ * Read-only; private and restricted models do not exist here.
  */
 export class HubMirror {
   readonly #deps: HubMirrorDeps
@@ -132,7 +132,7 @@ export class HubMirror {
         return refuse(request, response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
       }
       if (!(error instanceof GoneError)) throw error
-      // somebody emptied the cache: the view is made again
+      // the cache was deleted: make the view again
       this.#published.forget(error.manifest)
       await answer().catch((again: unknown) => {
         if (!(again instanceof GoneError)) throw again
@@ -161,7 +161,7 @@ export class HubMirror {
     return this.#resolve(request, response, file[1]!, file[2]!)
   }
 
-  /** A commit has no slash, and neither has any other revision that is known here. */
+  /** Neither commits nor any other known revisions contain a slash. */
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
     const found = slash < 0 ? undefined : await this.#repository(repo, rest.slice(0, slash))
@@ -195,7 +195,7 @@ export class HubMirror {
     if (found === undefined) return absent(request, response)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
-    // answers are kept by the folder's name: only names that are there
+    // responses are cached by folder name, so accept only existing ones
     if (folder !== '' && !found.folders.has(folder)) return absent(request, response, 'EntryNotFound')
     const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
     const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
@@ -226,7 +226,7 @@ export class HubMirror {
     paths: readonly string[]
   ): Promise<void> {
     const list = async (): Promise<Buffer> => {
-      // a thousand entries take milliseconds: between two such lists others come first
+      // a thousand entries take milliseconds: yield between two such lists
       await setImmediate()
       const entries: unknown[] = []
       for (const path of paths) {
@@ -241,14 +241,14 @@ export class HubMirror {
   async #entry(path: string, file: RepoFile, { commit, importedAt }: Snapshot): Promise<unknown> {
     const { sizeBytes: size } = file
     const oid = await this.#contentName(file, path)
-    // clients name their cache's folder by it
+    // clients use it as the name of their cache folder
     const lastCommit = { id: commit, title: '', date: importedAt ?? new Date(0).toISOString() }
     if (!isLarge(path, file)) return { type: 'file', oid, size, path, lastCommit }
     const lfs = { oid, size, pointerSize: POINTER_BYTES }
     return { type: 'file', oid: sha1(oid), size, path, lfs, lastCommit }
   }
 
-  /** What the hub names the bytes by: their SHA-256 in large-file storage, else git's SHA-1. */
+  /** The hub's name of a file's content: its SHA-256 in large-file storage, else git's SHA-1. */
   async #contentName(file: RepoFile, name: string): Promise<string> {
     if (isUpstream(file)) return file.sha256 === undefined ? file.gitBlobSha1! : digestHex(file.sha256)
     if (isLarge(name, file)) return digestHex(file.digest)
@@ -283,8 +283,8 @@ export class HubMirror {
   }
 
   /**
-   * The artifacts of a repository at a commit, together. `main` is the commit of the latest import; other names are not known, since an
-   * import keeps the commit alone.
+   * All artifacts of a repository at a commit. `main` stands for the commit of the latest import; other revision names
+   * are unknown, since an import records the commit only.
    */
   async #snapshot(repo: string, revision: string): Promise<Snapshot | undefined> {
     const all = await this.#published.ofRepo(repo.toLowerCase())
@@ -314,7 +314,7 @@ export class HubMirror {
 
 const INFO = /^\/api\/models\/([^/]+\/[^/]+)(?:\/(revision|tree|paths-info)\/(.+))?$/
 
-/** A request, as far as it has been read. */
+/** A parsed request. */
 interface Asked {
   readonly path: string
   readonly query: URLSearchParams
@@ -323,7 +323,7 @@ interface Asked {
 
 const NONE: readonly PublishedFile[] = []
 
-/** Of an artifact of which something is missing or damaged. */
+/** For an artifact with missing or damaged files. */
 function noFiles(error: unknown): readonly PublishedFile[] {
   if (isOutOfRoom(error)) throw error
   return NONE
@@ -375,7 +375,7 @@ function sendJson(request: IncomingMessage, response: ServerResponse, found: Sna
   sendBytes(request, response, bytes, headers)
 }
 
-/** As the hub says it, so that its clients raise their own errors. */
+/** In the hub's form, so that its clients raise their own errors. */
 function absent(request: IncomingMessage, response: ServerResponse, code = 'RepoNotFound'): void {
   const what =
     code === 'RepoNotFound' ? 'this mirror does not have that repository' : 'the repository has no such file here'

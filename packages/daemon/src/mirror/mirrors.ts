@@ -7,19 +7,19 @@ import { OnDemand, type OnDemandFigures } from './on-demand.ts'
 import { Published, type PublishedDeps } from './published.ts'
 import type { Upstream, UpstreamJobs } from './upstream.ts'
 
-/** What the mirrors need of the daemon. */
+/** The daemon's objects that the mirrors use. */
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'published'>, PublishedDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: UpstreamJobs
 }
 
-/** Where the mirrors listen, as `host:port`. */
+/** The addresses of the mirrors, as `host:port`. */
 export interface MirrorAddresses {
   readonly hubMirrorAddress?: string
   readonly ociMirrorAddress?: string
 }
 
-/** The mirrors that the configuration asks for: off unless it names an address (spec add.22). */
+/** The configured mirrors; without an address a mirror is off (spec add.22). */
 export class Mirrors {
   readonly #hub: HubMirror | undefined
   readonly #oci: OciMirror | undefined

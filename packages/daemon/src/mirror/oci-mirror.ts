@@ -16,31 +16,31 @@ const CHUNK_BYTES = 256 << 10
 const MAX_MODEL_CONFIG_BYTES = 1 << 20
 const MAX_PACKED = 1_000
 
-/** What the mirror of OCI artifacts needs of the daemon. */
+/** The daemon's objects that the mirror of OCI artifacts uses. */
 export interface OciMirrorDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly published: Published
-  /** Where the listener is counted. */
+  /** Counts the listener's traffic. */
   readonly listeners?: Listeners
 }
 
 interface Packed {
   readonly image: PackedImage
   readonly files: ReadonlyMap<Sha256Digest, PublishedFile>
-  /** Configuration, and the licence texts that a manifest carries. */
+  /** The configuration, and the licence texts from a manifest. */
   readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
 }
 
 /**
- * The pull side of the OCI distribution specification (spec add.21): `/v2/<ns>/<name>/manifests/<quant or digest>` and `…/blobs/<digest>`, for
- * models that have a name here. Read-only; whatever is private or restricted does not exist here.
+ * The pull API of the OCI distribution specification (spec add.21): `/v2/<ns>/<name>/manifests/<quant or digest>` and
+ * `…/blobs/<digest>`, for models that have a name here. Read-only; private and restricted models do not exist here.
  */
 export class OciMirror {
   readonly #deps: OciMirrorDeps
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
-  /** By manifest digest and name: the name is part of the OCI manifest. */
+  /** By manifest digest and name, since the OCI manifest contains the name. */
   readonly #packed = new Map<string, Promise<Packed>>()
   #listener!: GuardedListener
 
@@ -102,7 +102,7 @@ export class OciMirror {
     if (digest === undefined) return absent(request, response, 'DIGEST_INVALID')
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
-    // what was known of a view that is gone is forgotten: the second look finds out what is there
+    // if the view is gone, its cached facts are discarded: the second attempt finds the current ones
     const first = await send()
     if (first === 'sent' || (first === 'gone' && (await send()) === 'sent')) return
     absent(request, response, 'BLOB_UNKNOWN')
@@ -141,7 +141,7 @@ export class OciMirror {
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
   }
 
-  /** The artifacts of a name: that of a quant, or all of them for a digest. */
+  /** The artifacts of a name: the one with a quant, or all of them for a digest. */
   async #candidates(name: string, wanted: string): Promise<Packed[]> {
     const found: Packed[] = []
     for (const { quant, manifest } of await this.#published.named(name)) {
@@ -179,7 +179,7 @@ export class OciMirror {
     if (manifest === undefined) throw new Error(`the manifest ${digest} is not here`)
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
-    // packing writes the licence texts of the annotations itself
+    // packing adds the licence texts from the annotations itself
     const files = (await this.#published.files(digest)).filter(({ bytes }) => bytes === undefined)
     const image = packArtifact({
       files,
@@ -197,7 +197,7 @@ export class OciMirror {
   }
 }
 
-/** As the distribution specification writes errors. */
+/** In the form of the distribution specification. */
 function absent(request: IncomingMessage, response: ServerResponse, code: string): void {
   const body = Buffer.from(JSON.stringify({ errors: [{ code, message: 'there is nothing of that name' }] }))
   response.writeHead(404, { ...HARDENING, 'Content-Type': 'application/json', 'Content-Length': body.length })

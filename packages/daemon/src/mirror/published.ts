@@ -14,7 +14,7 @@ import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
 
-/** What the mirrors need of the daemon. */
+/** The daemon's objects that this uses. */
 export interface PublishedDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
@@ -25,33 +25,33 @@ export interface PublishedDeps {
   readonly log: Log
 }
 
-/** A file as runtimes know it, and where its bytes are. */
+/** A file as runtimes see it, and the location of its bytes. */
 export interface PublishedFile {
-  /** Of the artifact that it is a file of. */
+  /** The artifact it belongs to. */
   readonly manifest: Sha256Digest
   readonly name: string
   readonly sizeBytes: number
   readonly digest: Sha256Digest
-  /** Whether the store has it as a blob; else it is a small file of the view's, unpacked from a tar, or `bytes`. */
+  /** Whether the store has it as a blob; otherwise it is a small file in the view, unpacked from a tar, or `bytes`. */
   readonly isBlob: boolean
-  /** In the view. */
+  /** Its path in the view. */
   readonly path: string
-  /** Of a licence text, which a manifest carries itself. */
+  /** The content of a licence text, which the manifest itself contains. */
   readonly bytes?: Uint8Array
   readonly kind: string
   readonly role: string | undefined
 }
 
-/** Unpacked files are configurations and tokenizers. */
+/** Limit of unpacked files, which are configurations and tokenizers. */
 const MAX_UNPACKED_BYTES = 256 << 20
 const MAX_KNOWN = 1_000
-/** The owner's own views are made by the same thread: they wait for so many of the strangers'. */
+/** One thread makes all views, and the owner's own wait behind at most this many for strangers. */
 const MADE_AT_ONCE = 2
 
-/** Nobody asks twice within this time for a view that could not be made. */
+/** After a failure, a view is not tried again within this time. */
 const RETRY_MS = 2_000
 
-/** Why a mirror cannot show what it has: that is not to be taken for a model that is not here. */
+/** True for a reason why a mirror cannot show an existing model, as opposed to a model that is not here. */
 export const isOutOfRoom = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
 
 /** What the imports of each repository of the hub left. */
@@ -75,8 +75,8 @@ type ByName = ReadonlyMap<string, readonly PublishedMember[]>
 const NAMES_IN_A_ROW = 64
 
 /**
- * What mirrors may show: artifacts that are whole, needed, neither private nor restricted, with their files under real names. They come
- * from a view that keeps nothing from being collected, made when an artifact is asked for first.
+ * What mirrors may show: artifacts that are complete, needed, and neither private nor restricted, with their files
+ * under real names. The files come from a view that protects nothing from collection, and is made at the first request.
  */
 export class Published {
   readonly #deps: PublishedDeps
@@ -89,10 +89,10 @@ export class Published {
     this.#deps = deps
   }
 
-  /** The artifacts of a repository of the hub that may be shown now, the latest import first. `repo` is in lower case. */
+  /** The artifacts of a hub repository that may be shown now, the latest import first. `repo` is in lower case. */
   async ofRepo(repo: string): Promise<readonly ArtifactState[]> {
     const { artifacts, needed } = this.#deps
-    // whoever asks meanwhile waits for the same walk
+    // concurrent callers wait for the same walk
     if (this.#listed?.changes !== artifacts.changes)
       this.#listed = { changes: artifacts.changes, byRepo: this.#byRepo() }
     const listed = this.#listed
@@ -159,7 +159,10 @@ export class Published {
     return byName
   }
 
-  /** The files of an artifact in the order of its manifest. @throws what making a view throws: something is missing, or damaged */
+  /**
+   * The files of an artifact in the order of its manifest. @throws the errors of making a view: missing or damaged
+   * blobs
+   */
   files(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
     const known = this.#files.get(manifest)
     if (known !== undefined) {
@@ -180,14 +183,14 @@ export class Published {
     return found
   }
 
-  /** Forgets what was read of an artifact: its view may be gone. */
+  /** Discards cached facts about an artifact: its view may be gone. */
   forget(manifest: Sha256Digest): void {
     this.#files.delete(manifest)
   }
 
   #drop(manifest: Sha256Digest): void {
     this.#files.delete(manifest)
-    // what cannot be removed now is used again, or goes with the cache
+    // if this fails, the view is reused, or deleted with the cache
     this.#deps.views.endLoan(manifest).catch(() => undefined)
   }
 

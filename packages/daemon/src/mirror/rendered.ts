@@ -1,9 +1,9 @@
-/** Of answers and of what they are known by. */
+/** Limit of the responses and their keys together. */
 const MAX_BYTES = 32 << 20
 
 /**
- * Answers that are long and the same for everybody, as they are sent. Whoever reads one slowly holds bytes that all the others share.
- * The least recently asked for goes first.
+ * Caches long responses that are the same for every client, as they are sent, so that slow clients share the same
+ * bytes. The least recently used are evicted first.
  */
 export class Rendered {
   readonly #known = new Map<string, Buffer>()
@@ -15,7 +15,7 @@ export class Rendered {
     this.#maxBytes = maxBytes
   }
 
-  /** `render` is called once for all who ask at the same time. @throws what it throws */
+  /** `render` is called once for all concurrent requests. @throws its errors */
   async get(key: string, render: () => Promise<unknown>): Promise<Buffer> {
     const known = this.#known.get(key)
     if (known !== undefined) {

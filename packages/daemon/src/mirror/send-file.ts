@@ -9,7 +9,7 @@ import type { PublishedFile } from './published.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
 
-/** How a file is sent. */
+/** Options of sending a file. */
 export interface SendOptions {
   readonly store: DiskBlobStore
   readonly pool: BufferPool
@@ -18,7 +18,10 @@ export interface SendOptions {
   readonly etag: string
 }
 
-/** Answers GET or HEAD for a file, ranges and conditions included. @returns false where the file is gone; nothing was answered then */
+/**
+ * Responds to GET or HEAD for a file, including ranges and conditions. @returns false if the file is gone; nothing was
+ * sent then
+ */
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
@@ -65,7 +68,7 @@ export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {
   }
 }
 
-/** A small file of a view, read as blobs are. */
+/** Reads a small file of a view like a blob. */
 async function openUnpacked({ path, digest, sizeBytes }: PublishedFile): Promise<BlobReader> {
   const handle = await open(path)
   return {

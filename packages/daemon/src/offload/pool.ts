@@ -6,7 +6,7 @@ type WireError =
   | { readonly classify: ClassifyErrorCode; readonly message: string; readonly details: ClassifyErrorDetails }
   | { readonly plain: ReturnType<typeof plainErrors.encode> }
 
-/** How errors of the tasks cross: those of `@svc/classify` stay what they are. */
+/** Encodes the errors of tasks: those of `@svc/classify` keep their class. */
 export const offloadErrors = {
   encode: (error: unknown): WireError =>
     error instanceof ClassifyError
@@ -19,8 +19,9 @@ export const offloadErrors = {
 } satisfies ErrorCodec
 
 /**
- * The daemon's thread for folding leaf layers, recognising long listings, parsing headers and matching licence texts. It starts when it is
- * first needed; tasks run one after the other, which also bounds their memory. `run` is `WorkerThread.call`.
+ * The daemon's thread for folding leaf layers, recognising long listings, parsing headers and matching licence texts.
+ * It starts when first needed; tasks run one after the other, which also limits their memory. `run` is
+ * `WorkerThread.call`.
  */
 export class Offload {
   readonly #thread = new WorkerThread<OffloadTasks>({
@@ -30,7 +31,10 @@ export class Offload {
     reusable: () => true
   })
 
-  /** `transfer` gives buffers away instead of copying them. @throws ClassifyError from `plan` and `recognise`; Error when the thread dies or is closed. */
+  /**
+   * `transfer` lists buffers to transfer instead of copying them. @throws ClassifyError from `plan` and `recognise`;
+   * Error when the thread dies or is closed.
+   */
   run<Task extends keyof OffloadTasks>(
     task: Task,
     request: OffloadTasks[Task]['request'],
@@ -39,7 +43,7 @@ export class Offload {
     return this.#thread.call(task, request, { transfer })
   }
 
-  /** Rejects what is under way; resolves when the thread is gone or owes nothing. */
+  /** Rejects running tasks; resolves when the thread has ended or is idle. */
   close(): Promise<void> {
     return this.#thread.close()
   }

@@ -14,7 +14,7 @@ import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
 
-/** A file read in place; short only at its end. */
+/** Reads a header directly from a file; it is short only at the file's end. */
 async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSummary> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
@@ -42,7 +42,7 @@ async function plan(task: PlanRequest): Promise<ImportPlan> {
   return planArtifacts(task.recognition, { headers, config, licences: task.licences })
 }
 
-/** undefined when the cached leaves are not those of a file of that size, or do not fold to one root. */
+/** Undefined when the cached leaves do not fit a file of that size, or do not fold to one root. */
 function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTasks['layer']['response'] {
   const expected = Math.ceil(sizeBytes / 16_384) * 32
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -60,12 +60,13 @@ function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTask
   }
 }
 
-// Requests go first. On Linux this is the priority of the thread; elsewhere it would be that of the whole process.
+// Requests take precedence. On Linux this sets the priority of the thread, elsewhere it would be that of the whole
+// process.
 if (process.platform === 'linux') {
   try {
     setPriority(0, 5)
   } catch {
-    // A sandbox may refuse: nothing depends on it.
+    // A sandbox may refuse this; nothing depends on it.
   }
 }
 

@@ -6,28 +6,28 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { socketFolderProblem } from '@svc/client/protocol'
 import { StartError } from '../errors.ts'
 
-/** `sun_path` holds 108 bytes, the last one a NUL. */
+/** `sun_path` has 108 bytes, including a NUL. */
 const MAX_SOCKET_PATH_BYTES = 107
 
 export interface SocketChoice {
   readonly path: string
-  /** True for a path that the user named: its folder is taken as it is. The default folder is checked (spec disk.14, disk.15). */
+  /** True for a path chosen by the user, whose folder is not checked. The default folder is (spec disk.14, disk.15). */
   readonly explicit: boolean
 }
 
-/** What lies at a socket's path: this process's socket, nothing, something else, or nobody can tell. */
+/** What is at a socket's path: this process's socket, nothing, something else, or unknown. */
 type SocketPresence = 'ours' | 'gone' | 'taken' | 'unknown'
 
-/** How the listening socket of this process is known again: only that one is removed at the end. */
+/** Identifies the listening socket of this process: at the end only that one is removed. */
 export interface ClaimedSocket {
   readonly path: string
-  /** What lies at the path now. */
+  /** Checks what is at the path now. */
   look(): Promise<SocketPresence>
-  /** Removes the socket file if it is still the one that this process made. Idempotent. */
+  /** Removes the socket file if it is still this process's. Idempotent. */
   release(): Promise<void>
 }
 
-/** The file descriptor that a service manager opened for us, or undefined (`sd_listen_fds(3)`). */
+/** The file descriptor that a service manager passed to this process, or undefined (`sd_listen_fds(3)`). */
 export function activatedDescriptor(env: Readonly<Record<string, string | undefined>>): number | undefined {
   const { LISTEN_PID: pid, LISTEN_FDS: count } = env
   if (pid === undefined || count === undefined || Number(pid) !== process.pid) return undefined
@@ -36,18 +36,18 @@ export function activatedDescriptor(env: Readonly<Record<string, string | undefi
 }
 
 /**
- * Listens on a Unix socket that has mode 0600 from birth (spec disk.16).
+ * Listens on a Unix socket that has mode 0600 from its creation (spec disk.16).
  *
- * A socket that answers means that a daemon runs there; one that refuses is an orphan and is replaced; anything else at that
- * path is left alone. The folder of a default path is made 0700 and must be the user's own, no symlink; that of an
- * explicit path is made 0700 when it is absent.
+ * If a socket at the path accepts connections, a daemon is running there; if it refuses them, it is a leftover and is
+ * replaced; anything else at the path is left alone. The folder of a default path gets mode 0700, and must be the
+ * user's own and not a symbolic link; that of an explicit path is created with 0700 if absent.
  * @throws StartError
  */
 export async function claimSocket(server: Server, choice: SocketChoice): Promise<ClaimedSocket> {
   await checkSocket(choice)
   const path = resolve(choice.path)
-  // libuv removes the path that it bound when the server closes, whoever owns it by then. So it binds another name, and the
-  // real one is a hard link to the same socket, which only `release` removes.
+  // libuv removes the path that it bound when the server closes, even if the file belongs to another process by then.
+  // So it binds a temporary name; the real one is a hard link to the same socket, which only `release` removes.
   const bound = join(dirname(path), temporaryName(path))
   await listen(server, bound)
   const { dev, ino } = await lstat(bound, { bigint: true })
@@ -81,8 +81,8 @@ export async function claimSocket(server: Server, choice: SocketChoice): Promise
 }
 
 /**
- * Everything that can be said about a socket path before listening: its folder is made and checked, an orphan is removed, and a
- * path that is taken is refused. @throws StartError
+ * All checks of a socket path that are possible before listening: its folder is created and checked, a leftover is
+ * removed, and a path that is in use is refused. @throws StartError
  */
 export async function checkSocket({ path: given, explicit }: SocketChoice): Promise<void> {
   const path = resolve(given)
@@ -97,7 +97,7 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
   await removeOrphan(path)
 }
 
-/** Takes a listening socket over from a service manager, which keeps the file. @throws StartError */
+/** Takes over a listening socket from a service manager, which owns the file. @throws StartError */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<ClaimedSocket> {
   await new Promise<void>((done, reject) => {
     server.once('error', (cause) =>
@@ -107,13 +107,13 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
     )
     server.listen({ fd }, done)
   })
-  // Node knows the address of a descriptor only where it is a network one
+  // Node knows the address of a descriptor only if it is a network one
   if (server.address() !== null) {
     server.close()
     throw new StartError(`the descriptor ${fd} that LISTEN_FDS names is no Unix socket; the API has no other listener`)
   }
   const path = await pathOfDescriptor(fd)
-  // systemd's own default is 0666, and the mode is the only access control that there is
+  // systemd's own default is 0666, and the mode is the only access control
   const mode = (await lstat(path).catch(() => undefined))?.mode
   if (mode !== undefined && (mode & 0o077) !== 0) {
     server.close()
@@ -136,7 +136,7 @@ async function pathOfDescriptor(fd: number): Promise<string> {
   throw new StartError(`the path of the socket that LISTEN_FDS names cannot be found out; give --socket instead`)
 }
 
-/** Not longer than the real name, so that a path at the limit still works. */
+/** Not longer than the real name, so that paths at the length limit still work. */
 function temporaryName(path: string): string {
   const length = Math.max(4, Math.min(12, basename(path).length))
   return `.${randomBytes(12)
@@ -166,7 +166,7 @@ async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
   try {
     const stat = await handle.stat()
     const user = process.geteuid?.() ?? stat.uid
-    // the daemon corrects the mode of its own folder; then it is checked as clients check it
+    // the daemon corrects the mode of its own folder, which is then checked like clients do
     if (stat.uid === user && (stat.mode & 0o077) !== 0) await handle.chmod(0o700)
     const { uid, mode } = await handle.stat()
     const problem = socketFolderProblem({ isFolder: true, uid, mode }, user)
@@ -208,7 +208,7 @@ const probe = (path: string): Promise<'answers' | 'orphan' | 'unknown'> =>
       socket.destroy()
       settle(verdict)
     }
-    // a listener whose backlog is full answers with EAGAIN, or not at all: it is alive
+    // a listener with a full backlog responds with EAGAIN, or not at all: it is alive
     socket.setTimeout(2000, () => done('answers'))
     socket.once('connect', () => done('answers'))
     socket.once('error', (error: NodeJS.ErrnoException) => {
@@ -217,7 +217,7 @@ const probe = (path: string): Promise<'answers' | 'orphan' | 'unknown'> =>
     })
   })
 
-/** `bind` happens synchronously within `listen`, so the mask is in force for exactly that call. */
+/** `bind` happens synchronously within `listen`, so the mask applies to exactly that call. */
 const listen = (server: Server, path: string): Promise<void> =>
   new Promise((done, reject) => {
     const onError = (cause: NodeJS.ErrnoException): void => {
@@ -244,5 +244,5 @@ const listen = (server: Server, path: string): Promise<void> =>
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error'
 
-/** Where `runtime.json` of a socket lies: beside it. */
+/** The path of the `runtime.json` that belongs to a socket: in the same folder. */
 export const runtimePathFor = (socketPath: string): string => join(dirname(socketPath), 'runtime.json')

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import type { Log } from '../log.ts'
 import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 
-/** How often the socket's file is looked at. */
+/** Interval of checks of the socket's file. */
 const SOCKET_CHECK_MS = 30_000
 
 export interface KeepOptions {
@@ -14,10 +14,11 @@ export interface KeepOptions {
 }
 
 /**
- * Looks now and then whether the daemon can still be reached at its path, and binds the path again when its file is gone: some systems
- * sweep the temporary folder, sockets of running programs included. What somebody else put there is left alone, and said once.
+ * Checks periodically whether the daemon's socket file still exists, and binds the path again if it is gone: some
+ * systems clean up temporary folders, even sockets of running programs. If another program's file is there, it is left
+ * alone, and reported once.
  *
- * The first listener goes on for the connections that it has; each new one hands its connections to the same HTTP server.
+ * The first listener continues to serve its connections; each new one passes its connections to the same HTTP server.
  */
 export class KeptSocket {
   readonly path: string
@@ -42,7 +43,10 @@ export class KeptSocket {
     this.#timer.unref()
   }
 
-  /** Stops looking, removes the file if it is this process's, and stops accepting beside the HTTP server. Idempotent. */
+  /**
+   * Stops the checks, removes the file if it is this process's, and stops accepting on the additional listeners.
+   * Idempotent.
+   */
   async release(): Promise<void> {
     this.#released = true
     clearInterval(this.#timer)
@@ -53,7 +57,7 @@ export class KeptSocket {
     )
   }
 
-  /** After a release: resolves when the connections that came in beside the HTTP server's own listener are over. */
+  /** After a release: resolves when the connections of the additional listeners have ended. */
   get closed(): Promise<unknown> {
     return this.#closed
   }

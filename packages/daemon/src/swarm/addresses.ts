@@ -1,7 +1,7 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import { formatHostPort, type HostPort } from '../config/address.ts'
 
-/** The addresses under which a listener on `host` can be reached; a wildcard stands for those of the interfaces. */
+/** The addresses under which a listener on `host` can be reached; a wildcard stands for those of all interfaces. */
 function reachableHosts(host: string): string[] {
   if (host !== '0.0.0.0' && host !== '::') return [host]
   const found = interfaceAddresses()
@@ -11,7 +11,7 @@ function reachableHosts(host: string): string[] {
   return found.length > 0 ? found : ['127.0.0.1']
 }
 
-/** The addresses that another machine is told, and what keeps it away from all of them. */
+/** The addresses to tell another machine, and what prevents connections to all of them. */
 export interface WaysIn {
   /** `host:port` */
   readonly peers: readonly string[]
@@ -20,7 +20,7 @@ export interface WaysIn {
   readonly note?: string
 }
 
-/** `peer` and `webseed` are where this daemon listens. An address of this machine alone is told only when there is no other. */
+/** `peer` and `webseed` are this daemon's listeners. A loopback address is listed only if there is no other. */
 export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined): WaysIn {
   const hostsOf = (listener: HostPort | undefined): HostPort[] =>
     listener === undefined ? [] : reachableHosts(listener.host).map((host) => ({ host, port: listener.port }))
@@ -42,7 +42,7 @@ export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined
 
 const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/.test(host)
 
-/** Empty where the system refuses to list them, as a sandbox without netlink sockets does: sharing goes on without. */
+/** Empty if the system refuses to list them, like a sandbox without netlink sockets does: sharing works without. */
 function interfaceAddresses(): (NetworkInterfaceInfo[] | undefined)[] {
   try {
     return Object.values(networkInterfaces())

@@ -12,14 +12,14 @@ export interface FetchRequest {
   readonly torrent: ArtifactTorrent
   readonly layers: PieceLayers | undefined
   readonly hints: SwarmHints
-  /** Give to others meanwhile what is verified. */
+  /** Upload verified bytes in the meantime. */
   readonly upload: boolean
   /** See {@link JoinOptions.quiet}. */
   readonly quiet?: boolean
 }
 
 export interface FetchProgress {
-  /** Blobs that this fetch has put into the store. */
+  /** Number of blobs that this fetch has stored. */
   readonly blobsDone: number
   /** Verified bytes of the torrent that were not there before. */
   readonly bytesDone: number
@@ -30,9 +30,9 @@ export interface FetchProgress {
 
 export interface FetchContext {
   readonly signal: AbortSignal
-  /** Without a byte for so long the fetch fails. */
+  /** After this long without a byte the fetch fails. */
   readonly fillTimeoutMs: number
-  /** No tracker and no DHT can name anybody else: without a source for so long the fetch fails. */
+  /** If there is neither a tracker nor a DHT to find others: after this long without a source the fetch fails. */
   readonly lonelyTimeoutMs: number | undefined
   readonly onProgress: (progress: FetchProgress) => void
 }
@@ -41,11 +41,11 @@ const TICK_MS = 250
 const MAX_WARNINGS = 50
 
 /**
- * Brings in what the store lacks of one artifact: resolves when every blob is there, durable and of the right SHA-256.
- * What was verified is kept when it fails, for the next try.
- * @returns warnings that name the sources that were of no use or lied.
- * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` (every source lied, or the manifest contradicts itself);
- *   `E_NO_SPACE`; the signal's reason
+ * Fetches the blobs of one artifact that the store lacks: resolves when every blob is there, durable and with the right
+ * SHA-256. Verified bytes are kept after a failure, for the next attempt.
+ * @returns warnings that name the sources that were unusable or sent bad data.
+ * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` (every source sent bad data, or the manifest
+ *   contradicts itself); `E_NO_SPACE`; the signal's reason
  */
 export async function fetchArtifact(
   artifacts: ArtifactSwarm,
@@ -132,7 +132,10 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
   rateBytesPerSecond: Math.round(now.downloadRate)
 })
 
-/** Without a source; when those that were there lied, their bytes are the reason (spec swarm.16, swarm.17). */
+/**
+ * The error when there is no source left; if there were sources that sent bad data, that is the reason (spec swarm.16,
+ * swarm.17).
+ */
 function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean): DaemonError {
   const reasons = [...warnings].slice(-5)
   return new DaemonError(

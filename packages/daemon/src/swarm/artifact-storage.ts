@@ -13,22 +13,22 @@ export interface ArtifactStorageOptions {
   readonly blobs: OpenBlobs
   readonly torrent: ArtifactTorrent
   readonly signal: AbortSignal
-  /** A file became a blob. Not called for those that were there before. */
+  /** Called when a file became a blob, but not for existing ones. */
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
-  /** A file has the merkle root that the manifest says and another SHA-256: no source can ever give it. */
+  /** A file has the manifest's merkle root but another SHA-256: no source can ever provide it. */
   readonly onWrong?: (path: string) => void
 }
 
 interface Fetched {
   readonly file: ArtifactFile
   readonly partial: PartialBlob
-  /** A second file with the same content: its bytes are checked like all others and then dropped. */
+  /** A second file with the same content: its bytes are verified and then discarded. */
   readonly twin: boolean
 }
 
 /**
- * The blobs of one artifact as a torrent's storage. Present blobs are read where they lie; missing ones go into partial blobs,
- * which survive restarts and crashes, and become addressable only when their flat SHA-256 is right.
+ * The blobs of one artifact as a torrent's storage. Present blobs are read in place; missing ones go into partial
+ * blobs, which survive restarts and crashes, and become addressable only when their flat SHA-256 is right.
  *
  * Invariant: `#fetching` holds exactly the files whose partial this storage has open.
  */
@@ -43,7 +43,7 @@ export class ArtifactStorage implements TorrentStorage {
     this.#options = options
   }
 
-  /** Takes the partial blobs of what is missing; waits where somebody else in this process has one of them. */
+  /** Opens partial blobs for what is missing; waits while another user in this process holds one of them. */
   open(layout: TorrentLayout): Promise<void> {
     const byPath = new Map(this.#options.torrent.files.map((file) => [file.path, file]))
     this.#files = layout.files.map(({ path }) => {
@@ -125,7 +125,7 @@ export class ArtifactStorage implements TorrentStorage {
     this.#fetching.clear()
   }
 
-  /** In the order of digests: two artifacts that share blobs under other names then never wait for one another. */
+  /** In the order of digests, so that two artifacts that share blobs never wait for each other. */
   async #openMissing(): Promise<void> {
     const files = [...this.#files.entries()].sort(([, a], [, b]) =>
       a.digest < b.digest ? -1 : a.digest > b.digest ? 1 : 0
@@ -157,7 +157,7 @@ export class ArtifactStorage implements TorrentStorage {
       { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest },
       { attachments: [LEAVES], signal }
     )
-    // whoever had the key before may have published it
+    // the previous holder of the key may have published it
     if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
     else if (sizeBytes === 0) await partial.publish()
     else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin })

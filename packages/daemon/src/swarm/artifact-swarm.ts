@@ -16,7 +16,7 @@ export interface ArtifactSwarmDeps {
   readonly leafLayers: LeafLayers
   readonly swarm: Swarm
   readonly webseed: WebseedListener | undefined
-  /** Announced to besides the hints (`[swarm] trackers`). */
+  /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
   readonly trackers: readonly string[]
   readonly log: Log
 }
@@ -31,20 +31,23 @@ export interface JoinedArtifact {
 export interface JoinOptions {
   readonly layers: PieceLayers | undefined
   readonly hints: SwarmHints
-  /** Nothing is missing and nothing will be asked for. */
+  /** Nothing is missing, and nothing will be requested. */
   readonly seedOnly: boolean
   /** This is where its bytes come from at first: see the engine's `firstSeed`. */
   readonly firstSeed?: boolean
-  /** Bytes are given to others as well. */
+  /** Bytes are uploaded as well. */
   readonly upload: boolean
-  /** Access was needed to get it: only the hinted peers and web seeds are asked, nobody else hears of it (spec swarm.5). */
+  /**
+   * Access was needed to get it: only the hinted peers and web seeds are contacted, and it is not announced (spec
+   * swarm.5).
+   */
   readonly quiet?: boolean
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
   readonly onWrong?: (path: string) => void
   readonly onWarning?: (warning: TorrentWarning) => void
 }
 
-/** Since the start of the daemon. */
+/** Since the daemon's start. */
 export interface SwarmTotals {
   readonly downloadedBytes: number
   readonly uploadedBytes: number
@@ -58,14 +61,14 @@ interface Entry extends JoinedArtifact {
 }
 
 /**
- * Artifacts and their torrents in the engine. An artifact is joined at most once; who joins it anew takes the place of what
- * was there. Invariant: the webseed listener serves exactly the entries that are `seeding`.
+ * The artifacts and their torrents in the engine. An artifact is joined at most once; joining it again replaces the
+ * earlier one. Invariant: the webseed listener serves exactly the entries that are `seeding`.
  */
 export class ArtifactSwarm {
   readonly #deps: ArtifactSwarmDeps
   readonly #blobs: OpenBlobs
   readonly #entries = new Map<Sha256Digest, Entry>()
-  /** Of those that have left. */
+  /** Totals of the torrents that have left. */
   readonly #past = { downloadedBytes: 0, uploadedBytes: 0 }
 
   constructor(deps: ArtifactSwarmDeps) {
@@ -77,7 +80,7 @@ export class ArtifactSwarm {
     return this.#entries
   }
 
-  /** What the torrents have moved, those that have left included. */
+  /** The traffic of all torrents, including those that have left. */
   totals(): SwarmTotals {
     let { downloadedBytes, uploadedBytes } = this.#past
     for (const { handle } of this.#entries.values()) {
@@ -88,7 +91,7 @@ export class ArtifactSwarm {
     return { downloadedBytes, uploadedBytes }
   }
 
-  /** @throws what the engine throws for options that it refuses. */
+  /** @throws the engine's error for invalid options. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
     await this.leave(torrent.manifestDigest)
     const { store, leafLayers, swarm, webseed, trackers, log } = this.#deps
@@ -123,7 +126,7 @@ export class ArtifactSwarm {
     }
     this.#entries.set(torrent.manifestDigest, entry)
     handle.on('warning', (warning) => {
-      // anybody who knows an infohash can break the protocol as often as they like: only proven lies are worth a line
+      // anyone who knows an infohash can break the protocol as often as they like: only proven bad data deserves a line
       log[warning.lied || warning.kind === 'storage' ? 'info' : 'debug']({ torrent: torrent.name, ...warning }, 'swarm')
       options.onWarning?.(warning)
     })

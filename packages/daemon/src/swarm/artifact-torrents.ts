@@ -7,10 +7,10 @@ import type { Documents } from '../library/documents.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 
-/** Piece layers: 32 bytes a piece, and at most 2 million pieces. */
+/** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20
 
-/** Manifests of the store as the torrents that they imply (spec doc.17). */
+/** The store's manifests as the torrents that follow from them (spec doc.17). */
 export class ArtifactTorrents {
   readonly #store: DiskBlobStore
   readonly #documents: Documents
@@ -22,16 +22,17 @@ export class ArtifactTorrents {
     this.#leafLayers = leafLayers
   }
 
-  /** undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
+  /** Undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
   async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
-    // through the documents, which hash what they read
+    // through the documents, which verify what they read
     const manifest = await this.#documents.sealedManifest(manifestDigest)
     return manifest && torrentOf(manifest)
   }
 
   /**
-   * The piece layers of a complete artifact, proven against their roots: from its record, else from the blobs' leaf layers.
-   * @throws DaemonError `E_CORRUPTION` when the blobs do not have the roots that the manifest says
+   * The piece layers of a complete artifact, verified against their roots: from its record, else from the blobs' leaf
+   * layers.
+   * @throws DaemonError `E_CORRUPTION` when the blobs do not have the manifest's roots
    */
   async layersOf(
     torrent: ArtifactTorrent,
@@ -41,7 +42,7 @@ export class ArtifactTorrents {
     return (await this.recordedLayersOf(torrent, artifact)) ?? this.#leafLayers.pieceLayers(torrent, { signal })
   }
 
-  /** What the distribution record names, if it is there, whole and proven. */
+  /** The layers named by the distribution record, if they are present, complete and verified. */
   async recordedLayersOf(
     torrent: ArtifactTorrent,
     artifact: ArtifactState | undefined
@@ -57,13 +58,13 @@ export class ArtifactTorrents {
       const { layers, missing } = parsePieceLayers(encoded, torrent)
       return missing.length === 0 ? layers : undefined
     } catch {
-      // a damaged record or layers blob is made again from the leaf layers, which are checked
+      // a damaged record or layers blob is created again from the leaf layers, which are verified
       return undefined
     }
   }
 }
 
-/** A manifest's bytes with what they say. @throws ManifestError */
+/** A manifest's bytes with their parsed content. @throws ManifestError */
 export const sealedManifest = (digest: Sha256Digest, bytes: Uint8Array): Sealed<Manifest> => ({
   digest,
   bytes,

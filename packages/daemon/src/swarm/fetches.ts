@@ -9,7 +9,7 @@ import { type FetchContext, type FetchProgress, type FetchRequest, fetchArtifact
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { isWhole } from './space.ts'
 
-/** Without any source, and without anybody who could name one, a fetch waits no longer than this. */
+/** A fetch without any source, and without a way to find one, fails after this time. */
 const LONELY_TIMEOUT_MS = 15_000
 
 export interface FetchesDeps {
@@ -19,10 +19,10 @@ export interface FetchesDeps {
   readonly config: SwarmConfig
 }
 
-/** How a fetch appears to others. */
+/** How a fetch is visible to others. */
 type Exposure = Pick<FetchRequest, 'upload' | 'quiet'>
 
-/** A fetch for as long as its exposure stays the same. */
+/** The time in which a fetch's exposure stays the same. */
 interface Round {
   /** Absent until it is known. */
   exposure?: Exposure
@@ -31,8 +31,9 @@ interface Round {
 }
 
 /**
- * Fetches of artifacts from their swarms: one of an artifact at a time, whoever comes second finds most of it, or all, in the store. Each
- * shows itself to others as far as the artifact's state allows at that moment; after a change it leaves, and joins again in the new way.
+ * Fetches of artifacts from their swarms: one at a time per artifact, so that a second one finds most or all of it in
+ * the store. Each is visible to others as far as the artifact's state allows; after a change it leaves, and joins again
+ * accordingly.
  */
 export class Fetches {
   readonly turns = new KeyedLock<Sha256Digest>()
@@ -57,7 +58,7 @@ export class Fetches {
     })
   }
 
-  /** After a change of what may be given away. Resolves when a fetch under way has left the swarm as it was in it. */
+  /** After a change of what may be shared. Resolves when a running fetch has left the swarm. */
   async changed(manifestDigest: Sha256Digest): Promise<void> {
     const round = this.#underWay.get(manifestDigest)
     if (round === undefined) return
@@ -79,7 +80,7 @@ export class Fetches {
     for (;;) {
       const stop = new AbortController()
       const over = Promise.withResolvers<void>()
-      // before the state is read: a change from here on is noticed
+      // before the state is read, so that later changes are noticed
       const round: Round = { stop, over: over.promise }
       this.#underWay.set(manifestDigest, round)
       let done = before
@@ -120,7 +121,7 @@ export class Fetches {
   }
 }
 
-/** How long a fetch waits without any source; undefined where a tracker or the DHT may still name one. */
+/** How long a fetch waits without any source; undefined if a tracker or the DHT may still find one. */
 export function lonelyTimeoutMs(
   { dht, trackers, fillTimeoutMs }: SwarmConfig,
   { quiet = false, hints }: { readonly quiet?: boolean; readonly hints: Pick<SwarmHints, 'trackers'> }

@@ -28,22 +28,23 @@ import type { PeerManifestContext } from './peer-manifest.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
-/** What a checked request comes to. */
+/** A validated request. */
 export interface PinnedImport {
   readonly pin: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
   readonly hints: SwarmHints
-  /** Peers may give the manifest where no web seed does. */
+  /** Peers may provide the manifest if no web seed does. */
   readonly manifestFromPeers: boolean
-  /** Made an index member there; without it the artifact is known by its digest alone. */
+  /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
 }
 
 /**
- * Reads a body of POST /v1/import/bt (spec route.18): one of magnet and infohash, a canonical pin, at least one web seed here or in
- * the magnet unless peers may give the manifest (spec add.9). @throws DaemonError `E_BAD_REQUEST`
+ * Parses a body of POST /v1/import/bt (spec route.18): either a magnet or an infohash, a canonical pin, and at least
+ * one web seed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
+ * `E_BAD_REQUEST`
  */
 export function parseImportBt(body: ImportBtBody): PinnedImport {
   const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
@@ -109,7 +110,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
   }
 }
 
-/** The daemon's side of a pinned import: where its bytes go, and where it runs. */
+/** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
@@ -118,7 +119,7 @@ export interface ImportBtContext extends CommitContext {
 export interface ImportBtDeps {
   readonly context: ImportBtContext
   readonly reading: WebseedReading
-  /** Whether a key is needed to read from there. */
+  /** Whether reading there requires a key. */
   readonly isSigned: (webseed: string) => boolean
   readonly manifestFromPeers: (
     request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
@@ -130,11 +131,11 @@ export interface ImportBtDeps {
     context: Pick<FetchContext, 'signal' | 'onProgress'>
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
-  /** True where nobody but the sources of the request may hear of it. */
+  /** True if only the sources in the request may learn of it. */
   readonly isWithheld: (artifact: Pick<ArtifactState, 'private' | 'restricted'> | undefined) => boolean
 }
 
-/** Accepts a checked request: identity first, then bytes (spec swarm.14, swarm.15). */
+/** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
   const { jobs } = deps.context
   const { infohashText: ref, repo } = request
@@ -169,7 +170,7 @@ class BtImport {
     // peers have the layers that no web seed has: the engine asks them
     const layers =
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
-    // from here on ensure can go on with it, whatever happens to this job
+    // from here on ensure can continue it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
@@ -195,10 +196,13 @@ class BtImport {
     }
   }
 
-  /** The torrent that the pinned manifest implies, which must be the requested one: no byte is asked for before that is clear. */
+  /**
+   * The torrent that follows from the pinned manifest, which must be the requested one: nothing else is requested
+   * before that is certain.
+   */
   async #torrent(): Promise<{
     readonly torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
-    /** Without web seeds where none gave the manifest: they are of no use for the rest either. */
+    /** Without web seeds if none provided the manifest: they cannot provide the rest either. */
     readonly hints: SwarmHints
   }> {
     const { pin, infohashText } = this.#request
@@ -213,7 +217,7 @@ class BtImport {
       const lies: string[] = []
       bytes = await this.#manifestFromPeers((lie) => lies.push(lie))
       hints = { ...hints, webseeds: [] }
-      // that web seeds were of no use does not matter any more; lies do
+      // unusable web seeds no longer matter, but proven bad data does
       this.#warnings.splice(0, this.#warnings.length, ...lies)
     }
     this.#job.update({ message: undefined })
@@ -265,12 +269,12 @@ class BtImport {
     }
   }
 
-  /** What a key opens is not for everybody (spec add.33). */
+  /** What requires a key is not for everybody (spec add.33). */
   get #restricted(): boolean {
     return this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
   }
 
-  /** What is known of the artifact; one that gets a name is needed for as long as it has one. */
+  /** What is known of the artifact; with a name it is needed for as long as it has one. */
   #state(): ArtifactImport {
     const { pin, hints, repo } = this.#request
     return {
@@ -283,7 +287,7 @@ class BtImport {
     }
   }
 
-  /** Makes the artifact a member of a repository's index, under the quant that its model config names (spec add.8). */
+  /** Adds the artifact to a repository's index, under the quant in its model config (spec add.8). */
   async #name(
     repo: RepoId,
     { manifest }: { readonly manifest: ReturnType<typeof sealedManifest> },
@@ -304,13 +308,13 @@ class BtImport {
       const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
       return quantization !== undefined && isQuant(quantization) ? quantization : RAW
     } catch (error) {
-      // the publisher's document: another one than ours would be is no reason to refuse what the pin names
+      // the publisher's document may differ from ours: that is no reason to refuse what the pin names
       if (!(error instanceof ManifestError)) throw error
       return RAW
     }
   }
 
-  /** The record and the layers, which are pure functions of the manifest: whoever asks this node gets the same ones. */
+  /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */
   async #record(
     torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> },
     layers: PieceLayers | undefined

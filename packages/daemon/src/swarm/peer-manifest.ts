@@ -12,19 +12,19 @@ export interface PeerManifestRequest {
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
   readonly hints: SwarmHints
-  /** Announced to besides the hints. */
+  /** Announced to in addition to the hints. */
   readonly trackers: readonly string[]
-  /** Only the hinted peers are asked, and nobody else hears of it. */
+  /** Only the hinted peers are contacted, and it is not announced. */
   readonly quiet: boolean
 }
 
 export interface PeerManifestContext {
   readonly signal: AbortSignal
-  /** Without a byte for so long it fails. */
+  /** Fails after this long without a byte. */
   readonly fillTimeoutMs: number
-  /** Without a peer for so long it fails, where nobody can name another. */
+  /** Fails after this long without a peer, if there is no way to find another. */
   readonly lonelyTimeoutMs: number | undefined
-  /** A peer that was proven wrong, and dropped. */
+  /** Called for a peer that was proven wrong and dropped. */
   readonly onLie: (peer: string) => void
   readonly onProgress: (progress: { readonly peers?: number; readonly message: string | undefined }) => void
 }
@@ -32,9 +32,11 @@ export interface PeerManifestContext {
 const TICK_MS = 250
 
 /**
- * The pinned manifest out of its own torrent (spec add.9): peers give the metadata, which must hash to the infohash, and then that one
- * file, whose bytes must hash to the pin. Nothing else is asked for, nothing is given, nothing reaches the store.
- * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent holds no such manifest; the signal's reason
+ * Fetches the pinned manifest from its own torrent (spec add.9): peers send the metadata, which must match the
+ * infohash, and then that one file, whose bytes must match the pin. Nothing else is requested, nothing is uploaded,
+ * nothing reaches the store.
+ * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent contains no such manifest; the
+ *   signal's reason
  */
 export async function manifestFromPeers(
   engine: Swarm,
@@ -42,7 +44,7 @@ export async function manifestFromPeers(
   { signal, fillTimeoutMs, lonelyTimeoutMs, onProgress, onLie }: PeerManifestContext
 ): Promise<Uint8Array> {
   const infohash = parseInfohash(infohashText)
-  // what is joined here has its manifest here, and the pin was looked for before
+  // a joined torrent has its manifest in the store, and the pin was not found there
   if (engine.get(infohash) !== undefined) throw otherManifest(pin)
   const storage = new ManifestStorage(pin, (file) => torrent.priority(file, 0))
   const torrent = engine.add({
@@ -110,7 +112,7 @@ const pause = (ms: number): Promise<undefined> => new Promise((resolve) => setTi
 const otherManifest = (pin: Sha256Digest): DaemonError =>
   new DaemonError('E_NOT_IMPORTABLE', `the torrent does not bind to the pin: it holds no manifest ${pin}`)
 
-/** Keeps one file in memory, and takes no other. */
+/** Keeps one file in memory, and accepts no other. */
 class ManifestStorage implements TorrentStorage {
   readonly manifest: Promise<Uint8Array>
   readonly #pin: Sha256Digest
@@ -156,7 +158,7 @@ class ManifestStorage implements TorrentStorage {
 
   async fileComplete(fileIndex: number): Promise<'ok'> {
     if (fileIndex !== this.#index) return 'ok'
-    // its merkle root is the torrent's, so that no other peer could give other bytes
+    // its merkle root is the torrent's, so no other peer could send other bytes
     if (createHash('sha256').update(this.#bytes).digest('hex') === digestHex(this.#pin)) this.#done.resolve(this.#bytes)
     else this.#refuse()
     return 'ok'

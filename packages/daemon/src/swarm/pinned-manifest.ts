@@ -7,20 +7,23 @@ import type { WebClient } from '../web-client.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 const TIMEOUT_MS = 30_000
-/** A body that trickles in is given up after this time, however small it is. */
+/** A body that arrives slowly is abandoned after this time, however small it is. */
 const TOTAL_TIMEOUT_MS = 120_000
 
-/** What reads documents of webseeds. */
+/** What reading documents from webseeds requires. */
 export interface WebseedReading {
   readonly web: WebClient
-  /** Signs requests to those that have a key. */
+  /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
 }
 
-/** Why a web seed was of no use, for the result's warnings. */
+/** Reports why a web seed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
-/** Asks the web seeds for what must be known before any peer is: documents that a digest or a root decides about. */
+/**
+ * Requests from web seeds what is needed before peers can be asked: documents that can be verified by a digest or a
+ * root.
+ */
 export class WebseedDocuments {
   readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
@@ -32,7 +35,7 @@ export class WebseedDocuments {
     this.#complain = complain
   }
 
-  /** The bytes that hash to the pin, from the first web seed that has them; undefined when none has. */
+  /** The bytes that match the pin, from the first web seed that has them; undefined when none has. */
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
@@ -41,10 +44,13 @@ export class WebseedDocuments {
     })
   }
 
-  /** Piece layers, each proven against its root; undefined when no web seed has all of them. Asks nobody where none are needed. */
+  /**
+   * Piece layers, each verified against its root; undefined when no web seed has all of them. Requests nothing if none
+   * are needed.
+   */
   async pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
     if (torrent.files.every(({ length }) => length <= torrent.pieceLength)) return new Map()
-    // 32 bytes a piece, each root as key, and the encoding around them
+    // 32 bytes per piece, each root as a key, and the encoding around them
     const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
     return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, (bytes) => {
       const { layers, missing } = parsePieceLayers(bytes, torrent)
@@ -71,7 +77,7 @@ export class WebseedDocuments {
     return undefined
   }
 
-  /** Redirects are not followed: a web seed serves what it names itself, and a stranger must not send us elsewhere. */
+  /** Redirects are not followed: a web seed serves its own files, and a stranger must not direct us elsewhere. */
   async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Uint8Array> {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
     const { web, keys } = this.#reading
@@ -82,7 +88,7 @@ export class WebseedDocuments {
       bodyTimeout: TIMEOUT_MS,
       headers: { ...signature, 'accept-encoding': 'identity' }
     })
-    // Destroyed before its end, it emits an error, which nobody else would hear when an answer is refused by its head.
+    // Destroying it early emits an error, which nobody else handles when a response is refused by its head.
     body.on('error', () => undefined)
     try {
       if (statusCode !== 200) {
@@ -105,7 +111,7 @@ export class WebseedDocuments {
   }
 }
 
-/** Signatures hold for 15 minutes: a clock that is wrong by more makes every key look wrong. */
+/** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
 function clockTrouble(date: string | string[] | undefined): string {
   const seconds = Math.round((Date.parse(String(date)) - Date.now()) / 1000)
   if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is not the right one, or may not read this'

@@ -14,9 +14,9 @@ import type { ArtifactTorrents } from './artifact-torrents.ts'
 /** The socket waits for the start-up verification no longer than this (spec swarm.6). */
 const START_LIMIT_MS = 10_000
 const LOG_EVERY_MS = 5_000
-/** Blobs verified at once: the store spreads them over its hashing threads. */
+/** Blobs verified concurrently: the store distributes them over its hashing threads. */
 const PARALLEL_BLOBS = 4
-/** Joining waits for many small reads. */
+/** Joining consists of waiting for many small reads. */
 const PARALLEL_JOINS = 16
 
 export interface SeedingDeps {
@@ -37,19 +37,19 @@ interface Candidate {
 }
 
 /**
- * Which artifacts are announced: the complete ones, re-hashed at the start unless the owner forbids it, restricted ones held
- * back (spec swarm.4 to swarm.6).
+ * Decides which artifacts are announced: the complete ones, re-hashed at the start unless the owner disabled that;
+ * restricted ones are held back (spec swarm.4 to swarm.6).
  */
 export class Seeding {
   readonly #deps: SeedingDeps
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
-  /** What the start re-hashes first: nobody else joins it. */
+  /** Artifacts that the start still has to re-hash: nobody else joins them. */
   readonly #unverified = new Set<Sha256Digest>()
-  /** Joins under way: who asks again meanwhile waits for the same one. */
+  /** Running joins: concurrent callers wait for the same one. */
   readonly #joins = new Map<Sha256Digest, Promise<void>>()
-  /** Resolves when the start knows what it re-hashes. */
+  /** Resolves when the start knows what to re-hash. */
   #listed: Promise<void> = Promise.resolve()
   #progress: NonNullable<SwarmStatus['verifying']> | undefined
   #background: Promise<void> = Promise.resolve()
@@ -66,7 +66,10 @@ export class Seeding {
     return this.#progress
   }
 
-  /** Resolves when everything is joined, or after ten seconds; the rest goes on in the background. Failures are logged, never thrown. */
+  /**
+   * Resolves when everything is joined, or after ten seconds; the rest continues in the background. Failures are
+   * logged, never thrown.
+   */
   async start(): Promise<void> {
     const { config, log } = this.#deps
     if (!config.seed) {
@@ -100,12 +103,15 @@ export class Seeding {
     }
   }
 
-  /** The start re-hashes it still, and joins it when it is sound. */
+  /** The start has yet to re-hash it, and joins it if it is intact. */
   awaitsVerification(manifestDigest: Sha256Digest): boolean {
     return this.#unverified.has(manifestDigest)
   }
 
-  /** Joins one artifact that was verified on its way in; one that may not be seeded is held back, one that the start re-hashes waits for that. */
+  /**
+   * Joins an artifact that was verified when it was ingested. One that may not be seeded is held back; one that the
+   * start still re-hashes waits for that.
+   */
   async join(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, log } = this.#deps
     try {
@@ -134,7 +140,7 @@ export class Seeding {
     }
   }
 
-  /** After an import: what may not be given away any more leaves at once, whatever it was before. */
+  /** After an import: what may no longer be shared leaves at once, whatever its state before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, config, swarm, log } = this.#deps
     try {
@@ -148,7 +154,7 @@ export class Seeding {
     }
   }
 
-  /** Nothing needs the artifact any more: it leaves. One that is being fetched leaves when that is over. */
+  /** Nothing needs the artifact any longer: it leaves. One that is being fetched leaves when that has ended. */
   async unneeded(manifestDigest: Sha256Digest): Promise<void> {
     this.#heldBack.delete(manifestDigest)
     const { swarm } = this.#deps
@@ -190,7 +196,7 @@ export class Seeding {
       log.info({ manifest: manifestDigest, reason }, 'held back')
   }
 
-  /** undefined for an artifact that is held back or not whole. */
+  /** Undefined for an artifact that is held back or incomplete. */
   async #candidate(state: ArtifactState): Promise<Candidate | undefined> {
     const { store, torrents, needed, config, log } = this.#deps
     const { manifestDigest } = state
@@ -200,7 +206,7 @@ export class Seeding {
       return undefined
     }
     this.#heldBack.delete(manifestDigest)
-    // what was removed waits for a collection, and is not announced again
+    // a removed artifact waits for a collection, and is not announced again
     if (!(await needed.isGiven(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
@@ -232,7 +238,7 @@ export class Seeding {
           bytesDone += bytes
           publish()
         })
-        // one that is not may be healed from now on, and joins then
+        // a damaged one may be repaired from now on, and joins then
         this.#unverified.delete(next.state.manifestDigest)
         if (sound) await this.#join(next)
         artifactsDone++
@@ -247,7 +253,7 @@ export class Seeding {
     }
   }
 
-  /** Re-hashes the blobs of an artifact, each blob once however many artifacts share it. */
+  /** Re-hashes the blobs of an artifact; blobs shared by several artifacts are hashed once. */
   async #isSound({ state, torrent }: Candidate, advance: (bytes: number) => void): Promise<boolean> {
     const { store, log } = this.#deps
     let sound = true

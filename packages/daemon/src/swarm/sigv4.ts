@@ -7,10 +7,10 @@ export interface AccessKey {
   readonly sessionToken?: string | undefined
 }
 
-/** A request that is to be signed: GET, without a body. */
+/** A request to sign: GET, without a body. */
 export interface SignedRequest {
   readonly url: URL
-  /** Signed as well, by lower-case name. `host` need not be among them. */
+  /** Headers to sign, too, by lower-case name. `host` may be omitted. */
   readonly headers?: Readonly<Record<string, string>>
   readonly region: string
   readonly key: AccessKey
@@ -20,8 +20,8 @@ export interface SignedRequest {
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /**
- * The headers that make a GET an authenticated one: AWS Signature Version 4 in a header, service `s3`, as object stores of all makers
- * take it. They belong to this URL and these headers, and hold for 15 minutes by the server's clock. Pure.
+ * The headers that authenticate a GET: AWS Signature Version 4 in a header, service `s3`, as object stores of all
+ * vendors support it. They are valid for this URL and these headers, for 15 minutes by the server's clock. Pure.
  */
 export function signGet({ url, headers = {}, region, key, at }: SignedRequest): Record<string, string> {
   const time = at.toISOString().replace(/[-:]|\.\d{3}/g, '')
@@ -61,13 +61,15 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256'
 
 const byFirst = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Decoded and encoded again, so that everything but RFC 3986's unreserved characters is encoded, and nothing twice. */
+/**
+ * Decodes and encodes again, so that everything except RFC 3986's unreserved characters is encoded, and nothing twice.
+ */
 function canonicalText(encoded: string): string {
   let text = encoded
   try {
     text = decodeURIComponent(encoded)
   } catch {
-    // a lone % is what it is
+    // a lone % stands for itself
   }
   return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }

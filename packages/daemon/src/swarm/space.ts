@@ -2,7 +2,7 @@ import type { BlobStore, DiskBlobStore } from '@svc/cas'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { noSpace } from '../errors.ts'
 
-/** Every blob of the artifact is in the store, of the length that its manifest says. */
+/** Whether every blob of the artifact is in the store, with the size in its manifest. */
 export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promise<boolean> {
   for (const { digest, length } of torrent.files) {
     if ((await store.stat(digest))?.sizeBytes !== length) return false
@@ -11,8 +11,8 @@ export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promi
 }
 
 /**
- * Refuses what cannot fit before anything is fetched: a manifest of a stranger may claim any sizes, and its piece layers alone, which
- * are held in memory, grow with them.
+ * Refuses an artifact that does not fit before anything is fetched: a stranger's manifest may claim any sizes, and
+ * already its piece layers, which are held in memory, grow with them.
  * @throws DaemonError `E_NO_SPACE`
  */
 export async function requireSpaceFor(store: DiskBlobStore, torrent: ArtifactTorrent): Promise<void> {

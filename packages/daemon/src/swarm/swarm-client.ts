@@ -25,20 +25,20 @@ import { isWhole } from './space.ts'
 import { WebseedKeys } from './webseed-keys.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
-/** Where the DHT is entered without `[swarm] dht_bootstrap`. */
+/** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
-/** What the swarm client needs of the daemon. */
+/** The daemon's objects that the swarm client uses. */
 export interface SwarmClientDeps extends ImportBtContext {
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   readonly log: Log
   readonly needed: Pick<Needed, 'isGiven'>
-  /** Where the webseed listener is counted. */
+  /** Counts the webseed listener's traffic. */
   readonly listeners?: Listeners
 }
 
-/** Where this node can be reached, as `host:port`. */
+/** The addresses under which this node can be reached, as `host:port`. */
 export interface SwarmAddresses {
   readonly peer?: string
   readonly webseed?: string
@@ -100,7 +100,7 @@ export class SwarmClient {
     })
   }
 
-  /** @throws StartError, ConfigError when an address cannot be listened on. */
+  /** @throws StartError, ConfigError when an address is unavailable. */
   static async open(context: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
     const { config, store, log } = context
     const { swarm } = config
@@ -141,8 +141,8 @@ export class SwarmClient {
   }
 
   /**
-   * Joins what is complete. Resolves when the socket may listen: everything is joined, or ten seconds have passed and the rest
-   * goes on in the background (spec swarm.6). A failure of one artifact is logged, never thrown.
+   * Joins complete artifacts. Resolves when the socket may listen: everything is joined, or ten seconds have passed and
+   * the rest continues in the background (spec swarm.6). The failure of one artifact is logged, never thrown.
    */
   start(): Promise<void> {
     return this.#seeding.start()
@@ -155,7 +155,7 @@ export class SwarmClient {
       isSigned: (webseed) => this.#keys.covers(webseed),
       isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
-        // one at a time: the engine joins a swarm once
+        // one at a time: the engine can join a swarm only once
         this.#fetches.turns.run(request.pin, signal, async () => {
           const { store, config } = this.#context
           const present = await readSmallBlob(store, request.pin)
@@ -172,7 +172,7 @@ export class SwarmClient {
     })
   }
 
-  /** What another node needs. With `join` the artifact is announced first, where nothing stands in the way. */
+  /** What another node needs. With `join` the artifact is announced first, if nothing prevents that. */
   async share({
     ref,
     manifestDigest,
@@ -257,7 +257,7 @@ export class SwarmClient {
     }
   }
 
-  /** Bytes of models that were sent and fetched since the start, by the v2 swarm. */
+  /** Bytes of models sent and fetched since the start, by the v2 swarm. */
   totals(): SwarmTotals {
     return this.#artifacts.totals()
   }
@@ -271,7 +271,10 @@ export class SwarmClient {
     }
   }
 
-  /** After a change of what is private: it leaves at once, or joins if it is complete. One that is being fetched goes on as it may now. */
+  /**
+   * After a privacy change: the artifact leaves at once, or joins if it is complete. A fetch of it continues in the
+   * permitted way.
+   */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     await this.#seeding.withdraw(manifestDigest)
     await this.#fetches.changed(manifestDigest)
@@ -279,7 +282,7 @@ export class SwarmClient {
     await this.#seeding.join(manifestDigest)
   }
 
-  /** Nothing needs the artifact any more. */
+  /** Nothing needs the artifact any longer. */
   unneeded(manifestDigest: Sha256Digest): Promise<void> {
     return this.#seeding.unneeded(manifestDigest)
   }
@@ -322,7 +325,7 @@ export class SwarmClient {
     await this.#joinWhenDone(manifestDigest)
   }
 
-  /** A fetched artifact goes on as a seed, or leaves (spec swarm.8). */
+  /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
     if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return
     if (await this.#seeding.goOn(manifestDigest)) return

@@ -6,7 +6,7 @@ import { ConfigError } from '../errors.ts'
 import { type AccessKey, signGet } from './sigv4.ts'
 
 const MAX_FILE_BYTES = 64 << 10
-/** What others may read, or somebody else may change, is no secret. A group may read, as clusters hand secrets out. */
+/** What others may read, or modify, is not a secret. A group may read, since clusters provide secrets that way. */
 const TOO_OPEN = 0o037
 
 interface KnownFile {
@@ -15,9 +15,9 @@ interface KnownFile {
 }
 
 /**
- * Signs requests to the webseeds that have a table `[webseed."https://…"]` in the configuration (spec add.33), and to nothing else:
- * another host, port, scheme or path gets no signature, whoever names it. A file is read again when it has changed, so that keys can be
- * renewed under a running daemon.
+ * Signs requests to the webseeds with a table `[webseed."https://…"]` in the configuration (spec add.33), and no
+ * others: another host, port, scheme or path gets no signature, whoever names it. A file is read again when it has
+ * changed, so that keys can be renewed while the daemon runs.
  */
 export class WebseedKeys {
   readonly #configs: readonly WebseedKeyConfig[]
@@ -27,7 +27,7 @@ export class WebseedKeys {
 
   /** @param now for tests */
   constructor(configs: readonly WebseedKeyConfig[], env: Environment, now: () => Date = () => new Date()) {
-    // the longest first: what is said of a part wins over what is said of the whole
+    // the longest first: a more specific base takes precedence
     this.#configs = [...configs].sort((a, b) => b.base.pathname.length - a.base.pathname.length)
     this.#env = env
     this.#now = now
@@ -42,8 +42,8 @@ export class WebseedKeys {
   }
 
   /**
-   * The headers that sign a GET; undefined where the address has no key.
-   * @throws Error that names nothing of this machine: it becomes a warning of the job
+   * The headers that sign a GET; undefined if the address has no key.
+   * @throws Error that reveals nothing about this machine: it becomes a warning of the job
    */
   async headersFor(url: URL, headers: Readonly<Record<string, string>>): Promise<Record<string, string> | undefined> {
     const config = this.#configOf(url)
@@ -55,8 +55,8 @@ export class WebseedKeys {
   }
 
   /**
-   * Finds out before anything is asked whether all keys are there.
-   * @throws ConfigError naming the file or the variables that are of no use; never what is in them
+   * Checks in advance whether all keys are available.
+   * @throws ConfigError naming the unusable file or variables, but never their content
    */
   async check(): Promise<void> {
     for (const config of this.#configs) await this.#keyOf(config)
@@ -108,7 +108,7 @@ export class WebseedKeys {
 
 function keyOf(id: string | undefined, secret: string | undefined, token: string | undefined): AccessKey | undefined {
   const [accessKeyId, secretAccessKey, sessionToken] = [id?.trim(), secret?.trim(), token?.trim()]
-  // what stands in a header
+  // both are sent in a header
   if (!isWord(accessKeyId) || !isWord(secretAccessKey)) return undefined
   if (sessionToken !== undefined && sessionToken !== '' && !isWord(sessionToken)) return undefined
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
@@ -116,7 +116,7 @@ function keyOf(id: string | undefined, secret: string | undefined, token: string
 
 const isWord = (text: string | undefined): text is string => text !== undefined && /^[\x21-\x7e]{1,4096}$/.test(text)
 
-/** The format of `~/.aws/credentials`: `[profile]`, then `name = value` lines. What is no such line is left alone. */
+/** Parses the format of `~/.aws/credentials`: `[profile]`, then `name = value` lines. Other lines are ignored. */
 function parseKeys(text: string): ReadonlyMap<string, AccessKey> {
   const parts = new Map<string, Map<string, string>>()
   let part = new Map<string, string>()

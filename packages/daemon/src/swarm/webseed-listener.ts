@@ -10,7 +10,7 @@ import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } f
 import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 
-/** What the listener gives away of one artifact. */
+/** What the listener serves of one artifact. */
 export interface ServedArtifact {
   readonly torrent: ArtifactTorrent
   readonly layers: PieceLayers
@@ -20,9 +20,9 @@ export interface ServedArtifact {
 const WEBSEED_CHUNK_BYTES = 256 << 10
 
 /**
- * The plain-HTTP webseed of the node (spec swarm.12, swarm.13): `/<torrent name>/<path>` (BEP 19),
- * `/bt/piece-layers/<infohash>`, `/bt/<infohash>.torrent`. Serves seeded artifacts and nothing else, never lists, and
- * refuses what a page in a browser could send.
+ * The node's plain-HTTP webseed (spec swarm.12, swarm.13): `/<torrent name>/<path>` (BEP 19),
+ * `/bt/piece-layers/<infohash>`, `/bt/<infohash>.torrent`. Serves only seeded artifacts, never lists them, and refuses
+ * requests that a web page could send.
  */
 export class WebseedListener {
   readonly #store: BlobStore
@@ -53,7 +53,7 @@ export class WebseedListener {
     return this.#listener.address
   }
 
-  /** `[swarm] upload_limit` holds over peers and this listener together (spec swarm.9). */
+  /** `[swarm] upload_limit` applies to peers and this listener together (spec swarm.9). */
   shareBudget(budget: SendBudget | undefined): void {
     this.#budget = budget
   }
@@ -110,7 +110,7 @@ export class WebseedListener {
     })
   }
 
-  /** `/<torrent name>/<path>` with each segment percent-encoded; `+` is no space. */
+  /** `/<torrent name>/<path>` with each segment percent-encoded; `+` is not a space. */
   #fileAt(path: string): Sha256Digest | undefined {
     const [empty, name, ...segments] = path.split('/')
     const served = empty === '' && name !== undefined ? this.#byName.get(name) : undefined
@@ -121,7 +121,7 @@ export class WebseedListener {
     } catch {
       return undefined
     }
-    // compared with what the torrent has, never with the disk
+    // compared with the torrent's files, never with the disk
     return served.torrent.files.find((file) => file.path === wanted)?.digest
   }
 }

@@ -187,10 +187,7 @@ export class ActivePhase {
     }
   }
 
-  /**
-   * Verifies the existing bytes of incomplete files, and opens the rest for fetching, file by file. @throws the
-   * storage's error.
-   */
+  /** Verifies existing bytes of incomplete files, and opens the rest for fetching. @throws the storage's error. */
   async takeStock(): Promise<void> {
     for (const file of this.layout.files) {
       if (this.#progress.isDone(file)) continue

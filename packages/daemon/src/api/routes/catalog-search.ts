@@ -2,7 +2,7 @@ import { type CatalogSearch, ROUTES } from '@svc/client/protocol'
 import { catalogIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** The listings of the community catalog. */
+/** Searches the community catalog. */
 export interface CatalogListings {
   search(terms: string, names?: 'normalized'): Promise<CatalogSearch>
 }

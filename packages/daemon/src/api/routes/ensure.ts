@@ -6,12 +6,12 @@ import type { Usage } from '../../library/usage.ts'
 import { defineRoute } from '../route.ts'
 
 export interface EnsureRouteDeps extends Omit<EnsureDeps, 'filler'> {
-  /** Absent while the swarm client is off. */
+  /** Absent if the swarm client is off. */
   readonly swarm: { readonly filler: Filler } | undefined
   readonly usage: Usage
 }
 
-/** Whatever is wrong with the reference is a failed job, not a refusal (spec job.3). */
+/** An invalid reference gives a failed job, not an error response (spec job.3). */
 export const ensureRoute = ({ swarm, usage, ...deps }: EnsureRouteDeps) =>
   defineRoute(ROUTES.ensure, async ({ body }) => {
     const job = await ensure(body.ref, { ...deps, filler: swarm?.filler })

@@ -2,7 +2,7 @@ import { type ImportBtBody, type Job, ROUTES } from '@svc/client/protocol'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** Pinned imports from a BitTorrent v2 swarm. */
+/** Imports from a BitTorrent v2 swarm, pinned to a digest. */
 export interface BtImports {
   importBt(body: ImportBtBody): Promise<Job>
 }

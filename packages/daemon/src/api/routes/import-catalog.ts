@@ -2,7 +2,7 @@ import { type ImportCatalogBody, type Job, ROUTES } from '@svc/client/protocol'
 import { catalogIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** Anchored pulls of what the community catalog lists. */
+/** Imports of models listed in the community catalog, verified against an anchor. */
 export interface CatalogImports {
   importCatalog(body: ImportCatalogBody): Promise<Job>
 }

@@ -2,7 +2,7 @@ import { type ImportHfBody, type ImportPlan, ROUTES } from '@svc/client/protocol
 import { noHub } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** What an import from the hub would do. */
+/** Plans of imports from the hub. */
 export interface HubPlans {
   plan(body: ImportHfBody): Promise<ImportPlan>
 }

@@ -11,7 +11,10 @@ export interface PrivateDeps {
   readonly resolver: Resolver
   readonly documents: Documents
   readonly artifacts: Artifacts
-  /** Called after each change and before the response, so that whatever serves the artifact stops, or may start. */
+  /**
+   * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
+   * start.
+   */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 

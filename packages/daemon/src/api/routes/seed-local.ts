@@ -2,7 +2,7 @@ import { ROUTES } from '@svc/client/protocol'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import { defineRoute } from '../route.ts'
 
-/** The owner's answer on models of their own. */
+/** The owner's decision on sharing their own models. */
 export interface SeedLocalDeps {
   readonly local: {
     /** @throws ConfigError */

@@ -7,12 +7,12 @@ import type { Resolver } from '../../library/resolve.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** What the swarm client knows of one artifact. */
+/** The swarm client's view of one artifact. */
 interface Sharing {
   share(request: {
     readonly ref: string
     readonly manifestDigest: Sha256Digest
-    /** Announce it first, where nothing stands in the way. */
+    /** Announce it first, if nothing prevents that. */
     readonly join?: boolean
   }): Promise<ShareResult>
 }

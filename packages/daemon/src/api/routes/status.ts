@@ -3,13 +3,13 @@ import { type CatalogStatus, type Job, ROUTES, type Status, type SwarmStatus } f
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { defineRoute } from '../route.ts'
 
-/** Counting a large store is a walk over its folders; while nothing ended since, the figure may be this old. */
+/** Counting a large store walks its folders; while no job has ended since, the figures may be this old. */
 const COUNT_AGE_MS = 10_000
 
 export interface StatusDeps {
   readonly version: string
   readonly startedAt: string
-  /** `[swarm] seed`, which is shown also while the swarm client is off. */
+  /** `[swarm] seed`, which is shown even if the swarm client is off. */
   readonly seed: boolean
   readonly store: DiskBlobStore
   readonly jobs: JobRegistry
@@ -20,7 +20,7 @@ export interface StatusDeps {
 
 export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, statusOf(deps))
 
-/** What `GET /v1/status` answers; metrics take it from here as well. */
+/** The response of `GET /v1/status`, also used for metrics. */
 export function statusOf({
   version,
   startedAt,
@@ -55,7 +55,7 @@ interface Count {
   readonly bytes: number
 }
 
-/** Blobs and bytes of the store, counted again when the last count is old, or a job has ended since. */
+/** Number and size of the store's blobs, counted again when the last count is old or a job has ended since. */
 function recentCount(store: DiskBlobStore): (jobsEnded: number) => Promise<Count> {
   let known: { readonly at: number; readonly jobsEnded: number; readonly count: Promise<Count> } | undefined
   return (jobsEnded) => {

@@ -22,7 +22,7 @@ export const viewRoutes = ({
   }),
   views: defineRoute(ROUTES.views, async () => {
     const { views: all } = await views.list()
-    // the list is of use without it, and what is wrong with the state is for a collection or a check to say
+    // the list is useful without this, and a collection or check reports unreadable state
     const named = await needed.named().catch(() => undefined)
     if (named === undefined) return { views: all }
     return { views: all.map((view) => ({ ...view, needed: named.has(view.manifestDigest) })) }

@@ -4,23 +4,23 @@ import { DaemonError } from '../../errors.ts'
 import type { CatalogEntry } from './listing.ts'
 import type { CatalogProvider } from './provider.ts'
 
-/** What a file has to be, whatever source its bytes come from. At least one of the hashes is there. */
+/** The expected content of a file, whatever source its bytes come from. It has at least one of the hashes. */
 export interface AnchorFile {
-  /** Absent where only the catalog's record is left. */
+  /** Absent if only the catalog's record is left. */
   readonly sizeBytes?: number
   readonly sha256?: Sha256Digest
   readonly gitBlobSha1?: string
-  /** Set while the hub has it: a byte source of its own. */
+  /** Set if the hub has the file, which is then another byte source. */
   readonly hubFile?: HubFile
 }
 
 /**
- * The list that decides which bytes are right (spec cat.6): the hub's tree at the revision that the listing's web seed is
- * pinned to, or, for a model that is gone from there and with consent, the catalog's own record.
+ * The list that determines which bytes are right (spec cat.6): the hub's tree at the revision to which the listing's
+ * web seed is pinned, or, with consent, for a model that is gone from there, the catalog's own record.
  */
 export interface Anchor {
   readonly kind: 'hub' | 'catalog'
-  /** In the hub's spelling, where the hub still has it. */
+  /** In the hub's spelling, if the hub still has it. */
   readonly repo: string
   readonly revision: string | undefined
   readonly restricted: boolean
@@ -33,8 +33,9 @@ export const TRUST_SHIFT =
   "the model is gone from the hub: its bytes were checked against the catalog's own SHA-256 list, so you trust the catalog instead of the publisher"
 
 /**
- * @throws DaemonError `E_NOT_ANCHORED` (422) without consent for a rescued model, or where the catalog has no record either;
- * `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`, `E_RATE_LIMITED` (502) of the hub; `E_NOT_IMPORTABLE` for a hostile listing.
+ * @throws DaemonError `E_NOT_ANCHORED` (422) without consent for a rescued model, or if the catalog has no record
+ *   either; `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`, `E_RATE_LIMITED` (502) from the hub; `E_NOT_IMPORTABLE` for a
+ *   hostile listing.
  */
 export async function findAnchor(
   entry: CatalogEntry,

@@ -33,7 +33,7 @@ import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
 import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
-/** What the catalog source needs of the daemon. */
+/** The daemon's objects that the catalog source uses. */
 export interface CatalogDeps {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
@@ -47,14 +47,14 @@ export interface CatalogDeps {
 
 export interface CatalogOptions {
   readonly timings?: Partial<PullTimings>
-  /** Of the hub that anchors come from. */
+  /** For the hub that anchors come from. */
   readonly retry?: HubOptions['retry']
 }
 
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const LISTING_TIMEOUT_MS = 60_000
 
-/** Anchored pulls of community torrents, and the seeding of what they brought in (docs/spec/catalog.md). */
+/** Anchored pulls of community torrents, and seeding what they brought in (docs/spec/catalog.md). */
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
@@ -86,7 +86,7 @@ export class Catalog {
     })
   }
 
-  /** Joins again what earlier pulls brought in. A daemon without any pays nothing. */
+  /** Rejoins the torrents of earlier pulls. Costs nothing if there are none. */
   async start(): Promise<void> {
     const { artifacts, needed, config, log } = this.#context
     if (!config.swarm.seed) return
@@ -106,8 +106,8 @@ export class Catalog {
   }
 
   /**
-   * After a change of what is private, or needed: the BitTorrent v1 swarm that an artifact came from is left, or
-   * joined again. A torrent that several artifacts came from goes with the first of them.
+   * After an artifact's privacy or need changed: leaves or rejoins the BitTorrent v1 swarm that it came from. A torrent
+   * shared by several artifacts is left with the first of them.
    */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, needed, config } = this.#context
@@ -157,7 +157,7 @@ export class Catalog {
     const provider = this.#listings()
     const listing = await provider.search(body.repo, signal)
     const entry = await this.#withOuterTrackers(selectEntry(listing, body.repo, body.quant, asked))
-    // a torrent carries one weights file: which one is chosen by now
+    // a torrent has one weights file, which is already chosen here
     const wishes = { ...asked, quants: undefined, files: undefined }
     const lines = linesOf(listing, body.repo, asked.normalizedNames)
     const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
@@ -196,9 +196,9 @@ export class Catalog {
     const { store, leafLayers, importer, config } = this.#context
     const swarm = await this.#started()
     const seeds = await this.#seeding()
-    // One client joins a torrent once: a pull of what is seeded takes its place for a while.
+    // A client can join a torrent once: a pull takes the place of its seeding for a while.
     let again = await seeds.remove(entry.infohash)
-    // What must not be given away is not seeded again either, however the pull ends.
+    // What must not be shared is not seeded again either, however the pull ends.
     const withheld = withheldReason({ restricted: anchor.restricted, private: wishes.private }, config.swarm)
     if (withheld !== undefined) again = undefined
     const web = await this.#webSources(entry, anchor)
@@ -215,7 +215,7 @@ export class Catalog {
       if (seed !== undefined && withheld === undefined && config.swarm.seed) again = seed
       return outcome
     } finally {
-      // its artifact may have been made private, or removed, meanwhile
+      // its artifact may have been made private, or removed, in the meantime
       if (again && (await this.#mayGive(again.infohash))) {
         await seeds.add(again)
         if (!(await this.#mayGive(again.infohash))) await seeds.remove(again.infohash)
@@ -224,7 +224,7 @@ export class Catalog {
     }
   }
 
-  /** False where an artifact that came from the torrent is kept from strangers. */
+  /** False if an artifact from this torrent must not be shared. */
   async #mayGive(infohash: string): Promise<boolean> {
     const { artifacts, config } = this.#context
     for await (const artifact of artifacts.list(() => undefined)) {
@@ -234,7 +234,7 @@ export class Catalog {
     return true
   }
 
-  /** The web seed of the listing speaks the hub's addresses on an origin of its own, or is the hub. */
+  /** Hubs for the listing's web seed, which serves the hub's addresses on its own origin, or is the hub. */
   async #webSources(entry: CatalogEntry, anchor: Anchor): Promise<Hub[]> {
     const sources: Hub[] = anchor.kind === 'hub' ? [this.#hub] : []
     const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`
@@ -242,12 +242,12 @@ export class Catalog {
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
-    // A catalog on the internet does not send this node into its own network: refused where the connection is made.
+    // A catalog on the internet must not direct this node into its own network: such connections are refused.
     const publicOnly = !(await this.#isInnerCatalog())
     try {
       return [createHub({ endpoint, publicOnly }), ...sources]
     } catch (error) {
-      // a URL with credentials, for example: what a listing names may add a source, and never makes the pull fail
+      // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources
       throw error
     }
@@ -266,7 +266,7 @@ export class Catalog {
     }
   }
 
-  /** A catalog on the internet does not send this node to trackers inside of its network. */
+  /** A catalog on the internet must not direct this node to trackers inside its own network. */
   async #withOuterTrackers(entry: CatalogEntry): Promise<CatalogEntry> {
     if (await this.#isInnerCatalog()) return entry
     const inner = await Promise.all(entry.trackers.map((url) => !URL.canParse(url) || resolvesToInner(hostOf(url))))
@@ -293,10 +293,10 @@ export class Catalog {
     const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
     this.#swarm ??= (async () =>
       V1Swarm.start({
-        // A port of its own: the v2 engine has the configured one.
+        // Another port, since the v2 engine has the configured one.
         peerAddress: { host, port: 0 },
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
-        // Where the catalog itself is on such an address, so may be what it names (a mirror in the LAN, a test).
+        // If the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         allowPrivateAddresses: await this.#isInnerCatalog(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
         onFault: ({ thread, error, count, pauseMs }) =>
@@ -321,7 +321,7 @@ export class Catalog {
 
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** What the model is stored under: `as`, else the listed name in lower case. */
+/** The name to store the model under: `as`, else the listed name in lower case. */
 function targetOf({ repo, as }: ImportCatalogBody): RepoId {
   let id: RepoId | undefined
   try {

@@ -5,7 +5,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { AnchorFile } from './anchor.ts'
 
-/** One distinct content of a torrent, and how it has to hash. */
+/** One distinct content of a torrent, and its expected hash. */
 export interface ContentKey {
   readonly key: string
   readonly sizeBytes: number
@@ -24,9 +24,9 @@ const LEAVES: HashAttachment = {
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
- * The bytes of one content while they are being fetched, by several sources at once: each writes what is still missing.
- * A content that the store has already is read from there. Becomes a blob only by {@link publish}, and only after
- * {@link verify} held it against the anchor.
+ * The bytes of one content while several sources fetch it at once: each writes what is still missing. If the store
+ * already has it, it is read from there. It becomes a blob only through {@link publish}, after {@link verify} compared
+ * it with the anchor.
  */
 export class Content {
   readonly key: ContentKey
@@ -83,7 +83,7 @@ export class Content {
     if (count !== target.length) throw new RangeError(`read ${count} of ${target.length} bytes at ${offset}`)
   }
 
-  /** Writes what of `bytes` is missing: sources overlap, and what is written once may be hashed already. */
+  /** Writes the missing ranges of `bytes`: sources overlap, and bytes that were written may already be hashed. */
   write(offset: number, bytes: Uint8Array): Promise<void> {
     const turn = this.#turn.then(() => this.#write(offset, bytes))
     this.#turn = turn.catch(() => {})
@@ -109,7 +109,7 @@ export class Content {
     this.#partial?.unmark(start, end)
   }
 
-  /** What was written by now is still there after a crash. */
+  /** Everything written so far survives a crash after this. */
   async checkpoint(): Promise<void> {
     if (!this.#partial || this.bytesDone === this.#checkpointed) return
     const bytes = this.bytesDone
@@ -117,13 +117,13 @@ export class Content {
     this.#checkpointed = bytes
   }
 
-  /** Hashes what is left and compares. @throws CasError `E_DIGEST_MISMATCH`, DaemonError `E_NOT_IMPORTABLE` (git hash). */
+  /** Hashes the rest and compares. @throws CasError `E_DIGEST_MISMATCH`, DaemonError `E_NOT_IMPORTABLE` (git hash). */
   async verify(): Promise<void> {
     if (!this.#partial) return
     this.#checkGit(await this.#partial.verify())
   }
 
-  /** @returns the digest, and the leaf layer where it was hashed here. The content is closed afterwards. */
+  /** @returns the digest, and the leaf layer if it was computed here. Closes the content. */
   async publish(): Promise<{ readonly digest: Sha256Digest; readonly leaves: Uint8Array | undefined }> {
     if (!this.#partial) {
       const { digest } = this.#reader!
@@ -134,7 +134,7 @@ export class Content {
     return { digest: result.digest, leaves: result.attachments.leaves }
   }
 
-  /** Keeps what was fetched for the next try. Idempotent. */
+  /** Keeps the fetched bytes for the next attempt. Idempotent. */
   async release(): Promise<void> {
     await this.#reader?.close()
     await this.#partial?.release()

@@ -2,7 +2,7 @@ import { ggufQuant } from '@svc/classify'
 import { parseMagnetTopics } from '@svc/metainfo'
 import { isTrackerUrl } from '../../library/hints.ts'
 
-/** One torrent of a catalog: it carries one weights file, and a repository can have several. */
+/** One torrent of a catalog: it has one weights file, and a repository can have several torrents. */
 export interface CatalogEntry {
   /** `owner/name` as listed. */
   readonly repo: string
@@ -10,12 +10,12 @@ export interface CatalogEntry {
   readonly seeds: number
   /** BitTorrent v1, 40 lower-case hex characters. */
   readonly infohash: string
-  /** `dn` of the magnet: the weights file's name. */
+  /** `dn` of the magnet: the name of the weights file. */
   readonly displayName: string
-  /** What the name says by the recognition rules (spec rec.14); `raw` where it says nothing. */
+  /** The quant in that name by the recognition rules (spec rec.14); `raw` if there is none. */
   readonly quant: string
   readonly trackers: readonly string[]
-  /** `ws` of the magnet, and the 40-hex revision that its path ends in. */
+  /** `ws` of the magnet, and the 40-hex revision at the end of its path. */
   readonly webseed: { readonly url: string; readonly revision: string } | undefined
 }
 
@@ -25,7 +25,7 @@ const MAX_LINES = 10_000
 const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
-/** Text lines of four fields separated by two spaces (spec cat.2). A line that is not one is skipped. */
+/** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
 export function parseListing(text: string): CatalogEntry[] {
   const entries: CatalogEntry[] = []
   for (const line of text.split('\n').slice(0, MAX_LINES)) {
@@ -59,7 +59,7 @@ function parseLine(line: string): CatalogEntry | undefined {
   }
 }
 
-/** A web seed counts only when its path ends in the revision that it is pinned to. */
+/** A web seed counts only if its path ends in the revision that it is pinned to. */
 function pinnedWebseed(url: string): CatalogEntry['webseed'] {
   if (!URL.canParse(url)) return undefined
   const { protocol, pathname, search } = new URL(url)

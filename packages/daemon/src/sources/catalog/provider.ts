@@ -3,12 +3,15 @@ import type { WebClient } from '../../web-client.ts'
 import { type CatalogEntry, parseListing } from './listing.ts'
 import { parseRecord } from './record.ts'
 
-/** A community catalog of model torrents. The daemon asks it itself; magnets of callers are never taken (spec cat.1). */
+/**
+ * A community catalog of model torrents. Only the daemon queries it; magnets from callers are never accepted (spec
+ * cat.1).
+ */
 export interface CatalogProvider {
-  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty answer or 404 gives no entries. */
+  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
   search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]>
   /**
-   * The provider's own SHA-256 per path, for models that are gone from the hub; undefined where it has none.
+   * The provider's own SHA-256 per path, for models that are gone from the hub; undefined if it has none.
    * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
    */
   record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined>
@@ -18,7 +21,7 @@ const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
 const TIMEOUT_MS = 30_000
 
-/** Speaks the public provider's text format (spec cat.2, cat.8). */
+/** A client for the public provider's text format (spec cat.2, cat.8). */
 export class HttpCatalogProvider implements CatalogProvider {
   readonly #endpoint: string
   readonly #web: WebClient

@@ -11,12 +11,12 @@ import type { CatalogEntry } from './listing.ts'
 
 export interface PullTimings {
   readonly metadataTimeoutMs: number
-  /** Without a byte for so long, the web sources are asked as well; at once where the listing counts no seeder. */
+  /** After this long without a byte the web sources are used as well; at once if the listing counts no seeder. */
   readonly webAfterMs: number
-  /** Without a byte from anywhere for so long, the pull fails. */
+  /** After this long without a byte from any source the pull fails. */
   readonly fillTimeoutMs: number
   readonly tickMs: number
-  /** How much time's work a crash may cost. */
+  /** How much time's work a crash may lose. */
   readonly checkpointMs: number
 }
 
@@ -27,7 +27,7 @@ export interface PullOptions {
   readonly entry: CatalogEntry
   readonly anchor: Anchor
   readonly peers: readonly string[]
-  /** Hubs that can give the anchored files byte by byte, tried in order: the listing's web seed, the hub itself. */
+  /** Hubs that can serve the anchored files, tried in order: the listing's web seed, the hub itself. */
   readonly webSources: readonly Hub[]
   readonly timings: PullTimings
 }
@@ -40,12 +40,12 @@ export interface PulledFile {
 
 export interface Pulled {
   readonly files: readonly PulledFile[]
-  /** Absent when the bytes came from the web alone: there is nothing then to go on seeding with. */
+  /** Absent when all bytes came from the web: then there is nothing to seed with. */
   readonly layout: V1Layout | undefined
   readonly warnings: readonly string[]
 }
 
-/** Peers can be had by the thousand, and so can their lies. */
+/** Peers can appear by the thousand, and so can bad ones. */
 const MAX_WARNINGS = 50
 
 interface WantedFile {
@@ -55,10 +55,10 @@ interface WantedFile {
 }
 
 /**
- * One anchored pull: the BitTorrent v1 swarm, and where it gives nothing the web sources, fill the same partial blobs; then every
- * content is held against the anchor; only when all of them pass does the first one become a blob.
+ * One anchored pull. The BitTorrent v1 swarm and, if it delivers nothing, the web sources fill the same partial blobs.
+ * Then every content is compared with the anchor; only when all of them match does the first become a blob.
  *
- * Invariant: `#contents` has one entry per distinct content, whatever number of files share it.
+ * Invariant: `#contents` has one entry per distinct content, however many files share it.
  */
 export class Pull {
   readonly #options: PullOptions
@@ -66,9 +66,9 @@ export class Pull {
   readonly #contents = new Map<string, Promise<Content>>()
   readonly #opened: Content[] = []
   readonly #warnings: string[] = []
-  /** Ends the web sources once nothing is missing. */
+  /** Aborts the web sources when nothing is missing. */
   readonly #enough = new AbortController()
-  /** Ends what still waits for a partial blob when the pull is over. */
+  /** Aborts waits for partial blobs when the pull is over. */
   readonly #over = new AbortController()
   #wanted: readonly WantedFile[] | undefined
   #layout: V1Layout | undefined
@@ -81,7 +81,7 @@ export class Pull {
 
   /**
    * @throws DaemonError `E_NOT_IMPORTABLE` (the anchor does not cover or match what came), `E_SOURCE_UNAVAILABLE`,
-   * `E_INTERNAL` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. What was fetched is kept.
+   *   `E_INTERNAL` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. Fetched bytes are kept.
    */
   async run(): Promise<Pulled> {
     const { swarm, entry, peers, timings } = this.#options
@@ -110,7 +110,7 @@ export class Pull {
     }
   }
 
-  /** Until every wanted file is there. */
+  /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
     const { timings, entry } = this.#options
     const webAfterMs = entry.seeds === 0 ? 0 : timings.webAfterMs
@@ -164,7 +164,7 @@ export class Pull {
     await web
   }
 
-  /** Checks what the torrent holds against the anchor, and opens the store for it. */
+  /** Checks the torrent's layout against the anchor, and opens the storage. */
   async #open(layout: V1Layout, signal: AbortSignal): Promise<V1Storage> {
     const { anchor, entry } = this.#options
     const single = layout.files.length === 1 ? layout.files[0] : undefined
@@ -200,7 +200,7 @@ export class Pull {
   }
 
   async #want(files: readonly WantedFile[], signal: AbortSignal): Promise<void> {
-    // In the order of their keys, so that two pulls never wait for one another's.
+    // In the order of their keys, so that two pulls never wait for each other.
     const keyed = files.map((file) => ({ file, key: contentKey(file.anchor, file.sizeBytes).key }))
     for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
       await this.#content(file, signal)
@@ -227,7 +227,7 @@ export class Pull {
     return new Set(this.#wanted!.map((file) => contentKey(file.anchor, file.sizeBytes).key)).size
   }
 
-  /** The anchored files byte by byte. Without metadata, the one file that the listing names. */
+  /** Fetches the anchored files from the web. Without metadata, only the file that the listing names. */
   async #fromWeb(signal: AbortSignal): Promise<void> {
     const { anchor, entry, webSources } = this.#options
     if (this.#wanted === undefined) {
@@ -259,7 +259,7 @@ export class Pull {
     }
   }
 
-  /** How a web source calls the file; for a rescued model only its mirror may still have it. */
+  /** The file at a web source; for a rescued model only its mirror may still have it. */
   #hubFile({ path, sizeBytes, anchor }: WantedFile): HubFile | undefined {
     if (anchor.hubFile) return anchor.hubFile
     const { repo, revision } = this.#options.anchor
@@ -290,7 +290,10 @@ export class Pull {
     return { files, layout: this.#layout, warnings: this.#warnings }
   }
 
-  /** Once from zero, from the web: there was more than one source, and only the anchor says which one was wrong. */
+  /**
+   * Fetches once more from the start, from the web: there were several sources, and only the anchor shows that one was
+   * wrong.
+   */
   async #again(content: Content): Promise<boolean> {
     const wanted = this.#wantedOf(content)
     const file = wanted && this.#hubFile(wanted)
@@ -321,7 +324,7 @@ export class Pull {
     return this.#wanted!.find((file) => contentKey(file.anchor, file.sizeBytes).key === content.key.key)
   }
 
-  /** @returns the bytes that are there. */
+  /** @returns the number of bytes that are there. */
   #report(torrent: V1Torrent): number {
     const bytesDone = this.#opened.reduce((sum, content) => sum + content.bytesDone, 0)
     const { peers, downBytesPerSecond } = torrent.progress()
@@ -339,7 +342,7 @@ export class Pull {
   }
 }
 
-/** By its whole path, else by a base name that only one file has. */
+/** Finds a file by its whole path, else by a base name that only one file has. */
 function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorFile] | undefined {
   const exact = anchor.files.get(name)
   if (exact) return [name, exact]

@@ -2,8 +2,8 @@ const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/
 const MAX_LINES = 100_000
 
 /**
- * The SHA-256 list of a provider's page: lines `<sha256>  <path>` inside a JSON string property `manifest`, wherever on
- * the page it stands (spec cat.8). Undefined when there is none, or when two lists contradict one another.
+ * The SHA-256 list in a provider's page: lines `<sha256>  <path>` in a JSON string property `manifest`, anywhere on the
+ * page (spec cat.8). Undefined when there is none, or when two lists contradict each other.
  */
 export function parseRecord(page: string): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>()
@@ -31,7 +31,7 @@ function* manifestStrings(page: string): Iterable<string> {
       const value: unknown = JSON.parse(page.slice(start, end + 1))
       if (typeof value === 'string') yield value
     } catch {
-      // Not a JSON string after all: the next one may be.
+      // Not a JSON string: try the next one.
     }
     key.lastIndex = end + 1
   }

@@ -6,18 +6,18 @@ import { OpenBlobs } from '../../library/open-blobs.ts'
 import { readSmallBlob } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 
-/** What `state/artifacts` keeps of a BitTorrent v1 torrent, to go on seeding it from blobs after a restart. */
+/** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {
   /** 40 hex characters, BitTorrent v1. */
   readonly infohash: string
-  /** The blob that is the info dictionary. */
+  /** The digest of the blob that is the info dictionary. */
   readonly info: Sha256Digest
   readonly trackers: readonly string[]
-  /** One digest per file of the torrent, in its order; null for padding. */
+  /** One digest per file of the torrent, in order; null for padding. */
   readonly files: readonly (Sha256Digest | null)[]
 }
 
-/** @returns undefined for what this version does not understand. */
+/** @returns undefined for data that this version does not support. */
 export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined): V1Seed | undefined {
   if (value === undefined) return undefined
   const { infohash, info, trackers, files } = value
@@ -39,9 +39,7 @@ export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined
 const MAX_OPEN = 64
 const MAX_INFO_BYTES = 10_000_000
 
-/**
- * Serves BitTorrent v1 torrents from the blobs of the store: there is no second copy.
- */
+/** Seeds BitTorrent v1 torrents from the store's blobs, without a second copy. */
 export class V1Seeds {
   readonly #store: BlobStore
   readonly #swarm: V1Swarm
@@ -76,7 +74,7 @@ export class V1Seeds {
     })
   }
 
-  /** Joins a torrent whose every byte is a blob; one that is joined already, or that lacks a blob, is left alone. */
+  /** Joins a torrent whose files are all blobs; does nothing if it is already joined or lacks a blob. */
   async add(seed: V1Seed): Promise<void> {
     if (this.#closed || this.#torrents.has(seed.infohash)) return
     const layout = await this.#layoutOf(seed)
@@ -105,7 +103,7 @@ export class V1Seeds {
     )
   }
 
-  /** Stops serving one torrent: a pull of the same one takes its place for a while. @returns what to `add` again */
+  /** Stops seeding a torrent while a pull of the same one takes its place. @returns what to `add` again */
   async remove(infohash: string): Promise<V1Seed | undefined> {
     const joined = this.#torrents.get(infohash)
     this.#torrents.delete(infohash)
@@ -150,7 +148,7 @@ export class V1Seeds {
         const count = await this.#blobs.read(seed.files[file]!, offset, target)
         if (count !== target.length) throw new RangeError('a blob is shorter than it was')
       },
-      // Every piece is there: a client that writes all the same has found a blob damaged, and verify is how to mend that.
+      // Every piece is there: a client that tries to write has found a damaged blob, which verify repairs.
       write: () => Promise.reject(new Error('blobs are not written to'))
     }
   }

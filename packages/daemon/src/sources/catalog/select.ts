@@ -6,10 +6,11 @@ import type { CatalogEntry } from './listing.ts'
 const MAX_CANDIDATES = 50
 
 /**
- * The one torrent of a listing that a request means. `quant` picks the line whose name yields it (exact, else unique
- * prefix); the whole `dn` of a line is taken as well, for lines whose names yield the same quant. Names are normalized first where
- * that is wished for (spec add.4), and `quants` and `files` leave lines out: a torrent carries one weights file, so one must be left.
- * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a wish that no line fits.
+ * The torrent of a listing that a request selects. `quant` selects the line whose name contains it (exact, else unique
+ * prefix); the whole `dn` of a line works, too, for lines with the same quant. If requested, names are normalized first
+ * (spec add.4). `quants` and `files` exclude lines: a torrent has one weights file, so exactly one line must be left.
+ * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a wish
+ *   that no line fits.
  */
 export function selectEntry(
   entries: readonly CatalogEntry[],
@@ -40,7 +41,7 @@ export function selectEntry(
   throw ambiguous(`the catalog has no torrent of ${repo} for "${quant}"`, own)
 }
 
-/** The torrents of one repository, each once. */
+/** The torrents of one repository, without duplicates. */
 export function linesOf(entries: readonly CatalogEntry[], repo: string, normalizedNames: boolean): CatalogEntry[] {
   return quantsRead(distinct(ofRepo(entries, repo)), normalizedNames)
 }
@@ -70,7 +71,7 @@ function wishedEntries(
   })
 }
 
-/** As listed; another case only where that is not ambiguous. */
+/** Matches the listed spelling; ignores case only if that is not ambiguous. */
 function ofRepo(entries: readonly CatalogEntry[], repo: string): CatalogEntry[] {
   const exact = entries.filter((entry) => entry.repo === repo)
   if (exact.length > 0) return exact

@@ -8,8 +8,9 @@ import type { V1Seed } from './seeds.ts'
 const CHUNK_BYTES = 1 << 20
 
 /**
- * What a pull brought in, as a source of the ordinary pipeline: every file is a blob by now, so entries are not fetched again
- * and only members of tars and texts are read. Annotated like a hub import, because the sealed documents are the same.
+ * The result of a pull as a source of the ordinary pipeline: every file is a blob already, so entries are not fetched
+ * again, and only members of tars and texts are read. Annotated like an import from the hub, because the sealed
+ * documents are the same.
  */
 export function catalogSource(
   store: BlobStore,

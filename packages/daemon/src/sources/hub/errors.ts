@@ -3,8 +3,8 @@ import { HubError } from '@svc/hub'
 import { DaemonError } from '../../errors.ts'
 
 /**
- * A failure of the hub, or of what it lists, as the API reports it: 502 where it is found before a job exists, a job error
- * afterwards (spec hub.6, err.3). Other errors (of the store, of an abort) pass unchanged.
+ * A failure of the hub, or of its listing, in the API's form: 502 before a job exists, a job error afterwards (spec
+ * hub.6, err.3). Other errors (of the store, of an abort) pass unchanged.
  */
 export function hubFailure(error: unknown): unknown {
   if (error instanceof ClassifyError && error.code === 'E_NOT_IMPORTABLE') {

@@ -15,12 +15,12 @@ import { hubTarget } from './target.ts'
 import { createUpstream, type HubUpstream } from './upstream.ts'
 
 /**
- * Longest wait for the hub's rate limit while the client waits for its response; once there is a job, five minutes. A limit that
- * asks for more is reported at once.
+ * Longest wait for the hub's rate limit while the client waits for its response; within a job, five minutes. A limit
+ * that requires more is reported at once.
  */
 const MAX_LISTING_WAIT_MS = 60_000
 
-/** What the hub source needs of the daemon. */
+/** The daemon's objects that the hub source uses. */
 export interface HubDeps {
   readonly config: { readonly hub: HubConfig }
   readonly version: string
@@ -30,7 +30,7 @@ export interface HubDeps {
   readonly log: Log
 }
 
-/** Imports from the model hub. Bodies have passed their schemas. */
+/** Imports from the model hub. Bodies are validated. */
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfBody): Promise<ImportPlan>
@@ -40,9 +40,9 @@ export interface HubImports {
 }
 
 /**
- * The hub source: one hub object for all jobs, so that their requests are bounded together.
- * @param more limits and timings of the hub client, where they are not the defaults
- * @throws StartError when the endpoint or the token cannot be used
+ * The hub source: one hub object for all jobs, so that limits apply to all their requests together.
+ * @param more limits and timings of the hub client that differ from the defaults
+ * @throws StartError when the endpoint or the token is invalid
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
   const { config, importer, log, version } = context
@@ -115,7 +115,10 @@ function openHub(options: HubOptions): Hub {
   }
 }
 
-/** Where gating shows: a file in large-file storage if there is one. One byte of it is asked for. */
+/**
+ * A file that shows whether the repository is gated: one in large-file storage, if there is one. One byte of it is
+ * requested.
+ */
 function cheapestWitness({ files }: HubListing): HubFile | undefined {
   return (
     files.find((file) => file.sha256 !== undefined && file.sizeBytes > 0) ?? files.find((file) => file.sizeBytes > 0)

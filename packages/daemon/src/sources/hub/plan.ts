@@ -27,21 +27,21 @@ import { HeaderTooLarge, windowOf } from './window.ts'
 
 type PlanFile = ImportPlan['files'][number]
 
-/** Headers of more safetensors than this are not fetched for a plan: their quant is then left open. */
+/** If there are more safetensors than this, a plan does not fetch their headers, and leaves their quant open. */
 const MAX_HEADERS = 64
 
-/** A larger licence text is not read for its name alone. */
+/** Larger licence texts are not read just to identify them. */
 const MAX_TEXT_BYTES = 16 * 2 ** 20
 
-/** What a plan needs of the daemon. */
+/** The daemon's objects that a plan uses. */
 export interface PlanDeps {
   readonly store: DiskBlobStore
   readonly offload: Offload
 }
 
 /**
- * What an import would do, derived from the listing, `config.json`, licence texts and, only where nothing else tells
- * the quant, the headers of the safetensors. No weights are fetched. Small texts are not checked against their hashes:
+ * What an import would do, derived from the listing, `config.json`, licence texts and, only if the quant depends on
+ * them, the headers of safetensors. No weights are fetched. Small texts are not compared with their hashes, since
  * nothing is kept.
  * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planWished`
  */
@@ -116,7 +116,7 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
   const safetensors: RequiredRead<'safetensors-header'>[] = []
   for (const read of reads) {
     if (read.what === 'safetensors-header') safetensors.push(read as RequiredRead<'safetensors-header'>)
-    // The name alone tells a GGUF's quant: its head is not fetched.
+    // A GGUF's name determines its quant: the head is not fetched.
     else if (read.what === 'gguf-head')
       headers.set(read.name, { format: 'gguf', version: 3, bigEndian: false, complete: false })
   }
@@ -141,7 +141,9 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
   return { headers, licences, config, openQuestions }
 }
 
-/** What names a licence text that has no id. One too large to be kept is read only where the listing gives no SHA-256. */
+/**
+ * Identifies an unknown licence text. One that is too large to be kept is read only if the listing gives no SHA-256.
+ */
 async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {
@@ -155,7 +157,7 @@ async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined):
   )
 }
 
-/** A plan is short; it ends with the hub's own limits. */
+/** A plan is short; the hub's own limits bound it. */
 const NEVER = new AbortController().signal
 
 function rowOf(

@@ -5,10 +5,10 @@ import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '..
 import { hubFailure } from './errors.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
-/** Git's name of the bytes, taken in the store's own pass over them. */
+/** Git's name of the bytes, computed while the store hashes them. */
 const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
 
-/** Files in flight; how many requests they make together is bounded by the hub object, for all jobs. */
+/** Files fetched concurrently; the hub object limits their requests, over all jobs. */
 const CONCURRENCY = 8
 
 export interface HubSourceOptions {
@@ -18,7 +18,7 @@ export interface HubSourceOptions {
   readonly onWaiting: (waiting: Waiting, path: string) => void
 }
 
-/** A pinned listing of the hub as an import source. The hub object is not closed with it. */
+/** A pinned listing of the hub as an import source, which does not close the hub object. */
 export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
   const { repoId, commit, restricted } = listing
   return {
@@ -61,7 +61,7 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions): SourceFile
   }
 }
 
-/** Small files kept in git itself have no SHA-256 in the listing. */
+/** Small files in git itself have no SHA-256 in the listing. */
 const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
   partialKey: `git-blob-sha1:${gitBlobSha1}`,
   attachments: [GIT_NAME],
@@ -72,7 +72,7 @@ const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partial
   }
 })
 
-/** A partial blob as the hub client fills it: by threads through its descriptor where it has one. */
+/** A partial blob as a sink for the hub client, which writes from threads through its descriptor if there is one. */
 function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): HubSink {
   const { sizeBytes, fd } = partial
   return {

@@ -5,8 +5,8 @@ import { DaemonError } from '../../errors.ts'
 import { importTarget } from '../../import/target.ts'
 
 /**
- * The name that an import of `repo` gets: `as`, else the lower-cased id that was asked for (spec hub.2), also when the hub follows a rename,
- * because an answer of the hub must not choose what is changed here.
+ * The name for an import of `repo`: `as`, else the requested id in lower case (spec hub.2), even if the hub redirects
+ * to another name, because the hub must not choose which model is changed here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {

@@ -1,17 +1,17 @@
 import type { ReadAt } from '@svc/classify'
 import type { Hub, HubFile } from '@svc/hub'
 
-/** Fetched at once: most headers fit, and a header costs one request. */
+/** Bytes per request: most headers fit in one. */
 const STEP_BYTES = 512 * 1024
-/** Fetched of one file at most. */
+/** Limit of bytes fetched of one file. */
 const MAX_BYTES = 8 * 2 ** 20
 
-/** The header of a file is larger than a plan fetches. */
+/** A file's header is larger than a plan fetches. */
 export class HeaderTooLarge extends Error {
   override readonly name = 'HeaderTooLarge'
 }
 
-/** Random access to the beginning of a remote file, fetched in steps. @throws HeaderTooLarge */
+/** Random access to the start of a remote file, fetched in steps. @throws HeaderTooLarge */
 export function windowOf(hub: Hub, file: HubFile, signal: AbortSignal): ReadAt {
   let start = 0
   let held: Uint8Array = new Uint8Array(0)

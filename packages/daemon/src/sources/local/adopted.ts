@@ -13,16 +13,20 @@ import { checkPath, explained, identityOf, type WalkedFile } from './walk.ts'
 type AdoptedFile = AdoptBody['files'][number]
 
 const CONCURRENCY = 32
-/** Files that are kept in git itself, or go into a tar, are smaller. They are hashed before they are used; larger ones on the way in. */
+/**
+ * Files up to this size, which may be in git or go into a tar, are hashed before they are used; larger ones while they
+ * are ingested.
+ */
 const MAX_HASHED_FIRST_BYTES = 32 << 20
 const GIT_SHA1 = /^[0-9a-f]{40}$/
-/** Of a repository and a commit, as annotations have them. */
+/** A repository as annotations spell it. */
 const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 
 /**
- * Files at any paths as an import source, under the names given (spec add.27). No component of a path may be a link, now or when the file
- * is opened.
- * @throws DaemonError `E_BAD_REQUEST` for a malformed field, a path that is absent, or a name that occurs twice; `E_SOURCE_NOT_REGULAR`
+ * Files at arbitrary paths as an import source, under the given names (spec add.27). No component of a path may be a
+ * link, now or when the file is opened.
+ * @throws DaemonError `E_BAD_REQUEST` for a malformed field, an absent path, or a duplicate name;
+ *   `E_SOURCE_NOT_REGULAR`
  */
 export async function adoptedSource(
   files: readonly AdoptedFile[],
@@ -37,7 +41,7 @@ export async function adoptedSource(
   }
   if (hub !== undefined && !(REPO.test(hub.repo) && hub.repo.length <= 200 && GIT_SHA1.test(hub.revision)))
     throw bad('the field "hub" is no repository of the hub at a commit')
-  // what the bytes were never compared with is not claimed of them
+  // an origin is recorded only if all bytes are compared with its hashes
   const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
   const parents = new HeldParents()
   try {
@@ -75,13 +79,13 @@ async function adoptedFile(
   const { name, path } = file
   const walked = await lookAt(file, parents)
   const sizeBytes = Number(walked.identity.size)
-  // checked before: what is no digest was refused
+  // validated before: malformed digests were refused
   const sha256 = isDigest(file.sha256) ? file.sha256 : undefined
   const isHere = sha256 !== undefined && (await store.stat(sha256))?.sizeBytes === sizeBytes
   return {
     name,
     sizeBytes,
-    // only what is here is asked for by digest: the pipeline's own refusal of other bytes would not name the file
+    // set the digest only for blobs that are present: the pipeline's own error for other bytes would not name the file
     ...(isHere && { digest: sha256 }),
     accept: ({ digest }) => {
       if (sha256 !== undefined && digest !== sha256) throw damaged(name, path)

@@ -3,14 +3,15 @@ import { type FileHandle, lstat, open, readdir } from 'node:fs/promises'
 import { DaemonError } from '../../errors.ts'
 
 /**
- * Folders that are held open, so that names are looked up in the folder that was checked and not in whatever lies at its path
- * by now. Node has no `openat`; Linux gives the same through `/proc/self/fd/<fd>/<name>`. Without /proc (other systems) names
- * are looked up by path: links at the last component are still refused, a swap of a parent folder during the walk is not.
+ * Folders that are held open, so that names are looked up in the folder that was checked rather than in whatever is at
+ * its path now. Node has no `openat`; on Linux `/proc/self/fd/<fd>/<name>` does the same. Without /proc (other systems)
+ * names are looked up by path: links as the last component are still refused, but not a swap of a parent folder during
+ * the walk.
  */
 const HAS_PROC_FD = existsSync('/proc/self/fd')
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
-/** A FIFO must not hang the open, and a device must not be read: the type is checked on the descriptor. */
+/** Opening a FIFO must not hang, and a device must not be read: the type is checked on the descriptor. */
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
 export class OpenFolder {
@@ -31,7 +32,7 @@ export class OpenFolder {
     return lstat(this.at(name), { bigint: true })
   }
 
-  /** Raw names: they need not be UTF-8. */
+  /** Raw names, which need not be UTF-8. */
   names(): Promise<Buffer[]> {
     return readdir(HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}` : this.path, { encoding: 'buffer' })
   }
@@ -69,7 +70,7 @@ export class OpenFolder {
     return this.#handle.close()
   }
 
-  /** ELOOP, ENOTDIR and ENXIO (a socket) say that the kernel refused; a look says what it was. */
+  /** ELOOP, ENOTDIR and ENXIO (a socket) mean that the kernel refused; find out what the file is. */
   async #explained(name: string, path: string, error: unknown): Promise<unknown> {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP')
@@ -99,8 +100,8 @@ export function notRegular(path: string, stat: BigIntStats | undefined): DaemonE
 }
 
 /**
- * Opens the folder that holds the last component of an absolute path, no component of which may be a link; gives it and that
- * component (undefined for `/` itself). The folder is the caller's to close.
+ * Opens the folder of the last component of an absolute path, no component of which may be a link; returns it and that
+ * component (undefined for `/` itself). The caller closes the folder.
  */
 export async function openParent(
   path: string
@@ -121,7 +122,7 @@ export async function openParent(
   return { parent: folder, last }
 }
 
-/** {@link openParent} for the time of `use`. */
+/** {@link openParent} for the duration of `use`. */
 export async function withParent<T>(
   path: string,
   use: (parent: OpenFolder, last: string | undefined) => Promise<T>

@@ -9,14 +9,14 @@ interface Held {
 }
 
 /**
- * The folders of listed files, held open from one file to the next: the walk to a file costs two calls per component, a third of
- * the import of a small one. At most 16 stay open, the last used ones. Files are looked up in the folder that the first walk found,
- * whatever lies at its path by now.
+ * Keeps the folders of listed files open: the walk to a file costs two system calls per component, a third of importing
+ * a small one. At most the 16 most recently used stay open. Files are looked up in the folder that the first walk
+ * found, whatever is at its path now.
  */
 export class HeldParents {
   readonly #held = new Map<string, Held>()
 
-  /** Calls `use` with the folder of the absolute, normalised path of a file, and the file's name. @throws as `openParent` */
+  /** Calls `use` with the folder of a file's absolute, normalised path, and the file's name. @throws as `openParent` */
   async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
     const slash = path.lastIndexOf('/')
     const held = this.#take(path.slice(0, slash), path)
@@ -29,7 +29,7 @@ export class HeldParents {
     }
   }
 
-  /** Closes what nobody uses; the rest follows its last user. */
+  /** Closes unused folders; the others are closed after their last use. */
   async close(): Promise<void> {
     for (const key of [...this.#held.keys()]) await this.#evict(key)
   }
@@ -37,7 +37,7 @@ export class HeldParents {
   #take(key: string, path: string): Held {
     const known = this.#held.get(key)
     const held = known ?? { folder: openParent(path).then(({ parent }) => parent), users: 0, evicted: false }
-    // last used, last in order
+    // most recently used: last in order
     this.#held.delete(key)
     this.#held.set(key, held)
     if (known === undefined) {
@@ -58,7 +58,7 @@ export class HeldParents {
     if (held.users === 0) await this.#shut(held)
   }
 
-  /** A folder that could not be opened needs no closing, and closing one that was only read cannot lose anything. */
+  /** A folder that could not be opened needs no closing, and closing one that was only read loses nothing. */
   async #shut(held: Held): Promise<void> {
     await held.folder.then((folder) => folder.close()).catch(() => undefined)
   }

@@ -8,7 +8,7 @@ import { wishesOf } from '../../import/wishes.ts'
 import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
 
-/** What imports from disk need of the daemon. */
+/** The daemon's objects that imports from disk use. */
 export interface LocalDeps {
   readonly importer: Importer
   readonly store: Pick<DiskBlobStore, 'stat'>
@@ -25,12 +25,12 @@ export class LocalImports {
     this.#seedLocal = deps.config.swarm.seedLocal
   }
 
-  /** Whether models of one's own are given to others; undefined while nobody has decided, which means yes. */
+  /** Whether the user's own models are shared; undefined while not decided, which means yes. */
   get seedLocal(): boolean | undefined {
     return this.#seedLocal
   }
 
-  /** Holds from now on, and is written into the configuration file, where there is one. @throws ConfigError */
+  /** Takes effect at once, and is saved in the configuration file, if there is one. @throws ConfigError */
   async decideSeedLocal(seedLocal: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }> {
     const { file } = this.#deps.config
     if (file !== undefined) await rememberSeedLocal(file, seedLocal)
@@ -39,7 +39,8 @@ export class LocalImports {
   }
 
   /**
-   * Walks the paths, and accepts the job. Nothing is read before that, but for headers of safetensors where a quant is chosen.
+   * Walks the paths, and accepts the job. Before that, only headers of safetensors are read, and only if a quant is
+   * chosen.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
   async importLocal({ paths, as, ...more }: ImportLocalBody): Promise<Job> {
@@ -50,8 +51,8 @@ export class LocalImports {
   }
 
   /**
-   * Looks at the files, and accepts the job. Blobs that are here already by the digests given are not read again; other bytes than
-   * promised end the job with `E_NOT_IMPORTABLE` and the file's name as the only candidate.
+   * Checks the files, and accepts the job. Blobs that the store already has by the given digests are not read again.
+   * Bytes that do not match end the job with `E_NOT_IMPORTABLE` and the file's name as the only candidate.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {

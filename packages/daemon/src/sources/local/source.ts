@@ -5,10 +5,10 @@ import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/sou
 import { HeldParents } from './held-parents.ts'
 import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
-/** So that small files go to the hashing threads, and to the disk, many at a time; large ones wait for a thread. */
+/** Many small files go to the hashing threads and the disk at a time; large ones wait for a thread. */
 const CONCURRENCY = 64
 
-/** A walk may list 100,000 files: whatever asks, so many are under way at once. */
+/** A walk may list 100,000 files: limit the number of concurrent ones. */
 const walks = new Gate(4)
 
 /** Files and folders of this machine as an import source. Nothing is read before a file's `open`. @throws as `walk` */
@@ -48,9 +48,9 @@ function withNamed<T>(
 }
 
 /**
- * Opens the file again in its folder, and takes it only if it is the one that was listed.
- * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL` when it
- *   cannot be read
+ * Opens a file again in its folder, and accepts it only if it is the listed one.
+ * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL`
+ *   when it cannot be read
  */
 export async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
   let opened

@@ -22,7 +22,7 @@ export const sameIdentity = (a: FileIdentity, b: FileIdentity): boolean =>
   a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs
 
 export interface WalkedFile {
-  /** Artifact-relative: the base name of a file path, the path below a folder path. */
+  /** Artifact-relative: the base name of a file's path, the path below a folder's. */
   readonly name: string
   /** Absolute. */
   readonly path: string
@@ -30,10 +30,10 @@ export interface WalkedFile {
 }
 
 /**
- * Lists what `paths` contribute, without reading a byte (spec route.14, route.15). One thing that is not a regular file or a folder
- * refuses everything.
+ * Lists the files at `paths` without reading a byte (spec route.14, route.15). Anything other than regular files and
+ * folders makes the whole request fail.
  * @throws DaemonError `E_SOURCE_NOT_REGULAR`; `E_BAD_REQUEST` for a path that is relative, absent, unreadable or not
- *   normalised, for names that are not UTF-8 or occur twice, and beyond the bounds
+ *   normalised, for names that are not UTF-8 or occur twice, and beyond the limits
  */
 export async function walk(paths: readonly string[]): Promise<WalkedFile[]> {
   if (paths.length > MAX_PATHS) throw bad(`"paths" has ${paths.length} entries, at most ${MAX_PATHS} are possible`)
@@ -128,7 +128,7 @@ export function checkPath(path: string): void {
   }
 }
 
-/** What a failure to look at a path is to the caller. */
+/** The error that reports a failed look at a path to the caller. */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof DaemonError) return error
   switch ((error as NodeJS.ErrnoException).code) {

@@ -4,7 +4,10 @@ import { DaemonError } from '../../errors.ts'
 
 type Oci = typeof import('@svc/oci')
 
-/** What a failure of a layout, an archive or a registry is to the API. Total: a code that the library gains needs a row. */
+/**
+ * The API's codes for failures of a layout, an archive or a registry. Complete: when the library gains a code, it needs
+ * a row.
+ */
 const CODES: Readonly<Record<OciErrorCode, ErrorCode>> = {
   E_FORMAT: 'E_NOT_IMPORTABLE',
   E_UNSUPPORTED: 'E_NOT_IMPORTABLE',
@@ -20,7 +23,7 @@ const CODES: Readonly<Record<OciErrorCode, ErrorCode>> = {
   E_IO: 'E_SOURCE_UNAVAILABLE'
 }
 
-/** An error of `@svc/oci` as a job or a response reports it; others pass unchanged. */
+/** Converts an error of `@svc/oci` to that of a job or a response; others pass unchanged. */
 export function ociFailure(oci: Oci, error: unknown): unknown {
   if (!(error instanceof oci.OciError)) return error
   const { candidates } = error.details

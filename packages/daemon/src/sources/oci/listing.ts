@@ -3,21 +3,21 @@ import type { FetchContext } from '../../import/source.ts'
 
 type Oci = typeof import('@svc/oci')
 
-/** Where the bytes of one file go. */
+/** The destination of one file's bytes. */
 type Sink = Parameters<Oci['fetchBlob']>[2]
 
-/** An artifact that was found, and how its files are fetched. */
+/** An artifact that was found, and how to fetch its files. */
 export interface Listed {
   readonly model: OciModel
-  /** For the record of where an artifact came from. */
+  /** For the record of an artifact's origin. */
   readonly from: { readonly repo?: string; readonly revision: string }
-  /** True where credentials were needed: not announced to the swarm (spec swarm.5). */
+  /** True if credentials were needed: then it is not announced to the swarm (spec swarm.5). */
   isRestricted(): boolean
   fetch(file: OciFile, into: Sink, context: FetchContext): Promise<void>
   close(): Promise<void>
 }
 
-/** An artifact in a layout. @param wanted its tag or digest; the only one when absent. @throws OciError */
+/** An artifact in a layout. @param wanted its tag or digest; default: the only one. @throws OciError */
 export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<Listed> {
   const layout = await oci.openLayout(path)
   const descriptor = oci.chooseManifest(layout.index, wanted)
@@ -35,7 +35,7 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
   }
 }
 
-/** An artifact in a registry, its manifest pinned by digest from here on. @throws OciError; on abort the signal's reason */
+/** An artifact in a registry, with its manifest pinned by digest. @throws OciError; on abort the signal's reason */
 export async function listRegistry(
   oci: Oci,
   image: string,
@@ -71,7 +71,10 @@ export async function listRegistry(
   }
 }
 
-/** Some registries let everybody read manifests, and ask for a login with the first blob. What needed one has to be known before the import. */
+/**
+ * Some registries let everybody read manifests, and require a login for blobs. Whether one is needed has to be known
+ * before the import.
+ */
 async function askForAccess(
   repository: InstanceType<Oci['Repository']>,
   { files: [first] }: OciModel,
@@ -82,7 +85,7 @@ async function askForAccess(
   await body.dump()
 }
 
-/** An index of one manifest stands for it: some tools wrap a single artifact so. */
+/** An index with a single manifest stands for that one: some tools wrap single artifacts. */
 async function manifestOf(
   oci: Oci,
   repository: InstanceType<Oci['Repository']>,

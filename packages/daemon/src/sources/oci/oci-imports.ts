@@ -11,7 +11,7 @@ import { ociFailure } from './errors.ts'
 import { type Listed, listLayout, listRegistry } from './listing.ts'
 import { ociSource } from './source.ts'
 
-/** What imports of OCI artifacts need of the daemon. */
+/** The daemon's objects that imports of OCI artifacts use. */
 export interface OciDeps {
   readonly version: string
   readonly jobs: JobRegistry
@@ -23,14 +23,14 @@ export class OciImports {
   readonly #deps: OciDeps
   readonly #seedLocal: () => boolean | undefined
 
-  /** @param seedLocal whether models of one's own are given to others; undefined while nobody has decided */
+  /** @param seedLocal whether the user's own models are shared; undefined while not decided */
   constructor(deps: OciDeps, seedLocal: () => boolean | undefined) {
     this.#deps = deps
     this.#seedLocal = seedLocal
   }
 
   /**
-   * Accepts the job; whatever is wrong with the source is the job's error.
+   * Accepts the job; a problem with the source is an error of the job.
    * @throws DaemonError `E_BAD_REQUEST`
    */
   async importOci(body: ImportOciBody): Promise<Job> {

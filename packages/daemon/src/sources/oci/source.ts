@@ -2,12 +2,12 @@ import type { ImportSource } from '../../import/source.ts'
 import { ociFailure } from './errors.ts'
 import type { Listed } from './listing.ts'
 
-/** Files in flight at once. */
+/** Files fetched concurrently. */
 const CONCURRENCY = 4
 
 /**
- * An OCI artifact as an import source. Each file's digest is that of its layer, so that what the store has is not fetched. Files that the
- * pipeline does not recognise (a README, say) are left where they are.
+ * An OCI artifact as an import source. Each file's digest is that of its layer, so files that the store has are not
+ * fetched. Unrecognised files (such as a README) are not fetched either.
  */
 export function ociSource(oci: typeof import('@svc/oci'), listed: Listed): ImportSource {
   const { model, from } = listed
@@ -32,7 +32,7 @@ export function ociSource(oci: typeof import('@svc/oci'), listed: Listed): Impor
     annotations: model.annotations,
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
-    // a registry may ask for a login with any of the files
+    // a registry may require a login for any of the files
     isRestricted: listed.isRestricted,
     origin: { kind: 'oci', ...from },
     hints: { trackers: [], webseeds: [], peers: [] },
