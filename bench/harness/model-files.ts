@@ -2,16 +2,16 @@ import { randomFillSync } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-const BLOCK_BYTES = 8 << 20
+const RANDOM_BYTES = 8 << 20
 let block: Buffer | undefined
 let stamp = 0n
 
 /** Incompressible bytes, no two files alike: one random block, with a running number in every 8 MiB of it. */
 function writeBytes(fd: number, sizeBytes: number): void {
-  block ??= randomFillSync(Buffer.allocUnsafe(BLOCK_BYTES))
+  block ??= randomFillSync(Buffer.allocUnsafe(RANDOM_BYTES))
   for (let left = sizeBytes; left > 0; ) {
     block.writeBigUInt64LE(++stamp)
-    left -= writeSync(fd, block, 0, Math.min(left, BLOCK_BYTES))
+    left -= writeSync(fd, block, 0, Math.min(left, RANDOM_BYTES))
   }
 }
 

@@ -186,13 +186,13 @@ function readFormat(port: FilePort, layout: Layout): number | undefined {
     fd = port.openSync(layout.format, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error
-    const foreign = port
+    const other = port
       .readdirSync(layout.root)
       .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
-    if (foreign === undefined) return undefined
+    if (other === undefined) return undefined
     throw new CasError(
       'E_FORMAT',
-      `${layout.root} is no store: it has no "format" file, but holds "${foreign}"; choose an empty folder`,
+      `${layout.root} is no store: it has no "format" file, but holds "${other}"; choose an empty folder`,
       {
         path: layout.root
       }

@@ -3,10 +3,10 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 const HEAD_BYTES = 13
 const WRITE = 'W'.charCodeAt(0)
 const FLUSH = 'F'.charCodeAt(0)
-/** A write to a disk may stop between two of these. */
+/** A write to a disk may be interrupted between two of these. */
 const SECTOR_BYTES = 4096
 
-/** A write, by where its bytes lie in the log. */
+/** A write, by the position of its bytes in the log. */
 interface LoggedWrite {
   readonly at: number
   readonly offset: number
@@ -14,16 +14,16 @@ interface LoggedWrite {
 }
 
 export interface Replayed {
-  /** Writes in the cache of the disk when the power went. */
+  /** Writes in the disk's cache when the power failed. */
   readonly cached: number
-  /** Of those, lost in whole or in part. */
+  /** Of those, the ones lost entirely or partly. */
   readonly lost: number
 }
 
 /**
- * What a disk with a volatile write cache holds after a power cut at any moment of a recording (`recording_disk.py`): all that was
- * written before the last flush, and of what came after it a random part, torn at sectors and in any order. One recording gives any
- * number of cuts. Moments are positions in the log, and are asked for in ascending order.
+ * What a disk with a volatile write cache holds after a power cut at any moment of a recording (`recording_disk.py`):
+ * everything written before the last flush, and a random subset of later writes, torn at sectors and in any order. One
+ * recording serves for any number of cuts. Moments are positions in the log, requested in ascending order.
  */
 export class BlockLog {
   readonly #log: number
@@ -31,13 +31,13 @@ export class BlockLog {
   #at = 0
   #cached: LoggedWrite[] = []
 
-  /** `imageFile` is the disk as it was when the recording began; it is carried forward to what is durable at each moment. */
+  /** `imageFile` is the disk as it was when the recording began; it is updated to what is durable at each moment. */
   constructor(logFile: string, imageFile: string) {
     this.#log = openSync(logFile, 'r')
     this.#image = openSync(imageFile, 'r+')
   }
 
-  /** Brings the image to what is durable at `position`. */
+  /** Updates the image to what is durable at `position`. */
   advanceTo(position: number): void {
     const head = Buffer.alloc(HEAD_BYTES)
     for (;;) {
@@ -55,11 +55,14 @@ export class BlockLog {
     }
   }
 
-  /** Adds to a copy of the image what the cache brought out when the power went. `random` gives numbers from 0 to below 1. */
+  /**
+   * Adds to a copy of the image what the cache had written out when the power failed. `random` returns numbers in [0,
+   * 1).
+   */
   cutInto(imageFile: string, random: () => number): Replayed {
     const image = openSync(imageFile, 'r+')
     try {
-      // one cut keeps nearly nothing, another nearly all
+      // one cut keeps nearly nothing, another nearly everything
       const share = random()
       const kept = this.#cached.filter(() => random() < share)
       for (let i = kept.length - 1; i > 0; i -= 1) {

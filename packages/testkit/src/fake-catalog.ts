@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** One line of a listing, or a raw one to be sent as it is. */
+/** One line of a listing, or a raw one that is sent unchanged. */
 export interface CatalogLine {
   readonly repo: string
   readonly sizeLabel?: string
@@ -14,18 +14,18 @@ export interface FakeCatalog {
   readonly requests: readonly string[]
   /** Replaces the listing. A string is sent verbatim as one line. */
   list(lines: readonly (CatalogLine | string)[]): void
-  /** What `GET /<owner>/<repo>` holds: `<sha256>  <path>` lines, wrapped in a page as the provider does. */
+  /** The content of `GET /<owner>/<repo>`: `<sha256>  <path>` lines within a page, like the provider's. */
   record(repo: string, files: ReadonlyMap<string, string>): void
-  /** Answers every request with this status from now on; `undefined` ends it. */
+  /** Responds to every request with this status from now on; `undefined` ends that. */
   fail(status: number | undefined): void
-  /** Answers every request with this redirect from now on. */
+  /** Responds to every request with this redirect from now on. */
   redirect(status: number, location: string): void
-  /** Sends this body for a path instead of what the listing would give. */
+  /** Sends this body for a path instead of the listing's. */
   override(path: string, body: string | Uint8Array): void
   close(): Promise<void>
 }
 
-/** A provider of community torrents on 127.0.0.1 that speaks the public provider's text format (spec cat.2, cat.8). */
+/** A provider of community torrents on 127.0.0.1 with the public provider's text format (spec cat.2, cat.8). */
 export async function startFakeCatalog(): Promise<FakeCatalog> {
   let lines: readonly (CatalogLine | string)[] = []
   let status: number | undefined

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** Bytes of a fake repository's file: given, or made from a seed without ever being in memory as a whole. */
+/** Content of a fake repository's file: given, or generated from a seed without ever being in memory as a whole. */
 export type FakeContent = Uint8Array | { readonly seed: number; readonly sizeBytes: number }
 
 const STRIDE = 2 ** 20
 const bases = new Map<number, Buffer>()
 
-/** One megabyte of pseudo-random bytes per seed (xorshift), the ground of all seeded files. */
+/** One megabyte of pseudo-random bytes per seed (xorshift), the basis of all seeded files. */
 function baseOf(seed: number): Buffer {
   const known = bases.get(seed)
   if (known) return known
@@ -26,7 +26,9 @@ function baseOf(seed: number): Buffer {
 export const contentSize = (content: FakeContent): number =>
   content instanceof Uint8Array ? content.length : content.sizeBytes
 
-/** `[start, end)`, at most to the end of the stride that `start` is in. Every stride differs in its first eight bytes. */
+/**
+ * `[start, end)`, at most to the end of the stride that contains `start`. Strides differ in their first eight bytes.
+ */
 export function contentSlice(content: FakeContent, start: number, end: number): Uint8Array {
   if (content instanceof Uint8Array) return content.subarray(start, end)
   const stride = Math.floor(start / STRIDE)
@@ -64,7 +66,7 @@ export function nameContent(content: FakeContent): ContentNames {
   return { sha256: sha256.digest('hex'), gitBlobSha1: sha1.digest('hex') }
 }
 
-/** The text that stands in git for a file in LFS, and its name there. */
+/** The text that git stores for a file in LFS, and that text's name in git. */
 export function lfsPointer(sha256: string, sizeBytes: number): { oid: string; pointerSize: number } {
   const text = Buffer.from(`version https://git-lfs.github.com/spec/v1\noid sha256:${sha256}\nsize ${sizeBytes}\n`)
   return { oid: nameContent(text).gitBlobSha1, pointerSize: text.length }

@@ -1,18 +1,18 @@
-/** Which kind of request a fault is for. */
+/** The kind of request that a fault applies to. */
 export type FakeHubStage = 'info' | 'tree' | 'resolve' | 'cdn'
 
 export interface FakeHubRequest {
   readonly origin: 'hub' | 'cdn'
   readonly stage: FakeHubStage | 'other'
   readonly method: string
-  /** As it came over the wire. */
+  /** As received. */
   readonly url: string
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Of the file that was asked for, where it is about one. */
+  /** The requested file, if the request is about one. */
   readonly path?: string
 }
 
-/** A tree entry as hubs list it; hostile listings are made by changing these. */
+/** A tree entry as hubs list it; tests change it to make hostile listings. */
 export interface FakeTreeEntry {
   type: unknown
   oid: unknown
@@ -25,44 +25,44 @@ export interface FakeTreeEntry {
 export type FakeHubFault =
   /** Close the connection before the head. */
   | { readonly kind: 'refuse' }
-  /** Close the connection after so many bytes of the body. */
+  /** Close the connection after this many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
-  /** Send so many bytes of the body, then nothing any more. */
+  /** Send this many bytes of the body, then nothing. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
   /** Send the body in small steps. */
   | { readonly kind: 'drip'; readonly stepBytes: number; readonly everyMs: number }
-  /** Flip one bit of the body: right length, wrong bytes. */
+  /** Flip one bit of the body: the right length, but wrong bytes. */
   | { readonly kind: 'wrong-bytes'; readonly atByte?: number }
-  /** A well-formed answer whose body lacks its last bytes; its head says so. */
+  /** A well-formed response whose body, and Content-Length, lack the last bytes. */
   | { readonly kind: 'short-body'; readonly missingBytes: number }
-  /** The whole file with 200, whatever range was asked. */
+  /** The whole file with 200, whatever range was requested. */
   | { readonly kind: 'ignore-range' }
   | { readonly kind: 'content-range'; readonly value: string | undefined }
   | { readonly kind: 'etag'; readonly value: string }
-  /** Any head; e.g. 429 with its header variants, 5xx, 401 with `x-error-code`. */
+  /** An arbitrary head, e.g. 429 with its variants of headers, 5xx, 401 with `x-error-code`. */
   | {
       readonly kind: 'status'
       readonly status: number
       readonly headers?: Readonly<Record<string, string>>
       readonly body?: string
     }
-  /** `self` is the address that was asked for. */
+  /** `self` stands for the requested address. */
   | { readonly kind: 'redirect'; readonly location: string; readonly status?: number }
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string>> }
   /** Change the entries of a tree page. */
   | { readonly kind: 'tree'; readonly edit: (entries: FakeTreeEntry[]) => unknown }
-  /** The address of the next page. */
+  /** Sets the address of the next page. */
   | { readonly kind: 'link'; readonly href: string }
 
 export interface FakeHubFaultRule {
   readonly stage: FakeHubStage
   /** Only requests about this file. */
   readonly path?: string
-  /** Only requests whose Range starts there. */
+  /** Only requests whose range starts here. */
   readonly rangeStart?: number
-  /** Let so many matching requests pass first. */
+  /** Let this many matching requests pass first. */
   readonly skip?: number
-  /** How often it strikes; always when absent. */
+  /** How often it applies; default: always. */
   readonly times?: number
   readonly fault: FakeHubFault
 }
@@ -70,7 +70,7 @@ export interface FakeHubFaultRule {
 /** Chooses a fault for a request, or none. */
 export type FakeHubFaultPlan = (request: FakeHubRequest) => FakeHubFault | undefined
 
-/** Rules in order; the first that matches and is not used up strikes. */
+/** Applies the first rule that matches and is not used up. */
 export function scriptedFaults(rules: readonly FakeHubFaultRule[]): FakeHubFaultPlan {
   const seen = rules.map(() => 0)
   return (request) => {
@@ -88,7 +88,7 @@ export function scriptedFaults(rules: readonly FakeHubFaultRule[]): FakeHubFault
   }
 }
 
-/** A small seeded generator (mulberry32): the same seed gives the same faults for the same order of requests. */
+/** A small seeded generator (mulberry32): equal seeds give equal faults for equal sequences of requests. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -100,7 +100,7 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** Strikes each request with the given probability, with any fault that suits its stage. */
+/** Applies a random fault suitable for the stage to each request, with the given probability. */
 export function randomFaults(seed: number, probability: number): FakeHubFaultPlan {
   const random = seededRandom(seed)
   const below = (n: number) => Math.floor(random() * n)

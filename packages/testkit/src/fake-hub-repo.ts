@@ -5,16 +5,16 @@ import type { FakeTreeEntry } from './fake-hub-faults.ts'
 export interface FakeRepoFile {
   readonly path: string
   readonly content: FakeContent
-  /** In large-file storage, with a CDN in front; else in git. Default: above 10 KiB. */
+  /** In large-file storage, behind a CDN; otherwise in git. Default: above 10 KiB. */
   readonly lfs?: boolean
 }
 export interface FakeRepo {
-  /** In its own spelling; asked for in any case. */
+  /** In its own spelling; requests may use any case. */
   readonly id: string
   readonly files: readonly FakeRepoFile[]
   readonly private?: boolean
   readonly gated?: false | 'auto' | 'manual'
-  /** Masks the hashes of a gated repository's listing for those who have no access. */
+  /** Masks the hashes in a gated repository's listing for users without access. */
   readonly maskHashes?: boolean
   readonly disabled?: boolean
   /** Default `main`. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FakeHubFault } from './fake-hub-faults.ts'
 
-/** Sends a body as the fault wants it: whole, cut, stalled, dripped or with one bit flipped. */
+/** Sends a body as the fault requires: whole, cut, stalled, dripped or with one bit flipped. */
 export async function sendBody(
   response: ServerResponse,
   chunks: Iterable<Uint8Array>,
@@ -24,7 +24,7 @@ export async function sendBody(
       }
       if (response.destroyed) return
       if (chunk.length < piece.length) {
-        // The bytes before the cut must have left, or the cut would be elsewhere.
+        // The bytes before the cut must be sent first, or the cut would be elsewhere.
         if (fault?.kind === 'cut') setImmediate(() => response.socket?.destroySoon())
         return
       }

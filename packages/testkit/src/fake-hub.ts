@@ -11,39 +11,39 @@ export type { FakeRepo, FakeRepoFile } from './fake-hub-repo.ts'
 
 export interface FakeHubOptions {
   readonly repos?: readonly FakeRepo[]
-  /** Tokens that are accepted; they may read everything. */
+  /** Accepted tokens with access to everything. */
   readonly tokens?: readonly string[]
   /** Accepted tokens without access to gated repositories. */
   readonly outsiderTokens?: readonly string[]
   readonly faults?: FakeHubFaultPlan
-  /** Entries of a tree page. */
+  /** Entries per page of a tree. */
   readonly pageSize?: number
-  /** How many requests one signed address serves. */
+  /** How many requests a signed address serves. */
   readonly signedUses?: number
-  /** Where a large file lies, instead of at the fake's own CDN. */
+  /** The address of a large file, instead of the fake's own CDN. */
   readonly cdnAddress?: (path: string) => string
 }
 
 export interface FakeHub {
   /** `http://127.0.0.1:<port>` */
   readonly endpoint: string
-  /** `http://127.0.0.2:<port>`: another host name, so another origin. */
+  /** `http://127.0.0.2:<port>`: another host, so another origin. */
   readonly cdnOrigin: string
   /** Every request, in order of arrival. */
   readonly requests: readonly FakeHubRequest[]
   /** Adds a repository, or a new commit on the branch of one; returns the commit. */
   commit(repo: FakeRepo): string
   setFaults(plan: FakeHubFaultPlan | undefined): void
-  /** All signed addresses given out so far answer 403. */
+  /** All signed addresses issued so far respond with 403. */
   expireSignedUrls(): void
-  /** Body bytes handed to the sockets, by file path. */
+  /** Body bytes written to sockets, by file path. */
   readonly bytesSent: ReadonlyMap<string, number>
   close(): Promise<void>
 }
 
 /**
- * A model hub on two local origins, faithful in what clients rely on: pinned commits, paged trees with absolute `Link`
- * addresses, relative redirects for small files, signed addresses at another host for large ones.
+ * A model hub on two local origins, with the behaviour that clients rely on: pinned commits, paged trees with absolute
+ * `Link` addresses, relative redirects for small files, signed addresses at another host for large ones.
  */
 export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHub> {
   const repos = new Map<string, { id: string; branches: Map<string, string> }>()
@@ -77,7 +77,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     response.end(JSON.stringify({ error: message }))
   }
 
-  /** Undefined after it has answered. */
+  /** Undefined if it has already responded. */
   function access(
     request: IncomingMessage,
     response: ServerResponse,
@@ -319,7 +319,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     return faults?.(seen)
   }
 
-  /** True when the fault was all there is to the answer. */
+  /** True if the fault was the whole response. */
   function strikes(fault: FakeHubFault | undefined, request: IncomingMessage, response: ServerResponse): boolean {
     if (fault?.kind === 'refuse') {
       request.socket.destroy()

@@ -3,36 +3,36 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
-/** A parser of foreign bytes. */
+/** A parser of untrusted bytes. */
 export interface FuzzTarget {
   /** Also the name of its saved corpus, `vectors/corpora/<name>.json`. */
   readonly name: string
-  /** Valid inputs, and near misses. */
+  /** Valid inputs, and nearly valid ones. */
   readonly seeds: readonly (Uint8Array | string)[]
   /** Tokens of the format that a mutation may insert. */
   readonly dictionary: readonly (Uint8Array | string)[]
-  /** Longest input that is tried. */
+  /** Longest input. */
   readonly maxBytes?: number
   /**
-   * Parses. What it returns is a short description of the outcome: inputs with a new one join the corpus, which leads the
-   * search deeper, as coverage would. Nothing may be thrown but errors that `expected` takes.
+   * Parses an input. Returns a short description of the outcome: inputs with a new one join the corpus, which directs
+   * the search, as coverage would. May throw only errors that `expected` accepts.
    */
   run(input: Uint8Array): string
-  /** A short description of a refusal by the parser's own error, e.g. its code and reason; undefined for any other error. */
+  /** Describes a refusal by the parser's own error, e.g. its code and reason; undefined for any other error. */
   expected(error: unknown): string | undefined
 }
 
-/** Cases of each target: few with every test, a million in the longer tier. */
+/** Cases per target: few in the first tier, a million in the longer one. */
 const CASES = Number(process.env.SVC_FUZZ_CASES ?? 3_000)
 const MAX_BYTES = 64 * 1024
 const MAX_CORPUS = 400
-/** Beyond it outcomes are too many to lead anywhere. */
+/** With more outcomes, their novelty no longer directs the search. */
 const MAX_OUTCOMES = 5_000
-/** Kept of a run for the next one. */
+/** Inputs kept from a run for the next one. */
 const MAX_SAVED = 64
-/** Far above what any of the parsers needs for 64 KiB; garbage collection and a busy machine are in it. */
+/** Far above what any of the parsers takes for 64 KiB, to allow for garbage collection and a busy machine. */
 const MAX_CASE_MS = 400
-/** Of the heap, above what the target held after its seeds. */
+/** Heap growth beyond what the target held after its seeds. */
 const MAX_GROWTH_BYTES = 192 * 2 ** 20
 
 const corpusPath = (name: string): string =>
@@ -66,7 +66,7 @@ const NUMBERS = [
 ]
 const EDGES = [0, 1, 0x7f, 0x80, 0xff]
 
-/** One to four changes of the kinds that break parsers: flipped bits, edge values, tokens, cuts, copies, splices. */
+/** One to four of the changes that break parsers: flipped bits, edge values, tokens, cuts, copies, splices. */
 function mutate(
   corpus: readonly Uint8Array[],
   dictionary: readonly Uint8Array[],
@@ -113,7 +113,7 @@ function mutate(
         break
       }
       case 7: {
-        // A big-endian or little-endian 32-bit length of some size.
+        // A big-endian or little-endian 32-bit length.
         const value = [0, 1, 13, 0x4000, 0x4001, 0x20000, 0x7fffffff, 0x80000000, 0xffffffff][random(9)]!
         const field = new Uint8Array(4)
         new DataView(field.buffer).setUint32(0, value, random(2) === 0)
@@ -133,7 +133,7 @@ function timeOf(target: FuzzTarget, input: Uint8Array): number {
   try {
     target.run(input)
   } catch {
-    // How long it took is the question here.
+    // Only the duration matters here.
   }
   return performance.now() - started
 }
@@ -143,7 +143,9 @@ const savedCorpus = (name: string): Uint8Array[] =>
     ? (JSON.parse(readFileSync(corpusPath(name), 'utf8')) as string[]).map((text) => Buffer.from(text, 'base64'))
     : []
 
-/** Where `SVC_FUZZ_SAVE` is set, inputs that led somewhere new are kept for later runs; small ones, so that they can be read. */
+/**
+ * If `SVC_FUZZ_SAVE` is set, keeps inputs with new outcomes for later runs; small ones, so that people can read them.
+ */
 function saveCorpus(name: string, seeds: number, corpus: readonly Uint8Array[]): void {
   if (process.env.SVC_FUZZ_SAVE === undefined) return
   const found = corpus
@@ -155,7 +157,10 @@ function saveCorpus(name: string, seeds: number, corpus: readonly Uint8Array[]):
   writeFileSync(corpusPath(name), `${JSON.stringify(texts, null, 2)}\n`)
 }
 
-/** A test for each target: mutated inputs give an answer or the parser's own error, quickly, and without growing memory. */
+/**
+ * Declares a test per target: mutated inputs give a result or the parser's own error, quickly, and without growing
+ * memory.
+ */
 export function describeFuzz(targets: readonly FuzzTarget[]): void {
   describe(`${CASES} mutated inputs each`, () => {
     test.each(targets.map((target) => [target.name, target] as const))('%s', (name, target) => {
@@ -185,7 +190,7 @@ export function describeFuzz(targets: readonly FuzzTarget[]): void {
         }
         const tookMs = performance.now() - started
         if (tookMs > MAX_CASE_MS) {
-          // A busy machine may have taken the processor away: only an input that is slow again and again is.
+          // A busy machine may have delayed it: only an input that is slow repeatedly counts.
           const againMs = Math.min(...Array.from({ length: 4 }, () => timeOf(target, input)))
           slowestMs = Math.max(slowestMs, againMs)
           if (againMs > MAX_CASE_MS) {

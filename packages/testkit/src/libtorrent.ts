@@ -12,7 +12,7 @@ export interface LibtorrentFile {
   readonly infohash: string
   readonly name: string
   readonly pieceLength: number
-  /** Base64 by root in hex. */
+  /** Base64, by root in hex. */
   readonly layers: Readonly<Record<string, string>>
   readonly files: readonly string[]
   readonly webseeds: readonly string[]
@@ -34,11 +34,11 @@ export interface AddOptions {
   readonly save: string
   readonly seed?: boolean
   readonly peers?: readonly string[]
-  /** In place of those that the torrent or magnet names. */
+  /** Replaces the webseeds of the torrent or magnet. */
   readonly webseeds?: readonly string[]
 }
 
-/** A libtorrent session in a process of its own, a BitTorrent v2 peer on 127.0.0.1. */
+/** A libtorrent session in its own process: a BitTorrent v2 peer on 127.0.0.1. */
 export class Libtorrent {
   readonly #child: ChildProcess
   readonly #answers = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
@@ -76,7 +76,7 @@ export class Libtorrent {
     return this.#ask({ cmd: 'make', path, piece: pieceLength, out }) as Promise<unknown> as Promise<LibtorrentFile>
   }
 
-  /** What libtorrent reads in a torrent file; rejects where it refuses it. */
+  /** What libtorrent reads from a torrent file; rejects if libtorrent refuses it. */
   inspect(torrent: string): Promise<LibtorrentFile> {
     return this.#ask({ cmd: 'inspect', torrent }) as Promise<unknown> as Promise<LibtorrentFile>
   }
@@ -93,7 +93,7 @@ export class Libtorrent {
     return this.#ask({ cmd: 'status' }) as Promise<unknown> as Promise<LibtorrentStatus>
   }
 
-  /** Asks for the status until it is as wanted. */
+  /** Polls the status until it is as required. */
   async until(what: (status: LibtorrentStatus) => boolean, timeoutMs = 60_000): Promise<LibtorrentStatus> {
     const end = performance.now() + timeoutMs
     for (;;) {

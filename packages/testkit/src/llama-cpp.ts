@@ -9,26 +9,26 @@ function hasPrebuilt(): boolean {
     const loader = require.resolve('node-llama-cpp')
     const platform = `${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`
     const name = platform === 'mac-arm64' ? '@node-llama-cpp/mac-arm64-metal' : `@node-llama-cpp/${platform}`
-    // The package declares no entry for CommonJS, so that it is looked for on disk, beside the loader.
+    // The package has no CommonJS entry, so look for it on disk, next to the loader.
     return existsSync(join(dirname(loader), '../..', name, 'package.json'))
   } catch {
     return false
   }
 }
 
-/** Whether llama.cpp is installed as a prebuilt binary for this platform. With SVC_REQUIRE_INTEROP=1 it has to be. */
+/** Whether llama.cpp is installed as a prebuilt binary for this platform. With SVC_REQUIRE_INTEROP=1 it must be. */
 export const haveLlamaCpp = process.env.SVC_REQUIRE_INTEROP === '1' || hasPrebuilt()
 
-/** What llama.cpp says of a model that it loaded. */
+/** Facts about a loaded model. */
 export interface LoadedLlama {
   readonly sizeBytes: number
   readonly vocabularySize: number
   readonly tokens: readonly number[]
-  /** The most probable token after those of the text. */
+  /** The most probable token after the text. */
   readonly next: number
 }
 
-/** Started once: finding out what the machine can do takes seconds. */
+/** Started once: detecting the machine's capabilities takes seconds. */
 let started: Promise<import('node-llama-cpp').Llama> | undefined
 
 async function start(): Promise<import('node-llama-cpp').Llama> {
@@ -39,12 +39,12 @@ async function start(): Promise<import('node-llama-cpp').Llama> {
     skipDownload: true,
     progressLogs: false,
     logLevel: LlamaLogLevel.disabled,
-    // Its threads wait for each other without sleeping: more than one only takes the CPU from other tests.
+    // Its threads spin while they wait: more than one only takes CPU from other tests.
     maxThreads: 1
   })
 }
 
-/** What llama.cpp finds probable behind a text, the adapter at `lora` applied where there is one; token by token. @throws what llama.cpp refuses */
+/** The probabilities of the next token after a text, with the adapter at `lora` if given. @throws llama.cpp's error */
 export async function probableNext(path: string, lora?: string): Promise<ReadonlyMap<number, number>> {
   started ??= start()
   const model = await (await started).loadModel({ modelPath: path })
@@ -61,7 +61,7 @@ export async function probableNext(path: string, lora?: string): Promise<Readonl
   }
 }
 
-/** Loads a GGUF with llama.cpp on the CPU, evaluates a text, and lets go of it. @throws what llama.cpp refuses */
+/** Loads a GGUF with llama.cpp on the CPU, evaluates a text, and unloads it. @throws llama.cpp's error */
 export async function loadLlama(path: string, text = 'hello world'): Promise<LoadedLlama> {
   started ??= start()
   const model = await (await started).loadModel({ modelPath: path })

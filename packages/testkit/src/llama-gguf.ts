@@ -9,7 +9,7 @@ const UNKNOWN = 2
 const CONTROL = 3
 const BYTE = 6
 
-/** A vocabulary of bytes and letters, as SentencePiece models have it. */
+/** A vocabulary of bytes and letters, like those of SentencePiece models. */
 function vocabulary(): { readonly tokens: string[]; readonly types: number[]; readonly scores: number[] } {
   const special = ['<unk>', '<s>', '</s>']
   const bytes = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`)
@@ -29,7 +29,7 @@ function vocabulary(): { readonly tokens: string[]; readonly types: number[]; re
   }
 }
 
-/** Small numbers that depend on the seed alone. */
+/** Small numbers determined by the seed. */
 function floats(count: number, seed: number): Uint8Array {
   const bytes = seededBytes(count, seed)
   const values = Float32Array.from(bytes, (byte) => (byte - 127.5) / 1_000)
@@ -57,9 +57,10 @@ function tensors(seed: number, vocabularySize: number): GgufTensor[] {
 }
 
 /**
- * A llama that llama.cpp loads and evaluates: two layers of random numbers and a vocabulary of bytes and letters, about
- * 130 KB. With `shards` it is split as `gguf-split` does: all metadata in the first one, tensors spread over them.
- * @returns the files in their order
+ * A llama model that llama.cpp can load and evaluate: two layers of random numbers and a vocabulary of bytes and
+ * letters, about 130 KB. With `shards` it is split like `gguf-split` does: all metadata in the first file, tensors
+ * distributed over all.
+ * @returns the files in order
  */
 export function makeLlamaGgufs(options: { readonly shards?: number; readonly seed?: number } = {}): Buffer[] {
   const { shards = 1, seed = 1 } = options
@@ -104,7 +105,7 @@ const ADAPTER_RANK = 4
 /** A LoRA for the llama of {@link makeLlamaGgufs}, as `convert_lora_to_gguf` writes one: pairs of small matrices for queries and values. */
 export function makeLoraGguf(seed = 50): Buffer {
   const made: GgufTensor[] = []
-  // larger than the model's own numbers, so that the answer is another one
+  // larger than the model's own numbers, so that the result changes
   const add = (name: string, ...shape: number[]): void => {
     const count = shape.reduce((product, n) => product * n, 1)
     const values = Float32Array.from(seededBytes(count, seed * 100 + made.length), (byte) => (byte - 127.5) / 50)
@@ -122,10 +123,10 @@ export function makeLoraGguf(seed = 50): Buffer {
 
 const EYE_WIDTH = 16
 const PATCH = 14
-/** Pixels of a side of the pictures that {@link makeProjectorGguf} sees. */
+/** Width and height in pixels of the pictures that {@link makeProjectorGguf} accepts. */
 export const PICTURE_SIDE = 28
 
-/** A vision projector for the llama of {@link makeLlamaGgufs}: two layers and a multilayer perceptron, as LLaVA has them. */
+/** A vision projector for the llama of {@link makeLlamaGgufs}: two layers and a multilayer perceptron, like LLaVA's. */
 export function makeProjectorGguf(seed = 60): Buffer {
   const made: GgufTensor[] = []
   const add = (name: string, ...shape: number[]): void => {
@@ -144,7 +145,7 @@ export function makeProjectorGguf(seed = 60): Buffer {
     for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_out']) both(`v.blk.${i}.${name}`, EYE_WIDTH, EYE_WIDTH)
     both(`v.blk.${i}.ln1`, EYE_WIDTH)
     both(`v.blk.${i}.ln2`, EYE_WIDTH)
-    // by these names the first of the two is "down" in files of this kind
+    // in files of this kind the first of the two is named "down"
     both(`v.blk.${i}.ffn_down`, EYE_WIDTH, 2 * EYE_WIDTH)
     both(`v.blk.${i}.ffn_up`, 2 * EYE_WIDTH, EYE_WIDTH)
   }

@@ -1,4 +1,4 @@
-// llama.cpp with a projector, for llama-vision.ts: a process of its own, since the addon talks on stdout.
+// llama.cpp with a projector, for llama-vision.ts. In its own process, since the addon writes to stdout.
 import { createRequire } from 'node:module'
 
 interface Context {
@@ -8,7 +8,7 @@ interface Context {
   tokenize(text: string): Promise<{ tokens: ArrayLike<number> }>
   release(): Promise<void>
 }
-// Its own types are sources that do not compile under our rules.
+// Its types are source files that do not compile under our rules.
 const { loadModel } = createRequire(import.meta.url)('@fugood/llama.node') as {
   loadModel(options: object): Promise<Context>
 }

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-/** Whether a llama.cpp that sees pictures is installed for this platform. With SVC_REQUIRE_INTEROP=1 it has to be. */
+/** Whether a llama.cpp with vision support is installed for this platform. With SVC_REQUIRE_INTEROP=1 it must be. */
 export const haveLlamaVision = ((): boolean => {
   if (process.env.SVC_REQUIRE_INTEROP === '1') return true
   try {
@@ -13,15 +13,15 @@ export const haveLlamaVision = ((): boolean => {
   }
 })()
 
-/** What became of a prompt with a picture. */
+/** The result of evaluating a prompt with a picture. */
 export interface Seen {
   readonly vision: boolean
-  /** Tokens that were evaluated: those of the text, and what the projector makes of the picture. */
+  /** Number of evaluated tokens: those of the text, and those that the projector makes from the picture. */
   readonly withPicture: number
   readonly without: number
 }
 
-/** Loads a model and its projector with llama.cpp, and evaluates a picture. @throws Error when it refuses, with its last words */
+/** Loads a model and its projector with llama.cpp, and evaluates a picture. @throws Error with its last output */
 export function seePicture(model: string, projector: string, picture: string): Promise<Seen> {
   const child = fork(fileURLToPath(new URL('./llama-vision-child.ts', import.meta.url)), [model, projector, picture], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc']

@@ -9,8 +9,8 @@ export interface LyingPeer {
 }
 
 /**
- * A BitTorrent v1 peer on 127.0.0.1 that has the right metadata (BEP 9) and claims every piece, but whose every block is
- * zeros.
+ * A BitTorrent v1 peer on 127.0.0.1 that has the right metadata (BEP 9) and claims every piece, but sends zeros for
+ * every block.
  */
 export async function startLyingPeer(infohash: string, info: Uint8Array, pieceCount: number): Promise<LyingPeer> {
   const sockets = new Set<Socket>()

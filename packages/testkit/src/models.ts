@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Makers of small, valid model files: real headers and tensors, the same bytes for the same options. */
+/** Makers of small, valid model files: real headers and tensors; equal options give equal bytes. */
 
-/** Bytes that look random and depend on the seed alone (xorshift32). */
+/** Pseudo-random bytes determined by the seed (xorshift). */
 export function seededBytes(sizeBytes: number, seed: number): Buffer {
   const words = new Uint32Array(Math.ceil(sizeBytes / 4))
   let state = (seed * 2654435761 + 0x9e3779b9) >>> 0 || 1
@@ -16,7 +16,7 @@ export function seededBytes(sizeBytes: number, seed: number): Buffer {
   return Buffer.from(words.buffer, 0, sizeBytes)
 }
 
-/** Bytes of a block and elements in it, with the type's number in a GGUF file. */
+/** Bytes per block, elements per block, and the type's number in a GGUF file. */
 const GGUF_TYPES = {
   F32: { id: 0, blockBytes: 4, blockSize: 1 },
   F16: { id: 1, blockBytes: 2, blockSize: 1 },
@@ -27,7 +27,7 @@ const GGUF_TYPES = {
 } as const
 
 export type GgufType = keyof typeof GGUF_TYPES
-/** Numbers become u32 where they are whole, else f32; readers that insist on another type get that. */
+/** Whole numbers become u32, others f32; for readers that require another type it can be given. */
 export type GgufValue =
   | string
   | number
@@ -40,10 +40,10 @@ export type GgufValue =
 
 export interface GgufTensor {
   readonly name: string
-  /** Fastest dimension first; it is a multiple of the type's block size. */
+  /** Fastest dimension first, a multiple of the type's block size. */
   readonly shape: readonly number[]
   readonly type: GgufType
-  /** Its bytes. Default: made from the seed, which is good for readers of headers. */
+  /** Its bytes. Default: generated from the seed, which is enough for readers of headers. */
   readonly data?: Uint8Array
 }
 
@@ -55,7 +55,7 @@ export interface GgufOptions {
 
 const ALIGNMENT = 32
 
-/** A GGUF file, version 3, little-endian. Numbers in the metadata become u32 where they are whole, else f32. */
+/** A GGUF file, version 3, little-endian. In the metadata whole numbers become u32, others f32. */
 export function makeGguf({ metadata = {}, tensors = tinyTensors('Q8_0'), seed = 1 }: GgufOptions = {}): Buffer {
   const all: Record<string, GgufValue> = {
     'general.architecture': 'llama',
@@ -117,7 +117,7 @@ function ggufValue(value: GgufValue): Buffer {
   return Buffer.concat([u32(6), float])
 }
 
-/** The tensors of a llama so small that it is only good for tests, in one type (norms are F32, as converters write them). */
+/** The tensors of a tiny llama for tests, in one type (norms are F32, as converters write them). */
 export function tinyTensors(type: GgufType, width = 256, layers = 2): GgufTensor[] {
   const tensors: GgufTensor[] = [{ name: 'token_embd.weight', shape: [width, 512], type }]
   for (let i = 0; i < layers; i++) {
@@ -196,18 +196,18 @@ const words = Array.from({ length: 512 }, (_, i) => `token${i}`)
 export interface ModelFolderOptions {
   /** Base name of the GGUF files. Default `tiny`. */
   readonly name?: string
-  /** GGUF files to make, by their quant token. Default `q8_0` and `q4_k_m`. */
+  /** GGUF files to make, by quant token. Default `q8_0` and `q4_k_m`. */
   readonly ggufs?: Readonly<Record<string, GgufType>>
   /** Width of the tensors, a multiple of 256; the files grow with its square. Default 256. */
   readonly width?: number
-  /** More files, or others in place of the usual ones; undefined leaves one out. */
+  /** Additional files, or replacements of the usual ones; undefined omits one. */
   readonly files?: Readonly<Record<string, string | Uint8Array | undefined>>
   readonly seed?: number
 }
 
 /**
- * Writes a whole model into `folder` (made if absent): GGUFs, `model.safetensors` (bf16), `config.json`, tokenizer, chat
- * template, `LICENSE` (MIT) and a README that an import skips.
+ * Writes a whole model into `folder` (created if absent): GGUFs, `model.safetensors` (bf16), `config.json`, tokenizer,
+ * chat template, `LICENSE` (MIT) and a README that an import skips.
  * @returns the relative paths written, sorted
  */
 export function makeModelFolder(folder: string, options: ModelFolderOptions = {}): string[] {

@@ -1,4 +1,4 @@
-/** A whole number from 0 up to, not including, `below`. */
+/** An integer from 0 to `below` - 1. */
 export type Random = (below: number) => number
 
 /** Repeatable numbers: xorshift32. */
@@ -14,7 +14,7 @@ export function randomFrom(seed: number): Random {
 
 const EDGES = [0, 1, 0x7f, 0x80, 0xff]
 
-/** One to three changes: other bytes, edges of number ranges, a part cut out, repeated or cut off. */
+/** One to three changes: other bytes, limits of number ranges, a range removed, repeated or truncated. */
 export function mutateBytes(random: Random, input: Uint8Array): Buffer {
   let bytes = Buffer.from(input)
   for (let changes = 1 + random(3); changes > 0; changes--) {
@@ -59,11 +59,11 @@ const VALUES = [
   '3:\xff\xfe\0'
 ]
 
-/** Puts another value in the place of one field of a bencoded message, so that most stay well-formed; now and then other bytes. */
+/** Replaces the value of one field of a bencoded message, so that most stay well-formed; occasionally changes bytes. */
 export function mutateBencode(random: Random, input: Uint8Array): Buffer {
   if (random(3) === 0) return mutateBytes(random, input)
   const text = Buffer.from(input).toString('latin1')
-  // Strings that are followed by a value: keys, and some that are not.
+  // Strings followed by a value: keys, and some others.
   const keys = [...text.matchAll(/(\d+):/g)].filter(({ 1: length, index }) => index + Number(length) < text.length)
   const key = keys[random(keys.length)]
   if (key === undefined) return mutateBytes(random, input)

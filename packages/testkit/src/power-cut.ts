@@ -9,17 +9,17 @@ const IMAGE_BYTES = 512 * 2 ** 20
 export type FileSystem = 'ext4' | 'xfs'
 
 /**
- * How the power goes.
- * - `shutdown`: the file system is shut down as it stands (`XFS_IOC_GOINGDOWN`), without flushing its log: what was not synced
- *   to the device is gone.
- * - `volatile`: what is written to the disk below the file system is recorded (`recording_disk.py`), and `BlockLog` makes from that what
- *   a disk with a write cache would hold after a cut at any moment.
+ * How the power fails.
+ * - `shutdown`: the file system is shut down as it is (`XFS_IOC_GOINGDOWN`), without flushing its log: everything not
+ *   synced to the device is lost.
+ * - `volatile`: writes below the file system are recorded (`recording_disk.py`), and `BlockLog` computes what a disk
+ *   with a write cache would hold after a cut at any moment.
  */
 export type PowerCut = 'shutdown' | 'volatile'
 
 const works = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0
 
-/** A mount stays busy for as long as a mount namespace of some other program has it too, which may be minutes. */
+/** A mount stays busy as long as another program's mount namespace has it, too, which may be minutes. */
 async function untilItWorks(command: string, ...args: string[]): Promise<void> {
   for (let tries = 0; !works(command, ...args); tries += 1) {
     if (tries > 6_000) throw new Error(`${command} ${args.join(' ')} does not succeed`)
@@ -40,7 +40,10 @@ async function untilDetached(device: string, file: string): Promise<void> {
   }
 }
 
-/** Why power cannot be cut on this machine; undefined where it can. Needs root, loop devices, xfsprogs, and nbdkit for `volatile`. */
+/**
+ * Why power cuts cannot be simulated on this machine; undefined if they can. Needs root, loop devices, xfsprogs, and
+ * nbdkit for `volatile`.
+ */
 export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root'
   if (!existsSync('/dev/loop-control')) return 'needs loop devices'
@@ -50,14 +53,14 @@ export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   return undefined
 }
 
-/** Makes an empty file system in a file of its own. */
+/** Creates an empty file system in a file. */
 export function makeFileSystem(image: string, fileSystem: FileSystem): void {
   writeFileSync(image, '')
   truncateSync(image, IMAGE_BYTES)
   execFileSync(`mkfs.${fileSystem}`, ['-q', image])
 }
 
-/** A file system in a file, mounted through a loop device. Everything but the image is gone after {@link TestDisk.close}. */
+/** A file system in a file, mounted through a loop device. {@link TestDisk.close} removes everything but the image. */
 export class TestDisk {
   readonly mountPoint: string
   readonly #folder: string
@@ -66,7 +69,7 @@ export class TestDisk {
   #loop: { readonly device: string; readonly file: string } | undefined
   #nbd: { readonly file: string; readonly ended: Promise<unknown> } | undefined
 
-  /** Mounts `image` at `<folder>/mnt`. With `log`, what is written to it is recorded there. */
+  /** Mounts `image` at `<folder>/mnt`. With `log`, all writes are recorded there. */
   static async mount(folder: string, image: string, log?: string): Promise<TestDisk> {
     const disk = new TestDisk(folder, image, log)
     mkdirSync(disk.mountPoint, { recursive: true })
@@ -81,12 +84,12 @@ export class TestDisk {
     this.mountPoint = join(folder, 'mnt')
   }
 
-  /** The position in the log: whatever the disk has confirmed lies before it. */
+  /** The position in the log: everything the disk has confirmed lies before it. */
   get position(): number {
     return this.#log === undefined ? 0 : statSync(this.#log).size
   }
 
-  /** Shuts the file system down: from now on nothing reaches the disk. Whoever uses it must be ended before {@link powerOn}. */
+  /** Shuts the file system down: nothing reaches the disk any longer. End its users before {@link powerOn}. */
   cut(): void {
     spawnSync('xfs_io', ['-x', '-c', 'shutdown', this.mountPoint])
   }
@@ -98,7 +101,7 @@ export class TestDisk {
   }
 
   async close(): Promise<void> {
-    // a file system that was shut down answers nothing, so its folder does not tell whether it is mounted
+    // a file system that was shut down does not respond, so its folder does not show whether it is mounted
     if (readFileSync('/proc/mounts', 'utf8').includes(` ${this.mountPoint} `)) {
       await untilItWorks('umount', this.mountPoint)
     }

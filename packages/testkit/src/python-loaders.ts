@@ -2,26 +2,26 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** The interpreter whose packages are used. */
+/** The Python interpreter to use. */
 export const PYTHON = process.env.SVC_PYTHON ?? 'python3'
 
 const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
 
-/** The Python packages that are not there; a test names them when it is skipped. */
+/** The missing Python packages, which a skipped test names. */
 export const missingModules: readonly string[] = (() => {
   const look = 'import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])'
   const { status, stdout } = spawnSync(PYTHON, ['-c', look, ...MODULES], { encoding: 'utf8' })
   return status === 0 ? stdout.split(/\s+/).filter((name) => name !== '') : MODULES
 })()
 
-/** Python's loaders in a process of their own, started once: importing them takes seconds. */
+/** Python's loaders in their own process, started once: importing them takes seconds. */
 export interface PythonLoaders {
   /** @throws Error with what the loader threw */
   ask<T>(work: string, ...args: readonly unknown[]): Promise<T>
   close(): void
 }
 
-/** @param env besides that of this process */
+/** @param env added to that of this process */
 export function startPythonLoaders(env: Readonly<Record<string, string>> = {}): PythonLoaders {
   const script = fileURLToPath(new URL('./loaders.py', import.meta.url))
   const child = spawn(PYTHON, [script], { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })

@@ -18,12 +18,12 @@ export interface TestRegistry {
   stop(): Promise<void>
 }
 
-/** More lines of the registry's configuration, for the `auth` section and the like. */
+/** Additional lines of the registry's configuration, for the `auth` section and the like. */
 export interface RegistrySettings {
   readonly yaml?: string
 }
 
-/** Starts a registry that keeps its blobs below `folder`. */
+/** Starts a registry that stores its blobs below `folder`. */
 export async function startRegistry(folder: string, { yaml = '' }: RegistrySettings = {}): Promise<TestRegistry> {
   const address = `127.0.0.1:${await freePort()}`
   mkdirSync(folder, { recursive: true })
@@ -68,7 +68,7 @@ function freePort(): Promise<number> {
   })
 }
 
-/** Runs skopeo with a policy that takes everything. @throws Error with what it said */
+/** Runs skopeo with a policy that accepts everything. @throws Error with its output */
 export function skopeo(...args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const all = ['--insecure-policy', ...args]

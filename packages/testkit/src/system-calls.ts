@@ -1,7 +1,7 @@
 /** A system call that succeeded; `begun` and `ended` are lines of the log. */
 export interface SystemCall {
   readonly call: string
-  /** Its arguments as strace prints them. */
+  /** Its arguments, as printed by strace. */
   readonly text: string
   readonly begun: number
   ended: number

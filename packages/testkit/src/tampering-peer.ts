@@ -7,25 +7,25 @@ export const PEER_MESSAGE = { bitfield: 5, piece: 7, extended: 20, hashes: 22, h
 const HANDSHAKE_BYTES = 68
 
 /**
- * What becomes of a message of the honest peer on its way: other bytes (the length prefix included), nothing, or itself.
- * `message` begins with the length prefix.
+ * Changes a message of the honest peer: returns other bytes (including the length prefix), 'drop', or undefined for no
+ * change. `message` starts with the length prefix.
  */
 export type Tamper = (message: Buffer, id: number | undefined) => Buffer | 'drop' | undefined
 
 export interface TamperingPeer {
   readonly address: string
-  /** Connections taken so far. */
+  /** Number of connections accepted. */
   readonly connections: number
-  /** Bytes passed on to those who fetch. */
+  /** Number of bytes forwarded to clients. */
   readonly bytes: number
-  /** Resolves when so many bytes were passed on. */
+  /** Resolves when this many bytes were forwarded. */
   passedOn(bytes: number): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * A peer that lies: passes on what an honest one says, with changes. Understands plain connections only, as our engine opens
- * them. Says nothing before `ready`.
+ * A peer that sends bad data: forwards an honest peer's messages with changes. Supports plain connections only, as our
+ * engine opens them. Forwards nothing before `ready`.
  */
 export async function startTamperingPeer(
   honest: string,

@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector'
 import type { Worker } from 'node:worker_threads'
 
-/** The worker threads that this process starts from now on, so that a test can do to them what a defect would. */
+/** The worker threads that this process starts from now on, so that a test can make them fail. */
 export class StartedThreads {
   readonly #workers: Worker[] = []
   readonly #noted = (worker: Worker): void => void this.#workers.push(worker)
@@ -10,24 +10,24 @@ export class StartedThreads {
     process.on('worker', this.#noted)
   }
 
-  /** How often a thread of this name started. */
+  /** How often a thread of this name was started. */
   count(name: string): number {
     return this.#named(name).length
   }
 
-  /** Ends the newest of this name, as a defect that is not caught ends it. */
+  /** Ends the newest thread of this name, as an uncaught error would. */
   async kill(name: string): Promise<void> {
     await this.#newest(name).terminate()
   }
 
-  /** Has the newest of this name run an endless loop, which nothing in the thread can end. */
+  /** Makes the newest thread of this name run an endless loop, which nothing in the thread can end. */
   async hang(name: string): Promise<void> {
     const worker = this.#newest(name)
     const workerId = String(worker.threadId)
     const session = new Session()
     session.connect()
     const attached = new Promise<string>((resolve) =>
-      // its type names no events of this domain
+      // the type does not list events of this domain
       session.on('NodeWorker.attachedToWorker' as 'inspectorNotification', (message) => {
         const { sessionId, workerInfo } = message.params as unknown as AttachedToWorker
         if (workerInfo.workerId === workerId) resolve(sessionId)

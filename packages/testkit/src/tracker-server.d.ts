@@ -1,4 +1,4 @@
-// The part that is used of a package without declarations of its own.
+// The subset that is used of a package without types.
 
 declare module 'bittorrent-tracker/server' {
   import type { EventEmitter } from 'node:events'

@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url'
 const SCRIPT = fileURLToPath(new URL('./v1_peer.py', import.meta.url))
 const PYTHON = '/usr/bin/python3'
 
-/** Whether Debian's `python3-libtorrent` is there. With SVC_REQUIRE_INTEROP=1 it has to be. */
+/** Whether Debian's `python3-libtorrent` is installed. With SVC_REQUIRE_INTEROP=1 it must be. */
 export const haveLibtorrent = spawnSync(PYTHON, ['-c', 'import libtorrent']).status === 0
 if (!haveLibtorrent && process.env.SVC_REQUIRE_INTEROP === '1') throw new Error('python3-libtorrent is required')
 
 export interface V1PeerOptions {
   readonly mode: 'seed' | 'leech'
-  /** The folder that holds (or takes) the torrent's content. */
+  /** The folder that holds (or receives) the torrent's content. */
   readonly folder: string
   readonly name?: string
   readonly piece_length?: number

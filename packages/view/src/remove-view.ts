@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { discardView, recoverViews } from './draft.ts'
 import { ioError } from './errors.ts'
-import { readOwnView } from './foreign.ts'
+import { readOwnView } from './own-view.ts'
 import { checkedTarget } from './target.ts'
 import { inTurn } from './turns.ts'
 

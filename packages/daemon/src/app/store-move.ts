@@ -49,7 +49,7 @@ export interface MoveResult extends MovePlaces {
 
 /** Space needed besides blobs: folders, state, names. */
 const MARGIN_BYTES = 16 << 20
-const BLOCK_BYTES = 4096
+const DISK_BLOCK_BYTES = 4096
 
 /**
  * Moves a store to another folder, under the locks of both. The new store's own ingest copies and verifies the blobs;
@@ -132,7 +132,10 @@ async function move(
 const sum = (blobs: readonly BlobInfo[]): number => blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
 
 async function requireRoom(to: string, missing: readonly BlobInfo[]): Promise<void> {
-  const all = missing.reduce((bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES, 0)
+  const all = missing.reduce(
+    (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,
+    0
+  )
   // partial blobs of an interrupted attempt will be completed
   const needed = all - Math.min(all, await occupiedBytes(join(to, 'incoming'))) + MARGIN_BYTES
   const free = await freeBytes(to)

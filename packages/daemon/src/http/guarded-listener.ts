@@ -117,7 +117,7 @@ export class GuardedListener {
     return false
   }
 
-  /** Host names are not accepted, since a foreign page could bind one to this address (DNS rebinding). */
+  /** Only the listener's own addresses and names: a web page could bind any other name to this address (DNS rebinding). */
   #isOwnHost(request: IncomingMessage): boolean {
     const { localAddress, localPort } = request.socket
     const host = request.headers.host?.toLowerCase()

@@ -14,7 +14,7 @@ const HUB_LEAVINGS = /^(?:\.locks\/|models--[^/]+\/(?:\.no_exist|refs|trees)\/)/
 export async function readOwnView(path: string): Promise<Marker | undefined> {
   return steadily(path, async () => {
     const marker = await readMarker(path)
-    if (marker !== undefined) await checkNoForeignFiles(path, marker)
+    if (marker !== undefined) await checkOnlyOwnFiles(path, marker)
     return marker
   })
 }
@@ -24,15 +24,15 @@ export async function readOwnView(path: string): Promise<Marker | undefined> {
  * never followed.
  * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the other files as `details.candidates`, `E_IO`.
  */
-async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> {
+async function checkOnlyOwnFiles(path: string, marker: Marker): Promise<void> {
   const own = new Set([markerPath(marker.layout), ...marker.files.map(({ at }) => at), ...marker.others])
-  const foreign: string[] = []
+  const unknown: string[] = []
   const visit = async (folder: string): Promise<void> => {
     for (const entry of await readdir(join(path, folder), { withFileTypes: true })) {
       const at = folder === '' ? entry.name : `${folder}/${entry.name}`
-      if (foreign.length === MAX_NAMED) return
+      if (unknown.length === MAX_NAMED) return
       if (entry.isDirectory()) await visit(at)
-      else if (!own.has(at) && !(marker.layout === 'hf' && HUB_LEAVINGS.test(at))) foreign.push(at)
+      else if (!own.has(at) && !(marker.layout === 'hf' && HUB_LEAVINGS.test(at))) unknown.push(at)
     }
   }
   try {
@@ -42,9 +42,9 @@ async function checkNoForeignFiles(path: string, marker: Marker): Promise<void> 
     if (errnoOf(error) === 'ENOENT') return
     throw ioError(error, 'look through the view', path)
   }
-  if (foreign.length === 0) return
+  if (unknown.length === 0) return
   const message =
-    `${path} is a view, but files lie in it that it did not make (${foreign.slice(0, 3).join(', ')}); ` +
+    `${path} is a view, but files lie in it that it did not make (${unknown.slice(0, 3).join(', ')}); ` +
     'move them elsewhere first'
-  throw new ViewError('E_NOT_A_VIEW', message, { path, candidates: foreign })
+  throw new ViewError('E_NOT_A_VIEW', message, { path, candidates: unknown })
 }
