@@ -7,7 +7,9 @@ import type { FakeHubFaultRule } from '@svc/testkit/fake-hub-faults'
 import { afterEach, expect, test, vi } from 'vitest'
 import { HubError, type HubFile, type HubSink } from '../src/index.ts'
 import { FATAL, OVERCOME } from './fault-rules.ts'
-import { createMemorySink, fakeHub, fileOf, hubOf, quick } from './fixtures.ts'
+import { closeAfterTests, createMemorySink, fakeHub, fileOf, hubOf, quick } from './fixtures.ts'
+
+closeAfterTests()
 
 // The same downloads with a sink that worker threads write to.
 

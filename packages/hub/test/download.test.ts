@@ -3,7 +3,9 @@ import { randomFaults, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
 import { FATAL, OVERCOME } from './fault-rules.ts'
-import { createMemorySink, fakeHub, fileOf, hubOf, isRight, quick } from './fixtures.ts'
+import { closeAfterTests, createMemorySink, fakeHub, fileOf, hubOf, isRight, quick } from './fixtures.ts'
+
+closeAfterTests()
 
 const KiB = 1024
 const weights = { seed: 3, sizeBytes: 1_000_003 }

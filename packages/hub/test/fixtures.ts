@@ -33,9 +33,13 @@ export function quick(): Quick {
 }
 
 const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close()
-})
+
+/** For a file's tests: hubs are closed after each of them. */
+export function closeAfterTests(): void {
+  afterEach(async () => {
+    for (const part of open.splice(0).reverse()) await part.close()
+  })
+}
 
 export async function fakeHub(options: FakeHubOptions = {}, rules: readonly FakeHubFaultRule[] = []): Promise<FakeHub> {
   const fake = await startFakeHub({ faults: scriptedFaults(rules), ...options })

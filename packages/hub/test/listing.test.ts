@@ -2,7 +2,9 @@ import { startFakeHub } from '@svc/testkit/fake-hub'
 import type { FakeHubFault, FakeHubFaultRule, FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
-import { fakeHub, hubOf, quick } from './fixtures.ts'
+import { closeAfterTests, fakeHub, hubOf, quick } from './fixtures.ts'
+
+closeAfterTests()
 
 const weights = { seed: 3, sizeBytes: 100_003 }
 const repo = {

@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import * as api from '../src/index.ts'
-import { fakeHub } from './fixtures.ts'
+import { closeAfterTests, fakeHub } from './fixtures.ts'
+
+closeAfterTests()
 
 test('the example of the README runs', async () => {
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')

@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
 import { expect, it, onTestFinished } from 'vitest'
-import { fakeHub, importRepo, rigOf } from '../sources/hub/fixtures.ts'
+import { fakeHub, importRepo, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { testDaemon } from '../support/daemon.ts'
 import { gguf, seededBytes } from '../support/models.ts'
+
+undoAfterTests()
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
 const isRoot = process.getuid?.() === 0

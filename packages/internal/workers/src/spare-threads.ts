@@ -29,6 +29,13 @@ export function takeSpare(kind: string): Worker | undefined {
   return spare?.worker
 }
 
+/** All spare threads, of every kind. */
+export function takeSpares(): readonly Worker[] {
+  const taken = spares.splice(0)
+  for (const { forget } of taken) forget()
+  return taken.map(({ worker }) => worker)
+}
+
 /** Keeps a thread for {@link takeSpare} for ten seconds. False when there are enough spares: the caller ends it. */
 export function keepSpare(kind: string, worker: Worker): boolean {
   if (spares.length >= MAX_SPARES) return false

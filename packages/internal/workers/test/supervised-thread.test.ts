@@ -75,9 +75,9 @@ test('a thread in an endless loop is ended, counted and started again; the pause
 })
 
 test('a thread that works without a pause, but comes round, is left alone', async () => {
-  const { thread, faults, messages } = start({ hangMs: 600 })
+  const { thread, faults, messages } = start({ hangMs: 1_500 })
   await expect.poll(() => messages.length).toBe(1)
-  const until = performance.now() + 1_500
+  const until = performance.now() + 2_500
   for (let n = 0; performance.now() < until; n++) {
     thread.post('work')
     await expect.poll(() => messages.length, { interval: 1 }).toBe(n + 2)

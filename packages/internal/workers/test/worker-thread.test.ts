@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { WorkerPool, WorkerThread, workerUrl } from '../src/index.ts'
 import { inheritedArguments } from '../src/inherited-arguments.ts'
-import { keepSpare, takeSpare } from '../src/spare-threads.ts'
+import { keepSpare, takeSpare, takeSpares } from '../src/spare-threads.ts'
 import type { EchoCalls } from './echo-worker.ts'
 
 const url = workerUrl('./echo-worker', import.meta.url)
@@ -15,6 +15,8 @@ function start(options: Partial<ConstructorParameters<typeof WorkerThread>[0]> =
 afterEach(async () => {
   await Promise.all(open.splice(0).map((each) => each.close()))
 })
+// of files before this one in the process: there is room for a few spare threads only
+beforeAll(() => takeSpares().forEach((worker) => void worker.terminate()))
 
 test('answers calls, with progress on the way and bytes given away', async () => {
   const thread = start()

@@ -6,6 +6,7 @@ import {
   catalog,
   cleanups,
   finished,
+  freshSources,
   GGUF,
   hub,
   line,
@@ -19,6 +20,8 @@ import {
   torrentOf,
   weights
 } from './catalog-fixture.ts'
+
+freshSources()
 
 describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   test('an anchored pull gives the documents of a hub import of the same files', async () => {

@@ -1,4 +1,4 @@
-// A fake hub and a fake catalog, new for each test of the file that imports this, and daemons that use them.
+// A fake hub and a fake catalog, new for each test, and daemons that use them.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,15 +26,19 @@ export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update
 export const cleanups: (() => Promise<unknown>)[] = []
 export let hub: FakeHub
 export let catalog: FakeCatalog
-beforeEach(async () => {
-  hub = await startFakeHub()
-  cleanups.push(() => hub.close())
-  catalog = await startFakeCatalog()
-  cleanups.push(() => catalog.close())
-})
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-})
+
+/** For a file's tests: {@link hub} and {@link catalog} are new for each of them. */
+export function freshSources(): void {
+  beforeEach(async () => {
+    hub = await startFakeHub()
+    cleanups.push(() => hub.close())
+    catalog = await startFakeCatalog()
+    cleanups.push(() => catalog.close())
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  })
+}
 
 export async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'svc-catalog-'))

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { catalog, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
+import { catalog, freshSources, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
+
+freshSources()
 
 describe('the error table', () => {
   test('bodies', async () => {

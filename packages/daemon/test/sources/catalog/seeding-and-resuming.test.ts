@@ -10,6 +10,7 @@ import {
   blobsOf,
   catalog,
   folder,
+  freshSources,
   GGUF,
   hub,
   line,
@@ -21,6 +22,8 @@ import {
   start,
   weights
 } from './catalog-fixture.ts'
+
+freshSources()
 
 describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   test('the daemon is the only seeder left, before and after a restart', async () => {

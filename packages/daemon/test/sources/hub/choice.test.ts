@@ -14,8 +14,11 @@ import {
   rigOf,
   safetensors,
   storedBlobs,
+  undoAfterTests,
   writeRepo
 } from './fixtures.ts'
+
+undoAfterTests()
 
 const QUANTS = ['Q2_K', 'Q4_K_M', 'Q5_K_M', 'Q6_K', 'Q8_0', 'BF16']
 const gguf = (seed: number): Buffer => makeGguf({ seed, metadata: { 'general.name': `seed ${seed}` } })

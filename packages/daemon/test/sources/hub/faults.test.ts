@@ -20,8 +20,11 @@ import {
   rigOf,
   SMALL,
   storedBlobs,
+  undoAfterTests,
   wrongBlobs
 } from './fixtures.ts'
+
+undoAfterTests()
 
 /** One daemon for all tests; each test has a repository, and so blobs, of its own. */
 let rig: Rig

@@ -22,12 +22,16 @@ import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 const undo: (() => Promise<unknown>)[] = []
 const undoAtEnd: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step()
-})
-afterAll(async () => {
-  for (const step of undoAtEnd.splice(0).reverse()) await step()
-})
+
+/** For a file's tests: what they made is undone after each of them. */
+export function undoAfterTests(): void {
+  afterEach(async () => {
+    for (const step of undo.splice(0).reverse()) await step()
+  })
+  afterAll(async () => {
+    for (const step of undoAtEnd.splice(0).reverse()) await step()
+  })
+}
 
 /** What was made since the last test stays until the file's tests are over. */
 export const keepForAll = (): void => void undoAtEnd.push(...undo.splice(0))

@@ -11,9 +11,12 @@ import {
   type Rig,
   rigOf,
   SMALL,
+  undoAfterTests,
   writeRepo,
   wrongBlobs
 } from './fixtures.ts'
+
+undoAfterTests()
 
 /** One hub and two daemons for most tests; each test has repositories, and so blobs, of its own. */
 let fake: FakeHub

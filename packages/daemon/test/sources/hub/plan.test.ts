@@ -12,8 +12,11 @@ import {
   rigOf,
   SMALL,
   safetensors,
-  storedBlobs
+  storedBlobs,
+  undoAfterTests
 } from './fixtures.ts'
+
+undoAfterTests()
 
 let fake: FakeHub
 let rig: Rig

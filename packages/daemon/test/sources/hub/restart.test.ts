@@ -9,7 +9,9 @@ import type { Job } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
 import { expect, onTestFinished, test } from 'vitest'
-import { fakeHub, tempFolder } from './fixtures.ts'
+import { fakeHub, tempFolder, undoAfterTests } from './fixtures.ts'
+
+undoAfterTests()
 
 const MiB = 2 ** 20
 const content = { seed: 77, sizeBytes: 160 * MiB + 11 }
