@@ -2,16 +2,15 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVCD } from '@svc/testkit/programs'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { run } from '../src/run.ts'
 import { socketServed } from '../src/starting-process.ts'
 import { Captured, QUIET_SWARM, svc, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
-
-const MAIN = resolve(import.meta.dirname, '../../daemon/src/app/main.ts')
 
 it('waits for a daemon that is starting, and says so', async () => {
   const { folder, root, socketPath, svc, pause } = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
@@ -20,7 +19,7 @@ it('waits for a daemon that is starting, and says so', async () => {
   await pause()
   writeFileSync(join(folder, 'c.toml'), '[swarm]\ndht = false\npeer_addr = "127.0.0.1:0"\n')
   const args = ['--root', root, '--socket', socketPath, '--config', join(folder, 'c.toml')]
-  const child = spawn(process.execPath, ['--conditions=svc-source', MAIN, ...args], {
+  const child = spawn(process.execPath, [...SVCD, ...args], {
     env: { PATH: process.env.PATH, HOME: folder },
     stdio: 'ignore'
   })

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
+import { SVC } from '@svc/testkit/programs'
 import { onTestFinished } from 'vitest'
 import { run } from '../src/run.ts'
 import type { Terminal } from '../src/terminal.ts'
 
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
-const MAIN = resolve(import.meta.dirname, '../src/main.ts')
 
 export interface Ran {
   readonly code: number | null
@@ -96,9 +96,8 @@ export interface ProcessOptions extends RunOptions {
 
 /** Runs the real `svc` to its end: slow, for what only a process shows. */
 export async function svcProcess(args: readonly string[], options: ProcessOptions): Promise<Ran> {
-  const node = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
   const file = options.stdoutTo === undefined ? undefined : openSync(options.stdoutTo, 'w')
-  const child = spawn(process.execPath, [...node, MAIN, ...args], {
+  const child = spawn(process.execPath, [...SVC, ...args], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...process.env, SVC_SOCKET: options.socketPath },
     stdio: ['ignore', file ?? 'pipe', 'pipe']

@@ -1,12 +1,10 @@
 // The owner's tags: set by `svcd tag`, used by `svc`.
 import { spawnSync } from 'node:child_process'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVCD } from '@svc/testkit/programs'
 import { expect, it } from 'vitest'
 import { testDaemon } from './support.ts'
-
-const SVCD = resolve(import.meta.dirname, '../../daemon/src/app/main.ts')
-const NODE = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning']
 
 it('a tag keeps the models of its day selectable', { timeout: 60_000 }, async () => {
   const daemon = await testDaemon()
@@ -14,7 +12,7 @@ it('a tag keeps the models of its day selectable', { timeout: 60_000 }, async ()
   // Without a daemon to ask, so that the process may block this one: it takes the lock itself.
   const tag = async (...words: string[]): Promise<string> => {
     await daemon.pause()
-    const args = [...NODE, SVCD, 'tag', ...words, '--root', root, '--socket', join(folder, 's.sock')]
+    const args = [...SVCD, 'tag', ...words, '--root', root, '--socket', join(folder, 's.sock')]
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
     expect([status, stderr]).toEqual([0, ''])
     await daemon.resume()

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVCD } from '@svc/testkit/programs'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient } from '../src/index.ts'
@@ -18,12 +19,11 @@ let daemon: ChildProcess
 
 beforeAll(async () => {
   makeModelFolder(join(folder, 'model'))
-  const main = resolve(here, '../../daemon/src/app/main.ts')
   const config = join(folder, 'config.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
   daemon = spawn(
     process.execPath,
-    [...NODE, main, '--root', join(folder, 'root'), '--socket', socketPath, '--config', config],
+    [...SVCD, '--root', join(folder, 'root'), '--socket', socketPath, '--config', config],
     {
       stdio: 'ignore'
     }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVCD } from '@svc/testkit/programs'
 import { describe, expect, it } from 'vitest'
 import { parseFlags } from '../src/app/flags.ts'
 import { StartError } from '../src/errors.ts'
@@ -45,9 +46,8 @@ it.skipIf(!hasScript)('svcd writes text on a terminal, JSON elsewhere, and what 
   const folder = temporaryFolder()
   const config = join(folder, 'c.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
-  const svcd = join(import.meta.dirname, '../src/app/main.ts')
   const flags = ['--root', join(folder, 'r'), '--config', config, '--socket', join(folder, 's.sock')]
-  const words = [process.execPath, '--conditions=svc-source', svcd, ...flags]
+  const words = [process.execPath, ...SVCD, ...flags]
   /** The line that says that it listens; the daemon is ended then. */
   const listening = async (command: string, args: readonly string[]): Promise<string> => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })

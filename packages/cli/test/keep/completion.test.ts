@@ -2,9 +2,10 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVC } from '@svc/testkit/programs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { wantedAt } from '../../src/completion/wanted.ts'
 import { buildProgram } from '../../src/program.ts'
@@ -21,8 +22,7 @@ beforeAll(async () => {
   expect((await daemon.svc('import', 'local', 'Tiny', '--as', 'acme/tiny')).code).toBe(0)
   bin = join(daemon.folder, 'bin')
   mkdirSync(bin)
-  const main = resolve(import.meta.dirname, '../../src/main.ts')
-  const words = `'${process.execPath}' --conditions=svc-source --disable-warning=ExperimentalWarning '${main}'`
+  const words = `'${[process.execPath, ...SVC].join("' '")}'`
   writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec ${words} "$@"\n`)
   chmodSync(join(bin, 'svc'), 0o755)
 }, 60_000)

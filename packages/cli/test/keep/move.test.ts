@@ -1,19 +1,18 @@
 // The real svcd does the work; how it copies, resumes and refuses is tested beside it.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
+import { SVCD } from '@svc/testkit/programs'
 import { expect, it, vi } from 'vitest'
 import { run } from '../../src/run.ts'
 import { Captured, type TestDaemon, testDaemon } from '../support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-const DAEMON = resolve(import.meta.dirname, '../../../daemon/src/app/main.ts')
-
 /** `svc move` as somebody would call it whose home folder is the daemon's. */
 async function move({ folder, socketPath }: TestDaemon, words: readonly string[]) {
   const svcd = join(folder, 'svcd')
-  writeFileSync(svcd, `#!/bin/sh\nexec '${process.execPath}' --conditions=svc-source '${DAEMON}' "$@"\n`)
+  writeFileSync(svcd, `#!/bin/sh\nexec '${[process.execPath, ...SVCD].join("' '")}' "$@"\n`)
   chmodSync(svcd, 0o755)
   const config = join(folder, '.config/svc/config.toml')
   mkdirSync(join(folder, '.config/svc'), { recursive: true })

@@ -13,14 +13,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
+import { SVCD } from '@svc/testkit/programs'
 import { describe, expect, it, vi } from 'vitest'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, seededBytes, writeFiles } from '../support/models.ts'
 import { runSvcd, type SpawnedDaemon, spawnDaemon } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
-
-const MAIN = new URL('../../src/app/main.ts', import.meta.url).pathname
 
 interface Home {
   readonly folder: string
@@ -113,7 +112,7 @@ describe('svcd move', () => {
     const total = blobsBelow(at.old).length
     const before = readFileSync(at.config, 'utf8')
 
-    const child = spawn(process.execPath, ['--conditions=svc-source', MAIN, 'move', at.to], {
+    const child = spawn(process.execPath, [...SVCD, 'move', at.to], {
       env: { PATH: process.env.PATH, HOME: at.folder, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       stdio: ['ignore', 'ignore', 'pipe']
     })

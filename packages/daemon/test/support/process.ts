@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { SVCD } from '@svc/testkit/programs'
 import { onTestFinished } from 'vitest'
 import { ApiClient } from './daemon.ts'
 
 const COMPILE_CACHE = new URL('../../../../node_modules/.cache/svc-compile', import.meta.url).pathname
-const MAIN = new URL('../../src/app/main.ts', import.meta.url).pathname
 
 export interface SpawnOptions {
   readonly folder: string
@@ -50,7 +50,8 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
     main
   } = options
   writeFileSync(swarmOff(folder), '[swarm]\nenabled = false\n')
-  const [command, ...rest] = [...wrapper, process.execPath, '--conditions=svc-source', main ?? MAIN, ...args]
+  const program = main === undefined ? SVCD : ['--conditions=svc-source', main]
+  const [command, ...rest] = [...wrapper, process.execPath, ...program, ...args]
   const child = spawn(command!, rest, {
     env: environment(folder, options.env),
     stdio: [
@@ -94,7 +95,7 @@ export function runSvcd(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {}
 ): { code: number | null; out: string; err: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=svc-source', MAIN, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...SVCD, ...args], {
     env: environment(folder, env),
     encoding: 'utf8',
     timeout: 20_000

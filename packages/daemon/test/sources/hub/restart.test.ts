@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { openDiskStore } from '@svc/cas'
 import { createClient } from '@svc/client'
 import type { Job } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
+import { SVCD } from '@svc/testkit/programs'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeHub, tempFolder, undoAfterTests } from './fixtures.ts'
 
@@ -25,10 +25,9 @@ const repo = {
 
 /** The daemon as a process of its own, on Node alone. */
 async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Promise<ChildProcess> {
-  const main = fileURLToPath(new URL('../../../src/app/main.ts', import.meta.url))
   const child = spawn(
     process.execPath,
-    ['--conditions=svc-source', main, '--root', join(root, 'store'), '--config', join(root, 'config.toml')],
+    [...SVCD, '--root', join(root, 'store'), '--config', join(root, 'config.toml')],
     {
       env: {
         PATH: process.env.PATH,
