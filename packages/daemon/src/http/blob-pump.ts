@@ -23,8 +23,8 @@ const BUDGET_CHUNK_BYTES = 64 << 10
  */
 const quickReads = new QuickReads()
 const QUICK_BYTES = 256 << 10
-/** After this many reads one goes through the pool in any case, so that a fast client does not hold up the others. */
-const QUICK_IN_A_ROW = 16
+/** After this many reads everybody else has a turn of the event loop, so that a fast client does not hold up the others. */
+const QUICK_IN_A_ROW = 8
 
 /** One buffer is written to the socket while the next one is read. */
 const BUFFERS = 2
@@ -67,15 +67,19 @@ export async function pumpBlob(
       if (body.isGone) return
 
       // Read the next chunk, here if that is quick.
+      const quick = fd !== undefined && quickReads.allowed
+      if (quick && ++quickInARow > QUICK_IN_A_ROW) {
+        quickInARow = 0
+        await new Promise<void>((resolve) => setImmediate(resolve))
+        continue
+      }
       const buffer = body.buffer()
-      const quick = fd !== undefined && quickReads.allowed && ++quickInARow < QUICK_IN_A_ROW
       const mostBytes = Math.min(
         quick ? QUICK_BYTES : buffer.length,
         budget === undefined ? buffer.length : BUDGET_CHUNK_BYTES
       )
       const length = Math.min(mostBytes, end - offset)
       budget?.spend(length)
-      if (!quick) quickInARow = 0
       const count = quick
         ? quickReads.timed(() => readSync(fd, buffer, 0, length, offset))
         : await read(blob, buffer, length, offset)
