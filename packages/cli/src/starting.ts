@@ -42,7 +42,7 @@ async function startingText(socketPath: string): Promise<string | undefined> {
   if (said?.state === 'starting') {
     const { artifactsDone, artifactsTotal } = said.verifying ?? {}
     if (artifactsDone === undefined || artifactsTotal === undefined || artifactsTotal === 0) return STARTING
-    return `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} artifacts) …`
+    return `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} models) …`
   }
   if (await isAnswered(socketPath)) return undefined
   const { isDaemonProcessStarting } = await import('./starting-process.ts')

@@ -5,6 +5,7 @@ import { gguf } from '@huggingface/gguf'
 import { downloadFileToCacheDir, scanCacheDir } from '@huggingface/hub'
 import { haveLlamaCpp, loadLlama, probableNext } from '@svc/testkit/llama-cpp'
 import { makeLlamaGgufs, makeLoraGguf, makeProjectorGguf } from '@svc/testkit/llama-gguf'
+import { missingForHf, resolveHf } from '@svc/testkit/llama-hf'
 import { haveLlamaVision, seePicture } from '@svc/testkit/llama-vision'
 import { makeGguf, makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -71,7 +72,7 @@ it('view: a folder of copies, its list, its removal; what is not ours stays', as
     readFileSync(join(target, 'model.safetensors')).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))
   ).toBe(true)
   expect((await run('view', '--json')).stdout).toContain(JSON.stringify(target))
-  expect((await run('view')).stdout).toMatch(/^VIEW +LAYOUT +MODE +MANIFEST\n/)
+  expect((await run('view')).stdout).toMatch(/^MODEL +LAYOUT +MODE +STATE +VIEW\n/)
   writeFileSync(join(target, 'mine.txt'), 'mine')
   expect(await run('view', '--rm', 'copy')).toMatchObject({ code: 2 })
   rmSync(join(target, 'mine.txt'))
@@ -98,6 +99,25 @@ it('view --layout hf: what the hub’s own client finds without a network', asyn
   })
   expect(readFileSync(path).equals(readFileSync(join(daemon.folder, 'Tiny/model.safetensors')))).toBe(true)
 })
+
+it.skipIf(missingForHf.length > 0)(
+  `view --layout hf: what llama.cpp finds for -hf --offline, a split model too${missingForHf.length > 0 ? ` (needs ${missingForHf.join(', ')})` : ''}`,
+  async () => {
+    for (const shards of [1, 3]) {
+      const cache = join(daemon.folder, `llama-hub-${shards}`)
+      const snapshot = await line('view', `acme/llama-${shards}:f32`, cache, '--layout', 'hf')
+      const repo = `acme/llama-${shards}`
+      const first = join(snapshot, shards === 1 ? 'llama-f32.gguf' : 'llama-f32-00001-of-00003.gguf')
+      // the quant in any case, or none where there is one; others and other repositories are not found
+      expect(await resolveHf([`${repo}:F32`, `${repo}:f32`, repo, `${repo}:Q8_0`, 'acme/other'], cache)).toEqual([
+        ...Array(3).fill(first),
+        '',
+        ''
+      ])
+      if (haveLlamaCpp) expect(await loadLlama(first)).toMatchObject({ vocabularySize: 288 })
+    }
+  }
+)
 
 it.skipIf(!haveLlamaCpp)('llama.cpp applies a LoRA that is kept as a GGUF', async () => {
   const folder = join(daemon.folder, 'Lora')
