@@ -5,16 +5,6 @@ import { defineConfig } from 'vitest/config'
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
 const conditions = ['svc-source']
-const PURE = [
-  'packages/{ref,manifest,metainfo,classify}/test/**/*.test.ts',
-  'packages/internal/{byte-ranges,concurrency,files,net}/test/**/*.test.ts'
-]
-const ALL = [
-  'packages/*/test/**/*.test.ts',
-  'packages/internal/*/test/**/*.test.ts',
-  'vectors/**/*.test.ts',
-  'test/**/*.test.ts'
-]
 const report = process.env.SVC_TEST_REPORT
 
 // The processes and threads that tests start load the same sources again and again.
@@ -24,11 +14,17 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    projects: [
-      // Modules without state: their tests share processes, since starting one and loading modules would be most of the work.
-      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
-      { extends: true, test: { name: 'rest', include: ALL, exclude: PURE } }
+    include: [
+      'packages/*/test/**/*.test.ts',
+      'packages/internal/*/test/**/*.test.ts',
+      'vectors/**/*.test.ts',
+      'test/**/*.test.ts'
     ],
+    // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
+    // process it puts back; for these vitest does it.
+    isolate: false,
+    unstubEnvs: true,
+    unstubGlobals: true,
     // A test that needs a second try is a defect of its own, in CI too.
     retry: 0,
     pool: 'forks',
