@@ -49,7 +49,7 @@ async function killedInTheMiddle(
 const uploaded = async (node: Node): Promise<number> => (await node.client.status()).swarm.torrents[0]!.uploadedBytes
 
 test('killed in mid-fill, started again, ensure: verified pieces are not asked of peers again', async () => {
-  const seeder = await Node.start({ swarm: { upload_limit: 2 * MIB } })
+  const seeder = await Node.start({ swarm: { upload_limit: MIB } })
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(SIZE, 31) })
   const documents = await startWebseed(await contentOf(share), documentsOnly)
   const folder = temporaryFolder()
