@@ -1,10 +1,17 @@
 // How long a client that behaves waits while strangers and other clients flood each door of a daemon process. The floods are made in
-// a thread of their own; the daemon, the floods and the client share the machine's cores. The bar is for a machine that does
-// nothing else; on a busy one the figures are printed with its load, and the bar is a loose one.
+// a thread of their own; the daemon, the floods and the client share the machine's cores. Between its requests the client asks a
+// process that does nothing but answer, which nobody floods: what that one's answers take is the machine's part. The bar is for a machine that
+// does nothing else; on a busy one the figures are printed with its load, and the bar is a loose one.
+//
+// Alone, in three minutes: pnpm exec vitest run --config vitest.faults.config.ts packages/daemon/test/app/beside-floods.faults.ts
 
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { loadavg } from 'node:os'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { ApiClient } from '../support/daemon.ts'
 import { FLOOD_KINDS, type FloodData } from '../support/floods.ts'
 import { startSeedingProcess } from '../support/seeding-process.ts'
 
@@ -20,21 +27,25 @@ test(`a resolve beside ${FLOOD_KINDS.length - 1} floods`, {
   const loadBefore = loadavg()[0]!
   const bar = loadBefore < QUIET ? BAR_MS : BUSY_BAR_MS
   const { daemon, ...seeding } = await startSeedingProcess({ sizeBytes: 16 << 20, dhtBootstrap: '127.0.0.1:9' })
-  const measure = async (): Promise<readonly number[]> => {
-    const times: number[] = []
+  const bare = await bareServer(seeding.folder, (await daemon.resolve(seeding.ref)).bytes.toString())
+  const measure = async (): Promise<Record<'daemon' | 'bare', readonly number[]>> => {
+    const times = { daemon: [] as number[], bare: [] as number[] }
     const end = performance.now() + SECONDS * 1_000
     while (performance.now() < end) {
-      const begun = performance.now()
-      const { status } = await daemon.resolve(seeding.ref)
-      times.push(performance.now() - begun)
-      expect(status).toBe(200)
+      for (const [who, client] of Object.entries({ daemon, bare }) as ['daemon' | 'bare', ApiClient][]) {
+        const begun = performance.now()
+        const { status } = await client.resolve(seeding.ref)
+        times[who].push(performance.now() - begun)
+        expect(status).toBe(200)
+      }
       await new Promise((resolve) => setTimeout(resolve, 2))
     }
-    return times.sort((a, b) => a - b)
+    for (const each of Object.values(times)) each.sort((a, b) => a - b)
+    return times
   }
   // what is called often is compiled by then
   await measure()
-  const rows: { kind: string; p50: number; p99: number; sent: number }[] = []
+  const rows: { kind: string; p50: number; p99: number; bareP50: number; bareP99: number; sent: number }[] = []
   for (const kind of FLOOD_KINDS) {
     const { rssMiB: _, folder: __, ...doors } = seeding
     const data: FloodData = { kind, socketPath: daemon.socketPath, ...doors }
@@ -46,14 +57,41 @@ test(`a resolve beside ${FLOOD_KINDS.length - 1} floods`, {
     const ended = new Promise((resolve) => flood.once('exit', resolve))
     const sent = new Promise<number>((resolve) => flood.once('message', resolve))
     flood.postMessage('stop')
-    const at = (part: number): number => Number(times[Math.floor(times.length * part)]!.toFixed(1))
-    rows.push({ kind, p50: at(0.5), p99: at(0.99), sent: await sent })
+    const at = (who: 'daemon' | 'bare', part: number): number =>
+      Number(times[who][Math.floor(times[who].length * part)]!.toFixed(1))
+    rows.push({
+      kind,
+      p50: at('daemon', 0.5),
+      p99: at('daemon', 0.99),
+      bareP50: at('bare', 0.5),
+      bareP99: at('bare', 0.99),
+      sent: await sent
+    })
     await ended
   }
-  const lines = rows.map(({ kind, p50, p99, sent }) => `${kind}: p50 ${p50} ms, p99 ${p99} ms (${sent} sent)`)
+  const lines = rows.map(
+    ({ kind, p50, p99, bareP50, bareP99, sent }) =>
+      `${kind}: p50 ${p50} ms, p99 ${p99} ms; of a bare server ${bareP50}, ${bareP99} (${sent} sent)`
+  )
   console.log(`load before ${loadBefore.toFixed(1)}, RSS ${Math.round(seeding.rssMiB())} MiB\n${lines.join('\n')}`)
   expect(rows.filter(({ p99 }) => p99 > bar)).toEqual([])
   expect((await daemon.verify('all')).verify).toEqual({})
   expect(daemon.child.exitCode).toBe(null)
   expect(daemon.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
 })
+
+/** A process with `bare-server.ts`, ended with the test. */
+async function bareServer(folder: string, body: string): Promise<ApiClient> {
+  const socketPath = join(folder, 'bare.sock')
+  const main = new URL('../support/bare-server.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [main, socketPath, body], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'close')
+  const client = new ApiClient(socketPath)
+  onTestFinished(async () => {
+    client.agent.destroy()
+    child.kill('SIGKILL')
+    await ended
+  })
+  await once(child.stdout, 'data')
+  return client
+}
