@@ -19,7 +19,7 @@ afterEach(async () => {
   await folder.dispose()
 })
 
-const shared = (start: number, end: number): Uint8Array => {
+function shared(start: number, end: number): Uint8Array {
   const held = new Uint8Array(new SharedArrayBuffer(end - start))
   held.set(bytes.subarray(start, end))
   return held
