@@ -4,22 +4,22 @@ import { printable } from './printable.ts'
 import { asking, canAsk } from './question.ts'
 import type { Session } from './session.ts'
 
-/** Several things that an import could mean. */
+/** An import with several possible meanings. */
 export interface Choice {
   /** The repository. */
   readonly what: string
   /** The command line without the repository, for examples. */
   readonly command: string
-  /** What can be chosen, in lower case where that is how it is written. */
+  /** The alternatives, in lower case if they are written so. */
   readonly names: readonly string[]
   readonly table: readonly string[]
-  /** How to have everything. */
+  /** The command that imports everything. */
   readonly all: string
 }
 
 /**
  * Asks on a terminal which quants to import; undefined means all.
- * @throws CliError with exit code 2 where nobody can be asked, or nothing was chosen; 130 on Ctrl-C
+ * @throws CliError with exit code 2 if nobody can be asked, or nothing was chosen; 130 on Ctrl-C
  */
 export async function chooseQuants(
   session: Session,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-/** `pnpm test` has just built every package, and says so: the programs that people run start with half the work then. */
+/** `pnpm test` sets this after building every package: built programs start with half the work. */
 const isBuilt = process.env.SVC_TEST_BUILT === '1'
 
 function program(built: string, source: string): readonly string[] {
@@ -8,8 +8,8 @@ function program(built: string, source: string): readonly string[] {
   return isBuilt ? [path(built)] : ['--conditions=svc-source', '--disable-warning=ExperimentalWarning', path(source)]
 }
 
-/** Arguments of Node that run `svcd`. */
+/** Node's arguments to run `svcd`. */
 export const SVCD = program('daemon/bin/svcd.cjs', 'daemon/src/app/main.ts')
 
-/** Arguments of Node that run `svc`. */
+/** Node's arguments to run `svc`. */
 export const SVC = program('cli/bin/svc.cjs', 'cli/src/main.ts')

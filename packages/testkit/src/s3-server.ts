@@ -6,26 +6,26 @@ import { fileURLToPath } from 'node:url'
 const PYTHON = '/usr/bin/python3'
 const SCRIPT = fileURLToPath(new URL('./swift_s3.py', import.meta.url))
 
-/** Debian's python3-swift, whose S3 interface checks signatures, ranges, parts and clocks as object stores do. */
+/** Debian's python3-swift, whose S3 interface checks signatures, ranges, parts and clocks like object stores do. */
 export const haveS3Server: boolean =
   process.env.SVC_REQUIRE_INTEROP === '1' ||
   spawnSync(PYTHON, ['-c', 'from swift.common.middleware.s3api import s3api'], { stdio: 'ignore' }).status === 0
 
-/** A bucket of a real S3 server on loopback. */
+/** A bucket on a real S3 server on loopback. */
 export interface S3Server {
-  /** `http://127.0.0.1:port`, to be addressed by path. */
+  /** `http://127.0.0.1:port`, for path-style addressing. */
   readonly endpoint: string
   readonly bucket: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Where anybody may read the bucket, without a signature; ends in a slash. */
+  /** Base URL for reading the bucket without a signature; ends in a slash. */
   readonly publicUrl: string
-  /** What the tools of the AWS world read: keys, region and endpoint. */
+  /** The environment for AWS tools: keys, region and endpoint. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
-/** Parts of multipart uploads may be this small, in place of 5 MiB. */
+/** Smallest part of a multipart upload here, instead of 5 MiB. */
 export const MIN_PART_BYTES = 65_536
 
 /** Starts Swift on a folder of a file system with extended attributes. */

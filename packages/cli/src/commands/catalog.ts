@@ -23,8 +23,8 @@ export interface CatalogOptions extends ChoiceOptions {
 }
 
 /**
- * `svc import catalog owner/name[:QUANT[,QUANT]]`: each torrent of the catalog has one quant, so several are as many imports, one after the
- * other.
+ * `svc import catalog owner/name[:QUANT[,QUANT]]`: each torrent of the catalog has one quant, so several quants are
+ * imported one after the other.
  */
 export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
   const { repo, quant = options.quant } = withQuants(text)
@@ -45,7 +45,10 @@ export async function importCatalog(session: Session, text: string, options: Cat
   for (const each of wanted) await finish(session, await start(each), options)
 }
 
-/** What is to be imported where no quant was named: the only one, or what is chosen of several. `undefined` leaves it to the daemon. */
+/**
+ * What to import if no quant was named: the only one, or those chosen from several. `undefined` leaves the choice to
+ * the daemon.
+ */
 async function listedQuants(
   session: Session,
   repo: string,
@@ -54,10 +57,10 @@ async function listedQuants(
   const search = session.client.searchCatalog(repo, keepNames === true ? {} : { names: 'normalized' })
   const { entries } = await sayingWhatWaits(session, `asking the catalog what it has of ${repo}`, search)
   const lines = linesOf(entries, repo)
-  // one, or none, or a name that is not clear: the daemon takes it, or says what is wrong
+  // none, one, or an ambiguous name: the daemon accepts it or explains the problem
   if (lines.length < 2) return [undefined]
   const quants = lines.map(({ quant }) => quant ?? '')
-  // what has no quant of its own is told apart by its file
+  // torrents without distinct quants are identified by their files
   const names = new Set(quants).size === quants.length ? quants : lines.map(({ name }) => name)
   if (all === true) return names
   const rows = lines.map(({ sizeLabel, seeds, name }, i) => [`  ${quants[i]}`, sizeLabel, `${seeds}`, name])
@@ -71,7 +74,7 @@ async function listedQuants(
   return chosen ?? names
 }
 
-/** The torrents of one repository, each once; in another case only where that is not ambiguous. */
+/** The torrents of one repository, without duplicates; ignores case only if that is not ambiguous. */
 function linesOf(entries: readonly CatalogEntry[], repo: string): readonly CatalogEntry[] {
   const exact = entries.filter((entry) => entry.repo === repo)
   const folded = entries.filter((entry) => entry.repo.toLowerCase() === repo.toLowerCase())

@@ -1,7 +1,7 @@
 import type { View as ViewAnswer } from '@svc/client/protocol'
 import { runtimePath, type View, ViewError } from '@svc/view'
 
-/** What the API tells of a view: its files, and the one that a runtime is given, where one only can be meant. */
+/** The API's fields for a view: its files, and the one for a runtime to load if that is unambiguous. */
 export function answerOf(view: View): Pick<ViewAnswer, 'folder' | 'loads' | 'files'> {
   const { folder } = view
   const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({

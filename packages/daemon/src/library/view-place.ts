@@ -1,7 +1,9 @@
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 
-/** A place as views know it: the links of its parent folders resolved. Where these are absent, as it was written. */
+/**
+ * The canonical path of a place: links in its parent folders are resolved. If these do not exist, the path as written.
+ */
 export async function placeOf(path: string): Promise<string> {
   const target = resolve(path)
   try {
@@ -12,7 +14,7 @@ export async function placeOf(path: string): Promise<string> {
   }
 }
 
-/** What tells one disk from another; undefined where the folder is away. */
+/** Identifies the disk of a folder; undefined if the folder does not exist. */
 export async function deviceOf(folder: string): Promise<string | undefined> {
   try {
     return String((await stat(folder, { bigint: true })).dev)

@@ -1,12 +1,12 @@
 const DAY_MS = 24 * 3600 * 1000
-/** Spent within one of these counts as spent at its beginning. */
+/** Bytes spent within one of these count as spent at its start. */
 const SLOT_MS = 60_000
 
-/** Bytes that may be spent within any 24 hours. */
+/** Limits the bytes spent within any 24 hours. */
 export class DayBudget {
   readonly #limitBytes: number
   readonly #nowMs: () => number
-  /** By the number of the slot; at most a day's. */
+  /** By the number of the slot; at most one day's. */
   readonly #slots = new Map<number, number>()
 
   /** @param nowMs a monotonic clock */
@@ -25,7 +25,7 @@ export class DayBudget {
     return spent
   }
 
-  /** @returns false where that would be more than may be spent; nothing is spent then */
+  /** @returns false, without spending anything, if that would exceed the limit */
   trySpend(bytes: number): boolean {
     if (this.spentBytes() + bytes > this.#limitBytes) return false
     const slot = this.#slot()

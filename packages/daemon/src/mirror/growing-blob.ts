@@ -2,18 +2,21 @@ import { createHash } from 'node:crypto'
 import type { BlobReader, DiskBlobStore, PartialFollower } from '@svc/cas'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 
-/** Held back, so that there is something to send when nothing comes for a while. */
+/** Held back, so that there is something to send during a pause in the arriving data. */
 const RESERVE_BYTES = 64 << 10
-/** Programs give up after ten seconds without a byte, some of them. */
+/** Some clients give up after ten seconds without a byte. */
 const TRICKLE_MS = 3_000
-/** So the reserve lasts for the better part of an hour. */
+/** At this rate the reserve lasts for most of an hour. */
 const TRICKLE_BYTES = 64
 const COMPARED_BYTES = 1 << 20
 
-/** Why a blob that is read while it arrives ends before its end. */
+/** Why reading a blob that is still arriving ended early. */
 export class BrokenArrivalError extends Error {
   override readonly name = 'BrokenArrivalError'
-  /** `other-bytes`: some were given that are not the blob's. `absent`: what brings it in is over, and it is not here. */
+  /**
+   * `other-bytes`: bytes that were sent are not the blob's. `absent`: its transfer has ended, and the store does not
+   * have it.
+   */
   readonly reason: 'other-bytes' | 'absent'
 
   constructor(reason: BrokenArrivalError['reason'], message: string) {
@@ -22,22 +25,23 @@ export class BrokenArrivalError extends Error {
   }
 }
 
-/** What brings the blob in. */
+/** The transfer of the blob. */
 export interface Arrival {
-  /** Settles when nothing more will come: with the reason where that is a failure. */
+  /** Settles when no more data will arrive: with the error if the transfer failed. */
   readonly over: Promise<Error | undefined>
 }
 
-/** How fast the reserve is let out. */
+/** How fast the reserve is sent. */
 export interface GrowingOptions {
   readonly trickleMs?: number
   readonly reserveBytes?: number
 }
 
 /**
- * A blob that is read while it is brought in. What is written is given out before the whole is verified, but for the last byte that was asked
- * for, and a reserve that goes out little by little while nothing comes, so that no client takes the silence for the end. When the blob
- * is in the store, what was given is held against it; if it was anything else, reading fails, and the response is cut.
+ * A blob that is read while it arrives. Written bytes are sent before the whole is verified, except for the last byte
+ * of the request, and for a reserve that is sent little by little during pauses, so that clients do not give up. When
+ * the blob is in the store, the bytes that were sent are compared with it; on a mismatch reading fails, and the
+ * response is cut off.
  */
 export class GrowingBlob implements BlobReader {
   readonly fd = undefined
@@ -49,14 +53,14 @@ export class GrowingBlob implements BlobReader {
   readonly #reserveBytes: number
   readonly #given = createHash('sha256')
   #wake: () => void = () => undefined
-  /** Something happened since it was last looked. */
+  /** Something happened since the last check. */
   #isNews = false
   #first: number | undefined
   #next = 0
   #lastGivenMs = performance.now()
   #final: BlobReader | undefined
   #ended: { readonly error: Error | undefined } | undefined
-  /** What was given is what the blob holds. */
+  /** All sent bytes match the blob. */
   #isProven = false
   #isClosed = false
 
@@ -78,7 +82,9 @@ export class GrowingBlob implements BlobReader {
     })
   }
 
-  /** Resolves when something can be read from `offset` on, or never will be; false when that takes longer than `timeoutMs`. */
+  /**
+   * Resolves when bytes from `offset` on can be read, or never will be; false if that takes longer than `timeoutMs`.
+   */
   async begins(offset: number, timeoutMs: number): Promise<boolean> {
     const until = performance.now() + timeoutMs
     for (;;) {
@@ -91,7 +97,7 @@ export class GrowingBlob implements BlobReader {
     }
   }
 
-  /** In order, without a gap: what comes next may depend on all that was given. */
+  /** Reads must be sequential, without gaps: what may be sent next can depend on everything sent before. */
   async read(target: Uint8Array, offset: number): Promise<number> {
     this.#first ??= offset
     if (offset !== this.#first + this.#next) throw new Error('a growing blob is read in order')
@@ -118,7 +124,9 @@ export class GrowingBlob implements BlobReader {
     await this.#final?.close()
   }
 
-  /** Whoever asked for these bytes may have asked for no more: the last of them waits until all that was given is known to be right. */
+  /**
+   * The client may have requested only these bytes: the last of them waits until everything sent so far is verified.
+   */
   async #read(target: Uint8Array, offset: number): Promise<number> {
     for (;;) {
       this.#isNews = false
@@ -151,9 +159,9 @@ export class GrowingBlob implements BlobReader {
     return count
   }
 
-  /** The blob, once it is in the store. @throws what ended its way here */
+  /** The blob when it is in the store. @throws the error that ended the transfer */
   async #whole(): Promise<BlobReader | undefined> {
-    // looked at before the store is, which may have it by then
+    // read before the store is, since the blob may arrive there in between
     const ended = this.#ended
     if ((await this.#store.stat(this.digest)) !== undefined) return this.#store.open(this.digest)
     if (ended === undefined) return undefined
@@ -178,7 +186,7 @@ export class GrowingBlob implements BlobReader {
     this.#wake()
   }
 
-  /** Resolves at the next news, those since the last look included. */
+  /** Resolves at the next event, or at once if there was one since the last check. */
   #changed(timeoutMs: number): Promise<void> {
     if (this.#isNews) return Promise.resolve()
     return new Promise((resolve) => {

@@ -1,19 +1,19 @@
 import { Gate } from '@svc/internal-concurrency'
 import { later, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
 
-/** Listings asked for at the same time. */
+/** Limit of concurrent listings. */
 const MAX_AT_ONCE = 4
 const MAX_WAITING = 32
-/** A branch moves; a commit does not. */
+/** How long a branch is cached: it moves, unlike a commit. */
 const BRANCH_MS = 60_000
-/** What does not exist, or may not be given away. */
+/** How long the absence of a repository, or the ban on sharing it, is cached. */
 const ABSENT_MS = 60_000
 const UNAVAILABLE_MS = 15_000
 const MAX_ABSENT = 1_000
-/** Of repositories with thousands of files each takes a few MB. */
+/** For repositories with thousands of files, each takes a few MB. */
 const MAX_KNOWN = 64
 
-/** What says that there is no such repository for anybody who asks here. */
+/** Errors after which the repository does not exist for clients of the mirror. */
 const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_NOT_IMPORTABLE', 'E_BAD_REQUEST']
 
 type Outcome = UpstreamRepo | 'absent' | NotNowError
@@ -23,7 +23,7 @@ interface Looked {
   readonly outcome: Outcome
 }
 
-/** What was found out about repositories upstream. Who asks for the same at the same time waits for one look. */
+/** Caches what is known about upstream repositories. Concurrent requests for the same one share a single lookup. */
 export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
   readonly #nowMs: () => number
@@ -38,7 +38,7 @@ export class Lookups {
     this.#nowMs = nowMs
   }
 
-  /** Looks that went to the hub. */
+  /** Number of lookups that contacted the hub. */
   get total(): number {
     return this.#total
   }

@@ -16,27 +16,27 @@ import {
   type UpstreamRepo
 } from './upstream.ts'
 
-/** Official clients wait ten seconds for the head of an answer, some of them no longer. */
+/** Some official clients wait only ten seconds for the head of a response. */
 const ANSWER_MS = 8_000
-/** An answer from the store is not held up for longer, to find out what else the hub has. */
+/** A response from the store waits no longer than this to find out what else the hub has. */
 const BRIEF_MS = 2_000
-/** Artifacts that are brought in at the same time. */
+/** Limit of concurrent imports of artifacts. */
 const MAX_IMPORTS = 4
-/** What could not be brought in is not tried again for so long. */
+/** After a failure, the same thing is not tried again within this time. */
 const FAILED_MS = 30_000
-/** Small files that are kept in memory, in sum. */
+/** Limit of small files cached in memory, in total. */
 const MAX_SMALL_BYTES = 64 << 20
-/** Small files that are fetched at the same time. */
+/** Limit of concurrent fetches of small files. */
 const MAX_READS = 2
 const MAX_READS_WAITING = 64
 
-/** What bringing in on demand needs of the daemon. */
+/** The daemon's objects that importing on demand uses. */
 export interface OnDemandDeps {
   readonly upstream: Upstream
   readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
   readonly log: Log
-  /** Monotonic clock; default: the process's. */
+  /** A monotonic clock; default: the process's. */
   readonly nowMs?: () => number
 }
 
@@ -44,7 +44,7 @@ interface Import extends Arrival {
   readonly job: string
 }
 
-/** What goes on, for the metrics. */
+/** Figures for the metrics. */
 export interface OnDemandFigures {
   readonly imports: number
   readonly importsLimit: number
@@ -55,8 +55,8 @@ export interface OnDemandFigures {
 }
 
 /**
- * Brings in what a client of the hub mirror asks for and is not here (spec add.34): small files alone and into memory only, a large one
- * with its artifact, by an import like any other. Everybody who asks for the same waits for the same.
+ * Fetches what a client of the hub mirror requests and the store lacks (spec add.34): small files alone and into memory
+ * only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing share one fetch.
  */
 export class OnDemand {
   readonly #deps: OnDemandDeps
@@ -91,7 +91,7 @@ export class OnDemand {
     }
   }
 
-  /** Whether a repository may be brought in at all. */
+  /** Whether a repository may be fetched at all. */
   allows(repo: string): boolean {
     const name = repo.toLowerCase()
     return this.#config.allow.some((pattern) => {
@@ -101,8 +101,8 @@ export class OnDemand {
   }
 
   /**
-   * The repository upstream, undefined where there is none that may be given away. With `isBrief` the hub's silence or refusal is no
-   * error: there is an answer without it.
+   * The upstream repository, or undefined if there is none that may be shared. With `isBrief` a silent or refusing hub
+   * is not an error, since there is a response without it.
    * @throws NotNowError
    */
   async look(repo: string, revision: string | undefined, isBrief: boolean): Promise<UpstreamRepo | undefined> {
@@ -115,7 +115,7 @@ export class OnDemand {
     }
   }
 
-  /** The bytes of a file that is not large. @throws NotNowError */
+  /** The bytes of a small file. @throws NotNowError */
   async small(repo: UpstreamRepo, { name, sizeBytes }: UpstreamFile): Promise<Uint8Array> {
     const key = `${repo.repo} ${repo.commit} ${name}`
     const known = this.#small.get(key)
@@ -131,7 +131,7 @@ export class OnDemand {
     return inTime(reading, ANSWER_MS, `${name} is being fetched`)
   }
 
-  /** A large file, which can be read as it arrives: its first byte is there, or nothing will come. @throws NotNowError */
+  /** A large file that can be read as it arrives; resolves when its first byte is there. @throws NotNowError */
   async large(repo: UpstreamRepo, file: UpstreamFile, offset: number): Promise<GrowingBlob> {
     const { sha256: digest, sizeBytes } = file
     const { store } = this.#deps
@@ -158,7 +158,7 @@ export class OnDemand {
     this.#failed.delete(key)
     if (this.#imports.size >= MAX_IMPORTS) throw later('as many models as may be are being fetched', 10)
     this.#spend(missingBytes)
-    // taken before anything is awaited, so that who comes next finds it
+    // recorded before anything is awaited, so that concurrent requests find it
     const started = this.#start(key, repo, quant)
     this.#imports.set(key, { job: '', over: started.then(({ over }) => over).catch((error: Error) => error) })
     try {
@@ -221,7 +221,7 @@ export class OnDemand {
 
 const failureOf = ({ error }: Job): Error | undefined => (error === undefined ? undefined : new Error(error.message))
 
-/** What a promise gives, unless that takes too long: it goes on then, and the client comes again. */
+/** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
 async function inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
   const over = new AbortController()
   const tooLate = delay(timeoutMs, undefined, { signal: over.signal, ref: false }).then(

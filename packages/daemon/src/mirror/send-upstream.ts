@@ -6,7 +6,7 @@ import type { OnDemand } from './on-demand.ts'
 import { readerOf, refuseBlob } from './send-file.ts'
 import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
 
-/** How a file is sent that is not here yet. */
+/** Options of sending a file that is not in the store yet. */
 export interface SendUpstreamOptions {
   readonly onDemand: OnDemand
   readonly pool: BufferPool
@@ -16,8 +16,8 @@ export interface SendUpstreamOptions {
 }
 
 /**
- * Answers GET or HEAD for a file that is upstream. A head, and whatever else needs no bytes, fetches nothing. A large file is sent
- * while it arrives. @throws NotNowError
+ * Responds to GET or HEAD for an upstream file. A HEAD, and anything else that needs no bytes, fetches nothing. A large
+ * file is sent while it arrives. @throws NotNowError
  */
 export async function sendUpstream(
   request: IncomingMessage,

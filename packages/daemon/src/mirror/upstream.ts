@@ -1,24 +1,24 @@
 import type { ErrorCode, Job } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 
-/** A file that could be brought in. */
+/** An upstream file that could be fetched. */
 export interface UpstreamFile {
   readonly name: string
   readonly sizeBytes: number
   readonly sha256: Sha256Digest | undefined
   readonly gitBlobSha1: string | undefined
-  /** Brought in with its artifact; the others are read alone. */
+  /** Imported with its artifact; other files are read alone. */
   readonly isLarge: boolean
 }
 
-/** A repository of the hub upstream at a commit: what could be brought in. */
+/** An upstream repository at a commit: the files that could be fetched. */
 export interface UpstreamRepo {
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
 }
 
-/** Where a mirror gets what it does not have. Its errors have codes of the API. */
+/** The mirror's source for what it lacks. Its errors have the API's codes. */
 export interface Upstream {
   look(repo: string, revision: string | undefined): Promise<UpstreamRepo>
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
@@ -26,13 +26,13 @@ export interface Upstream {
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
 }
 
-/** The jobs that bring artifacts in. */
+/** The jobs that import artifacts. */
 export interface UpstreamJobs {
   over(id: string): Promise<Job>
   cancel(id: string): Promise<Job>
 }
 
-/** Why something is not given now: with the time after which to ask again, where that helps. */
+/** Why a response is impossible now, with the time after which to retry, if that helps. */
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'
   readonly status: 429 | 503 | 507
@@ -47,6 +47,6 @@ export class NotNowError extends Error {
   }
 }
 
-/** Come again soon: what was asked for is on its way. The status that every client of hubs and registries takes for that. */
+/** An error for a request whose data is on its way, with the status that all clients of hubs and registries retry. */
 export const later = (what: string, retryAfterSeconds = 2): NotNowError =>
   new NotNowError(429, 'E_RATE_LIMITED', what, retryAfterSeconds)

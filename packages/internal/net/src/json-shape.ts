@@ -1,15 +1,15 @@
-/** What a JSON text would be, told without parsing it: parsing costs far more than this where somebody means it to. */
+/** Measures of a JSON text, taken without parsing it: for hostile input, parsing costs far more. */
 interface JsonShape {
-  /** How deep brackets outside of strings are nested. */
+  /** Depth of nested brackets outside of strings. */
   readonly depth: number
-  /** Strings, keys among them. */
+  /** Number of strings, including keys. */
   readonly strings: number
 }
 
-/** Where counting may end. */
+/** Limits at which measuring stops. */
 type JsonBounds = Pick<JsonShape, 'depth'> & Partial<JsonShape>
 
-/** Counting ends with the first character that goes beyond one of the bounds. */
+/** Measures a text. Stops at the first character that exceeds one of the limits. */
 export function jsonShape(text: string, { depth: most, strings: mostStrings = Infinity }: JsonBounds): JsonShape {
   let depth = 0
   let deepest = 0

@@ -3,12 +3,15 @@ import { BlockList, isIP } from 'node:net'
 /** An address range: a CIDR block, or one address. */
 export interface AddressRange {
   readonly network: string
-  /** Leading bits that count. */
+  /** Length of the prefix in bits. */
   readonly bits: number
   readonly family: 4 | 6
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; undefined for anything else, a block with bits beyond its prefix included. */
+/**
+ * Parses `10.0.0.0/8`, `fd00::/8`, or one address; undefined for anything else, including blocks with bits set after
+ * the prefix.
+ */
 export function tryParseRange(text: string): AddressRange | undefined {
   const [, network = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const family = isIP(network)
@@ -21,7 +24,7 @@ export function tryParseRange(text: string): AddressRange | undefined {
   return { network, bits, family }
 }
 
-/** `10.1.2.3/8` says two things: whoever wrote it meant `10.0.0.0/8` or one machine. */
+/** `10.1.2.3/8` is ambiguous: it could mean `10.0.0.0/8` or one machine. */
 function hasBitsBeyond(network: string, family: 4 | 6, bits: number): boolean {
   const groups = family === 4 ? network.split('.').map(Number) : groupsOf(network)
   const width = family === 4 ? 8 : 16
@@ -33,7 +36,7 @@ function hasBitsBeyond(network: string, family: 4 | 6, bits: number): boolean {
 
 /** The eight groups of an IPv6 address without a zone. */
 export function groupsOf(address: string): number[] {
-  // the URL parser writes an address in its one canonical form, without dotted quads
+  // the URL parser gives an address in canonical form, without dotted quads
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [head = '', tail] = canonical.split('::')
   const parse = (text: string | undefined): number[] =>
@@ -42,10 +45,10 @@ export function groupsOf(address: string): number[] {
   return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right]
 }
 
-/** A set of address ranges. Names are in none of them. */
+/** A set of address ranges. It contains no host names. */
 export class AddressRanges {
   readonly #list = new BlockList()
-  /** No range at all: nothing is in it. */
+  /** The set has no ranges. */
   readonly isEmpty: boolean
 
   constructor(ranges: readonly AddressRange[]) {

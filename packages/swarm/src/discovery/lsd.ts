@@ -6,16 +6,17 @@ import { formatLsd, LSD_GROUPS, LSD_PORT, MAX_LSD_INFOHASHES, tryParseLsd } from
 import { wireKey } from '../wire/wire-key.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 
-/** Between announces of a torrent (BEP 14: no more often than every five minutes). */
+/** Interval between announces of a torrent (BEP 14: no more often than every five minutes). */
 const INTERVAL_MS = 300_000
-/** Torrents that are joined within this time share a datagram. */
+/** Torrents joined within this time share a datagram. */
 const GATHER_MS = 500
-/** Addresses taken from datagrams in this time; a flood beyond is not read. */
+/** Limit of addresses accepted per second; a flood beyond that is ignored. */
 const PER_SECOND = 50
 
 /**
- * Local service discovery of an engine: tells the local network by multicast which torrents are here, and hears of others. No
- * answer is sent; who hears of a torrent that it has connects.
+ * Local service discovery of an engine: announces its torrents to the local network by multicast, and listens to
+ * others. Announces get no reply; whoever has the torrent, too, connects.
+ *
  * Invariant: nothing is sent after `close`.
  */
 export class LocalDiscovery {
@@ -23,7 +24,7 @@ export class LocalDiscovery {
   readonly #cookie = randomBytes(8).toString('hex')
   readonly #torrents = new Map<string, DiscoverySink>()
   readonly #sockets: readonly { readonly socket: Socket; readonly family: 4 | 6 }[]
-  /** Announced at the next beat. */
+  /** To be announced at the next opportunity. */
   readonly #due = new Set<string>()
   readonly #interval: NodeJS.Timeout
   #gathering: NodeJS.Timeout | undefined
@@ -31,7 +32,7 @@ export class LocalDiscovery {
   #taken = 0
   #closed = false
 
-  /** @param port where peers reach the engine */
+  /** @param port on which peers can reach the engine */
   constructor(port: number) {
     this.#port = port
     this.#sockets = ([4, 6] as const).map((family) => ({ socket: this.#open(family), family }))
@@ -47,7 +48,7 @@ export class LocalDiscovery {
 
   #open(family: 4 | 6): Socket {
     const socket = createSocket({ type: family === 4 ? 'udp4' : 'udp6', reuseAddr: true, ipv6Only: family === 6 })
-    // a machine without the family, or without a network, has nobody to hear
+    // a machine without this address family, or without a network, has nobody to listen to
     socket.on('error', () => undefined)
     socket.on(
       'message',
@@ -60,7 +61,7 @@ export class LocalDiscovery {
           try {
             socket.addMembership(LSD_GROUPS[family], family === 4 ? address : `::%${index}`)
           } catch {
-            // an interface that takes no multicast
+            // an interface without multicast
           }
         }
       })
@@ -127,7 +128,7 @@ export class LocalDiscovery {
     this.#taken += 1
     const announce = tryParseLsd(datagram)
     if (announce === undefined || announce.cookie === this.#cookie) return
-    // whoever is heard by multicast is in the same network
+    // multicast is heard only within the same network
     for (const infohash of announce.infohashes) this.#torrents.get(infohash)?.peer({ host, port: announce.port }, true)
   }
 
@@ -152,7 +153,7 @@ export class LocalDiscovery {
   }
 }
 
-/** The addresses of this machine to hear and speak on; the system may refuse to list them. */
+/** The addresses of this machine to listen and send on; the system may refuse to list them. */
 function interfacesOf(family: 4 | 6): readonly { readonly address: string; readonly index: string }[] {
   let all: NodeJS.Dict<NetworkInterfaceInfo[]>
   try {
@@ -163,7 +164,7 @@ function interfacesOf(family: 4 | 6): readonly { readonly address: string; reado
   return Object.entries(all).flatMap(([index, addresses]) =>
     (addresses ?? [])
       .filter(({ internal, family: its }) => !internal && its === `IPv${family}`)
-      // of several IPv6 addresses of an interface one is enough: it is named by its index
+      // one of an interface's IPv6 addresses is enough: the interface is identified by its index
       .slice(0, family === 4 ? undefined : 1)
       .map(({ address }) => ({ address, index }))
   )

@@ -2,26 +2,26 @@ import { tryFromHex } from '@svc/metainfo'
 
 // Local service discovery (BEP 14): an announce is one datagram in the form of an HTTP request.
 
-/** What an announce says. */
+/** The content of an announce. */
 export interface LsdAnnounce {
   readonly port: number
-  /** 40 hex characters each, lower case: of v2 truncated. */
+  /** 40 lower-case hex characters each: truncated v2 infohashes. */
   readonly infohashes: readonly string[]
-  /** Chosen by the sender, so that it knows its own datagrams. */
+  /** Chosen by the sender, to recognize its own datagrams. */
   readonly cookie: string | undefined
 }
 
-/** The groups that announces are sent to, with their port. */
+/** The multicast groups for announces; their port is below. */
 export const LSD_GROUPS = { 4: '239.192.152.143', 6: 'ff15::efc0:988f' } as const
 export const LSD_PORT = 6771
-/** BEP 14: a datagram should not be longer. */
+/** BEP 14: a datagram should not be longer than this. */
 const MAX_BYTES = 1_400
 const LINE_BYTES = '\r\nInfohash: '.length + 40
 
-/** Infohashes that fit into one datagram with a cookie of 16 characters. */
+/** Number of infohashes that fit in one datagram with a cookie of 16 characters. */
 export const MAX_LSD_INFOHASHES = Math.floor((MAX_BYTES - 140) / LINE_BYTES)
 
-/** One datagram. */
+/** Formats one datagram. */
 export const formatLsd = ({ port, infohashes, cookie }: LsdAnnounce, family: 4 | 6): string =>
   [
     'BT-SEARCH * HTTP/1.1',
@@ -34,7 +34,7 @@ export const formatLsd = ({ port, infohashes, cookie }: LsdAnnounce, family: 4 |
     ''
   ].join('\r\n')
 
-/** Reads a datagram of a stranger; undefined for what is no announce. Infohashes that are none are left out. */
+/** Parses an untrusted datagram; undefined unless it is an announce. Invalid infohashes are skipped. */
 export function tryParseLsd(datagram: Uint8Array): LsdAnnounce | undefined {
   if (datagram.length > MAX_BYTES) return undefined
   const [first, ...lines] = new TextDecoder().decode(datagram).split('\r\n')

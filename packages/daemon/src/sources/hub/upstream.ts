@@ -16,41 +16,41 @@ import { hubTarget } from './target.ts'
 export interface UpstreamFile {
   readonly name: string
   readonly sizeBytes: number
-  /** Of files in large-file storage; the others have git's name. */
+  /** For files in large-file storage; others have git's name. */
   readonly sha256: Sha256Digest | undefined
   readonly gitBlobSha1: string | undefined
-  /** Whether it is worth its artifact: weights, what belongs to them, and whatever is too large to be read at once. */
+  /** Whether to import its whole artifact: weights, their auxiliary files, and anything too large for memory. */
   readonly isLarge: boolean
 }
 
-/** A repository of the hub at a commit, as far as an import would keep it. */
+/** A repository of the hub at a commit, with the files that an import would keep. */
 export interface UpstreamRepo {
-  /** As the hub spells it. */
+  /** In the hub's spelling. */
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
 }
 
-/** The artifact that a file belongs to. */
+/** The artifact of a file. */
 interface UpstreamArtifact {
   readonly quant: string
-  /** What an import of it has to fetch. */
+  /** Bytes that its import would fetch. */
   readonly missingBytes: number
 }
 
-/** What a mirror may have of the hub (spec add.34). All errors are DaemonErrors with the codes of an import. */
+/** The hub as a mirror's source (spec add.34). All errors are DaemonErrors with the codes of an import. */
 export interface HubUpstream {
-  /** @throws DaemonError `E_SOURCE_FORBIDDEN` also for what is gated or private, whatever the token may do */
+  /** @throws DaemonError `E_SOURCE_FORBIDDEN` also for anything gated or private, whatever access the token has */
   look(repo: string, revision: string | undefined): Promise<UpstreamRepo>
-  /** The verified bytes of a file that is not large. */
+  /** The verified bytes of a small file. */
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
-  /** Which artifact a file belongs to: for one that all share, the smallest. */
+  /** The artifact of a file; for a file that all artifacts share, the smallest one. */
   artifactOf(repo: UpstreamRepo, name: string): Promise<UpstreamArtifact>
-  /** Starts the import of one artifact, under the name that an import of the repository has by default. */
+  /** Starts the import of one artifact, under the default name for an import of the repository. */
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
 }
 
-/** What this needs of the hub source. */
+/** The objects of the hub source that this uses. */
 export interface UpstreamDeps extends PlanDeps {
   readonly hub: Hub
   readonly importer: Importer
@@ -58,13 +58,13 @@ export interface UpstreamDeps extends PlanDeps {
   readonly sourceOf: (asked: string, listing: HubListing) => ImportSource
 }
 
-/** A larger file is not held in memory. */
+/** Larger files are not held in memory. */
 const MAX_SMALL_BYTES = 64 << 20
-/** As `svc import hf` names files: public repositories spell quants in many ways. */
+/** The options of `svc import hf`: public repositories spell quants in many ways. */
 const WISHES: ImportWishes = { normalizedNames: true, private: false }
 const NEVER = new AbortController().signal
 
-/** What is known of a repository that was looked at. */
+/** Cached facts about a repository. */
 interface Known {
   readonly asked: string
   readonly listing: HubListing
@@ -72,7 +72,7 @@ interface Known {
   plan?: Promise<ImportPlan>
 }
 
-/** What mirrors may have of the hub. */
+/** Creates the hub source for mirrors. */
 export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<UpstreamRepo, Known>()
   const require = (repo: UpstreamRepo): Known => {
@@ -94,7 +94,7 @@ export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: U
   }
   return {
     async look(asked, revision) {
-      // refuses names that no import could have
+      // refuses names that no import can have
       hubTarget({ repo: asked })
       const listing = await list({ repo: asked, ...(revision !== undefined && { revision }) })
       if (listing.restricted)
@@ -143,7 +143,7 @@ export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: U
   }
 }
 
-/** What an import would keep, under the hub's names. */
+/** The files that an import would keep, under the hub's names. */
 function keptOf(
   { recognition, source }: PlannedImport,
   files: ReadonlyMap<string, HubFile>
