@@ -68,7 +68,8 @@ export async function follow(
   return last
 }
 
-async function progressFor(session: Session): Promise<Progress> {
+/** Bars on a terminal, lines elsewhere, nothing with --quiet and --json. */
+export async function progressFor(session: Session): Promise<Progress> {
   const { stderr, env } = session.terminal
   if (session.json || session.quiet) return silent
   if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr)

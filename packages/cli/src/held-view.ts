@@ -6,6 +6,13 @@ import type { Session } from './session.ts'
 const HOLD_SECONDS = 30
 const RENEW_MS = 10_000
 
+/** As {@link withHeldView}, for several models at once. */
+export async function withHeldViews<T>(session: Session, refs: readonly string[], work: () => Promise<T>): Promise<T> {
+  const [first, ...others] = refs
+  if (first === undefined) return work()
+  return withHeldView(session, first, () => withHeldViews(session, others, work))
+}
+
 /**
  * Runs `work` while the managed view of a model, and with it the model, is protected from removal. @throws errors of
  * `work`

@@ -58,6 +58,14 @@ const MORE: Readonly<Record<string, More>> = {
     text: 'The login is that of docker, podman or oras. What the registry has already is not sent.',
     examples: [['svc push acme/model:q8_0 registry.example/team/model', 'the tag is the quant']]
   },
+  publish: {
+    text: 'The place becomes a webseed: svc import bt and other clients of BitTorrent v2 load from it. What is there already is not written again; interrupted, the same command goes on where it stopped. Keys for buckets come from where the tools of AWS look for them.',
+    examples: [
+      ['svc publish acme/model:q8_0 /srv/www/models --url https://models.example/', 'below a web server'],
+      ['svc publish acme/model:q8_0 acme/model:q4_k_m s3://bucket/models', 'a bucket'],
+      ['svc publish acme/model:q8_0 s3://bucket --endpoint https://s3.example', 'of an object store of your own']
+    ]
+  },
   'catalog search': { examples: [['svc catalog search llama 8b', '']] },
   ls: {
     text: 'SHARED is "yes" for what others get now, "not yet" for what they get from the next start of the daemon on (or now: svc share), "private" or "held back" for what nobody gets.',
@@ -188,7 +196,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Load them:': ['path', 'view', 'exec'],
   'Look:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
-  'Share:': ['share', 'private', 'swarm', 'export', 'push'],
+  'Share:': ['share', 'private', 'swarm', 'export', 'push', 'publish'],
   'Keep it well:': ['status', 'jobs', 'cancel', 'verify', 'fsck', 'doctor', 'service', 'move', 'completion', 'help']
 }
 

@@ -5,15 +5,32 @@ import { printable } from './printable.ts'
 import { Rate } from './rate.ts'
 import type { Output } from './terminal.ts'
 
+/** What is shown of a job, or of a transfer that `svc` makes itself. */
+export type Shown = Pick<
+  Job,
+  | 'state'
+  | 'ref'
+  | 'as'
+  | 'message'
+  | 'bytesDone'
+  | 'bytesTotal'
+  | 'filesDone'
+  | 'filesTotal'
+  | 'rateBytesPerSecond'
+  | 'peers'
+  | 'sources'
+  | 'files'
+> & { readonly kind: keyof typeof VERBS }
+
 /** Shows the snapshots of a job. `end` restores the terminal. */
 export interface Progress {
-  update(job: Job): void
+  update(job: Shown): void
   /** A line that stays, above what is drawn. */
   tell(line: string): void
   end(): void
 }
 
-const VERBS: Readonly<Record<Job['kind'], string>> = {
+const VERBS: Readonly<Record<Job['kind'] | 'publish', string>> = {
   ensure: 'pulling',
   'import-local': 'importing',
   'import-hf': 'importing',
@@ -21,11 +38,12 @@ const VERBS: Readonly<Record<Job['kind'], string>> = {
   'import-catalog': 'importing',
   'import-oci': 'importing',
   verify: 'verifying',
-  gc: 'looking through'
+  gc: 'looking through',
+  publish: 'publishing'
 }
 
 /** Formats a snapshot as one line: verb, name, bytes or files, rate, time left, sources, message. */
-export function describe(job: Job, perSecond: number | undefined): string {
+export function describe(job: Shown, perSecond: number | undefined): string {
   const parts = [`${VERBS[job.kind]} ${nameOf(job)}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
   if (job.state === 'waiting') {
@@ -43,12 +61,12 @@ export function describe(job: Job, perSecond: number | undefined): string {
 }
 
 /** The subject of the job: a model, or the whole store. */
-function nameOf({ as, ref }: Job): string {
+function nameOf({ as, ref }: Shown): string {
   const name = as ?? ref
   return name === 'all' ? 'the whole store' : name.replace(/^svc:\/\/\//, '')
 }
 
-function liveParts(job: Job, perSecond: number | undefined): string[] {
+function liveParts(job: Shown, perSecond: number | undefined): string[] {
   const parts: string[] = []
   const rate = job.rateBytesPerSecond ?? perSecond
   if (rate !== undefined && rate > 0) {

@@ -115,7 +115,9 @@ for factory, more in reversed(pipeline):
 serve('proxy', app)
 
 container = f"/v1/AUTH_{settings['accessKey'].split(':')[0]}/{settings['bucket']}"
-made = Request.blank(container, method='PUT', headers={'X-Container-Read': '.r:*'}).get_response(proxy)
+made = Request.blank(
+    container, method='PUT', environ={'swift_owner': True}, headers={'X-Container-Read': '.r:*'}
+).get_response(proxy)
 if made.status_int // 100 != 2:
     sys.exit('the bucket cannot be made: ' + made.status)
 

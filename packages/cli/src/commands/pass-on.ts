@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { CommandTools } from './keep.ts'
 
-/** The commands that export models: `export`, `push`. */
+const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
+
+/** The commands that export models: `export`, `push`, `publish`. */
 export function addPassOnCommands(program: Command, { add, group, run }: CommandTools): void {
   const exports = group('export', 'write models out, for other machines and tools')
   add(
@@ -21,5 +23,19 @@ export function addPassOnCommands(program: Command, { add, group, run }: Command
     .option('--withheld', 'also what is private, or came from a repository that asks for access')
     .action(async (ref: string, image: string, options, command: Command) =>
       run(command, async (session) => (await import('./oci.ts')).push(session, ref, image, options))
+    )
+  add(
+    program,
+    'publish <ref...>',
+    'write models where a web server or bucket gives them out; the last word is the place: a folder, or s3://bucket/prefix'
+  )
+    .option('--url <url>', 'where readers find the place; goes into the torrents, and is read from afterwards')
+    .option('--no-check', 'do not read from --url: it is not served yet')
+    .option('--tracker <url>', 'a tracker to name in the torrents; repeatable', list)
+    .option('--endpoint <url>', "of an object store that is not Amazon's; default: AWS_ENDPOINT_URL_S3")
+    .option('--region <name>', 'of the bucket; default: AWS_REGION')
+    .option('--withheld', 'also what is private, or came from a repository that asks for access')
+    .action(async (words: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./publish.ts')).publish(session, words, options))
     )
 }

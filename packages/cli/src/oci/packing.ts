@@ -25,6 +25,8 @@ export interface Subject {
   /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
   readonly quant: string | undefined
+  /** Private or restricted, and passed on because somebody said so. */
+  readonly isWithheld: boolean
 }
 
 /**
@@ -34,22 +36,25 @@ export interface Subject {
 export async function subjectOf(session: Session, text: string, { withheld }: PackOptions): Promise<Subject> {
   const canonical = await canonicalRef(session, text)
   const { ns, name, quant, manifestDigest } = await session.client.resolve(canonical)
-  if (withheld !== true) {
-    const { namespaces } = await session.client.models()
-    const members = namespaces.flatMap((entry) => entry.members).filter(({ manifest }) => manifest === manifestDigest)
-    const why = members.some((member) => member.private)
-      ? 'is private'
-      : members.some(({ restricted }) => restricted === true)
-        ? 'came from a repository that asks for access'
-        : members.length === 0
-          ? 'has no name here that says whether it may be passed on'
-          : undefined
-    if (why !== undefined) {
-      const hint = 'if you mean to pass it on all the same, add --withheld'
-      throw new CliError(EXIT.usage, `${shortRef(canonical)} ${why}`, { code: 'E_WITHHELD', hint })
-    }
+  const { namespaces } = await session.client.models()
+  const members = namespaces.flatMap((entry) => entry.members).filter(({ manifest }) => manifest === manifestDigest)
+  const why = members.some((member) => member.private)
+    ? 'is private'
+    : members.some(({ restricted }) => restricted === true)
+      ? 'came from a repository that asks for access'
+      : members.length === 0
+        ? 'has no name here that says whether it may be passed on'
+        : undefined
+  if (why !== undefined && withheld !== true) {
+    const hint = 'if you mean to pass it on all the same, add --withheld'
+    throw new CliError(EXIT.usage, `${shortRef(canonical)} ${why}`, { code: 'E_WITHHELD', hint })
   }
-  return { canonical, quant, ref: quant === undefined ? undefined : `${ns}/${name}:${quant}` }
+  return {
+    canonical,
+    isWithheld: why !== undefined,
+    quant,
+    ref: quant === undefined ? undefined : `${ns}/${name}:${quant}`
+  }
 }
 
 /** Packs a model from its view, in which files have their real names. @throws OciError, ClientError, CliError */

@@ -1,0 +1,103 @@
+import type { Publication, PublishProgress, Target } from '@svc/publish'
+import { usage } from '../errors.ts'
+import { progressFor } from '../follow.ts'
+import { count, formatBytes } from '../format.ts'
+import { withHeldViews } from '../held-view.ts'
+import { type Subject, subjectOf } from '../oci/packing.ts'
+import { withPublish } from '../publish/failure.ts'
+import { storedModel } from '../publish/stored-model.ts'
+import type { Session } from '../session.ts'
+
+export interface PublishCommandOptions {
+  readonly url?: string
+  readonly tracker?: readonly string[]
+  readonly endpoint?: string
+  readonly region?: string
+  /** False with `--no-check`. */
+  readonly check?: boolean
+  readonly withheld?: boolean
+}
+
+/** `svc publish REF… DIR|s3://bucket/prefix` */
+export async function publish(
+  session: Session,
+  words: readonly string[],
+  options: PublishCommandOptions
+): Promise<void> {
+  const place = words.at(-1)
+  if (words.length < 2 || place === undefined) {
+    throw usage('models are published to a place', `svc publish ${words[0] ?? 'ns/name:quant'} s3://bucket/models`)
+  }
+  const said = options.url === undefined ? undefined : baseUrl(options.url)
+  await withPublish(session, async (lib) => {
+    const where = lib.parsePlace(place, session.terminal.cwd)
+    const subjects: Subject[] = []
+    for (const ref of words.slice(0, -1)) subjects.push(await subjectOf(session, ref, options))
+    const refs = subjects.map(({ canonical }) => canonical)
+    await withHeldViews(session, refs, async () => {
+      const { endpoint, region } = options
+      const target = await lib.openTarget(where, { endpoint, region, env: session.terminal.env })
+      try {
+        const url = await lib.readerUrl(target, said, session.signal)
+        const publications: Publication[] = []
+        for (const subject of subjects) {
+          const input = await storedModel(session, subject)
+          publications.push(await lib.publicationOf({ ...input, url, trackers: options.tracker }, session.signal))
+        }
+        const checkUrl = said !== undefined && options.check !== false
+        const done = await watched(session, target, (onProgress) =>
+          lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
+        )
+        const models = publications.map((publication) => {
+          const { ref, manifestDigest, infohash, name, magnet, torrentKey } = publication
+          const command = lib.importCommand({ ref, manifest: manifestDigest, magnet }, url)
+          return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
+        })
+        if (session.json) return session.document({ target: target.name, url, ...done, models })
+        for (const { command } of models) session.print(command)
+        const { sentBytes, presentBytes, checkedRanges } = done
+        session.note(
+          `wrote ${formatBytes(sentBytes)}, ${formatBytes(presentBytes)} were there; ${count(checkedRanges, 'range')} read back`
+        )
+        if (url === undefined) {
+          session.note(
+            'the address where a web server gives this folder out belongs into the torrents: say it with --url'
+          )
+        } else session.note(`for people: ${url}index.html`)
+      } finally {
+        await target.close()
+      }
+    })
+  })
+}
+
+/** @throws CliError for what is no address to put paths behind */
+function baseUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol) || url.search + url.hash + url.username !== '') {
+    throw usage('--url is an http or https address without query and password, such as https://models.example/')
+  }
+  return url.pathname.endsWith('/') ? url.href : `${url.href}/`
+}
+
+async function watched<T>(
+  session: Session,
+  target: Target,
+  work: (onProgress: (progress: PublishProgress) => void) => Promise<T>
+): Promise<T> {
+  const progress = await progressFor(session)
+  try {
+    return await work(({ phase, file, ...counts }) =>
+      progress.update({
+        kind: 'publish',
+        state: 'fetching',
+        ref: target.name,
+        ...counts,
+        ...(phase === 'checking' && { message: 'reading back' }),
+        ...(file !== undefined && { files: [file] })
+      })
+    )
+  } finally {
+    progress.end()
+  }
+}

@@ -1,0 +1,74 @@
+import { ClientError } from '@svc/client'
+import type { PublicationInput } from '@svc/publish'
+import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count } from '../format.ts'
+import type { Subject } from '../oci/packing.ts'
+import { shortRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+
+/** Documents are at most 4 MiB (spec doc.1); piece layers have 32 bytes a piece. */
+const MAX_DOCUMENT_BYTES = 4 << 20
+const MAX_LAYERS_BYTES = 80 << 20
+
+/** What a publication needs of a model in the store. The model has to be held while it is used. @throws CliError, ClientError */
+export async function storedModel(
+  session: Session,
+  { canonical, ref, isWithheld }: Subject
+): Promise<PublicationInput> {
+  const { client } = session
+  const opened = await client.open(canonical)
+  const missing = opened.missing ?? []
+  if (missing.length > 0) {
+    throw new CliError(EXIT.verification, `${shortRef(canonical)} lacks ${count(missing.length, 'file')} here`, {
+      code: 'E_VERIFY_FAILED',
+      hint: `fetch them with: svc pull ${shortRef(canonical)}`
+    })
+  }
+  const paths = new Map(opened.files.map(({ digest, path }) => [digest, path]))
+  const manifestDigest = tryParseDigest(opened.manifestDigest)!
+  return {
+    manifestDigest,
+    manifest: await bytesOf(session, manifestDigest, MAX_DOCUMENT_BYTES),
+    ref,
+    isWithheld,
+    pathOf: (digest) => paths.get(digest)!,
+    pieceLayers: await recordedLayers(session, opened.indexDigest, manifestDigest)
+  }
+}
+
+/** The piece layers that an import has noted; where that is not to be found they are made from the files. */
+async function recordedLayers(
+  session: Session,
+  indexDigest: string | undefined,
+  manifestDigest: Sha256Digest
+): Promise<Uint8Array | undefined> {
+  try {
+    const index = await json(session, indexDigest)
+    const members = index?.members as
+      | readonly { readonly manifest: string; readonly distribution: string }[]
+      | undefined
+    const record = await json(session, members?.find(({ manifest }) => manifest === manifestDigest)?.distribution)
+    const torrent = record?.torrent as { readonly pieceLayersDigest: string } | undefined
+    return torrent && (await bytesOf(session, torrent.pieceLayersDigest, MAX_LAYERS_BYTES))
+  } catch (error) {
+    if (error instanceof ClientError && error.code === 'E_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+async function json(
+  session: Session,
+  digest: string | undefined
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (digest === undefined) return undefined
+  const bytes = await bytesOf(session, digest, MAX_DOCUMENT_BYTES)
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as Record<string, unknown>
+}
+
+async function bytesOf(session: Session, digest: string, maxBytes: number): Promise<Uint8Array> {
+  const { body, sizeBytes } = await session.client.readBlob(digest)
+  if (sizeBytes > maxBytes) throw new CliError(EXIT.failed, `${digest} is no document of a model`)
+  return Buffer.concat(await body.toArray())
+}

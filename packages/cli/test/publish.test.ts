@@ -1,0 +1,249 @@
+// Models as static files: from one store through a plain web server or a bucket to another daemon, and to libtorrent.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { haveLibtorrent, Libtorrent } from '@svc/testkit/libtorrent'
+import { makeModelFolder, seededBytes } from '@svc/testkit/models'
+import { haveNginx, type Nginx, startNginx } from '@svc/testkit/nginx'
+import { haveS3Server, type S3Server, startS3Server } from '@svc/testkit/s3-server'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { laterUndo, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+const undo = laterUndo()
+const REF = 'acme/odd:q8_0'
+let from: TestDaemon
+
+async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout.trim()
+}
+
+/** Extended attributes, which the S3 server keeps its metadata in, are not to be had in memory. */
+function onDisk(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-publish-'))
+  undo.later(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+/** A daemon that nobody tells of peers: what comes, comes from the webseeds that it is told. */
+const alone = (fileConfig: object = {}): Promise<TestDaemon> =>
+  testDaemon({ fileConfig: { swarm: QUIET_SWARM, ...fileConfig } })
+
+/** Types the command that a publication prints. */
+const typed = (daemon: TestDaemon, command: string): Promise<string> =>
+  ok(
+    daemon,
+    ...command
+      .split(' ')
+      .slice(1)
+      .map((word) => word.replace(/^'|'$/g, ''))
+  )
+
+const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
+  JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
+
+interface PublishedJson {
+  readonly url?: string
+  readonly sentBytes: number
+  readonly presentBytes: number
+  readonly checkedRanges: number
+  readonly models: readonly {
+    readonly name: string
+    readonly torrent: string
+    readonly command: string
+    readonly magnet: string
+  }[]
+}
+const publish = async (...args: string[]): Promise<PublishedJson> =>
+  JSON.parse(await ok(from, 'publish', ...args, '--json')) as PublishedJson
+
+/** libtorrent fetches everything from the webseed that the .torrent names. */
+async function byLibtorrent(torrent: Uint8Array): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-lt-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'it.torrent'), torrent)
+  const session = await Libtorrent.start()
+  onTestFinished(() => session.stop())
+  await session.add({ torrent: join(folder, 'it.torrent'), save: folder })
+  await session.until(({ seeding }) => seeding, 100_000)
+  return folder
+}
+
+beforeAll(async () => {
+  from = await testDaemon({}, undo.later)
+  const folder = join(from.folder, 'odd')
+  mkdirSync(join(folder, 'größe a+b%20c#d'), { recursive: true })
+  // more than a piece
+  writeFileSync(
+    join(folder, 'odd-Q8_0.gguf'),
+    Buffer.concat([Buffer.from(`GGUF\x03\0\0\0${'\0'.repeat(16)}`, 'latin1'), seededBytes(2_300_000, 3)])
+  )
+  writeFileSync(join(folder, 'größe a+b%20c#d/adapter_model.safetensors'), seededBytes(50_000, 7))
+  writeFileSync(join(folder, 'größe a+b%20c#d/adapter_config.json'), '{}')
+  writeFileSync(join(folder, 'config.json'), '{"model_type":"llama"}\n')
+  await ok(from, 'import', 'local', folder, '--as', 'acme/odd')
+  makeModelFolder(join(from.folder, 'tiny'), { ggufs: {} })
+  await ok(from, 'import', 'local', 'tiny', '--as', 'acme/tiny')
+})
+afterAll(undo.all)
+
+describe.skipIf(!haveNginx)('below nginx', () => {
+  let nginx: Nginx
+  let root: string
+  beforeAll(async () => {
+    const folder = onDisk()
+    root = join(folder, 'www')
+    mkdirSync(root)
+    nginx = await startNginx(join(folder, 'nginx'), root)
+    undo.later(() => nginx.stop())
+  })
+
+  it('a folder is all that another daemon needs', async () => {
+    const url = `${nginx.url}my%20models/`
+    const done = await publish(REF, 'acme/tiny', join(root, 'my models'), '--url', url)
+    expect(done).toMatchObject({ url, presentBytes: 0, models: [{}, {}] })
+    expect(done.checkedRanges).toBeGreaterThan(10)
+    const to = await alone({})
+    for (const { command } of done.models) await typed(to, command)
+    for (const ref of [REF, 'acme/tiny']) expect(await manifestOf(to, ref)).toBe(await manifestOf(from, ref))
+    expect(await ok(to, 'verify')).not.toContain('damaged')
+    expect(await publish(REF, 'acme/tiny', join(root, 'my models'))).toMatchObject({ url, sentBytes: 0 })
+    const page = await (await fetch(url)).text()
+    expect(page).toContain('acme/odd:q8_0')
+    expect(existsSync(join(root, 'my models', '.svc-publish'))).toBe(false)
+  })
+
+  it.skipIf(!haveLibtorrent)('libtorrent loads all of it by the .torrent', async () => {
+    const done = await publish(REF, join(root, 'lt'), '--url', `${nginx.url}lt`)
+    const { name, torrent } = done.models[0]!
+    const bytes = Buffer.from(await (await fetch(`${nginx.url}lt/${torrent}`)).arrayBuffer())
+    const folder = await byLibtorrent(bytes)
+    const odd = readFileSync(join(folder, name, 'größe a+b%20c#d/adapter.tar'))
+    expect(odd.equals(readFileSync(join(root, 'lt', name, 'größe a+b%20c#d/adapter.tar')))).toBe(true)
+  })
+
+  it('an address that gives something else is found out; --no-check does not look', async () => {
+    const place = join(root, 'later')
+    const wrong = ['publish', REF, place, '--url', `${nginx.url}elsewhere/`]
+    expect(await from.svc(...wrong, '--json')).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('E_CHECK_FAILED')
+    })
+    expect(existsSync(join(place, 'index.json'))).toBe(false)
+    await ok(from, ...wrong, '--no-check')
+    renameSync(place, join(root, 'elsewhere'))
+    await ok(from, 'publish', REF, join(root, 'elsewhere'), '--url', `${nginx.url}elsewhere/`)
+  })
+})
+
+describe.skipIf(!haveS3Server)('in a bucket', () => {
+  let s3: S3Server
+  const svc = (...args: string[]) => from.svcWith(args, { cwd: from.folder, env: s3.env })
+  beforeAll(async () => {
+    s3 = await startS3Server(join(onDisk(), 's3'))
+    undo.later(() => s3.stop())
+  })
+
+  it('that only keys open, a daemon with a key loads from it, and holds back what came', async () => {
+    const ran = await svc('publish', REF, `s3://${s3.bucket}/private models`, '--json')
+    expect(ran.code, ran.stderr).toBe(0)
+    const done = JSON.parse(ran.stdout) as PublishedJson
+    expect(done.url).toBe(`${s3.endpoint}/${s3.bucket}/private%20models/`)
+    const keyless = await alone({ swarm: { ...QUIET_SWARM, fill_timeout: 1 } })
+    const refused = await keyless.svc(
+      ...done.models[0]!.command.split(' ')
+        .slice(1)
+        .map((word) => word.replaceAll("'", ''))
+    )
+    expect(refused.code).toBe(6)
+    const file = join(onDisk(), 'key')
+    const key = (secret: string): string =>
+      `[default]\naws_access_key_id = ${s3.accessKeyId}\naws_secret_access_key = ${secret}\n`
+    writeFileSync(file, key(s3.secretAccessKey), { mode: 0o600 })
+    const to = await testDaemon({
+      fileConfig: { swarm: QUIET_SWARM, webseed: { [done.url!]: { credentials_file: file } } }
+    })
+    await typed(to, done.models[0]!.command)
+    expect(await manifestOf(to, REF)).toBe(await manifestOf(from, REF))
+    const shared = await to.svc('share', REF)
+    expect(shared.stderr).toContain('seed_restricted')
+    expect(await to.svc('publish', REF, join(to.folder, 'out'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--withheld')
+    })
+    const again = JSON.parse(
+      (await svc('publish', REF, `s3://${s3.bucket}/private models/`, '--json')).stdout
+    ) as PublishedJson
+    expect(again).toMatchObject({ sentBytes: 0, presentBytes: done.sentBytes })
+  })
+
+  it.skipIf(!haveLibtorrent)('that anybody may read, libtorrent loads from', async () => {
+    const ran = await svc('publish', REF, `s3://${s3.bucket}/open`, '--url', `${s3.publicUrl}open`, '--json')
+    expect(ran.code, ran.stderr).toBe(0)
+    const { models } = JSON.parse(ran.stdout) as PublishedJson
+    const answer = await fetch(`${s3.publicUrl}open/${models[0]!.torrent}`)
+    await byLibtorrent(Buffer.from(await answer.arrayBuffer()))
+  })
+
+  it('errors of the store have exit codes, and no secret in them', async () => {
+    const denied = await from.svcWith(['publish', REF, `s3://${s3.bucket}/x`], {
+      cwd: from.folder,
+      env: { ...s3.env, AWS_SECRET_ACCESS_KEY: 'wrong-secret' }
+    })
+    expect(denied).toMatchObject({ code: 6, stdout: '' })
+    expect(denied.stderr).not.toContain('wrong-secret')
+    expect(await svc('publish', REF, 's3://nonesuch/x')).toMatchObject({ code: 3 })
+    expect(await svc('publish', REF, 's3://Bad_Bucket/x')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('what is published', () => {
+  it('is asked for with a place, and refused where it is no model or no address', async () => {
+    for (const args of [
+      ['publish', REF],
+      ['publish', REF, 'out', '--url', 'ftp://x'],
+      ['publish', REF, 'https://x/y']
+    ])
+      expect(await from.svc(...args)).toMatchObject({ code: 2, stdout: '' })
+    expect(await from.svc('publish', 'acme/none:q8_0', 'out')).toMatchObject({ code: 3 })
+    expect(existsSync(join(from.folder, 'out'))).toBe(false)
+  })
+
+  it('is nothing private, unless somebody says so; caches on the way hear of it then', async () => {
+    await ok(from, 'private', 'acme/tiny')
+    const refused = await from.svc('publish', REF, 'acme/tiny', 'secret')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--withheld') })
+    expect(existsSync(join(from.folder, 'secret'))).toBe(false)
+    await ok(from, 'publish', '--withheld', 'acme/tiny', 'secret')
+    await ok(from, 'private', '--off', 'acme/tiny')
+  })
+
+  it('goes on after Ctrl-C and after a kill', async () => {
+    const interrupted = await from.svcWith(['publish', REF, 'stopped'], { cwd: from.folder, interruptAt: 'publishing' })
+    expect(interrupted).toMatchObject({ code: 130, stderr: expect.stringContaining('goes on') })
+    const killed = await svcProcess(['publish', REF, 'killed'], {
+      socketPath: from.socketPath,
+      cwd: from.folder,
+      when: { stderr: 'publishing', act: (child) => child.kill('SIGKILL') }
+    })
+    // a quick one may have been done
+    expect([null, 0]).toContain(killed.code)
+    for (const place of ['stopped', 'killed']) {
+      const done = await publish(REF, place)
+      expect(done.checkedRanges).toBeGreaterThan(5)
+      expect(existsSync(join(from.folder, place, '.svc-publish'))).toBe(false)
+    }
+  })
+
+  it('is shown with bars on a terminal, and prints the command for others', async () => {
+    const ran = await from.svcWith(['publish', REF, 'shown'], { cwd: from.folder, columns: 120 })
+    expect(ran.code, ran.stderr).toBe(0)
+    // it hides the cursor, and brings it back
+    expect(ran.stderr.lastIndexOf('\u001b[?25h')).toBeGreaterThan(ran.stderr.indexOf('\u001b[?25l'))
+    expect(ran.stdout).toMatch(
+      /^svc import bt 'magnet:\?xt=urn:btmh:\S+' --pin sha256:\w{64} --webseed '<address of this folder>' --as acme\/odd\n$/
+    )
+  })
+})

@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import {
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  realpath,
+  rename,
+  rmdir,
+  stat,
+  statfs,
+  unlink
+} from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { tryFlock } from '@svc/internal-files'
+import { digestHex } from '@svc/ref'
+import { chunksOf, digestOf, wrongBytes } from './content.ts'
+import { ioError, PublishError } from './errors.ts'
+import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './target.ts'
+
+/** What is unfinished lies there, by digest. It is gone when nothing is. */
+const WORK_FOLDER = '.svc-publish'
+/** Without O_NONBLOCK a pipe of that name would be waited for. */
+const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY
+const CHUNK_BYTES = 1 << 20
+
+/**
+ * A folder that some web server gives out. Files are written beside their places, made durable and then renamed, so that whatever a
+ * server finds under a name is whole. One call at a time writes to a folder.
+ */
+export class FolderTarget implements Target {
+  readonly name: string
+  readonly url = undefined
+  readonly #root: string
+  readonly #claim: FileHandle
+
+  private constructor(name: string, root: string, claim: FileHandle) {
+    this.name = name
+    this.#root = root
+    this.#claim = claim
+  }
+
+  /** Makes the folder where it is absent, and keeps others from writing to it. @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO` */
+  static async open(path: string): Promise<FolderTarget> {
+    try {
+      await mkdir(path, { recursive: true })
+      const root = await realpath(path)
+      const claim = await open(root, FOLDER)
+      try {
+        // where nothing can be locked (no such program, a network share), two calls at once are not told apart
+        if ((await tryFlock(claim.fd).catch(() => undefined)) === false) {
+          throw new PublishError('E_BAD_TARGET', `${path} is being published to already; try again when that has ended`)
+        }
+        await mkdir(join(root, WORK_FOLDER), { recursive: true })
+        return new FolderTarget(path, root, claim)
+      } catch (error) {
+        await claim.close()
+        throw error
+      }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST' || code === 'ENOTDIR') throw new PublishError('E_BAD_TARGET', `${path} is no folder`, error)
+      throw ioError(error, `write to ${path}`)
+    }
+  }
+
+  async requireRoom(objects: readonly PublishedObject[]): Promise<void> {
+    let needed = 0
+    for (const { key, sizeBytes, digest } of objects) {
+      if ((await sizeOf(join(this.#root, key))) === sizeBytes) continue
+      needed += Math.max(0, sizeBytes - ((await sizeOf(this.#partial(digest))) ?? 0))
+    }
+    const { bavail, bsize } = await statfs(this.#root)
+    if (needed <= bavail * bsize) return
+    throw new PublishError(
+      'E_NO_SPACE',
+      `${needed} bytes are needed in ${this.name}, and ${bavail * bsize} are free there`
+    )
+  }
+
+  async has({ key, sizeBytes, digest }: PublishedObject, { signal, onBytes }: ObjectOptions): Promise<boolean> {
+    const path = join(this.#root, key)
+    try {
+      const stats = await lstat(path).catch(absent)
+      if (stats === undefined) return false
+      if (stats.isDirectory()) throw new PublishError('E_BAD_TARGET', `${path} is a folder, where a file is to be`)
+      if (!stats.isFile() || stats.size !== sizeBytes) return false
+      const hash = createHash('sha256')
+      for await (const chunk of chunksOf({ content: { path }, sizeBytes, digest })) {
+        signal?.throwIfAborted()
+        hash.update(chunk)
+        onBytes?.(chunk.length)
+      }
+      return `sha256:${hash.digest('hex')}` === digest
+    } catch (error) {
+      throw ioError(error, `read ${path}`, signal)
+    }
+  }
+
+  async put(object: PublishedObject, options: ObjectOptions): Promise<void> {
+    const path = join(this.#root, object.key)
+    try {
+      const partial = this.#partial(object.digest)
+      await write(object, partial, options)
+      await this.#makeFolders(dirname(path))
+      await rename(partial, path)
+      await syncFolder(dirname(path))
+    } catch (error) {
+      throw ioError(error, `write ${path}`, options.signal)
+    }
+  }
+
+  async readRange({ key }: PublishedObject, start: number, end: number): Promise<Uint8Array> {
+    const path = join(this.#root, key)
+    try {
+      const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      try {
+        const { bytesRead, buffer } = await handle.read(Buffer.alloc(end - start), 0, end - start, start)
+        return buffer.subarray(0, bytesRead)
+      } finally {
+        await handle.close()
+      }
+    } catch (error) {
+      throw ioError(error, `read ${path}`)
+    }
+  }
+
+  async readDocument(key: string, maxBytes: number): Promise<StoredDocument | undefined> {
+    const path = join(this.#root, key)
+    try {
+      const size = await sizeOf(path)
+      if (size === undefined) return undefined
+      if (size > maxBytes)
+        throw new PublishError('E_BAD_TARGET', `${path} has more than ${maxBytes} bytes: it is none of ours`)
+      const bytes = await readFile(path)
+      return { bytes, version: digestOf(bytes) }
+    } catch (error) {
+      throw ioError(error, `read ${path}`)
+    }
+  }
+
+  async replaceDocument(
+    object: PublishedObject,
+    before: StoredDocument | undefined,
+    signal?: AbortSignal
+  ): Promise<boolean> {
+    // nobody else writes here, but for hands
+    const now = await this.readDocument(object.key, Number.MAX_SAFE_INTEGER)
+    if (now?.version !== before?.version) return false
+    await this.put(object, { signal })
+    return true
+  }
+
+  async close(): Promise<void> {
+    // stays where something is unfinished
+    await rmdir(join(this.#root, WORK_FOLDER)).catch(() => undefined)
+    await this.#claim.close()
+  }
+
+  #partial(digest: PublishedObject['digest']): string {
+    return join(this.#root, WORK_FOLDER, `${digestHex(digest)}.partial`)
+  }
+
+  /** Makes folders durably, and does not go through links that lead out of the target. */
+  async #makeFolders(folder: string): Promise<void> {
+    if (folder === this.#root) return
+    const parent = dirname(folder)
+    await this.#makeFolders(parent)
+    try {
+      await mkdir(folder)
+      await syncFolder(parent)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (!(await lstat(folder)).isDirectory()) throw new PublishError('E_BAD_TARGET', `${folder} is no folder`, error)
+    }
+  }
+}
+
+/** Writes an object into its partial file, from where an earlier try ended, and makes it durable. */
+async function write(object: PublishedObject, partial: string, options: ObjectOptions): Promise<void> {
+  const handle = await open(partial, PARTIAL, 0o644)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is no file`)
+    const kept = Math.min(stats.size, object.sizeBytes)
+    if (!(await fill(object, handle, kept, options))) {
+      // what the earlier try left is not the beginning of it
+      if (kept === 0 || !(await fill(object, handle, 0, { signal: options.signal }))) throw wrongBytes(object)
+    }
+    await handle.truncate(object.sizeBytes)
+    await handle.sync()
+  } catch (error) {
+    if (error instanceof PublishError && error.code === 'E_DIGEST_MISMATCH')
+      await unlink(partial).catch(() => undefined)
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** @returns whether all of it hashes to the digest */
+async function fill(
+  object: PublishedObject,
+  handle: FileHandle,
+  kept: number,
+  { signal, onBytes }: ObjectOptions
+): Promise<boolean> {
+  const hash = createHash('sha256')
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, kept)))
+  for (let at = 0; at < kept; ) {
+    signal?.throwIfAborted()
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, kept - at), at)
+    if (bytesRead === 0) return false
+    hash.update(buffer.subarray(0, bytesRead))
+    at += bytesRead
+    onBytes?.(bytesRead)
+  }
+  let at = kept
+  for await (const chunk of chunksOf(object, kept)) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
+    for (let done = 0; done < chunk.length; ) {
+      done += (await handle.write(chunk, done, chunk.length - done, at + done)).bytesWritten
+    }
+    at += chunk.length
+    onBytes?.(chunk.length)
+  }
+  return `sha256:${hash.digest('hex')}` === object.digest
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+  throw error
+}
+
+/** Undefined for what is no file. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  const stats = await stat(path).catch(absent)
+  return stats?.isFile() === true ? stats.size : undefined
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, FOLDER)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

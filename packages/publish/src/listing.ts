@@ -1,0 +1,94 @@
+import { isDigest, type Sha256Digest } from '@svc/ref'
+import { PublishError } from './errors.ts'
+import type { Publication } from './publication.ts'
+
+/** The list of what a target holds, for programs. */
+export const LISTING_KEY = 'index.json'
+/** Some hundred bytes a model and a file. */
+export const MAX_LISTING_BYTES = 64 << 20
+
+/** A model in the list. */
+export interface ListedModel {
+  readonly ref?: string
+  readonly manifest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohash: string
+  /** Folder of its files. */
+  readonly name: string
+  readonly magnet: string
+  /** Key of the `.torrent`. */
+  readonly torrent: string
+  readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
+}
+
+/** What {@link LISTING_KEY} says. */
+export interface Listing {
+  /** Where readers find all this; ends in a slash. */
+  readonly url?: string
+  readonly models: readonly ListedModel[]
+}
+
+const VERSION = 1
+
+/** @throws PublishError `E_BAD_TARGET` for a file of somebody else */
+export function parseListing(bytes: Uint8Array, name: string): Listing {
+  const foreign = (cause?: unknown): PublishError =>
+    new PublishError(
+      'E_BAD_TARGET',
+      `${name} holds an ${LISTING_KEY} that svc did not write; publish to a place of its own`,
+      cause
+    )
+  let value: { svcPublication?: unknown; url?: unknown; models?: unknown }
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as typeof value
+  } catch (cause) {
+    throw foreign(cause)
+  }
+  if (typeof value !== 'object' || value?.svcPublication !== VERSION || !Array.isArray(value.models)) throw foreign()
+  if (!value.models.every(isModel)) throw foreign()
+  return { models: value.models, ...(typeof value.url === 'string' && { url: value.url }) }
+}
+
+function isModel(value: unknown): value is ListedModel {
+  const model = value as Partial<Record<keyof ListedModel, unknown>> | null
+  if (typeof model !== 'object' || model === null || !isDigest(String(model.manifest))) return false
+  const texts = [model.infohash, model.name, model.magnet, model.torrent, model.ref ?? '']
+  return (
+    texts.every((text) => typeof text === 'string') &&
+    Array.isArray(model.files) &&
+    model.files.every(
+      (file: Partial<ListedModel['files'][number]> | null) =>
+        typeof file?.name === 'string' && Number.isSafeInteger(file.sizeBytes) && typeof file.digest === 'string'
+    )
+  )
+}
+
+/** The bytes of a list, in an order of its own: the same models give the same bytes. */
+export function listingBytes({ url, models }: Listing): Uint8Array {
+  const sorted = [...models].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+  return Buffer.from(`${JSON.stringify({ svcPublication: VERSION, url, models: sorted }, null, 1)}\n`)
+}
+
+const orderOf = ({ ref = '\uffff', manifest }: ListedModel): string => `${ref} ${manifest}`
+
+/** Adds models: each takes the place of what had its manifest or its name. */
+export function addToListing(before: Listing, added: readonly Publication[], url: string | undefined): Listing {
+  const models = added.map(
+    ({ ref, manifestDigest, infohash, name, magnet, torrentKey, files }): ListedModel => ({
+      ...(ref !== undefined && { ref }),
+      manifest: manifestDigest,
+      infohash,
+      name,
+      magnet,
+      torrent: torrentKey,
+      files
+    })
+  )
+  const manifests = new Set(models.map(({ manifest }) => manifest))
+  const refs = new Set(models.flatMap(({ ref }) => ref ?? []))
+  const kept = before.models.filter(
+    ({ manifest, ref }) => !manifests.has(manifest) && (ref === undefined || !refs.has(ref))
+  )
+  const where = url ?? before.url
+  return { models: [...kept, ...models], ...(where !== undefined && { url: where }) }
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { type ArtifactTorrent, manifestPath, parseSealedManifest, pieceLayersOf, torrentOf } from '@svc/manifest'
+import {
+  BLOCK_BYTES,
+  encodeTorrent,
+  filesWithLayers,
+  formatMagnet,
+  HASH_BYTES,
+  type PieceLayers,
+  parsePieceLayers,
+  pieceLayer,
+  toHex
+} from '@svc/metainfo'
+import type { Sha256Digest } from '@svc/ref'
+import { chunksOf, digestOf } from './content.ts'
+import { PublishError } from './errors.ts'
+import type { PublishedObject } from './target.ts'
+
+/** What is published of one model. */
+export interface PublicationInput {
+  readonly manifestDigest: Sha256Digest
+  readonly manifest: Uint8Array
+  /** `ns/name:quant`, for people; absent where it has no name. */
+  readonly ref?: string | undefined
+  /** Where the bytes of each file of the manifest lie. */
+  readonly pathOf: (digest: Sha256Digest) => string
+  /** The bencoded piece layers, where they are known already; made from the files otherwise. */
+  readonly pieceLayers?: Uint8Array | undefined
+  /** Where readers will find it: named in the `.torrent` and the magnet. */
+  readonly url?: string | undefined
+  /** Named in both, too. */
+  readonly trackers?: readonly string[] | undefined
+  /** Not for everybody: caches on the way are told so. */
+  readonly isWithheld?: boolean | undefined
+}
+
+/** A model as a set of objects that any web server can give out. */
+export interface Publication {
+  readonly manifestDigest: Sha256Digest
+  readonly ref: string | undefined
+  /** `btmh:1220<64 hex>` */
+  readonly infohash: string
+  /** Of the torrent; the folder of the files. */
+  readonly name: string
+  readonly magnet: string
+  /** Key of the `.torrent`. */
+  readonly torrentKey: string
+  readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
+  /** Files first, then the manifest, the piece layers, and the `.torrent` last: what is named is there before what names it. */
+  readonly objects: readonly PublishedObject[]
+}
+
+const FOREVER = 'max-age=31536000, immutable'
+/** It names web servers and trackers, which may change. */
+const BRIEFLY = 'max-age=300'
+
+/**
+ * The objects of one model: `<torrent name>/<path>` for each file and the manifest (BEP 19), `bt/piece-layers/<infohash>` and
+ * `bt/<infohash>.torrent`. A pure function of its input; files are read only where piece layers have to be made.
+ * @throws ManifestError, MetainfoError for documents that contradict themselves; PublishError `E_DIGEST_MISMATCH`; the signal's reason
+ */
+export async function publicationOf(input: PublicationInput, signal?: AbortSignal): Promise<Publication> {
+  const { manifestDigest, manifest, ref, pathOf, url, trackers = [], isWithheld = false } = input
+  const sealed = parseSealedManifest(manifest)
+  if (sealed.digest !== manifestDigest) {
+    throw new PublishError('E_DIGEST_MISMATCH', `these are not the bytes of the manifest ${manifestDigest}`)
+  }
+  const torrent = torrentOf(sealed)
+  const layersBytes = input.pieceLayers ?? pieceLayersOf(torrent, await makeLayers(torrent, pathOf, signal))
+  const { layers } = parsePieceLayers(layersBytes, torrent)
+  const hex = toHex(torrent.infohash)
+  const torrentKey = `bt/${hex}.torrent`
+  const audience = isWithheld ? 'private' : 'public'
+  const document = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject => ({
+    key,
+    content: bytes,
+    sizeBytes: bytes.length,
+    digest: digestOf(bytes),
+    contentType,
+    cacheControl: `${audience}, ${caching}`
+  })
+  const files = torrent.files.filter(({ digest }) => digest !== manifestDigest)
+  const webseeds = url === undefined ? [] : [url]
+  const tiers = trackers.map((tracker) => [tracker])
+  return {
+    manifestDigest,
+    ref,
+    infohash: torrent.infohashText,
+    name: torrent.name,
+    magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers: [] }),
+    torrentKey,
+    files: files.map(({ path, length, digest }) => ({ name: path, sizeBytes: length, digest })),
+    objects: [
+      ...files.map(({ path, length, digest }) => ({
+        key: `${torrent.name}/${path}`,
+        content: { path: pathOf(digest) },
+        sizeBytes: length,
+        digest,
+        contentType: 'application/octet-stream',
+        cacheControl: `${audience}, ${FOREVER}`
+      })),
+      document(`${torrent.name}/${manifestPath(manifestDigest)}`, manifest, 'application/json', FOREVER),
+      document(`bt/piece-layers/${hex}`, layersBytes, 'application/octet-stream', FOREVER),
+      document(
+        torrentKey,
+        encodeTorrent(torrent, layers, { webseeds, trackers: tiers, createdBy: 'svc' }),
+        'application/x-bittorrent',
+        BRIEFLY
+      )
+    ]
+  }
+}
+
+/** Piece layers of all files that need one, from their bytes. */
+async function makeLayers(
+  torrent: ArtifactTorrent,
+  pathOf: PublicationInput['pathOf'],
+  signal: AbortSignal | undefined
+): Promise<PieceLayers> {
+  const layers = new Map<string, Uint8Array>()
+  const digests = new Map(torrent.files.map(({ path, digest }) => [path, digest]))
+  for (const [root, { path, length }] of filesWithLayers(torrent)) {
+    const digest = digests.get(path)!
+    if (digest === torrent.manifestDigest) continue
+    const leaves = new Uint8Array(Math.ceil(length / BLOCK_BYTES) * HASH_BYTES)
+    let at = 0
+    // pieces of 1 MiB hold whole blocks
+    for await (const chunk of chunksOf({ content: { path: pathOf(digest) }, sizeBytes: length, digest })) {
+      signal?.throwIfAborted()
+      for (let block = 0; block < chunk.length; block += BLOCK_BYTES) {
+        leaves.set(
+          createHash('sha256')
+            .update(chunk.subarray(block, block + BLOCK_BYTES))
+            .digest(),
+          at
+        )
+        at += HASH_BYTES
+      }
+    }
+    layers.set(root, pieceLayer(leaves, length, torrent.pieceLength))
+  }
+  return layers
+}

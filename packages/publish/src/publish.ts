@@ -1,0 +1,225 @@
+import { checkObject, throughTarget, throughUrl } from './check.ts'
+import { digestOf } from './content.ts'
+import { PublishError } from './errors.ts'
+import { addToListing, LISTING_KEY, type Listing, listingBytes, MAX_LISTING_BYTES, parseListing } from './listing.ts'
+import { PAGE_KEY, PAGE_MARK, pageBytes } from './page.ts'
+import type { Publication } from './publication.ts'
+import type { PublishedObject, StoredDocument, Target } from './target.ts'
+
+/** How far a publication is. */
+export interface PublishProgress {
+  readonly phase: 'writing' | 'checking'
+  readonly bytesDone: number
+  readonly bytesTotal: number
+  readonly filesDone: number
+  readonly filesTotal: number
+  /** The object at hand. */
+  readonly file?: { readonly name: string; readonly bytesDone: number; readonly bytesTotal: number }
+}
+
+export interface PublishOptions {
+  /** Where readers find the target; kept in its list. */
+  readonly url?: string | undefined
+  /** Read samples back from `url`, as strangers do, and not only from the target. */
+  readonly checkUrl?: boolean | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: PublishProgress) => void) | undefined
+}
+
+/** What a publication came to. */
+export interface Published {
+  /** Bytes of objects that were written. */
+  readonly sentBytes: number
+  /** Bytes of objects that were there already. */
+  readonly presentBytes: number
+  /** Ranges that were read back and compared. */
+  readonly checkedRanges: number
+}
+
+const MAX_TRIES = 10
+
+/**
+ * Writes models into a target: files, then documents that name them, then, when samples of all that came back as they were published,
+ * the list of what is there, for programs and for people. What is there already is not written again, and an interrupted call is
+ * taken up by the next. Models that were published there before stay, but for one of the same name, which leaves the list.
+ * @throws PublishError; on abort the signal's reason
+ */
+export async function publish(
+  publications: readonly Publication[],
+  target: Target,
+  options: PublishOptions = {}
+): Promise<Published> {
+  const { signal } = options
+  await readListing(target, signal)
+  await requireOwnPage(target, signal)
+  // a file of two models is one object each; the same model twice is not
+  const objects = [...new Map(inOrder(publications).map((object) => [object.key, object])).values()]
+  await target.requireRoom(objects)
+  const meter = new Meter(objects, options.onProgress)
+  let [sentBytes, presentBytes, checkedRanges] = [0, 0, 0]
+  for (const object of objects) {
+    signal?.throwIfAborted()
+    meter.begin('writing', object)
+    if (await target.has(object, { signal, onBytes: meter.add })) presentBytes += object.sizeBytes
+    else {
+      meter.restart()
+      await target.put(object, { signal, onBytes: meter.add })
+      sentBytes += object.sizeBytes
+    }
+    meter.end()
+  }
+  const { url } = options
+  const ways = [
+    { where: target.name, read: throughTarget(target) },
+    ...(options.checkUrl === true && url !== undefined ? [{ where: url, read: throughUrl(url) }] : [])
+  ]
+  meter.rewind()
+  for (const object of objects) {
+    signal?.throwIfAborted()
+    meter.begin('checking', object)
+    for (const { where, read } of ways) checkedRanges += await checkObject(object, where, read, signal)
+    meter.end()
+  }
+  await list(publications, target, url, signal)
+  return { sentBytes, presentBytes, checkedRanges }
+}
+
+/**
+ * Where readers find what lies in a target: what somebody says now, else what the place implies, else what was said at an earlier
+ * publication. Undefined where nobody ever said. @throws PublishError
+ */
+export async function readerUrl(
+  target: Target,
+  said: string | undefined,
+  signal?: AbortSignal
+): Promise<string | undefined> {
+  return said ?? target.url ?? (await readListing(target, signal)).listing.url
+}
+
+/** All files of all models, then all their documents, the `.torrent`s last. */
+function inOrder(publications: readonly Publication[]): PublishedObject[] {
+  const most = Math.max(0, ...publications.map(({ files }) => files.length))
+  const files = publications.flatMap(({ objects, files: own }) => objects.slice(0, own.length))
+  const documents = publications.map(({ objects, files: own }) => objects.slice(own.length))
+  return [
+    ...files,
+    ...Array.from({ length: most === 0 ? 0 : 3 }, (_, i) => documents.flatMap((each) => each[i] ?? [])).flat()
+  ]
+}
+
+async function readListing(
+  target: Target,
+  signal: AbortSignal | undefined
+): Promise<{ readonly stored: StoredDocument | undefined; readonly listing: Listing }> {
+  const stored = await target.readDocument(LISTING_KEY, MAX_LISTING_BYTES, signal)
+  return { stored, listing: stored === undefined ? { models: [] } : parseListing(stored.bytes, target.name) }
+}
+
+/** A page of somebody else is not overwritten. */
+async function requireOwnPage(target: Target, signal: AbortSignal | undefined): Promise<void> {
+  const page = await target.readDocument(PAGE_KEY, MAX_LISTING_BYTES, signal)
+  if (page === undefined || Buffer.from(page.bytes).includes(PAGE_MARK)) return
+  throw new PublishError(
+    'E_BAD_TARGET',
+    `${target.name} holds an ${PAGE_KEY} that svc did not write; publish to a place of its own`
+  )
+}
+
+async function list(
+  publications: readonly Publication[],
+  target: Target,
+  url: string | undefined,
+  signal: AbortSignal | undefined
+): Promise<void> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const { stored, listing } = await readListing(target, signal)
+    const next = addToListing(listing, publications, url)
+    const bytes = listingBytes(next)
+    const isSame = stored !== undefined && Buffer.compare(stored.bytes, bytes) === 0
+    if (!isSame && !(await target.replaceDocument(document(LISTING_KEY, bytes, 'application/json'), stored, signal)))
+      continue
+    await writePage(target, bytes, signal)
+    return
+  }
+  throw new PublishError('E_UNAVAILABLE', `others keep changing the ${LISTING_KEY} of ${target.name}; try again`)
+}
+
+/** The page follows from the list, also from one that somebody else has written meanwhile. */
+async function writePage(target: Target, listing: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+  for (let bytes = listing, tries = 0; tries < MAX_TRIES; tries++) {
+    const page = pageBytes(parseListing(bytes, target.name))
+    await target.put(document(PAGE_KEY, page, 'text/html; charset=utf-8'), { signal })
+    const now = await target.readDocument(LISTING_KEY, MAX_LISTING_BYTES, signal)
+    if (now === undefined || Buffer.compare(now.bytes, bytes) === 0) return
+    bytes = now.bytes
+  }
+}
+
+const document = (key: string, bytes: Uint8Array, contentType: string) => ({
+  key,
+  content: bytes,
+  sizeBytes: bytes.length,
+  digest: digestOf(bytes),
+  contentType,
+  cacheControl: 'no-cache'
+})
+
+/** Counts bytes and files, and tells somebody. */
+class Meter {
+  readonly #tell: PublishOptions['onProgress']
+  readonly #bytesTotal: number
+  readonly #filesTotal: number
+  #phase: PublishProgress['phase'] = 'writing'
+  #bytesDone = 0
+  #filesDone = 0
+  #current: PublishedObject | undefined
+  #currentBytes = 0
+
+  constructor(objects: readonly PublishedObject[], tell: PublishOptions['onProgress']) {
+    this.#tell = tell
+    this.#filesTotal = objects.length
+    this.#bytesTotal = objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  }
+
+  readonly add = (bytes: number): void => {
+    this.#currentBytes = Math.min(this.#currentBytes + bytes, this.#current?.sizeBytes ?? 0)
+    this.#say()
+  }
+
+  begin(phase: PublishProgress['phase'], object: PublishedObject): void {
+    this.#phase = phase
+    this.#current = object
+    this.#currentBytes = 0
+    this.#say()
+  }
+
+  /** What was looked at has to be written after all. */
+  restart(): void {
+    this.#currentBytes = 0
+  }
+
+  end(): void {
+    this.#bytesDone += this.#current?.sizeBytes ?? 0
+    this.#filesDone += 1
+    this.#current = undefined
+    this.#currentBytes = 0
+    this.#say()
+  }
+
+  rewind(): void {
+    this.#bytesDone = 0
+    this.#filesDone = 0
+  }
+
+  #say(): void {
+    const { key, sizeBytes } = this.#current ?? {}
+    this.#tell?.({
+      phase: this.#phase,
+      bytesDone: this.#bytesDone + this.#currentBytes,
+      bytesTotal: this.#bytesTotal,
+      filesDone: this.#filesDone,
+      filesTotal: this.#filesTotal,
+      ...(key !== undefined && { file: { name: key, bytesDone: this.#currentBytes, bytesTotal: sizeBytes! } })
+    })
+  }
+}

@@ -1,0 +1,299 @@
+import { createHash } from 'node:crypto'
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListPartsCommand,
+  PutObjectCommand,
+  S3Client,
+  type S3ClientConfig,
+  UploadPartCommand
+} from '@aws-sdk/client-s3'
+import { digestHex } from '@svc/ref'
+import { PublishError } from '../errors.ts'
+import { encodeKey } from '../key.ts'
+import type { Place } from '../place.ts'
+import type { PublishedObject } from '../target.ts'
+import { nameOf, s3Error, statusOf } from './failure.ts'
+import type { S3Options } from './options.ts'
+
+/** Tries of one request, with pauses that grow to 20 s, or as long as the store asks for. */
+const MAX_ATTEMPTS = 8
+const CONNECT_TIMEOUT_MS = 10_000
+/** Nothing is sent or received for so long. */
+const STALL_MS = 60_000
+
+/** What a store says of an object without its bytes. */
+export interface ObjectFacts {
+  readonly sizeBytes: number
+  /** SHA-256 in hex, as the uploader noted it. */
+  readonly sha256: string | undefined
+  /** MD5 in hex, where the store's tag is one. */
+  readonly md5: string | undefined
+  readonly isEncoded: boolean
+}
+
+/** A part that the store has. */
+export interface StoredPart {
+  readonly sizeBytes: number
+  /** The tag, as it has to be given back. */
+  readonly tag: string
+}
+
+/**
+ * A prefix of a bucket: the requests that a publication needs, each with its errors in our words. Bodies are signed, so that what arrives
+ * damaged is refused; checksums in trailers, which not all stores know, are left out.
+ */
+export class Bucket {
+  readonly name: string
+  readonly url: string
+  readonly #client: S3Client
+  readonly #bucket: string
+  readonly #prefix: string
+  #canCondition = true
+
+  private constructor(client: S3Client, { bucket, prefix }: Extract<Place, { kind: 's3' }>, url: string) {
+    this.#client = client
+    this.#bucket = bucket
+    this.#prefix = prefix
+    this.name = `s3://${bucket}/${prefix}`
+    this.url = url
+  }
+
+  /** @throws PublishError `E_BAD_TARGET`, `E_CREDENTIALS` */
+  static async open(place: Extract<Place, { kind: 's3' }>, options: S3Options): Promise<Bucket> {
+    const env = options.env ?? process.env
+    const endpoint = options.endpoint ?? set(env.AWS_ENDPOINT_URL_S3) ?? set(env.AWS_ENDPOINT_URL)
+    if (endpoint !== undefined && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) {
+      throw new PublishError('E_BAD_TARGET', `the endpoint ${endpoint} is no http or https URL`)
+    }
+    const region = options.region ?? set(env.AWS_REGION) ?? set(env.AWS_DEFAULT_REGION)
+    const config: S3ClientConfig = {
+      ...credentialsOf(env),
+      ...(region !== undefined && { region }),
+      ...(endpoint !== undefined && {
+        endpoint,
+        forcePathStyle: true,
+        ...(region === undefined && { region: 'us-east-1' })
+      }),
+      maxAttempts: MAX_ATTEMPTS,
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STALL_MS }
+    }
+    const client = new S3Client(config)
+    try {
+      const path = place.prefix === '' ? '' : encodeKey(place.prefix)
+      const known = endpoint ?? (await configuredEndpoint(client))
+      if (known !== undefined) return new Bucket(client, place, `${known.replace(/\/+$/, '')}/${place.bucket}/${path}`)
+      const host = `s3.${await client.config.region()}.amazonaws.com`
+      // certificates have no names with further dots
+      const base = place.bucket.includes('.') ? `${host}/${place.bucket}` : `${place.bucket}.${host}`
+      return new Bucket(client, place, `https://${base}/${path}`)
+    } catch (error) {
+      client.destroy()
+      if (error instanceof PublishError) throw error
+      throw new PublishError(
+        'E_BAD_TARGET',
+        `${place.bucket}: ${(error as Error).message}; name the region with --region`,
+        error
+      )
+    }
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectFacts | undefined> {
+    try {
+      const answer = await this.#client.send(new HeadObjectCommand(this.#at(key)), during(signal))
+      const tag = answer.ETag?.replaceAll('"', '')
+      const isMd5 = answer.ServerSideEncryption !== 'aws:kms' && answer.SSECustomerAlgorithm === undefined
+      return {
+        sizeBytes: answer.ContentLength ?? 0,
+        sha256: answer.Metadata?.sha256,
+        md5: isMd5 && tag !== undefined && /^[0-9a-f]{32}$/.test(tag) ? tag : undefined,
+        isEncoded: !['', 'identity'].includes(answer.ContentEncoding ?? '')
+      }
+    } catch (error) {
+      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return undefined
+      throw s3Error(error, `look at ${this.name}${key}`, signal)
+    }
+  }
+
+  /** A range of an object, or all of it, as far as `maxBytes`; undefined where there is no object. */
+  async get(
+    key: string,
+    { range, maxBytes }: { readonly range?: readonly [number, number]; readonly maxBytes: number },
+    signal?: AbortSignal
+  ): Promise<
+    { readonly bytes: Uint8Array; readonly tag: string; readonly contentRange: string | undefined } | undefined
+  > {
+    try {
+      const Range = range && `bytes=${range[0]}-${range[1] - 1}`
+      const answer = await this.#client.send(new GetObjectCommand({ ...this.#at(key), Range }), during(signal))
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for await (const chunk of answer.Body as AsyncIterable<Uint8Array>) {
+        length += chunk.length
+        if (length > maxBytes)
+          throw new PublishError('E_BAD_TARGET', `${this.name}${key} has more than ${maxBytes} bytes`)
+        chunks.push(chunk)
+      }
+      return { bytes: Buffer.concat(chunks), tag: answer.ETag ?? '', contentRange: answer.ContentRange }
+    } catch (error) {
+      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return undefined
+      throw s3Error(error, `read ${this.name}${key}`, signal)
+    }
+  }
+
+  /**
+   * @param before only in place of that state, as its tag says; '' only where nothing is. Stores without conditions ignore it
+   * @returns false when the condition did not hold
+   */
+  async put(object: PublishedObject, body: Uint8Array, before?: string, signal?: AbortSignal): Promise<boolean> {
+    const input = { ...this.#at(object.key), ...headersOf(object), Body: body, ContentMD5: md5Of(body, 'base64') }
+    const condition =
+      before === undefined || !this.#canCondition ? {} : before === '' ? { IfNoneMatch: '*' } : { IfMatch: before }
+    try {
+      await this.#client.send(new PutObjectCommand({ ...input, ...condition }), during(signal))
+      return true
+    } catch (error) {
+      const status = statusOf(error)
+      if (status === 412 || (status === 409 && nameOf(error) === 'ConditionalRequestConflict')) return false
+      if (status === 501 && Object.keys(condition).length > 0) {
+        this.#canCondition = false
+        return this.put(object, body, before, signal)
+      }
+      throw s3Error(error, `write ${this.name}${object.key}`, signal)
+    }
+  }
+
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    await this.#client.send(new DeleteObjectCommand(this.#at(key)), during(signal)).catch((error: unknown) => {
+      throw s3Error(error, `remove ${this.name}${key}`, signal)
+    })
+  }
+
+  /** @returns the id of a new multipart upload */
+  async begin(object: PublishedObject, signal?: AbortSignal): Promise<string> {
+    try {
+      const input = { ...this.#at(object.key), ...headersOf(object) }
+      const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(input), during(signal))
+      if (UploadId === undefined) throw new PublishError('E_UNAVAILABLE', `${this.name} gives uploads no name`)
+      return UploadId
+    } catch (error) {
+      throw s3Error(error, `begin to write ${this.name}${object.key}`, signal)
+    }
+  }
+
+  /** The parts that an upload has, by number; undefined where the store knows no such upload. */
+  async parts(key: string, uploadId: string, signal?: AbortSignal): Promise<Map<number, StoredPart> | undefined> {
+    const parts = new Map<number, StoredPart>()
+    try {
+      for (let marker: string | undefined; ; ) {
+        const input = { ...this.#at(key), UploadId: uploadId, PartNumberMarker: marker }
+        const page = await this.#client.send(new ListPartsCommand(input), during(signal))
+        for (const { PartNumber, Size, ETag } of page.Parts ?? []) {
+          if (PartNumber !== undefined && ETag !== undefined) parts.set(PartNumber, { sizeBytes: Size ?? 0, tag: ETag })
+        }
+        const next = page.NextPartNumberMarker
+        // one that does not move would be asked for ever
+        if (page.IsTruncated !== true || next === undefined || Number(next) <= Number(marker ?? 0)) return parts
+        marker = next
+      }
+    } catch (error) {
+      if (isGone(error)) return undefined
+      throw s3Error(error, `look at what there is of ${this.name}${key}`, signal)
+    }
+  }
+
+  /** @returns the part's tag; undefined where the store knows no such upload any more */
+  async part(
+    key: string,
+    uploadId: string,
+    number: number,
+    body: Uint8Array,
+    signal?: AbortSignal
+  ): Promise<string | undefined> {
+    const input = {
+      ...this.#at(key),
+      UploadId: uploadId,
+      PartNumber: number,
+      Body: body,
+      ContentMD5: md5Of(body, 'base64')
+    }
+    try {
+      const { ETag } = await this.#client.send(new UploadPartCommand(input), during(signal))
+      return ETag ?? ''
+    } catch (error) {
+      if (isGone(error)) return undefined
+      throw s3Error(error, `write ${this.name}${key}`, signal)
+    }
+  }
+
+  /** Makes an object of its parts. @returns false where the store knows no such upload any more */
+  async complete(key: string, uploadId: string, tags: readonly string[], signal?: AbortSignal): Promise<boolean> {
+    const Parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
+    const input = { ...this.#at(key), UploadId: uploadId, MultipartUpload: { Parts } }
+    try {
+      await this.#client.send(new CompleteMultipartUploadCommand(input), during(signal))
+      return true
+    } catch (error) {
+      if (isGone(error)) return false
+      throw s3Error(error, `finish ${this.name}${key}`, signal)
+    }
+  }
+
+  async abort(key: string, uploadId: string): Promise<void> {
+    // the caller has a reason to fail of its own
+    await this.#client
+      .send(new AbortMultipartUploadCommand({ ...this.#at(key), UploadId: uploadId }))
+      .catch(() => undefined)
+  }
+
+  /** Bytes of an object's whole key. */
+  keyBytes(key: string): number {
+    return Buffer.byteLength(`${this.#prefix}${key}`)
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  #at(key: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key: `${this.#prefix}${key}` }
+  }
+}
+
+/** MD5 in the encoding wanted: what S3 compares bodies with, and what its tags mostly are. No proof of anything here. */
+export const md5Of = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string =>
+  createHash('md5').update(bytes).digest(encoding)
+
+const isGone = (error: unknown): boolean => nameOf(error) === 'NoSuchUpload'
+
+const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
+
+const headersOf = ({ contentType, cacheControl, digest }: PublishedObject) => ({
+  ContentType: contentType,
+  CacheControl: cacheControl,
+  Metadata: { sha256: digestHex(digest) }
+})
+
+/** A key in the environment wins, as with all tools of AWS; everything else the client finds by itself. */
+function credentialsOf(env: NonNullable<S3Options['env']>): Pick<S3ClientConfig, 'credentials'> {
+  const [accessKeyId, secretAccessKey] = [set(env.AWS_ACCESS_KEY_ID), set(env.AWS_SECRET_ACCESS_KEY)]
+  if (accessKeyId === undefined || secretAccessKey === undefined) return {}
+  const sessionToken = set(env.AWS_SESSION_TOKEN)
+  return { credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) } }
+}
+
+/** `endpoint_url` of the shared configuration. */
+async function configuredEndpoint(client: S3Client): Promise<string | undefined> {
+  const found = await client.config.endpoint?.()
+  return found === undefined
+    ? undefined
+    : `${found.protocol}//${found.hostname}${found.port ? `:${found.port}` : ''}${found.path}`
+}
+
+const during = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abortSignal: signal })

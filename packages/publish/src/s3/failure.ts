@@ -1,0 +1,66 @@
+import { PublishError, type PublishErrorCode } from '../errors.ts'
+
+/** What the S3 client throws. */
+interface Thrown {
+  readonly name?: string
+  readonly message?: string
+  readonly Code?: string
+  readonly code?: string
+  readonly $metadata?: { readonly httpStatusCode?: number }
+  readonly $response?: { readonly statusCode?: number }
+}
+
+const BY_NAME: Readonly<Record<string, PublishErrorCode>> = {
+  NoSuchBucket: 'E_NOT_FOUND',
+  RequestTimeTooSkewed: 'E_CLOCK',
+  SlowDown: 'E_RATE_LIMITED',
+  TooManyRequests: 'E_RATE_LIMITED',
+  ServiceUnavailable: 'E_RATE_LIMITED',
+  QuotaExceeded: 'E_NO_SPACE',
+  InsufficientStorage: 'E_NO_SPACE',
+  XMinioStorageFull: 'E_NO_SPACE',
+  PermanentRedirect: 'E_BAD_TARGET',
+  AuthorizationHeaderMalformed: 'E_BAD_TARGET',
+  CredentialsProviderError: 'E_CREDENTIALS'
+}
+
+const BY_STATUS: Readonly<Record<number, PublishErrorCode>> = {
+  301: 'E_BAD_TARGET',
+  401: 'E_DENIED',
+  403: 'E_DENIED',
+  404: 'E_NOT_FOUND',
+  429: 'E_RATE_LIMITED',
+  507: 'E_NO_SPACE'
+}
+
+const HINTS: Partial<Record<PublishErrorCode, string>> = {
+  E_CREDENTIALS: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
+  E_DENIED: 'the key needs to get, put and delete objects there, and to list the bucket',
+  E_CLOCK: 'the clocks here and there differ: set the clock',
+  E_BAD_TARGET: 'the bucket is in another region: name it with --region',
+  E_RATE_LIMITED: 'the store asks for patience; the same command goes on where it stopped'
+}
+
+/** The HTTP status of an answer that was an error; undefined where there was none. */
+export const statusOf = (error: unknown): number | undefined =>
+  (error as Thrown).$metadata?.httpStatusCode ?? (error as Thrown).$response?.statusCode
+
+/** The name that S3 has for an error. */
+export const nameOf = (error: unknown): string => (error as Thrown).Code ?? (error as Thrown).name ?? ''
+
+/** What a failed request means. Errors of this package, and what an abort throws, are passed on. */
+export function s3Error(error: unknown, doing: string, signal?: AbortSignal): unknown {
+  if (signal?.aborted === true) return signal.reason
+  if (error instanceof PublishError) return error
+  const status = statusOf(error)
+  const name = nameOf(error)
+  const code = BY_NAME[name] ?? BY_STATUS[status ?? 0] ?? 'E_UNAVAILABLE'
+  const { message, code: system } = error as Thrown
+  // the client's own messages for bodies that it cannot read are no use to anybody
+  const said = [name === 'Error' ? system : name, status].filter((part) => part !== undefined && part !== '').join(', ')
+  const hint = HINTS[code] === undefined ? '' : `; ${HINTS[code]}`
+  const short = message === undefined || message === 'UnknownError' || message === name ? '' : `: ${firstLine(message)}`
+  return new PublishError(code, `cannot ${doing} (${said})${short}${hint}`, error)
+}
+
+const firstLine = (text: string): string => text.split('\n')[0]!.slice(0, 300)

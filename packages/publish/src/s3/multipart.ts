@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto'
+import { digestHex } from '@svc/ref'
+import { digestOf, openContent, wrongBytes } from '../content.ts'
+import { PublishError } from '../errors.ts'
+import type { ObjectOptions, PublishedObject } from '../target.ts'
+import { type Bucket, md5Of, type StoredPart } from './bucket.ts'
+import { partsAtOnce } from './part-size.ts'
+
+const MAX_NOTE_BYTES = 64 << 10
+
+/** Which upload an object is being sent by: kept in the bucket, so that whoever goes on finds it. */
+interface Note {
+  readonly key: string
+  readonly uploadId: string
+  readonly partBytes: number
+}
+
+/** Where the note of an object lies. */
+const noteKey = ({ key, digest }: PublishedObject): string =>
+  `.svc-publish/${digestHex(digest)}-${digestHex(digestOf(Buffer.from(key))).slice(0, 16)}.json`
+
+/**
+ * Sends an object in parts. Parts that an earlier try has sent, and that the store's tags say are these bytes, are not sent again; all of
+ * the object is read and hashed before it is made visible.
+ * @returns false when the store knows the upload no more: somebody else finished it, or it was cleared away
+ * @throws PublishError; on abort the signal's reason, and what was sent is kept
+ */
+export async function sendInParts(
+  bucket: Bucket,
+  object: PublishedObject,
+  partBytes: number,
+  options: ObjectOptions
+): Promise<boolean> {
+  const { signal } = options
+  const note = await readNote(bucket, object, partBytes, signal)
+  let known = note && (await bucket.parts(object.key, note.uploadId, signal))
+  let uploadId = note?.uploadId
+  if (uploadId === undefined || known === undefined) {
+    known = new Map()
+    uploadId = await bucket.begin(object, signal)
+    await writeNote(bucket, object, { key: object.key, uploadId, partBytes }, signal)
+  }
+  const tags = await sendParts(bucket, object, { uploadId, partBytes, known }, options)
+  if (tags === 'wrong') {
+    await bucket.abort(object.key, uploadId)
+    await forget(bucket, object, signal)
+    throw wrongBytes(object)
+  }
+  const isDone = tags !== 'gone' && (await bucket.complete(object.key, uploadId, tags, signal))
+  await forget(bucket, object, signal)
+  return isDone
+}
+
+interface Upload {
+  readonly uploadId: string
+  readonly partBytes: number
+  readonly known: ReadonlyMap<number, StoredPart>
+}
+
+/** @returns the tags in order; `gone` where the upload is known no more, `wrong` where the bytes are not those of the digest */
+async function sendParts(
+  bucket: Bucket,
+  object: PublishedObject,
+  { uploadId, partBytes, known }: Upload,
+  { signal, onBytes }: ObjectOptions
+): Promise<readonly string[] | 'gone' | 'wrong'> {
+  const hash = createHash('sha256')
+  const tags: string[] = []
+  const stop = new AbortController()
+  const either = AbortSignal.any([stop.signal, ...(signal === undefined ? [] : [signal])])
+  const free = Array.from({ length: partsAtOnce(partBytes) }, () =>
+    Buffer.allocUnsafeSlow(Math.min(partBytes, object.sizeBytes))
+  )
+  const busy = new Set<Promise<void>>()
+  let failure: { readonly error: unknown } | undefined
+  let isGone = false
+  const reader = await openContent(object)
+  try {
+    for (let number = 1, at = 0; at < object.sizeBytes && failure === undefined && !isGone; number += 1) {
+      while (free.length === 0) await Promise.race(busy)
+      if (failure !== undefined || isGone) break
+      either.throwIfAborted()
+      const buffer = free.pop()!
+      const body = buffer.subarray(0, Math.min(partBytes, object.sizeBytes - at))
+      await reader.fill(body, at)
+      at += body.length
+      hash.update(body)
+      const there = known.get(number)
+      if (there?.sizeBytes === body.length && there.tag.replaceAll('"', '') === md5Of(body, 'hex')) {
+        tags[number - 1] = there.tag
+        free.push(buffer)
+        onBytes?.(body.length)
+        continue
+      }
+      const sending = bucket.part(object.key, uploadId, number, body, either).then(
+        (tag) => {
+          if (tag === undefined) isGone = true
+          else tags[number - 1] = tag
+          onBytes?.(body.length)
+        },
+        (error: unknown) => {
+          failure ??= { error }
+          stop.abort(error)
+        }
+      )
+      const done: Promise<void> = sending.then(() => {
+        free.push(buffer)
+        busy.delete(done)
+      })
+      busy.add(done)
+    }
+  } finally {
+    await Promise.all(busy)
+    await reader.close()
+  }
+  signal?.throwIfAborted()
+  if (failure !== undefined) throw (failure as { readonly error: unknown }).error
+  if (isGone) return 'gone'
+  return `sha256:${hash.digest('hex')}` === object.digest ? tags : 'wrong'
+}
+
+async function readNote(
+  bucket: Bucket,
+  object: PublishedObject,
+  partBytes: number,
+  signal: AbortSignal | undefined
+): Promise<Note | undefined> {
+  const stored = await bucket.get(noteKey(object), { maxBytes: MAX_NOTE_BYTES }, signal)
+  if (stored === undefined) return undefined
+  try {
+    const note = JSON.parse(Buffer.from(stored.bytes).toString('utf8')) as Partial<Note> | null
+    const fits = note?.key === object.key && note.partBytes === partBytes && typeof note.uploadId === 'string'
+    return fits ? (note as Note) : undefined
+  } catch {
+    // a new upload begins, and takes the note's place
+    return undefined
+  }
+}
+
+async function writeNote(
+  bucket: Bucket,
+  object: PublishedObject,
+  note: Note,
+  signal: AbortSignal | undefined
+): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify(note))
+  const written = {
+    key: noteKey(object),
+    content: bytes,
+    sizeBytes: bytes.length,
+    digest: digestOf(bytes),
+    contentType: 'application/json',
+    cacheControl: 'no-store'
+  }
+  await bucket.put(written, bytes, undefined, signal)
+}
+
+/** What is left of it names an upload that is over, which does no harm. */
+async function forget(bucket: Bucket, object: PublishedObject, signal: AbortSignal | undefined): Promise<void> {
+  await bucket.remove(noteKey(object), signal).catch((error: unknown) => {
+    if (signal?.aborted === true || !(error instanceof PublishError)) throw error
+  })
+}

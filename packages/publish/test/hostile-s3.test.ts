@@ -1,0 +1,219 @@
+// Stores that are busy, full, wrong or lying: a server of our own answers in place of one.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openTarget, type PublishError, type PublishedObject, publish, type Target } from '../src/index.ts'
+import { makeModel, temporaryFolder } from './fixture.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse, tries: number) => void
+
+interface Store {
+  readonly target: Target
+  readonly requests: readonly string[]
+}
+
+async function store(answer: Answer, endpointPath = ''): Promise<Store> {
+  const requests: string[] = []
+  const tries = new Map<string, number>()
+  const server = createServer((request, response) => {
+    const what = `${request.method} ${request.url}`
+    requests.push(what)
+    tries.set(what, (tries.get(what) ?? 0) + 1)
+    request.resume().once('end', () => answer(request, response, tries.get(what)!))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}${endpointPath}`
+  const env = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hush', AWS_ENDPOINT_URL_S3: endpoint }
+  const target = await openTarget({ kind: 's3', bucket: 'models', prefix: 'p/' }, { env, partBytes: 65_536 })
+  onTestFinished(async () => {
+    await target.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { target, requests }
+}
+
+const refuse = (response: ServerResponse, status: number, code: string, headers = {}): void =>
+  void response
+    .writeHead(status, { 'content-type': 'application/xml', ...headers })
+    .end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`)
+
+const failure = (work: Promise<unknown>): Promise<PublishError> =>
+  work.then(
+    () => expect.fail('it was accepted'),
+    (error: unknown) => error as PublishError
+  )
+async function weights(sizeBytes = 150_000): Promise<PublishedObject> {
+  const { objects } = await makeModel(temporaryFolder(), { sizeBytes }).publication()
+  return objects.find(({ key }) => key.endsWith('.gguf'))!
+}
+const small = (): Promise<PublishedObject> => weights(1000)
+
+test('a store that asks for patience gets it, for as long as it says', async () => {
+  const times: number[] = []
+  const { target } = await store((_request, response, tries) => {
+    times.push(performance.now())
+    if (tries < 3) return refuse(response, 503, 'SlowDown', { 'retry-after': '1' })
+    response.writeHead(200, { 'content-length': '1000' }).end()
+  })
+  expect(await target.has(await small(), {})).toBe(false)
+  expect(times).toHaveLength(3)
+  expect(times[1]! - times[0]!).toBeGreaterThan(700)
+})
+
+test.each([
+  [403, 'AccessDenied', 'E_DENIED'],
+  [403, 'InvalidAccessKeyId', 'E_DENIED'],
+  [404, 'NoSuchBucket', 'E_NOT_FOUND'],
+  [301, 'PermanentRedirect', 'E_BAD_TARGET'],
+  [400, 'AuthorizationHeaderMalformed', 'E_BAD_TARGET'],
+  [507, 'InsufficientStorage', 'E_NO_SPACE'],
+  [400, 'Strange', 'E_UNAVAILABLE']
+] as const)('%d %s is %s, without a word of the key', async (status, name, code) => {
+  const { target } = await store((_request, response) => refuse(response, status, name))
+  const error = await failure(target.readDocument('index.json', 1000))
+  expect(error.code).toBe(code)
+  for (const secret of ['hush', 'AKIAEXAMPLE']) expect(error.message).not.toContain(secret)
+})
+
+test('a clock that is wrong is put right for the signatures; where that does not help, it is named', async () => {
+  const skewed = (response: ServerResponse): void =>
+    refuse(response, 403, 'RequestTimeTooSkewed', { date: new Date(Date.now() + 3_600_000).toUTCString() })
+  const dates: string[] = []
+  const helped = await store((request, response, tries) => {
+    dates.push(String(request.headers['x-amz-date']))
+    if (tries === 1) return skewed(response)
+    response.writeHead(200, { 'content-length': '2', etag: '"x"' }).end('{}')
+  })
+  expect((await helped.target.readDocument('index.json', 1000))?.bytes.length).toBe(2)
+  expect(dates[1]! > dates[0]!).toBe(true)
+  const { target } = await store((_request, response) => skewed(response))
+  expect((await failure(target.readDocument('index.json', 1000))).code).toBe('E_CLOCK')
+})
+
+describe('a store that lies', () => {
+  test('of what it took, is found out', async () => {
+    const { target } = await store((request, response) => {
+      if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '5' }).end()
+      response.writeHead(200, { etag: '"ok"' }).end()
+    })
+    expect((await failure(target.put(await small(), {}))).code).toBe('E_UNAVAILABLE')
+  })
+
+  test('of what it has, is found out before the list names it', async () => {
+    const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
+    const hex = new Map(
+      publication.objects.map(({ key, digest, sizeBytes }) => [`/models/p/${key}`, { digest, sizeBytes }])
+    )
+    const { target, requests } = await store((request, response) => {
+      const known = hex.get(decodeURIComponent(request.url!.split('?')[0]!))
+      if (known === undefined) return refuse(response, 404, 'NoSuchKey')
+      const sha256 = known.digest.slice('sha256:'.length)
+      if (request.method === 'HEAD') {
+        return void response.writeHead(200, { 'content-length': known.sizeBytes, 'x-amz-meta-sha256': sha256 }).end()
+      }
+      const range = { 'content-range': `bytes 0-${known.sizeBytes - 1}/${known.sizeBytes}` }
+      response.writeHead(206, range).end(Buffer.alloc(known.sizeBytes))
+    })
+    expect((await failure(publish([publication], target))).code).toBe('E_CHECK_FAILED')
+    expect(requests.filter((request) => request.startsWith('PUT'))).toEqual([])
+  })
+
+  test.each(['bytes 0-9/11', 'bytes 1-10/10', 'nonsense', undefined])('with the range %s', async (range) => {
+    const { target } = await store((_request, response) => {
+      response.writeHead(206, { ...(range !== undefined && { 'content-range': range }) }).end(Buffer.alloc(10))
+    })
+    expect((await failure(target.readRange({ ...(await small()), sizeBytes: 10 }, 0, 10))).code).toBe('E_CHECK_FAILED')
+  })
+
+  test('and sends more than was asked for, is cut off', async () => {
+    const { target } = await store((_request, response) => {
+      response.writeHead(200, { etag: '"x"' })
+      const more = (): void => {
+        while (response.write(Buffer.alloc(65_536))) if (response.destroyed) return
+      }
+      response.on('drain', more)
+      more()
+    })
+    expect((await failure(target.readDocument('index.json', 100_000))).code).toBe('E_BAD_TARGET')
+  })
+
+  test('and forgets uploads, is not believed a third time', async () => {
+    let begun = 0
+    const { target, requests } = await store((request, response) => {
+      const url = new URL(request.url!, 'http://h')
+      if (request.method === 'POST' && url.searchParams.has('uploads')) {
+        begun += 1
+        return void response
+          .writeHead(200)
+          .end(`<InitiateMultipartUploadResult><UploadId>u${begun}</UploadId></InitiateMultipartUploadResult>`)
+      }
+      if (url.searchParams.has('uploadId')) return refuse(response, 404, 'NoSuchUpload')
+      if (request.method === 'PUT') return void response.writeHead(200, { etag: '"x"' }).end()
+      if (request.method === 'DELETE') return void response.writeHead(204).end()
+      refuse(response, 404, 'NoSuchKey')
+    })
+    expect((await failure(target.put(await weights(), {}))).code).toBe('E_UNAVAILABLE')
+    expect(begun).toBe(2)
+    expect(requests.filter((request) => request.includes('partNumber')).length).toBeGreaterThan(1)
+  })
+
+  test('and says in an answer of 200 that finishing failed, is heard, and asked again', async () => {
+    let finishing = 0
+    const { target } = await store((request, response) => {
+      const url = new URL(request.url!, 'http://h')
+      if (request.method === 'POST' && url.searchParams.has('uploads')) {
+        return void response
+          .writeHead(200)
+          .end('<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>')
+      }
+      if (request.method === 'POST') {
+        finishing += 1
+        const error = '<Error><Code>InternalError</Code><Message>no</Message></Error>'
+        return void response.writeHead(200).end(finishing === 1 ? error : '<CompleteMultipartUploadResult/>')
+      }
+      if (request.method === 'PUT') return void response.writeHead(200, { etag: '"x"' }).end()
+      if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '150000' }).end()
+      refuse(response, 404, 'NoSuchKey')
+    })
+    await target.put(await weights(), {})
+    expect(finishing).toBe(2)
+  })
+})
+
+test('a store without conditions is written to without them', async () => {
+  const object = await small()
+  const document = { ...object, content: Buffer.alloc(object.sizeBytes) }
+  const { target, requests } = await store((request, response) => {
+    if (request.headers['if-none-match'] !== undefined) return refuse(response, 501, 'NotImplemented')
+    response.writeHead(200, { etag: '"x"' }).end()
+  })
+  expect(await target.replaceDocument(document, undefined)).toBe(true)
+  expect(requests.filter((request) => request.startsWith('PUT')).length).toBeGreaterThan(1)
+  const busy = await store((_request, response) => refuse(response, 412, 'PreconditionFailed'))
+  expect(await busy.target.replaceDocument(document, { bytes: new Uint8Array(), version: '"y"' })).toBe(false)
+})
+
+test('without any key it says where keys come from', async () => {
+  const target = await openTarget(
+    { kind: 's3', bucket: 'models', prefix: '' },
+    { env: { AWS_ENDPOINT_URL: 'http://127.0.0.1:9' }, region: 'us-east-1' }
+  )
+  onTestFinished(() => target.close())
+  const before = { ...process.env }
+  Object.assign(process.env, {
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+    AWS_CONFIG_FILE: '/nonexistent'
+  })
+  onTestFinished(() => {
+    for (const key of Object.keys(process.env)) if (!(key in before)) delete process.env[key]
+    Object.assign(process.env, before)
+  })
+  expect((await failure(target.readDocument('index.json', 1))).code).toBe('E_CREDENTIALS')
+  await expect(openTarget({ kind: 's3', bucket: 'models', prefix: '' }, { endpoint: 'ftp://h' })).rejects.toMatchObject(
+    {
+      code: 'E_BAD_TARGET'
+    }
+  )
+})
