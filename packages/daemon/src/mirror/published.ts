@@ -21,7 +21,7 @@ export interface PublishedDeps {
   readonly views: Views
   readonly documents: Documents
   readonly repos: Repos
-  readonly needed: Pick<Needed, 'has'>
+  readonly needed: Pick<Needed, 'isGiven'>
   readonly log: Log
 }
 
@@ -99,7 +99,7 @@ export class Published {
     try {
       const shown: ArtifactState[] = []
       for (const state of (await listed.byRepo).shown.get(repo) ?? [])
-        if (await needed.has(state.manifestDigest)) shown.push(state)
+        if (await needed.isGiven(state.manifestDigest)) shown.push(state)
       return shown
     } catch (error) {
       if (this.#listed === listed) this.#listed = undefined
