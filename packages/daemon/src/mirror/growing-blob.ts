@@ -11,7 +11,7 @@ const TRICKLE_BYTES = 64
 const COMPARED_BYTES = 1 << 20
 
 /** Why reading a blob that is still arriving ended early. */
-export class BrokenArrivalError extends Error {
+class BrokenArrivalError extends Error {
   override readonly name = 'BrokenArrivalError'
   /**
    * `other-bytes`: bytes that were sent are not the blob's. `absent`: its transfer has ended, and the store does not

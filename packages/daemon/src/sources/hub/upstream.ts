@@ -13,7 +13,7 @@ import { type PlanDeps, planHub } from './plan.ts'
 import { hubTarget } from './target.ts'
 
 /** A file of the hub that an import would keep. */
-export interface UpstreamFile {
+interface UpstreamFile {
   readonly name: string
   readonly sizeBytes: number
   /** For files in large-file storage; others have git's name. */
@@ -24,7 +24,7 @@ export interface UpstreamFile {
 }
 
 /** A repository of the hub at a commit, with the files that an import would keep. */
-export interface UpstreamRepo {
+interface UpstreamRepo {
   /** In the hub's spelling. */
   readonly repo: string
   readonly commit: string
