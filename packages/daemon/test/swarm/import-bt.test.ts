@@ -1,9 +1,6 @@
-import { CONFIG_NAME, manifestPath, sealManifest, torrentName, torrentOf } from '@svc/manifest'
 import { parseMagnet } from '@svc/metainfo'
-import { digestFromBytes } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
-import { startWebseed } from './fake-webseed.ts'
 import { Node, refusal } from './nodes.ts'
 
 const PIN = `sha256:${'ab'.repeat(32)}`
@@ -96,23 +93,4 @@ test('a magnet of this node reads back as what it says', async () => {
   const share = await node.publish()
   const magnet = parseMagnet(share.magnet)
   expect(magnet).toMatchObject({ name: share.name, webseeds: share.webseeds, peers: share.peers, trackers: [] })
-})
-
-test('a pinned manifest that claims more than the disk holds is refused before anything else is asked for', async () => {
-  const node = await running()
-  const [weights, config] = [1, 2].map((byte) => digestFromBytes(new Uint8Array(32).fill(byte)))
-  const sealed = sealManifest([
-    { kind: 'weights.gguf', name: 'model-q8_0.gguf', digest: weights!, size: 2 ** 44, bt: { merkleRoot: weights! } },
-    { kind: 'config', name: CONFIG_NAME, digest: config!, size: 2, bt: { merkleRoot: config! } }
-  ])
-  const { digest } = sealed
-  const documents = await startWebseed(
-    new Map([[`/${torrentName(digest)}/${manifestPath(digest)}`, Buffer.from(sealed.bytes)]])
-  )
-  const { infohashText } = torrentOf(sealed)
-  const job = await node.importBt({ infohash: infohashText, manifestDigest: digest, webseeds: [documents.url] })
-  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
-  // piece layers are held in memory as a whole, and would be 32 MiB
-  expect(documents.requests).toHaveLength(1)
-  expect(await node.running.context.artifacts.read(digest)).toBeUndefined()
 })

@@ -171,6 +171,47 @@ test.each<[string, FakeHubFaultRule[], ErrorCode]>([
   )
 })
 
+/** Two weights of one size. */
+function twins(contents: readonly [number, number], rules: readonly FakeHubFaultRule[] = []): FakeRepo {
+  const repo: FakeRepo = {
+    id: `Some-Org/Twins-${++seed}`,
+    files: ['m-q4_0.gguf', 'm-q8_0.gguf'].map((path, index) => ({
+      path,
+      content: { seed: seed + contents[index]!, sizeBytes: 100_003 }
+    }))
+  }
+  rig.fake.setFaults(undefined)
+  rig.fake.commit(repo)
+  rig.fake.setFaults(scriptedFaults(rules))
+  return repo
+}
+
+test('two files of one size, each given for the other: a failed job, and neither is there', async () => {
+  const swap = (entries: FakeTreeEntry[]): unknown => {
+    const paths = entries.map(({ path }) => path).reverse()
+    return entries.map((entry, index) => ({ ...entry, path: paths[index] }))
+  }
+  const repo = twins([7_000, 8_000], [{ stage: 'tree', fault: { kind: 'tree', edit: swap } }])
+  const job = await importRepo(rig, repo.id)
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  const weights = repo.files.map(({ content }) => nameContent(content).sha256)
+  const stored = await storedBlobs(rig)
+  expect(stored.filter((digest) => weights.some((hex) => digest === `sha256:${hex}`))).toEqual([])
+})
+
+test('one content under two names: each artifact has it, and it is stored once', async () => {
+  const repo = twins([9_000, 9_000])
+  const job = await importRepo(rig, repo.id)
+  expect(job.error).toBeUndefined()
+  const digest = `sha256:${nameContent(repo.files[0]!.content).sha256}`
+  const manifests = await manifestsOf(rig, job)
+  expect(manifests.map(({ files }) => files.find(({ kind }) => kind === 'weights.gguf')?.digest)).toEqual([
+    digest,
+    digest
+  ])
+  expect((await storedBlobs(rig)).filter((one) => one === digest)).toHaveLength(1)
+})
+
 test('a wrong file is named in the error', async () => {
   const repo = freshRepo(on({ kind: 'wrong-bytes', atByte: 5 }))
   expect((await importRepo(rig, repo.id)).error?.message).toContain(GGUF)
