@@ -12,22 +12,29 @@ import type { Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { blobRow } from './rows/blob.ts'
 import { cliRow } from './rows/cli.ts'
+import { firstRow } from './rows/first.ts'
 import { growthImportRow, growthNamesRow } from './rows/growth.ts'
+import { growthSwarmRow } from './rows/growth-swarm.ts'
 import { hubRow } from './rows/hub.ts'
 import { importRow } from './rows/import.ts'
 import { importManyRow } from './rows/import-many.ts'
 import { importMemoryRow } from './rows/import-memory.ts'
 import { importSmallRow } from './rows/import-small.ts'
+import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
 import { startRow } from './rows/start.ts'
+import { togetherRow } from './rows/together.ts'
+import { upkeepRow } from './rows/upkeep.ts'
 import { verifyRow } from './rows/verify.ts'
+import { webtorrentRow } from './rows/webtorrent.ts'
 
 const ROWS: readonly Row[] = [
   importRow,
   importMemoryRow,
   importManyRow,
   importSmallRow,
+  reflinkRow,
   verifyRow,
   blobRow,
   resolveRow,
@@ -35,8 +42,13 @@ const ROWS: readonly Row[] = [
   cliRow,
   hubRow,
   seedRow,
+  firstRow,
+  webtorrentRow,
+  togetherRow,
+  upkeepRow,
   growthNamesRow,
-  growthImportRow
+  growthImportRow,
+  growthSwarmRow
 ]
 const SWARM = new URL('./swarm.ts', import.meta.url).pathname
 

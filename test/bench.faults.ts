@@ -20,3 +20,15 @@ test('the curves of growth are drawn', { timeout: 250_000 }, async () => {
     ['growth-import', undefined, 4]
   ])
 })
+
+test('the benchmarks of peers, of upkeep and of everything at once run', { timeout: 250_000 }, async () => {
+  const reports = await smoke('first', 'webtorrent', 'together', 'upkeep', 'growth-swarm', 'reflink')
+  expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
+    ['reflink', undefined, 1],
+    ['first', undefined, 2],
+    ['webtorrent', undefined, 1],
+    ['together', undefined, 2],
+    ['upkeep', undefined, 5],
+    ['growth-swarm', undefined, 4]
+  ])
+})

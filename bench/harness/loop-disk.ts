@@ -4,16 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { versionOf } from './command.ts'
 
-/** A file system on a loop device: needs root and the tools for it. */
-export const hasLoopDisk = (): boolean =>
-  process.platform === 'linux' && process.geteuid?.() === 0 && versionOf('mkfs.ext4', '-V') !== undefined
+/** How each is made; xfs is the one that shares blocks among files. */
+const MAKE = {
+  ext4: ['mkfs.ext4', '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0'],
+  xfs: ['mkfs.xfs', '-q', '-m', 'reflink=1']
+} as const
 
-/** An ext4 of its own, in a file on the system's temporary folder; `close` takes it away. */
+/** A file system on a loop device: needs root and the tools for it. */
+export const hasLoopDisk = (kind: keyof typeof MAKE = 'ext4'): boolean =>
+  process.platform === 'linux' && process.geteuid?.() === 0 && versionOf(`mkfs.${kind}`, '-V') !== undefined
+
+/** A file system of its own, in a file on the system's temporary folder; `close` takes it away. */
 export class LoopDisk {
   readonly #folder: string
   readonly path: string
 
-  constructor(sizeBytes: number) {
+  constructor(sizeBytes: number, kind: keyof typeof MAKE = 'ext4') {
     this.#folder = mkdtempSync(join(tmpdir(), 'svc-bench-disk-'))
     this.path = join(this.#folder, 'mounted')
     const image = join(this.#folder, 'image')
@@ -21,7 +27,8 @@ export class LoopDisk {
     ftruncateSync(fd, sizeBytes)
     closeSync(fd)
     mkdirSync(this.path)
-    execFileSync('mkfs.ext4', ['-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image])
+    const [program, ...flags] = MAKE[kind]
+    execFileSync(program, [...flags, image])
     execFileSync('mount', ['-o', 'loop', image, this.path])
   }
 

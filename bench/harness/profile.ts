@@ -24,6 +24,9 @@ export interface Profile {
   readonly growthNames: readonly number[]
   readonly growthMib: readonly number[]
   readonly growthFiles: readonly number[]
+  readonly growthArtifacts: readonly number[]
+  readonly growthPeers: readonly number[]
+  readonly growthTorrents: readonly number[]
 }
 
 export const PROFILES = {
@@ -46,7 +49,10 @@ export const PROFILES = {
     manyRepositories: 21_000,
     growthNames: [10, 100, 1_000, 10_000, 30_000],
     growthMib: [64, 256, 1_024, 4_096],
-    growthFiles: [10, 100, 1_000, 5_000]
+    growthFiles: [10, 100, 1_000, 5_000],
+    growthArtifacts: [100, 1_000, 5_000],
+    growthPeers: [1, 4, 16, 64],
+    growthTorrents: [1, 10, 100, 1_000]
   },
   quick: {
     runs: 3,
@@ -67,7 +73,10 @@ export const PROFILES = {
     manyRepositories: 4_000,
     growthNames: [10, 100, 1_000, 3_000],
     growthMib: [64, 256, 1_024],
-    growthFiles: [10, 100, 1_000]
+    growthFiles: [10, 100, 1_000],
+    growthArtifacts: [100, 1_000],
+    growthPeers: [1, 4, 16],
+    growthTorrents: [1, 10, 100]
   },
   /** Shows that every row still runs; its figures mean nothing. */
   smoke: {
@@ -89,6 +98,9 @@ export const PROFILES = {
     manyRepositories: 25,
     growthNames: [5, 10],
     growthMib: [2, 4],
-    growthFiles: [2, 4]
+    growthFiles: [2, 4],
+    growthArtifacts: [2, 4],
+    growthPeers: [1, 2],
+    growthTorrents: [1, 2]
   }
 } as const satisfies Record<string, Profile>

@@ -7,7 +7,7 @@ import { interleave, median } from '../harness/measure.ts'
 import { writeGguf } from '../harness/model-files.ts'
 import { formatSize } from '../harness/report.ts'
 import type { Line, Row } from '../harness/row.ts'
-import { type Kind, Peer } from '../swarm/peer-process.ts'
+import { Peer } from '../swarm/peer-process.ts'
 
 const PIECE_BYTES = 4 << 20
 const BLOCK_BYTES = 16_384
@@ -18,6 +18,8 @@ const TARGETS = [
   [4, 1.15],
   [16, 1.3]
 ] as const
+
+type Kind = 'lt' | 'us'
 
 interface Seeding {
   readonly bytesPerSecond: number

@@ -15,7 +15,8 @@ interface Share {
 
 /**
  * Two built daemons on loopback: one holds a model, the other imports it by its pin, with the whole way of a byte: peer protocol and
- * webseed, merkle and flat check, the store, synced. Each measurement starts a fresh leech, warmed up by one small import.
+ * webseed, merkle and flat check, the store, synced. Each measurement starts a fresh leech, warmed up by one small import of the same kind: what a
+ * daemon loads once for its first fill is no part of it.
  */
 export class DaemonPair {
   readonly #root: string
@@ -23,7 +24,7 @@ export class DaemonPair {
   readonly #sizeBytes: number
   readonly #seed: BenchDaemon
   readonly #share: Share
-  readonly #warmUp: string
+  readonly #warmUp: Share
 
   private constructor(
     root: string,
@@ -31,7 +32,7 @@ export class DaemonPair {
     sizeBytes: number,
     seed: BenchDaemon,
     share: Share,
-    warmUp: string
+    warmUp: Share
   ) {
     this.#root = root
     this.#launcher = launcher
@@ -54,12 +55,16 @@ export class DaemonPair {
     const launcher = new DaemonLauncher({ source: false })
     const seed = await launcher.start({ root: folder('seed'), config: CONFIG })
     await seed.api.job('/v1/import/local', { paths: [model], as: 'bench/model' })
-    const ref = encodeURIComponent('svc:///bench/model:bf16')
-    for (;;) {
-      const share = (await seed.api.get(`/v1/share?ref=${ref}`)) as Share
-      if (share.announced) return new DaemonPair(root, launcher, sizeBytes, seed, share, warmUp)
-      await delay(50)
+    await seed.api.job('/v1/import/local', { paths: [warmUp], as: 'bench/warm' })
+    const shared = async (name: string): Promise<Share> => {
+      for (;;) {
+        const ref = encodeURIComponent(`svc:///bench/${name}:bf16`)
+        const share = (await seed.api.get(`/v1/share?ref=${ref}`)) as Share
+        if (share.announced) return share
+        await delay(50)
+      }
     }
+    return new DaemonPair(root, launcher, sizeBytes, seed, await shared('model'), await shared('warm'))
   }
 
   /** From the request to the durable end of the job. */
@@ -72,10 +77,11 @@ export class DaemonPair {
     mkdirSync(root, { mode: 0o700 })
     const leech = await this.#launcher.start({ root, config: CONFIG })
     try {
-      await leech.api.job('/v1/import/local', { paths: [this.#warmUp], as: 'bench/warm' })
-      const { magnet, manifestDigest } = this.#share
+      const fill = ({ magnet, manifestDigest }: Share): Promise<{ readonly seconds: number }> =>
+        leech.api.job('/v1/import/bt', { magnet, manifestDigest })
+      await fill(this.#warmUp)
       const before = [leech.cpuSeconds(), this.#seed.cpuSeconds()] as const
-      const { seconds } = await leech.api.job('/v1/import/bt', { magnet, manifestDigest })
+      const { seconds } = await fill(this.#share)
       const gigabytes = this.#sizeBytes / 1e9
       return {
         megabytesPerSecond: (gigabytes * 1000) / seconds,

@@ -50,9 +50,11 @@ for await (const line of createInterface({ input: process.stdin })) {
     out({ event: 'added' })
     continue
   }
-  void torrent.completed().then(async () => {
-    const seconds = (performance.now() - begun) / 1000
-    out({ event: 'finished', seconds })
-  })
+  torrent.once('piece', () => out({ event: 'first-block', seconds: (performance.now() - begun) / 1000 }))
+  torrent.completed().then(
+    () => out({ event: 'finished', seconds: (performance.now() - begun) / 1000 }),
+    // told to end before it was over
+    () => undefined
+  )
 }
 await swarm.close()

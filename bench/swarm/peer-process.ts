@@ -19,8 +19,9 @@ const TUNED = {
   }
 }
 
-/** libtorrent, or our engine. */
-export type Kind = 'lt' | 'us'
+/** libtorrent, our engine, or webtorrent. */
+export type Kind = 'lt' | 'us' | 'wt'
+const PROGRAMS = { us: 'engine-peer.ts', wt: 'webtorrent-peer.ts' } as const
 type Message = Record<string, unknown> & { event: string }
 
 /** A seed or leech in a process of its own, told by JSON lines what to do. */
@@ -44,11 +45,14 @@ export class Peer {
     })
   }
 
-  static async start(kind: Kind): Promise<Peer> {
+  /** `defaults`: libtorrent as it comes, with uTP and encryption. */
+  static async start(kind: Kind, { defaults = false } = {}): Promise<Peer> {
     const child =
       kind === 'lt'
-        ? spawn('/usr/bin/python3', [python, JSON.stringify(TUNED)], { stdio: ['pipe', 'pipe', 'inherit'] })
-        : spawn(process.execPath, [path.join(here, 'engine-peer.ts')], {
+        ? spawn('/usr/bin/python3', [python, JSON.stringify(defaults ? { defaults } : TUNED)], {
+            stdio: ['pipe', 'pipe', 'inherit']
+          })
+        : spawn(process.execPath, [path.join(here, PROGRAMS[kind])], {
             stdio: ['pipe', 'pipe', 'inherit']
           })
     const peer = new Peer(child, kind)

@@ -1,7 +1,7 @@
 import type { Peer } from '../peer/peer.ts'
 
 /** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
-const PLENTY = 64 * 1024 * 1024
+const PLENTY = 32 * 1024 * 1024
 
 /**
  * Whether a peer on that host (an IP address) delivers so much that the webseed of the same machine can pause. One of

@@ -1,0 +1,92 @@
+import { growthOf, type Series } from '../harness/plot.ts'
+import { formatSeconds, formatSize } from '../harness/report.ts'
+import type { Bench, Line, Row } from '../harness/row.ts'
+import { Peer } from '../swarm/peer-process.ts'
+import { makeTorrents } from '../swarm/swarm-data.ts'
+
+const PIECE_BYTES = 1 << 20
+/** The same bytes come whatever their number is: what grows is the work for each peer and torrent. */
+const MAX_GROWTH = 1.15
+
+interface Fill {
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly rssBytes: number
+}
+
+/** One leech fetches all torrents from so many seeds, which have all of them. */
+async function fill({ scratch }: Bench, folder: string, torrents: readonly string[], peers: number): Promise<Fill> {
+  const seeds: Peer[] = []
+  for (let at = 0; at < peers; at++) {
+    const seed = await Peer.start('us')
+    for (const [id, torrent] of torrents.entries())
+      seed.send({ cmd: 'add', id: `s${id}`, torrent, save: folder, seed: true })
+    for (const _ of torrents) await seed.wait('added')
+    seeds.push(seed)
+  }
+  const leech = await Peer.start('us')
+  const save = await scratch.folder()
+  const addresses = seeds.map(({ port }) => ['127.0.0.1', port])
+  const before = await leech.usage()
+  const begun = performance.now()
+  for (const [id, torrent] of torrents.entries())
+    leech.send({ cmd: 'add', id: `l${id}`, torrent, save, peers: addresses })
+  for (const _ of torrents) await leech.wait('finished')
+  const seconds = (performance.now() - begun) / 1000
+  const after = await leech.usage()
+  await Promise.all([leech, ...seeds].map((peer) => peer.stop()))
+  await scratch.drop(save)
+  return { seconds, cpuSeconds: after.cpuSeconds - before.cpuSeconds, rssBytes: after.maxRssBytes }
+}
+
+/** A fill of the same bytes against the number of peers, and of torrents. */
+export const growthSwarmRow: Row = {
+  name: 'growth-swarm',
+  summary: 'a fill of the same bytes from 1 to 64 peers, and as 1 to 1,000 torrents; plots',
+  async run(bench) {
+    const { scratch, profile, plot, say } = bench
+    const totalBytes = profile.seedBytes / 4
+    const lines: Line[] = []
+    for (const [unit, counts] of [
+      ['peers', profile.growthPeers],
+      ['torrents', profile.growthTorrents]
+    ] as const) {
+      const time: [number, number][] = []
+      const cpu: [number, number][] = []
+      let rssBytes = 0
+      for (const count of counts) {
+        const torrents = unit === 'torrents' ? count : 1
+        const folder = await scratch.folder()
+        const made = await makeTorrents(folder, torrents, Math.floor(totalBytes / torrents), PIECE_BYTES)
+        const done = await fill(bench, folder, made.torrents, unit === 'peers' ? count : 1)
+        say(`${count} ${unit}: ${formatSeconds(done.seconds)}`)
+        time.push([count, done.seconds])
+        cpu.push([count, done.cpuSeconds])
+        rssBytes = done.rssBytes
+        await scratch.drop(folder)
+      }
+      const curves: Series[] = [
+        { name: 'time', points: time },
+        { name: 'CPU of who fetches', points: cpu }
+      ]
+      plot(`swarm-${unit}`, {
+        title: `A fill of ${formatSize(totalBytes)} against its ${unit}`,
+        x: unit,
+        y: 'seconds',
+        series: curves
+      })
+      for (const curve of curves) {
+        const growth = growthOf(curve)
+        lines.push({
+          what: `a fill against its ${unit}, ${curve.name}, ${counts.at(-1)} ${unit}`,
+          ours: formatSeconds(curve.points.at(-1)![1]),
+          peer: '',
+          target: 'linear at most',
+          met: growth <= MAX_GROWTH,
+          note: `one: ${formatSeconds(curve.points[0]![1])}; power ${growth.toFixed(2)} in the last step; RSS ${Math.round(rssBytes / 1e6)} MB`
+        })
+      }
+    }
+    return lines
+  }
+}
