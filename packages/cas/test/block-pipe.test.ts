@@ -131,7 +131,7 @@ describe('the end of one side ends the other', () => {
     expect(end.lengths).toEqual([])
   })
 
-  test('a sender that breaks off: what came is a prefix, and the taker holds nothing open', async () => {
+  test('a sender that breaks off: the taker has a prefix, and holds nothing open', async () => {
     const end = takingEnd()
     const closed = once(end.pipe.port, 'close')
     await expect(sendAll({ pipe: end.pipe, sizes: [5, 6, 7], failAtEnd: true })).rejects.toThrow(Error)

@@ -52,7 +52,7 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     return (blocks - bfree) * bsize
   }
 
-  test('a file is taken in without being written again, and is a blob like any other', async () => {
+  test('a file is ingested without being written again, and is a blob like any other', async () => {
     const before = usedBytes()
     const { digest, attachments, existed } = await store.ingest({ fd }, { attachments: [blockAttachment] })
     expect([digest, existed]).toEqual([digestOf(bytes), false])
@@ -64,7 +64,7 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     expect((await store.verify(digest)).status).toBe('ok')
   })
 
-  test('what is refused leaves nothing behind, and neither does an abort', async () => {
+  test('refusals and aborts leave nothing behind', async () => {
     const other = digestOf(Buffer.from('other'))
     expect(await codeOf(store.ingest({ fd }, { digest: other }))).toBe('E_DIGEST_MISMATCH')
     const stop = new AbortController()

@@ -24,7 +24,7 @@ const ended = (child: ChildProcess): Promise<number | null> => new Promise((reso
 const acknowledged = (text: string): string[] =>
   [...text.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
 
-test('60 kills at random moments under parallel ingests: what was acknowledged is there, all is right', async () => {
+test('60 kills at random moments under parallel ingests: what was acknowledged is there and intact', async () => {
   const folder = await temporaryFolder()
   const root = `${folder.path}/store`
   writeFileSync(`${folder.path}/source`, seededBytes(700_000, 1))
@@ -65,7 +65,7 @@ test('60 kills at random moments under parallel ingests: what was acknowledged i
 })
 
 describe.skipIf(!mountsWork && !required)('a full disk', () => {
-  test('at each phase is E_NO_SPACE; what was there stays, and room made is room used', async () => {
+  test('at each phase is E_NO_SPACE; existing blobs stay, and freed space is used', async () => {
     const folder = await temporaryFolder()
     mkdirSync(`${folder.path}/small`)
     const script = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'

@@ -113,7 +113,7 @@ describe('partial blobs', () => {
     expect(fs.readdirSync(incoming)).toEqual([])
   })
 
-  test('are checkpointed by time as well: what came in is there after a kill, however little it is', async () => {
+  test('are checkpointed by time as well: bytes that arrived are there after a kill, however few', async () => {
     const store = await open({ checkpointMs: 20 })
     const partial = await store.partial(key)
     await partial.write(0, bytes.subarray(0, 1000))
@@ -148,7 +148,7 @@ describe('partial blobs', () => {
   })
 })
 
-test('a partial blob tells whoever follows it what is written, and that it ended', async () => {
+test('a partial blob notifies its followers of writes and of its end', async () => {
   const store = await open()
   const bytes = seededBytes(1000, 5)
   const digest = digestOf(bytes)

@@ -123,7 +123,7 @@ describe('lock', () => {
     expect(openIn(root, {}).said).toBe(`E_LOCKED ${process.pid}`)
   })
 
-  test('without the flock program a pid file stands in, and a warning says so', async () => {
+  test('without the flock program a pid file is used instead, with a warning', async () => {
     const nowhere = { PATH: folder.path }
     const first = openIn(root, nowhere)
     expect([first.said, first.warned]).toEqual(['pid-file', true])
@@ -154,7 +154,7 @@ describe('what is wrong on disk', () => {
     }
   })
 
-  test('scrub finds every one of them, small and large, and goes on', async () => {
+  test('scrub finds every one of them, small and large, and continues', async () => {
     const store = await open()
     const digests = []
     for (let i = 0; i < 30; i++) digests.push(await put(store, seededBytes(100 + i, i)))
@@ -223,7 +223,7 @@ describe('what is wrong on disk', () => {
   })
 })
 
-test('what cannot fit is refused before the first byte', async () => {
+test('a blob that does not fit is refused before the first byte', async () => {
   const store = await open()
   const sizeBytes = (await store.freeBytes()) * 2
   let pulled = false
@@ -254,7 +254,7 @@ test('a file that grows or shrinks while it is read is refused', async () => {
   expect(fs.readdirSync(join(root, 'incoming'))).toEqual([])
 })
 
-test('an abort lets go of the caller’s descriptor before it is reported', async () => {
+test('an abort releases the caller’s descriptor before it is reported', async () => {
   const store = await open()
   const path = join(folder.path, 'source')
   fs.writeFileSync(path, '')

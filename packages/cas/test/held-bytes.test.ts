@@ -50,7 +50,7 @@ test('bytes in shared memory are hashed there, in whatever order they come', asy
   await partial.discard()
 })
 
-test('what is small, not shared, far ahead or beyond the bound is read from the file', async () => {
+test('bytes that are few, not shared, far ahead or beyond the limit are read from the file', async () => {
   const partial = await open('k')
   const over: (Promise<void> | undefined)[] = []
   writeVia(partial, 0, bytes.length)
@@ -86,7 +86,7 @@ test('it is given back when its bytes are taken back, released or discarded', as
   await kept
 })
 
-test('the digest is that of what was declared last, whatever was held and taken back meanwhile', async () => {
+test('the digest is that of the bytes declared last, whatever was held and released in between', async () => {
   const random = randomFrom(5)
   for (let round = 0; round < 5; round += 1) {
     const partial = await open(`k${round}`)

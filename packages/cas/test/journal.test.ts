@@ -31,7 +31,7 @@ test('parse inverts format', () => {
   )
 })
 
-test('anything else is no journal', () => {
+test('anything else is not a journal', () => {
   expect(tryParseJournal(text(good))?.ranges).toEqual(good.ranges)
   const bad: unknown[] = [
     null,

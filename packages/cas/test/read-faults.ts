@@ -99,7 +99,7 @@ export function describeReadFaults(jump: number): void {
     })
   }
 
-  test('EIO while a store is opened: it says so, gives the root back, and opens as it was', async () => {
+  test('EIO while a store is opened: it is reported, the root is released, and the store opens unchanged', async () => {
     const folder = await temporaryFolder()
     const root = `${folder.path}/store`
     const first = await openDiskStore({ root })

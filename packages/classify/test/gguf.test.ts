@@ -43,7 +43,7 @@ test('any change of a byte, any cut and any claimed size give a value, never an 
   )
 })
 
-test('a cut anywhere in a larger file keeps what came before, and never invents', () => {
+test('truncation anywhere in a larger file keeps the facts before it, and invents none', () => {
   const whole = bytesOf(gguf[0]!.hex)
   const full = gguf[0]!.expect as Record<string, unknown>
   for (let cut = 24; cut < whole.length; cut++) {

@@ -53,7 +53,7 @@ test('a set is broken exactly when a number of 1..total is missing', () => {
   )
 })
 
-test('what is no shard suffix', () => {
+test('names without a shard suffix', () => {
   for (const stem of [
     'm-0001-of-0003',
     'm-0000001-of-0000003',

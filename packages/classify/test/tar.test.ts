@@ -248,7 +248,7 @@ describe('refusals', () => {
     await expect(collect(writeTar([lying]))).rejects.toMatchObject({ code: 'E_TAR_CONTENT', details: { name: 'x' } })
   })
 
-  test('what a member throws comes through, and it is closed', async () => {
+  test('an error of a member is passed on, and the member is closed', async () => {
     let closed = false
     const broken = new Error('EIO')
     const failing: TarSource = {

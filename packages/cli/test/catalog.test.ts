@@ -77,7 +77,7 @@ it('shows several quants with their sizes and asks which; where nobody can be as
   expect(none.stderr).toContain('nothing was chosen')
 })
 
-it('says what is not listed, and how to trust the catalog for what the hub has lost', async () => {
+it('reports unlisted models, and how to trust the catalog for models that the hub no longer has', async () => {
   const unlisted = await daemon.svc('import', 'catalog', 'Org/None')
   expect(unlisted).toMatchObject({ code: 3, stdout: '' })
   catalog.list([line('Org/Gone', 'e'.repeat(40), 'f'.repeat(40))])

@@ -82,7 +82,7 @@ it('the page of a repository is a name as well', async () => {
   expect(stdout).toMatch(new RegExp(`^${REPO} at [0-9a-f]{40}, as ${AS}$`, 'm'))
 })
 
-it('two models that meet in one artifact are told of before a byte of them is fetched', async () => {
+it('a warning about two models in one artifact comes before any of their bytes are fetched', async () => {
   const files = ['llama-7b-Q4_K_M.gguf', 'qwen-7b-Q4_K_M.gguf', 'llama-7b-Q8_0.gguf']
   const weights = files.map((path, i) => ({ path, content: makeGguf({ seed: 61 + i }) }))
   // the first file is asked for a byte, to see whether the repository is open
@@ -152,7 +152,7 @@ it('choose, see, remove, and the space comes back', async () => {
   expect(await storeBytes()).toBe(before)
 })
 
-it('what was lost comes back from the hub when no peer has it', async () => {
+it('lost blobs are fetched from the hub when no peer has them', async () => {
   const { stdout } = await daemon.svc('import', 'hf', `${REPO}:Q6_K`, '--as', 'me/lost')
   expect(stdout).toBe('me/lost:q6_k\n')
   const [weights] = JSON.parse((await daemon.svc('path', '--blob', 'me/lost', '--json')).stdout)

@@ -40,7 +40,7 @@ it('--dry-run shows what would happen, and fetches no weights', async () => {
   expect((await daemon.svc('ls', '-q')).stdout).toBe('')
 })
 
-it('imports a revision, then what is new on the branch', async () => {
+it('imports a revision, then new commits on the branch', async () => {
   const old = await daemon.svc('import', 'hf', REPO, '--revision', first)
   expect(old).toMatchObject({ code: 0, stdout: 'some-org/small.model:q8_0\n' })
   const shown = await daemon.svc('show', 'some-org/small.model:q8_0', '--json')

@@ -65,7 +65,7 @@ it('path: a projector by its name, all parts, the folder, the blob', async () =>
   expect(await run('path', 'acme/llama-3:f32#mmproj', '--dir')).toMatchObject({ code: 2, stdout: '' })
 })
 
-it('view: a folder of copies, its list, its removal; what is not ours stays', async () => {
+it('view: a folder of copies, its list, its removal; other folders stay', async () => {
   const target = join(daemon.folder, 'copy')
   expect(await run('view', 'acme/tiny:bf16', 'copy', '--copy')).toMatchObject({ code: 0, stdout: `${target}\n` })
   expect(
@@ -262,7 +262,7 @@ it('a view of copies crosses to a machine without a network, and becomes the sam
   expect(await digests(there.svc, 'acme/llama:f32')).toEqual(await digests(run, 'acme/llama-3:f32'))
 })
 
-it('exec can be told which file, and {} stands anywhere in a word', async () => {
+it('exec accepts a file name, and replaces {} anywhere in a word', async () => {
   const show = 'console.log(process.argv[1])'
   const ran = await process_('exec', 'acme/llama-3:f32#mmproj', '--', process.execPath, '-e', show, 'mmproj={}')
   expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mmproj=\/.*\/mmproj-[fF]16\.gguf\n$/) })

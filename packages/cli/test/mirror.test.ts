@@ -161,7 +161,7 @@ describe('the hub mirror', () => {
   })
 })
 
-it('the hub mirror gives what is known of paths, each once, and of 1,000 at most', async () => {
+it('the hub mirror answers for each path once, and for 1,000 paths at most', async () => {
   const headers = { 'content-type': 'application/json' }
   const info = (paths: string[]) =>
     ask(hubAddress, `/api/models/${FOLDER}/paths-info/main`, {

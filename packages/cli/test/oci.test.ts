@@ -57,7 +57,7 @@ describe('layouts and archives', () => {
     }
   })
 
-  it('are the same bytes each time; a cut archive goes on, and wrong bytes in it are found', async () => {
+  it('are the same bytes each time; a truncated archive is resumed, and wrong bytes in it are found', async () => {
     const [one, two] = [join(from.folder, 'one.tar'), join(from.folder, 'two.tar')]
     await ok(from, 'export', 'oci', REFS[0], one)
     const bytes = readFileSync(one)
@@ -77,7 +77,7 @@ describe('layouts and archives', () => {
     expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^oci-layout\n[\s\S]*\nindex\.json\n$/) })
   })
 
-  it('a layout takes more models, and keeps what it has', async () => {
+  it('a layout accepts more models, and keeps existing ones', async () => {
     const path = join(from.folder, 'growing')
     await ok(from, 'export', 'oci', REFS[0], path)
     await ok(from, 'export', 'oci', REFS[1], path)
@@ -101,7 +101,7 @@ describe('layouts and archives', () => {
     expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
   })
 
-  it('what is private leaves only when that is said', async () => {
+  it('private models are exported only with --withheld', async () => {
     await ok(from, 'private', REFS[1])
     const refused = await from.svc('export', 'oci', REFS[1], 'secret')
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--withheld') })
@@ -109,7 +109,7 @@ describe('layouts and archives', () => {
     await ok(from, 'private', '--off', REFS[1])
   })
 
-  it('what somebody else packed is imported by its titles', async () => {
+  it('an artifact packed by another tool is imported by its titles', async () => {
     const path = join(from.folder, 'theirs')
     const blobs = join(path, 'blobs/sha256')
     mkdirSync(blobs, { recursive: true })
@@ -133,7 +133,7 @@ describe('layouts and archives', () => {
   })
 })
 
-describe('what a registry gives to a login', () => {
+describe('content behind a login to a registry', () => {
   /** The pull side of a registry over a layout; asks for a login where `guarded` says. */
   async function serveLayout(layout: string, guarded: RegExp): Promise<string> {
     const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'))

@@ -200,7 +200,7 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
 })
 
 describe('what is published', () => {
-  it('is asked for with a place, and refused where it is no model or no address', async () => {
+  it('requires an address, and is refused for what is not a model or not an address', async () => {
     for (const args of [
       ['publish', REF],
       ['publish', REF, 'out', '--url', 'ftp://x'],
@@ -211,7 +211,7 @@ describe('what is published', () => {
     expect(existsSync(join(from.folder, 'out'))).toBe(false)
   })
 
-  it('is nothing private, unless somebody says so; caches on the way hear of it then', async () => {
+  it('excludes private models unless requested; caches are then told', async () => {
     await ok(from, 'private', 'acme/tiny')
     const refused = await from.svc('publish', REF, 'acme/tiny', 'secret')
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--withheld') })

@@ -43,7 +43,7 @@ it('waits for a daemon that is starting, and says so', async () => {
   expect(state()).toBe('running')
 })
 
-it('does not wait for what a dead daemon left, nor for a process that has its number now', async () => {
+it('does not wait for the file of a dead daemon, nor for a process that reuses its pid', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-early-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [socketPath, runtime] = [join(folder, 's.sock'), join(folder, 'runtime.json')]

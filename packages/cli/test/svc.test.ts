@@ -74,7 +74,7 @@ describe('svc, against the real daemon', () => {
     expect((await run('cat', digest)).stdout).toBe(named.stdout)
   })
 
-  it('pulls what is complete, verifies, and shows jobs', async () => {
+  it('pulls a complete model, verifies, and shows jobs', async () => {
     const [pull, verify, one] = await Promise.all([
       run('pull', 'acme/tiny:bf16', '--json'),
       run('verify', '--json', '--quiet'),
@@ -120,7 +120,7 @@ describe('svc, against the real daemon', () => {
     expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
   })
 
-  it('a wrong selector lists what is there, in the words to type', async () => {
+  it('a wrong selector lists the alternatives, in the form to type', async () => {
     const { error } = JSON.parse((await run('path', 'acme/tiny', '--json')).stderr)
     expect(error.candidates).toEqual(['acme/tiny:bf16', 'acme/tiny:q4_0', 'acme/tiny:q4_k_m', 'acme/tiny:q8_0'])
   })
@@ -153,7 +153,7 @@ describe('svc, without a daemon', () => {
     expect(JSON.parse(ran.stderr).error.code).toBe('E_UNREACHABLE')
   })
 
-  it('helps, and refuses what it does not know', async () => {
+  it('prints help, and refuses unknown commands', async () => {
     const [help, version, unknown, option, nothing] = await Promise.all([
       alone('--help'),
       alone('--version'),

@@ -89,7 +89,7 @@ describe('calls', () => {
     expect(await failure(client.models())).toMatchObject({ code: 'E_BAD_RESPONSE' })
   })
 
-  it('no socket, nobody behind it, and a daemon that goes away are E_UNREACHABLE', async () => {
+  it('no socket, nobody listening on it, and a daemon that disconnects are E_UNREACHABLE', async () => {
     const absent = createClient({ socketPath: join(folder, 'none.sock') })
     expect(await failure(absent.models())).toMatchObject({ code: 'E_UNREACHABLE' })
     handler = (request) => void request.socket.destroy()

@@ -47,7 +47,7 @@ describe('svc doctor', () => {
     expect(of(report, 'DHT')[0]!.text).toMatch(/^on, UDP port \d+; 0 peers in 0 torrents$/)
   })
 
-  it('says what is wrong and what to do, and ends with 1', async () => {
+  it('reports problems and their remedies, and exits with 1', async () => {
     const daemon = await testDaemon()
     chmodSync(daemon.socketPath, 0o666)
     chmodSync(daemon.root, 0o755)

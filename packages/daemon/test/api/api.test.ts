@@ -125,7 +125,7 @@ describe('verify', () => {
     expect(await api.verify('all')).toMatchObject({ state: 'done', target: 'all', verify: {} })
   })
 
-  it('finds a flipped bit, moves the blob away, and lists what is missing', async () => {
+  it('finds a flipped bit, moves the blob to quarantine, and lists missing blobs', async () => {
     const { api } = await imported()
     const { files, manifestDigest } = (await api.open('svc:///me/model:q8_0')).body
     const bytes = readFileSync(files[3].path)

@@ -9,7 +9,7 @@ const shared = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
 
 const CLOSE = 'Host: x\r\nConnection: close\r\n\r\n'
 
-describe('requests that are not what they should be', () => {
+describe('malformed requests', () => {
   it.each([
     ['garbage', 'hello\r\n\r\n', 400, 'E_BAD_REQUEST'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'E_BAD_REQUEST'],
@@ -144,7 +144,7 @@ describe('requests that are not what they should be', () => {
     expect(envelopeOf(answer)).toMatchObject({ status: 413, code: 'E_TOO_LARGE' })
   })
 
-  it('survives whatever is sent, and goes on answering', async () => {
+  it('survives any input, and continues to respond', async () => {
     const api = await shared()
     await fc.assert(
       fc.asyncProperty(
@@ -236,7 +236,7 @@ describe('bodies', () => {
     expect(body.error.code).toBe('E_PARSE')
   })
 
-  it('takes a body of exactly 1 MiB, whatever its type is said to be', async () => {
+  it('accepts a body of exactly 1 MiB, whatever its Content-Type', async () => {
     const api = await shared()
     const raw = `{"ref":"${'x'.repeat(1_048_576 - 10)}"}`
     expect(raw.length).toBe(1_048_576)

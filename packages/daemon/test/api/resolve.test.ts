@@ -151,7 +151,7 @@ describe('open', () => {
     expect(readFileSync(body.files[3].path)).toEqual(MODEL['model.safetensors'])
   })
 
-  it('lists what is missing, and has no metadata without a manifest', async () => {
+  it('lists missing blobs, and has no metadata without a manifest', async () => {
     const { api, indexDigest, ref } = await ownRepository()
     const before = (await api.open(`${ref}:q8_0`)).body
     rmSync(before.files[3].path)

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/daemon.ts'
 import { runSvcd } from '../support/process.ts'
 
 describe('svcd --check', () => {
-  it('says what it read, from where, and who decided; never the token', () => {
+  it('reports what it read, from where, and what set it; never the token', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, '.config/svc'), { recursive: true })
     const file = join(folder, '.config/svc/config.toml')

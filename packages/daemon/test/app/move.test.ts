@@ -99,7 +99,7 @@ describe('svcd move', () => {
     expect(runSvcd(at.folder, ['move', at.to])).toMatchObject({ code: 2 })
   })
 
-  it('goes on after kill -9; until it is whole the old store is in charge, and the new one is refused', async () => {
+  it('resumes after kill -9; until it is complete the old store is in use, and the new one is refused', async () => {
     const at = home()
     await filled(at)
     const store = await openDiskStore({ root: at.old })

@@ -55,7 +55,7 @@ describe('starting', () => {
     expect([existsSync(join(base, 'svc.sock')), existsSync(join(base, 'runtime.json'))]).toEqual([false, false])
   })
 
-  it('says its version and what it takes', () => {
+  it('prints its version and its flags', () => {
     const folder = temporaryFolder()
     expect(runSvcd(folder, ['--version'])).toMatchObject({ code: 0, err: '' })
     expect(runSvcd(folder, ['--help']).out).toContain('svcd tag set')
@@ -93,7 +93,7 @@ describe('starting', () => {
     expect(mode(join(folder, 's.sock'))).toBe(0o600)
   })
 
-  it('leaves alone what is no socket, a linked folder and a long path', async () => {
+  it('refuses a path that is not a socket, a linked folder and a long path', async () => {
     const folder = temporaryFolder()
     const root = join(folder, 'root')
     writeFileSync(join(folder, 'file'), 'precious')

@@ -41,7 +41,7 @@ async function listed(of: DiskBlobStore): Promise<string[]> {
   return digests
 }
 
-it('goes on inside a large blob, also after a restart', async () => {
+it('resumes within a large blob, also after a restart', async () => {
   const folder = temporaryFolder()
   const from = await store(join(folder, 'from'))
   const large = await put(from, SIZE_BYTES, 1)
@@ -64,7 +64,7 @@ it('goes on inside a large blob, also after a restart', async () => {
   expect(readdirSync(join(folder, 'to/incoming'))).toEqual([])
 })
 
-it('reads a blob anew when what an earlier try left of it went bad', async () => {
+it('reads a blob again when the bytes of an earlier attempt are damaged', async () => {
   const folder = temporaryFolder()
   const from = await store(join(folder, 'from'))
   const large = await put(from, SIZE_BYTES, 3)

@@ -57,7 +57,7 @@ const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({
   close: () => file.close()
 })
 
-test('each buffer comes back once, also from readers that leave in the middle; what others get is right', async () => {
+test('each buffer is returned once, also by clients that disconnect in the middle; the others get the right bytes', async () => {
   const folder = temporaryFolder()
   const content = gguf(6 << 20, 3)
   const path = join(writeFiles(join(folder, 'm'), { 'm.gguf': content }), 'm.gguf')

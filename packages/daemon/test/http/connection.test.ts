@@ -163,7 +163,7 @@ describe('pipelined requests', () => {
   })
 })
 
-describe('answers keep the order of what they answer', () => {
+describe('responses keep the order of their requests', () => {
   it.each([
     ['GET, CONNECT', () => `${request('/v1/jobs')}CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n`, [200, 405]],
     ['POST, junk', () => `${post('/v1/ensure', { ref: 'svc:///a/b:q4' })}junk\r\n\r\n`, [201, 400]],
@@ -242,7 +242,7 @@ describe('clients that leave or dawdle', () => {
     return { lines, log: createLog('debug', 'json', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
   }
 
-  it('in the middle of a body are no failure of the daemon', async () => {
+  it('in the middle of a body are not a failure of the daemon', async () => {
     const { lines, log } = logged()
     const api = await testDaemon({ log })
     for (let i = 0; i < 5; i++) {

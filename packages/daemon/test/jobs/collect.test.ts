@@ -162,7 +162,7 @@ describe('removing', () => {
 })
 
 describe('a collection', () => {
-  test('keeps what is young, by default for a day', async () => {
+  test('keeps young blobs, by default for a day', async () => {
     const api = await testDaemon()
     await importAs(api, 'me/m', quants('q4_0'))
     await remove(api, 'me/m')
@@ -171,7 +171,7 @@ describe('a collection', () => {
     expect((await gc(api)).result!.blobs).toBeGreaterThan(0)
   })
 
-  test('takes managed views along, when it is asked to, of what has no name any more and nobody holds', async () => {
+  test('on request removes managed views of models that have no name any longer and that nobody holds', async () => {
     const api = await testDaemon()
     const views = async () =>
       ((await api.get('/v1/views')).body.views as ViewEntry[]).map(({ manifestDigest, managed, needed }) => [

@@ -117,7 +117,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('end as cancelled when somebody says so, running, waiting or over', async () => {
+  it('can be cancelled while running or waiting; finished ones stay as they are', async () => {
     const jobs = registry()
     let cleaned = 0
     const begin = (): { readonly id: string } =>
@@ -142,7 +142,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('are taken up to a bound of jobs and of listed files; what is over makes room', async () => {
+  it('are accepted up to limits of jobs and of listed files; finished ones make room', async () => {
     const refused = expect.objectContaining({ code: 'E_RATE_LIMITED', status: 503 })
     const held = gate()
     const wait = async (): Promise<object> => (await held.passed, {})
@@ -185,7 +185,7 @@ describe('jobs', () => {
     )
   })
 
-  it('keep what was found when they fail', async () => {
+  it('keep their findings when they fail', async () => {
     const jobs = registry()
     const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async () => ({
       verify: { missing: [] },
@@ -201,7 +201,7 @@ describe('jobs', () => {
 })
 
 describe('errors on the wire', () => {
-  it('tell nothing of what nobody foresaw', () => {
+  it('reveal nothing about unexpected errors', () => {
     const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /srv/x'))
     expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([
       500,

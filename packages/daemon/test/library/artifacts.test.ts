@@ -32,7 +32,7 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
-test('a later import says whether access was needed, and keeps what a BitTorrent v1 swarm needs', async () => {
+test('a later import decides whether access was needed, and keeps the data for a BitTorrent v1 swarm', async () => {
   const bittorrentV1 = { infohash: 'd'.repeat(40) }
   await artifacts.record({
     manifestDigest,

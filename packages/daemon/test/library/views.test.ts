@@ -172,7 +172,7 @@ const LARGE_BYTES = 160 << 20
 const large = (folder: string): string => writeFiles(join(folder, 'Large'), { 'large-q8_0.gguf': gguf(LARGE_BYTES) })
 const LARGE = 'svc:///me/large:q8_0'
 
-test('a view that is being made can be given up: what was there before stays', async () => {
+test('a view that is being made can be cancelled: an earlier one stays', async () => {
   const daemon = await testDaemon()
   await daemon.import([large(daemon.folder)], 'me/large')
   await daemon.import([writeFiles(join(daemon.folder, 'Model'), MODEL)])

@@ -81,7 +81,7 @@ test.skipIf(!haveLibtorrent)(
   }
 )
 
-test('peer exchange: who knows one peer hears of the other', async () => {
+test('peer exchange: a node that knows one peer learns of the other', async () => {
   // PEX goes with the DHT; that one finds nobody here
   const swarm = { dht: true, dht_bootstrap: ['127.0.0.1:9'] }
   const seeder = await Node.start({ swarm: { ...swarm, upload_limit: MIB / 4 } })

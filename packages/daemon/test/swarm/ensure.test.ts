@@ -70,7 +70,7 @@ test('files are missing and the swarm is off: E_SOURCE_UNAVAILABLE names the set
   expect(failed.error.message).toMatch(/\[swarm\]/)
 })
 
-test('a blob that verify moved to quarantine is healed, and what is served afterwards is right', async () => {
+test('a blob that verify moved to quarantine is fetched again, and served intact afterwards', async () => {
   const { share } = await source()
   const node = await Node.start()
   expect(await node.importBt(pinned(share))).toMatchObject({ state: 'done' })

@@ -81,7 +81,7 @@ describe('the manifest comes from', () => {
   })
 })
 
-describe('nothing else than what was pinned', () => {
+describe('nothing but the pinned model', () => {
   test('a peer that sends wrong blocks beside an honest one is dropped and named', async () => {
     const { seeder, share } = await swarm()
     const { peer } = await seeder.addresses()
@@ -101,7 +101,7 @@ describe('nothing else than what was pinned', () => {
     await node.expectSound()
   })
 
-  test('alone it is no source: E_SOURCE_UNAVAILABLE names it, and nothing is stored', async () => {
+  test('alone it is not a source: E_SOURCE_UNAVAILABLE names it, and nothing is stored', async () => {
     const { seeder, share } = await swarm()
     const lying = await startTamperingPeer((await seeder.addresses()).peer, (message, id) => {
       if (id === PEER_MESSAGE.piece) message[message.length - 1]! ^= 1
@@ -197,7 +197,7 @@ describe('nobody gives it', () => {
   })
 })
 
-test('what was verified survives a restart, and the rest needs no manifest any more', async () => {
+test('verified bytes survive a restart, and the rest needs the manifest no longer', async () => {
   const seeder = await Node.start({ swarm: { webseed_addr: '', upload_limit: 1 << 20 } })
   const share = await seeder.publish(MODEL)
   const node = await Node.start()

@@ -52,7 +52,7 @@ test('another pin than the torrent holds is refused, and nothing is kept of it',
   expect(await other.importBt({ ...pinned(share), manifestFromPeers: true })).toMatchObject({ state: 'done' })
 })
 
-test('nobody there: it says so, and while it looks it can be cancelled', async () => {
+test('without peers it says so, and can be cancelled while it looks', async () => {
   const { share } = await served()
   const other = await Node.start({ swarm: { fill_timeout: 1 } })
   const nobody = { ...pinned(share, { peers: ['127.0.0.1:9'] }), manifestFromPeers: true }
@@ -62,7 +62,7 @@ test('nobody there: it says so, and while it looks it can be cancelled', async (
   expect(await patient.client.cancelJob(job.id)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
 })
 
-test('POST /v1/share announces what is not announced yet', async () => {
+test('POST /v1/share announces a model that is not announced yet', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const digest = await node.importFiles({ 'model-q8_0.gguf': weights(30_000, 71) })
   expect(await node.share(digest)).toMatchObject({ announced: false, note: expect.any(String) })

@@ -88,7 +88,7 @@ test('with the swarm client off it is not implemented, and the message names the
   expect(body.error.message).toMatch(/enabled/)
 })
 
-test('a magnet of this node reads back as what it says', async () => {
+test('a magnet of this node parses back to the same content', async () => {
   const node = await running()
   const share = await node.publish()
   const magnet = parseMagnet(share.magnet)

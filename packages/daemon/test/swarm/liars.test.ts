@@ -233,7 +233,7 @@ describe('identity', () => {
     expect(node.blobs()).toEqual([])
   })
 
-  test('pinned bytes that are no manifest are not importable', async () => {
+  test('pinned bytes that are not a manifest are not importable', async () => {
     const { share } = await swarm()
     const bytes = Buffer.from('{"schemaVersion":1,"files":[]}')
     const manifestDigest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`

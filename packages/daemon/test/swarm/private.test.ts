@@ -65,7 +65,7 @@ async function listeningTracker(): Promise<{ announces: string[]; trackers: stri
   return { announces, trackers: [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`] }
 }
 
-test('fetching what is held back announces to no tracker, and asks only the sources of the request', async () => {
+test('fetching a held-back model announces to no tracker, and contacts only the sources in the request', async () => {
   const { announces, trackers } = await listeningTracker()
   const source = await Node.start()
   const share = await source.publish(small(4))
@@ -94,7 +94,7 @@ test('fetching what is held back announces to no tracker, and asks only the sour
   expect(announces.length).toBeGreaterThan(0)
 })
 
-test('nobody hears of a private import while it looks for a peer that gives the manifest', async () => {
+test('a private import is not announced while it looks for a peer with the manifest', async () => {
   const { announces, trackers } = await listeningTracker()
   const source = await Node.start({ swarm: { seed_on_import: true } })
   const share = await source.publish(small(41))
@@ -123,7 +123,7 @@ test('a pinned import with a name is a member of its index, under the quant of i
   })
 })
 
-test('what is made private leaves at once, and comes back when it is private no more', async () => {
+test('a model made private leaves at once, and returns when it is no longer private', async () => {
   const node = await Node.start()
   const share = await node.publish(small(6))
   const ref = 'me/model:q8_0'
@@ -137,7 +137,7 @@ test('what is made private leaves at once, and comes back when it is private no 
   await node.announced(share.manifestDigest)
 })
 
-test('what is made private while it is fetched stops being announced at once, and the fetch goes on quietly', async () => {
+test('a model made private while it is fetched is no longer announced, and the fetch continues quietly', async () => {
   const publisher = await Node.start()
   const share = await publisher.publish(small(8))
   // A tracker that notes what it hears, and a source that stops in the midst of the weights.
@@ -171,7 +171,7 @@ test('what is made private while it is fetched stops being announced at once, an
   expect(heard.slice(before)).toEqual([])
 })
 
-test('what is removed leaves the swarm at once, and is not announced again by a restart', async () => {
+test('a removed model leaves the swarm at once, and a restart does not announce it again', async () => {
   const node = await Node.start()
   const share = await node.publish(small(7))
   const removed = await node.client.removeModel({ ns: 'me', name: 'model', quant: 'q8_0' })

@@ -124,7 +124,7 @@ test('what needed a token is held back, from peers and from the webseed, unless 
   expect((await giving.client.status()).swarm).toMatchObject({ seeding: 1, heldBack: [] })
 })
 
-test('what is seeded leaves at once when another import of it needed a token', async () => {
+test('a seeded model leaves at once when another import of it needed a token', async () => {
   let client: SwarmClient
   const node = await Node.start({
     more: { networks: { swarm: async (context) => (client = await SwarmClient.open(context)) } }
@@ -161,7 +161,7 @@ test('a restricted artifact gives nothing away while it is being healed either',
   expect((await node.client.status()).swarm.torrents).toEqual([])
 })
 
-test('the start answers at its limit, and the verification goes on behind, with progress in the status', async () => {
+test('the start ends at its limit, and the verification continues in the background, with progress in the status', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifests = [
     await node.importFiles({ 'model-q8_0.gguf': weights(24 * MIB, 8) }),

@@ -1,5 +1,5 @@
 import { test } from 'vitest'
 import { loseDiscoveryThreads } from './broken-threads.ts'
 
-test('the threads of the DHT and the trackers die: they come back and announce anew, and the job beside them is done', () =>
+test('the threads of the DHT and the trackers die: they restart and announce again, and a running job finishes', () =>
   loseDiscoveryThreads('kill'))

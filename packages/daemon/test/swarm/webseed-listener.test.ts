@@ -206,7 +206,7 @@ test('nothing else is there, and nothing is listed', async () => {
   }
 })
 
-test('requests that are no HTTP get an answer or the end of the connection, and the listener lives on', async () => {
+test('requests that are not HTTP get a response or are disconnected, and the listener continues', async () => {
   const { port } = await served()
   for (const bytes of [
     'GARBAGE\r\n\r\n',

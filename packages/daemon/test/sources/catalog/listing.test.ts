@@ -33,7 +33,7 @@ describe('a listing', () => {
       expect(parseListing(text)[0]!.trackers).toEqual(['udp://127.0.0.1:1'])
     }
   )
-  test('skips what is no line', () => {
+  test('skips invalid lines', () => {
     const bad = [
       '',
       'Org/Model 1 GiB 12 seeds magnet:?x',

@@ -53,7 +53,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await blobsOf(root)).length).toBe(copies)
   })
 
-  test('kill -9 in mid-pull: the next one goes on from there', async () => {
+  test('kill -9 in mid-pull: the next one resumes there', async () => {
     const content = weights(4 << 20)
     const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content, lfs: true }] })
     const source = await folder()

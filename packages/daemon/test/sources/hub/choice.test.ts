@@ -149,7 +149,7 @@ describe('chosen quants', () => {
 })
 
 describe('chosen files', () => {
-  test('globs see normalized names, in any case; what is shared comes along', async () => {
+  test('globs match normalized names, ignoring case; shared files are included', async () => {
     const rig = await rigOf(fake)
     const job = await importHf(rig, { repo: REPO, names: 'normalized', files: ['*Q4_K_M*', 'mmproj*'] })
     expect(job.result).toMatchObject({ quants: ['q4_k_m'], notChosen: 7 })
@@ -210,7 +210,7 @@ test('as keeps it under another name', async () => {
 })
 
 describe('the plan', () => {
-  test('lists the artifacts that would come, and what is here of them', async () => {
+  test('lists the artifacts of the import, and which of their files are here', async () => {
     const rig = await rigOf(fake)
     await importHf(rig, { repo: REPO, names: 'normalized', quants: ['q8_0'] })
     const plan = await rig.client.planHf({ repo: REPO, names: 'normalized' })
@@ -237,7 +237,7 @@ describe('the plan', () => {
     })
   })
 
-  test('shows what a choice leaves out', async () => {
+  test('shows the files that a choice excludes', async () => {
     const plan = await everything.client.planHf({ repo: REPO, names: 'normalized', quants: ['q6_k'] })
     expect(plan.quants).toEqual(['q6_k'])
     expect(plan.files.filter(({ reason }) => reason === 'not-chosen')).toHaveLength(6)
