@@ -76,6 +76,7 @@ beforeAll(async () => {
       hub: { endpoint: hub.endpoint },
       mirror: {
         hub_addr: '127.0.0.1:0',
+        names: ['Store.example'],
         on_demand: true,
         on_demand_allow: ['acme/*'],
         on_demand_bytes: 50 << 20
@@ -217,6 +218,14 @@ describe('a repository that is not here', () => {
       headers: { 'retry-after': '30' }
     })
   })
+})
+
+it('answers to the names that the configuration lists, with any port', async () => {
+  const status = async (host: string) => (await ask('/api/models/acme/absent', { headers: { host } })).status
+  expect([await status('store.example'), await status('STORE.example:80'), await status(address)]).toEqual([
+    404, 404, 404
+  ])
+  expect([await status('other.example'), await status('store.example.evil')]).toEqual([421, 421])
 })
 
 describe('what is not brought in', () => {

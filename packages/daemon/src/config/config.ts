@@ -55,6 +55,8 @@ export interface MirrorConfig {
   /** Undefined: no such listener. */
   readonly hubAddr: string | undefined
   readonly ociAddr: string | undefined
+  /** Further names of this machine, in lower case, that clients may use with any port. */
+  readonly names: readonly string[]
   /** undefined: what is not here is not fetched. */
   readonly onDemand: OnDemandConfig | undefined
   /** `SVC_MIRROR_TOKEN`: required by both mirrors. */
@@ -119,6 +121,15 @@ function fileRoot(text: string | undefined): string | undefined {
   throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
 }
 
+/** @throws ConfigError for what is no host name or address */
+function namesOf(names: readonly string[]): readonly string[] {
+  for (const name of names) {
+    if (/^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])$/i.test(name)) continue
+    throw new ConfigError(`[mirror] names has ${JSON.stringify(name)}; write host names or addresses, without a port`)
+  }
+  return names.map((name) => name.toLowerCase())
+}
+
 const DEFAULT_DAY_BYTES = 500e9
 const DEFAULT_IMPORT_SECONDS = 12 * 3600
 
@@ -176,6 +187,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     mirror: {
       hubAddr: set(mirror.hub_addr),
       ociAddr: set(mirror.oci_addr),
+      names: namesOf(mirror.names ?? []),
       onDemand: onDemandOf(mirror),
       token: set(env.SVC_MIRROR_TOKEN?.trim())
     },

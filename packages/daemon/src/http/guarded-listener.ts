@@ -33,6 +33,8 @@ export interface ListenerOptions {
   /** Responds to an accepted request; an error it throws becomes a 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
   readonly log: Log
+  /** Further host names of this machine that are answered, in lower case, with any port or none. */
+  readonly names?: readonly string[]
   /** Counts requests and bytes. */
   readonly traffic?: Traffic | undefined
 }
@@ -122,6 +124,7 @@ export class GuardedListener {
     const { localAddress, localPort } = request.socket
     const host = request.headers.host?.toLowerCase()
     if (host === undefined || localAddress === undefined) return false
+    if (this.#options.names?.includes(host.replace(/:\d+$/, '')) === true) return true
     const ip = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
     const own = [isIP(ip) === 6 ? `[${ip}]` : ip, ...this.#names]
     const names = ip === '127.0.0.1' || ip === '::1' ? [...own, 'localhost'] : own

@@ -14,10 +14,11 @@ const COMPARED_BYTES = 1 << 20
 class BrokenArrivalError extends Error {
   override readonly name = 'BrokenArrivalError'
   /**
+  /**
    * `other-bytes`: bytes that were sent are not the blob's. `absent`: its transfer has ended, and the store does not
-   * have it.
+   * have it. `closed`: the reader was closed.
    */
-  readonly reason: 'other-bytes' | 'absent'
+  readonly reason: 'other-bytes' | 'absent' | 'closed'
 
   constructor(reason: BrokenArrivalError['reason'], message: string) {
     super(message)
@@ -130,7 +131,7 @@ export class GrowingBlob implements BlobReader {
   async #read(target: Uint8Array, offset: number): Promise<number> {
     for (;;) {
       this.#isNews = false
-      if (this.#isClosed) throw new Error('closed while it was read')
+      if (this.#isClosed) throw new BrokenArrivalError('closed', `the reader of ${this.digest} was closed`)
       if (this.#final !== undefined) return this.#readFinal(this.#final, target, offset)
       const written = Math.min(target.length - 1, this.#follower.writtenUntil(offset) - offset)
       if (written <= this.#reserveBytes && (this.#final = await this.#whole()) !== undefined) continue

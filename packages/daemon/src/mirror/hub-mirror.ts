@@ -75,6 +75,7 @@ export interface HubMirrorDeps {
 export interface MirrorOptions {
   readonly address: { readonly host: string; readonly port: number }
   readonly token?: string | undefined
+  readonly names?: readonly string[]
   readonly log: Log
 }
 
@@ -100,13 +101,13 @@ export class HubMirror {
   }
 
   /** @throws the error of `listen` */
-  static async listen(deps: HubMirrorDeps, { address, token, log }: MirrorOptions): Promise<HubMirror> {
+  static async listen(deps: HubMirrorDeps, { address, token, names = [], log }: MirrorOptions): Promise<HubMirror> {
     const mirror = new HubMirror(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
     const methods = ['GET', 'HEAD', 'POST']
     const traffic = deps.listeners?.add('hub')
     const name = 'hub mirror'
-    mirror.#listener = await GuardedListener.listen({ name, address, token, log, methods, answer, traffic })
+    mirror.#listener = await GuardedListener.listen({ name, address, token, names, log, methods, answer, traffic })
     return mirror
   }
 

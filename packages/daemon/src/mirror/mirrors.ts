@@ -39,12 +39,17 @@ export class Mirrors {
   /** @throws ConfigError, StartError naming the key */
   static async listen({ config, ...context }: MirrorsDeps): Promise<Mirrors> {
     const { log } = context
-    const { hubAddr, ociAddr, token, onDemand: demand } = config.mirror
+    const { hubAddr, ociAddr, token, names, onDemand: demand } = config.mirror
     let onDemand: OnDemand | undefined
     const deps = { ...context, published: new Published(context), onDemand: () => onDemand }
     const attach = (upstream: Upstream): OnDemand | undefined =>
       (onDemand = demand === undefined ? undefined : new OnDemand({ ...context, upstream }, demand))
-    const at = (text: string, key: string): MirrorOptions => ({ address: configuredAddress(text, key), token, log })
+    const at = (text: string, key: string): MirrorOptions => ({
+      address: configuredAddress(text, key),
+      token,
+      names,
+      log
+    })
     const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
     const hub =
       hubAddr === undefined ? undefined : await named(hubKey, hubAddr, HubMirror.listen(deps, at(hubAddr, hubKey)))

@@ -50,13 +50,13 @@ export class OciMirror {
   }
 
   /** @throws the error of `listen` */
-  static async listen(deps: OciMirrorDeps, { address, token, log }: MirrorOptions): Promise<OciMirror> {
+  static async listen(deps: OciMirrorDeps, { address, token, names = [], log }: MirrorOptions): Promise<OciMirror> {
     const mirror = new OciMirror(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
     const challenge = 'Basic realm="svc"'
     const traffic = deps.listeners?.add('oci')
     const name = 'OCI mirror'
-    mirror.#listener = await GuardedListener.listen({ name, address, token, challenge, log, answer, traffic })
+    mirror.#listener = await GuardedListener.listen({ name, address, token, names, challenge, log, answer, traffic })
     return mirror
   }
 
