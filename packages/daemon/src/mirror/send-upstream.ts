@@ -2,7 +2,6 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { BlobReader } from '@svc/cas'
 import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
-import { BrokenArrivalError } from './growing-blob.ts'
 import type { OnDemand } from './on-demand.ts'
 import { readerOf, refuseBlob } from './send-file.ts'
 import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
@@ -40,8 +39,6 @@ export async function sendUpstream(
   response.once('close', leave)
   try {
     await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response) })
-  } catch (error) {
-    if (!(error instanceof BrokenArrivalError && error.reason === 'closed')) throw error
   } finally {
     response.off('close', leave)
   }
