@@ -8,11 +8,12 @@ import { EXIT } from './exit-codes.ts'
  * is not here and how to get it. Unknown tags and digests keep the daemon's message.
  */
 function spoken(error: unknown, text: string, isWanted: boolean): unknown {
-  if (!(error instanceof ClientError) || error.status !== 404) return error
+  if (!(error instanceof ClientError)) return error
   const ref = tryParseRef(text)
   if (ref?.quant === undefined || ref.tag !== undefined) return error
   const repo = `${ref.ns}/${ref.name}`
-  if (error.code === 'E_UNKNOWN_REF') return unknownHere(repo, error.candidates, { cause: error, isWanted })
+  if (error.code === 'E_UNKNOWN_REF' && error.status === 404)
+    return unknownHere(repo, error.candidates, { cause: error, isWanted })
   if (error.code !== 'E_NO_MEMBER' || !isWanted) return error
   const { code, message, candidates } = error
   const hint = `if the hub has it: svc import hf ${repo}:${ref.quant}`
@@ -46,7 +47,8 @@ export function sayingWhatIsHere(client: Client): Client {
   }
   return {
     ...client,
-    resolve: (ref, options) => say(client.resolve(ref, options), ref),
+    // also what is to be removed is resolved
+    resolve: (ref, options) => say(client.resolve(ref, options), ref, false),
     open: (ref, options) => say(client.open(ref, options), ref),
     joinShare: (ref, options) => say(client.joinShare(ref, options), ref),
     makeView: (body, options) => say(client.makeView(body, options), body.ref),

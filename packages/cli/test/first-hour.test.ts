@@ -152,6 +152,32 @@ it('choose, see, remove, and the space comes back', async () => {
   expect(await storeBytes()).toBe(before)
 })
 
+it('says what to do about a quant that is not here, and about what cannot be pulled', async () => {
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q2_K`, '--as', 'me/next')).code).toBe(0)
+  const absent = await daemon.svc('path', 'me/next:Q4_K_M')
+  expect(absent).toMatchObject({ code: 3, stdout: '' })
+  expect(absent.stderr).toContain('svc import hf me/next:q4_k_m')
+  // to import what one wants to be rid of is no help
+  for (const args of [
+    ['rm', 'me/next:Q4_K_M'],
+    ['rm', 'me/none'],
+    ['private', 'me/none']
+  ]) {
+    const refused = await daemon.svc(...args)
+    expect(refused).toMatchObject({ code: 3, stdout: '' })
+    expect(refused.stderr).not.toContain('svc import')
+  }
+  const unknown = await daemon.svc('pull', `me/next@sha256:${'a'.repeat(64)}`)
+  expect(unknown).toMatchObject({ code: 6, stdout: '' })
+  expect(unknown.stderr).toContain('svc share')
+  expect(unknown.stderr).not.toContain('/v1/')
+  await daemon.svc('du')
+  const { stdout } = await daemon.svc('jobs')
+  expect(stdout).toMatch(/^[0-9a-f]{24} +gc --dry-run +done /m)
+  expect((await daemon.svc('rm', 'me/next')).code).toBe(0)
+  expect((await daemon.svc('gc')).code).toBe(0)
+})
+
 it('lost blobs are fetched from the hub when no peer has them', async () => {
   const { stdout } = await daemon.svc('import', 'hf', `${REPO}:Q6_K`, '--as', 'me/lost')
   expect(stdout).toBe('me/lost:q6_k\n')

@@ -141,6 +141,7 @@ export async function pull(session: Session, text: string, options: { readonly w
   } catch (error) {
     const isSilence = error instanceof PatienceOver
     const isRefusal = error instanceof CliError && error.code === 'E_SOURCE_UNAVAILABLE'
+    if (isRefusal && (await isUnknown(session, started))) throw unknownDigest(shortRef(ref), error)
     if (origin === undefined || !(isSilence || isRefusal)) throw error
     const { repo, revision, as } = origin
     if (as === undefined) throw withoutName(error, shortRef(ref), origin)
@@ -154,6 +155,24 @@ export async function pull(session: Session, text: string, options: { readonly w
   session.print(shortRef(ref))
   session.note(complete ? 'it was complete before' : 'complete')
 }
+
+/** Whether nothing but its digest is known of what was to be pulled. */
+async function isUnknown({ client }: Session, { manifest }: Job): Promise<boolean> {
+  if (manifest === undefined) return false
+  try {
+    await client.headBlob(manifest)
+    return false
+  } catch (error) {
+    return error instanceof ClientError && error.code === 'E_NOT_FOUND'
+  }
+}
+
+const unknownDigest = (ref: string, cause: unknown): CliError =>
+  new CliError(EXIT.source, `nothing is known here of ${ref} but its digest, which does not say whom to ask`, {
+    code: 'E_SOURCE_UNAVAILABLE',
+    hint: 'on a machine that has it, svc share prints the command to type here',
+    cause
+  })
 
 /** The source to try when peers send nothing. */
 function nextSource(origin: HubOrigin | undefined, wait: string): string {
