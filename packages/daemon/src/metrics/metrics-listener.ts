@@ -5,6 +5,9 @@ import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 
+/** Requests within this time share one response: collecting takes time in proportion to what there is, and anyone may ask. */
+const FRESH_MS = 1_000
+
 /** `GET /metrics`, `/healthz` and `/readyz` on a separate port (spec add.26). */
 export class MetricsListener {
   #listener!: GuardedListener
@@ -13,6 +16,7 @@ export class MetricsListener {
   /** `text` produces the response of `/metrics`. @throws ConfigError, StartError naming the key */
   static async listen(text: () => Promise<string>, addr: string, log: Log, traffic: Traffic): Promise<MetricsListener> {
     const metrics = new MetricsListener()
+    const fresh = shared(text)
     const key = '[metrics] addr'
     const address = configuredAddress(addr, key)
     try {
@@ -25,7 +29,7 @@ export class MetricsListener {
           const path = url.split('?', 1)[0]
           const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
           if (path === '/metrics')
-            return sendBytes(request, response, Buffer.from(await text()), {
+            return sendBytes(request, response, await fresh(), {
               ...plain,
               'Content-Type': EXPOSITION_TYPE
             })
@@ -59,5 +63,18 @@ export class MetricsListener {
 
   close(): Promise<void> {
     return this.#listener.close()
+  }
+}
+
+function shared(text: () => Promise<string>): () => Promise<Buffer> {
+  let last: { readonly atMs: number; readonly bytes: Promise<Buffer> } | undefined
+  return () => {
+    if (last !== undefined && performance.now() - last.atMs < FRESH_MS) return last.bytes
+    const made = { atMs: performance.now(), bytes: text().then((all) => Buffer.from(all)) }
+    last = made
+    made.bytes.catch(() => {
+      if (last === made) last = undefined
+    })
+    return made.bytes
   }
 }

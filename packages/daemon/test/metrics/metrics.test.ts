@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askCommand } from '../../src/app/ask-command.ts'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
+import { Listeners } from '../../src/http/traffic.ts'
+import { createLog } from '../../src/log.ts'
 import { EventLoop } from '../../src/metrics/event-loop.ts'
 import { formatMetrics } from '../../src/metrics/exposition.ts'
+import { MetricsListener } from '../../src/metrics/metrics-listener.ts'
 import { testDaemon } from '../support/daemon.ts'
 
 const root = join(import.meta.dirname, '../../../..')
@@ -115,6 +118,25 @@ describe('the figures', () => {
     await expect.poll(() => answers('4xx')).toBe(before + 1)
     expect(overPort).toMatch(/^svc_http_connections\{listener="metrics"\} [1-9]/m)
     expect(overPort).toMatch(/^svc_http_connections_limit\{listener="hub"\} 512$/m)
+  })
+
+  it('are collected once for all who ask at the same time', async () => {
+    const listed: number[] = []
+    const listener = await MetricsListener.listen(
+      async () => `${listed.push(1)}\n`,
+      '127.0.0.1:0',
+      createLog('silent'),
+      new Listeners().add('metrics')
+    )
+    try {
+      const ask = async () => (await fetch(`http://${listener.address}/metrics`)).text()
+      const texts = await Promise.all(Array.from({ length: 200 }, ask))
+      // a second may end while they are on their way
+      expect(new Set(texts).size).toBeLessThan(100)
+      expect(listed.length).toBe(new Set(texts).size)
+    } finally {
+      await listener.close()
+    }
   })
 
   it('escape what labels hold', () => {
