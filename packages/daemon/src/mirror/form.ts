@@ -40,7 +40,9 @@ function pathsOfJson(text: string): readonly string[] | undefined {
 /** Parsed by hand: `URLSearchParams` takes seconds for hundreds of thousands of fields, which fit in a small body. */
 function pathsOfForm(text: string): readonly string[] | undefined {
   const paths: string[] = []
-  for (let at = 0; at < text.length && paths.length <= MAX_PATHS; ) {
+  let fields = 0
+  for (let at = 0; at < text.length; ) {
+    if (++fields > BOUNDS.strings) return undefined
     const ampersand = text.indexOf('&', at)
     const end = ampersand < 0 ? text.length : ampersand
     if (text.startsWith('paths=', at)) {

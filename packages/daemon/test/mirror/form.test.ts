@@ -45,10 +45,10 @@ it.each<[string, string, string]>([
   ['keys', JSON_TYPE, `{${Array.from({ length: 20_000 }, (_, i) => `"k${i}":1`).join(',')}}`],
   ['levels', JSON_TYPE, `${'['.repeat(130_000)}${']'.repeat(130_000)}`],
   ['bytes', FORM_TYPE, `paths=${'a'.repeat(300_000)}`]
-])('too many %s cost little', async (what, type, body) => {
+])('too many %s cost little', async (_, type, body) => {
   await read(type, 'x')
   const before = process.cpuUsage()
-  expect(await read(type, body)).toEqual(what === 'fields' ? [] : null)
+  expect(await read(type, body)).toBeNull()
   const { user } = process.cpuUsage(before)
   // microseconds; half a million fields took 3.5 s
   expect(user).toBeLessThan(1_000_000)
