@@ -7,8 +7,8 @@ import { mutateBytes, randomFrom } from '@svc/testkit/mutate'
 import type { FloodData } from './floods.ts'
 import { framed, u32 } from './wire-bytes.ts'
 
-const { kind, socketPath, webseedPort, webseedPath, peerPort, dhtPort, digest, root, handshake, ref } =
-  workerData as FloodData
+const data = workerData as FloodData
+const { kind, socketPath, webseedPort, webseedPath, peerPort, dhtPort, digest, root, handshake, ref } = data
 const HOST = '127.0.0.1'
 const random = randomFrom(99)
 let stopped = false
@@ -20,15 +20,21 @@ parentPort!.on('message', () => {
   setTimeout(() => process.exit(), 50)
 })
 
-type Door = 'api' | 'webseed'
+type Door = 'api' | 'webseed' | 'hub' | 'oci' | 'metrics'
+const PORTS = { webseed: webseedPort, hub: data.hubPort, oci: data.ociPort, metrics: data.metricsPort }
 function dial(door: Door): Socket {
-  const socket = door === 'api' ? connect(socketPath) : connect(webseedPort, HOST)
+  const socket = door === 'api' ? connect(socketPath) : connect(PORTS[door], HOST)
   return socket.on('error', () => undefined)
 }
 const get = (door: Door, more = ''): string =>
   door === 'api'
     ? `GET /v1/blob/${digest} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
     : `GET ${webseedPath} HTTP/1.1\r\nHost: ${HOST}:${webseedPort}\r\n${more}\r\n`
+/** A request at a mirror or the metrics port. */
+const ask = (door: 'hub' | 'oci' | 'metrics', path: string, more = 'Connection: close\r\n', method = 'GET'): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: ${HOST}:${PORTS[door]}\r\n${more}\r\n`
+/** The name of the model in `startSeedingProcess`. */
+const OCI_NAME = '/v2/me/m0'
 const closed = (socket: Socket): Promise<unknown> => new Promise((resolve) => socket.once('close', resolve))
 
 /** `clients` at a time, each again and again. */
@@ -128,6 +134,24 @@ const FLOODS: Readonly<Record<FloodData['kind'], () => void>> = {
   'half-closed, socket': () => again(20, () => exchange('api', 'GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n')),
   '500 connections, socket': () => again(500, () => hold('api', '')),
   '500 connections, webseed port': () => again(500, () => hold('webseed', '')),
+  'requests, hub mirror': () =>
+    again(20, () => exchange('hub', ask('hub', `/api/models/me/m${random(1e9)}/tree/main`))),
+  'lists of paths, hub mirror': () =>
+    again(20, () =>
+      exchange(
+        'hub',
+        ask('hub', '/api/models/me/m0/paths-info/main', 'Connection: close\r\nContent-Length: 262144\r\n', 'POST') +
+          'a&'.repeat(131_072)
+      )
+    ),
+  'requests, OCI mirror': () => again(20, () => exchange('oci', ask('oci', `${OCI_NAME}/manifests/q8_0`))),
+  'slow readers, OCI mirror': () => again(200, () => hold('oci', ask('oci', `${OCI_NAME}/blobs/${digest}`))),
+  'pipelining, OCI mirror': () =>
+    again(10, () => exchange('oci', ask('oci', `${OCI_NAME}/blobs/${digest}`, 'Range: bytes=0-99\r\n').repeat(100))),
+  'requests, metrics port': () => again(20, () => exchange('metrics', ask('metrics', '/metrics'))),
+  '500 connections, mirrors and metrics port': () => {
+    for (const door of ['hub', 'oci', 'metrics'] as const) again(500, () => hold(door, ''))
+  },
   'uTP datagrams': () =>
     datagrams(peerPort, () =>
       mutateBytes(random, Buffer.concat([Buffer.from([0x41, 0, 1, 2]), u32(1, 2, 65_536), Buffer.from([0, 1, 0, 0])]))

@@ -4,6 +4,9 @@ export interface FloodData {
   readonly socketPath: string
   readonly webseedPort: number
   readonly webseedPath: string
+  readonly hubPort: number
+  readonly ociPort: number
+  readonly metricsPort: number
   readonly peerPort: number
   readonly dhtPort: number
   readonly digest: string
@@ -27,6 +30,13 @@ export const FLOOD_KINDS = [
   'half-closed, socket',
   '500 connections, socket',
   '500 connections, webseed port',
+  'requests, hub mirror',
+  'lists of paths, hub mirror',
+  'requests, OCI mirror',
+  'slow readers, OCI mirror',
+  'pipelining, OCI mirror',
+  'requests, metrics port',
+  '500 connections, mirrors and metrics port',
   'uTP datagrams',
   'DHT queries',
   'hash requests',

@@ -15,6 +15,9 @@ export interface SeedingProcess {
   readonly ref: string
   readonly peerPort: number
   readonly webseedPort: number
+  readonly hubPort: number
+  readonly ociPort: number
+  readonly metricsPort: number
   /** 0 without a DHT. */
   readonly dhtPort: number
   /** The path of the weights at the webseed port. */
@@ -47,7 +50,12 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     `webseed_addr = "${HOST}:0"`,
     'seed_on_import = true',
     `trackers = ${JSON.stringify(trackers)}`,
-    dhtBootstrap === undefined ? 'dht = false' : `dht_bootstrap = ["${dhtBootstrap}"]`
+    dhtBootstrap === undefined ? 'dht = false' : `dht_bootstrap = ["${dhtBootstrap}"]`,
+    '[mirror]',
+    `hub_addr = "${HOST}:0"`,
+    `oci_addr = "${HOST}:0"`,
+    '[metrics]',
+    `addr = "${HOST}:0"`
   ]
   writeFileSync(config, `${lines.join('\n')}\n`)
   const daemon = await spawnDaemon({
@@ -66,6 +74,9 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     files: { kind: string; digest: string; bt: { merkleRoot: string } }[]
   }
   const weights = files.find(({ kind }) => kind === 'weights.gguf')!
+  const { hubMirrorAddress, ociMirrorAddress, metricsAddress } = JSON.parse(
+    readFileSync(join(folder, 'runtime.json'), 'utf8')
+  )
   const infohash = Buffer.from(share.infohash.slice('btmh:1220'.length).slice(0, 40), 'hex')
   const reserved = Buffer.from([0, 0, 0, 0, 0, 0x10, 0, 0x14])
   return {
@@ -74,6 +85,9 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     ref,
     peerPort: portOf(swarm.peerAddress),
     webseedPort: portOf(swarm.webseedAddress),
+    hubPort: portOf(hubMirrorAddress),
+    ociPort: portOf(ociMirrorAddress),
+    metricsPort: portOf(metricsAddress),
     dhtPort: swarm.dhtPort ?? 0,
     webseedPath: `/${share.name}/m-q8_0.gguf`,
     digest: weights.digest,
