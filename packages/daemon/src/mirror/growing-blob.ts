@@ -118,11 +118,18 @@ export class GrowingBlob implements BlobReader {
     }
   }
 
-  async close(): Promise<void> {
+  /** Nothing more is read: a read that waits ends with an error. To be closed all the same. */
+  abandon(): void {
     this.#isClosed = true
     this.#follower.close()
     this.#tell()
-    await this.#final?.close()
+  }
+
+  async close(): Promise<void> {
+    this.abandon()
+    const final = this.#final
+    this.#final = undefined
+    await final?.close()
   }
 
   /**

@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { BlobReader } from '@svc/cas'
 import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
+import { GrowingBlob } from './growing-blob.ts'
 import type { OnDemand } from './on-demand.ts'
 import { readerOf, refuseBlob } from './send-file.ts'
 import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
@@ -34,8 +35,10 @@ export async function sendUpstream(
     : file.isLarge
       ? await onDemand.large(repo, file, offset)
       : readerOf(await onDemand.small(repo, file))
-  // a client that has gone waits for nothing
-  const leave = (): void => void reader.close()
+  // A client that has gone waits for nothing. What is being read is closed when that is over.
+  const leave = (): void => {
+    if (reader instanceof GrowingBlob) reader.abandon()
+  }
   response.once('close', leave)
   try {
     await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response) })

@@ -1,0 +1,28 @@
+/**
+ * `pnpm demo NAME`: shows one thing that a fleet does, on loopback, in throw-away folders. It tells what it does, ends by itself, and
+ * leaves nothing. A demo is a file beside this one whose `run` is given a stage.
+ */
+import { Stage } from './stage.ts'
+
+const DEMOS: Readonly<Record<string, () => Promise<{ run(stage: Stage): Promise<void> }>>> = {
+  airgap: () => import('./airgap.ts'),
+  mirror: () => import('./mirror.ts')
+}
+
+const [name = '', ...rest] = process.argv.slice(2)
+const load = Object.hasOwn(DEMOS, name) ? DEMOS[name] : undefined
+if (load === undefined || rest.length > 0) {
+  console.error(`usage: pnpm demo ${Object.keys(DEMOS).sort().join('|')}`)
+  process.exit(2)
+}
+const stage = new Stage()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stage.close().then(() => process.exit(130)))
+try {
+  await (await load()).run(stage)
+} catch (error) {
+  console.error(error)
+  process.exitCode = 1
+} finally {
+  await stage.close()
+}
