@@ -44,7 +44,7 @@ export interface StoredPart {
 }
 
 /**
- * A prefix of a bucket: the requests that a publication needs, each with its errors in our words. Bodies are signed, so that what arrives
+ * A prefix of a bucket (decision 0060): the requests that a publication needs, each with its errors in our words. Bodies are signed, so that what arrives
  * damaged is refused; checksums in trailers, which not all stores know, are left out.
  */
 export class Bucket {
