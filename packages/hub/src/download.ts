@@ -128,10 +128,13 @@ class Download {
     const stop = new AbortController()
     const signal = this.#options.signal ? AbortSignal.any([stop.signal, this.#options.signal]) : stop.signal
     let failure: { error: unknown } | undefined
-    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    const stopped = Promise.withResolvers<void>()
+    const onAbort = (): void => stopped.resolve()
+    // removed at the end: a composite signal with a listener is kept by Node for as long as its sources are
+    signal.addEventListener('abort', onAbort)
     const work = async (_: unknown, worker: number) => {
       try {
-        if (worker > 0) await Promise.race([this.#address.ready, stopped])
+        if (worker > 0) await Promise.race([this.#address.ready, stopped.promise])
         for (let piece = pieces.shift(); piece; piece = pieces.shift()) await this.#piece(piece, oneStream, signal)
       } catch (error) {
         failure ??= { error }
@@ -139,6 +142,7 @@ class Download {
       }
     }
     await Promise.all(Array.from({ length: count }, work))
+    signal.removeEventListener('abort', onAbort)
     this.#options.signal?.throwIfAborted()
     if (failure) throw failure.error
   }
