@@ -1,4 +1,5 @@
-import type { Dispatcher, EnvHttpProxyAgent, request } from 'undici'
+import { Lazy } from '@svc/internal-concurrency'
+import type { Dispatcher, request } from 'undici'
 
 type Options = NonNullable<Parameters<typeof request>[1]>
 
@@ -7,26 +8,24 @@ type Options = NonNullable<Parameters<typeof request>[1]>
  * sake of daemons that make none.
  */
 export class WebClient {
-  #agent: Promise<EnvHttpProxyAgent> | undefined
+  readonly #agent = new Lazy(async () => {
+    const { EnvHttpProxyAgent: Agent } = await import('undici')
+    return new Agent({ allowH2: false })
+  })
 
   /** Like undici's `request`. Redirects are not followed. */
   async request(url: string, options: Options): Promise<Dispatcher.ResponseData<unknown>> {
     const { request: send } = await import('undici')
-    return send(url, { ...options, dispatcher: await this.#dispatcher() })
+    return send(url, { ...options, dispatcher: await this.#agent.get() })
   }
 
   /** Waits for running requests. */
   async close(): Promise<void> {
-    await (await this.#agent)?.close()
+    await (await this.#agent.made)?.close()
   }
 
   /** Aborts running requests. */
   async destroy(): Promise<void> {
-    await (await this.#agent)?.destroy()
-  }
-
-  #dispatcher(): Promise<EnvHttpProxyAgent> {
-    this.#agent ??= import('undici').then(({ EnvHttpProxyAgent: Agent }) => new Agent({ allowH2: false }))
-    return this.#agent
+    await (await this.#agent.made)?.destroy()
   }
 }

@@ -123,26 +123,22 @@ class Download {
     return gapsOf(this.#sink.ranges(), this.#from, this.#to)
   }
 
-  /** The first failure stops the other ranges; all have ended when this rejects. */
+  /** The first failure stops the others; all have ended when this settles. So has the signal: Node keeps one that is listened to. */
   async #inParallel(pieces: Piece[], count: number, oneStream: boolean): Promise<void> {
     const stop = new AbortController()
     const signal = this.#options.signal ? AbortSignal.any([stop.signal, this.#options.signal]) : stop.signal
     let failure: { error: unknown } | undefined
-    const stopped = Promise.withResolvers<void>()
-    const onAbort = (): void => stopped.resolve()
-    // removed at the end: a composite signal with a listener is kept by Node for as long as its sources are
-    signal.addEventListener('abort', onAbort)
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
     const work = async (_: unknown, worker: number) => {
       try {
-        if (worker > 0) await Promise.race([this.#address.ready, stopped.promise])
+        if (worker > 0) await Promise.race([this.#address.ready, stopped])
         for (let piece = pieces.shift(); piece; piece = pieces.shift()) await this.#piece(piece, oneStream, signal)
       } catch (error) {
         failure ??= { error }
         stop.abort(error)
       }
     }
-    await Promise.all(Array.from({ length: count }, work))
-    signal.removeEventListener('abort', onAbort)
+    await Promise.all(Array.from({ length: count }, work)).finally(() => stop.abort())
     this.#options.signal?.throwIfAborted()
     if (failure) throw failure.error
   }

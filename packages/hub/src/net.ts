@@ -1,3 +1,4 @@
+import { Lazy } from '@svc/internal-concurrency'
 import type { Dispatcher } from 'undici'
 import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
@@ -86,18 +87,16 @@ export function createNet(options: NetOptions): Net {
       connect: { timeout: timings.connectMs, ...(lookup ? { lookup } : {}) }
     })
   }
-  let own: Promise<Dispatcher> | undefined
-  const hubDispatcher = (): Promise<Dispatcher> | Dispatcher =>
-    options.dispatcher ?? (own ??= agent(publicOnly ? guardedLookup : undefined))
-  let guarded: Promise<Dispatcher> | undefined
+  const own = new Lazy(() => agent(publicOnly ? guardedLookup : undefined))
+  const hubDispatcher = (): Promise<Dispatcher> | Dispatcher => options.dispatcher ?? own.get()
+  const guarded = new Lazy(() => agent(guardedLookup))
   let innerAllowed: Promise<boolean> | undefined
 
   /** For origins that a redirect named. */
   const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
     if (!(await isGuarded(url))) return hubDispatcher()
     if (options.dispatcher !== undefined) return options.dispatcher
-    guarded ??= agent(guardedLookup)
-    return guarded
+    return guarded.get()
   }
 
   /**
@@ -193,8 +192,8 @@ export function createNet(options: NetOptions): Net {
     walk,
     close: async () => {
       await ranges.close()
-      await (await guarded)?.destroy()
-      await (await own)?.destroy()
+      await (await guarded.made)?.destroy()
+      await (await own.made)?.destroy()
     }
   }
 }

@@ -1,9 +1,10 @@
+import { Lazy } from '@svc/internal-concurrency'
 import type { Metrics, MetricsDeps } from '../metrics/metrics.ts'
 
 /** The daemon's metrics as text. The collecting code is loaded, and starts to measure, at the first request. */
 export class Figures {
   readonly #deps: MetricsDeps
-  #loading: Promise<{ readonly metrics: Metrics; readonly text: () => Promise<string> }> | undefined
+  readonly #loaded = new Lazy<{ readonly metrics: Metrics; readonly text: () => Promise<string> }>(() => this.#load())
   #isClosed = false
 
   constructor(deps: MetricsDeps) {
@@ -11,14 +12,11 @@ export class Figures {
   }
 
   /** Prometheus' text format. */
-  readonly text = async (): Promise<string> => {
-    this.#loading ??= this.#load()
-    return (await this.#loading).text()
-  }
+  readonly text = async (): Promise<string> => (await this.#loaded.get()).text()
 
   close(): void {
     this.#isClosed = true
-    void this.#loading?.then(({ metrics }) => metrics.close())
+    void this.#loaded.made?.then(({ metrics }) => metrics.close())
   }
 
   async #load() {

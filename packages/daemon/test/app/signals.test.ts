@@ -23,11 +23,11 @@ test('no work leaves a listener on a composite signal behind', async () => {
   const share = await seeder.publish({ 'm-q8_0.gguf': weights(3_000_000, 4) })
   const node = await Node.start({
     more: {
+      fileConfig: { hub: { endpoint: hub.endpoint }, swarm: { dht: false, peer_addr: '127.0.0.1:0' } },
       networks: {
         swarm: (context) => SwarmClient.open(context),
         hub: (context) =>
           createHubImports(context, {
-            endpoint: hub.endpoint,
             limits: { rangeBytes: 64 << 10, writeBytes: 16 << 10, smallFileBytes: 32 << 10 }
           })
       }

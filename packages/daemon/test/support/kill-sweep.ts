@@ -281,7 +281,9 @@ export function describeDaemonErrors(
             }
           )
           await injection.stop()
-          expect([at, code]).toEqual([at, expect.toBeOneOf(['done', ...CODES[errno]!])])
+          // strace cannot tell a file that is made from a module that is read, for which a full disk is no reason of anybody's
+          const codes = call === 'openat' ? [...CODES[errno]!, 'E_INTERNAL'] : CODES[errno]!
+          expect([at, code]).toEqual([at, expect.toBeOneOf(['done', ...codes])])
           expect([at, (await daemon.verify('all')).verify]).toEqual([at, {}])
           await rig.act(daemon, root)
           expect([at, (await daemon.verify('all')).verify]).toEqual([at, {}])

@@ -1,4 +1,5 @@
 export { Gate, type Release } from './gate.ts'
 export { KeyedLock } from './keyed-lock.ts'
+export { Lazy } from './lazy.ts'
 export { forEachLimited } from './limited.ts'
 export { yieldToEventLoop } from './yield.ts'

@@ -47,6 +47,17 @@ export class HttpPools {
 
   /** @throws SwarmError `E_ADDRESS`: a literal address that must not be contacted. */
   async for(url: URL, byUser: boolean): Promise<Agent> {
+    try {
+      return await this.#pool(url, byUser)
+    } catch (error) {
+      // a pool that could not be loaded, for want of descriptors for example, is tried again
+      if (byUser) this.#user = undefined
+      else if (!(error instanceof SwarmError)) this.#strangers = undefined
+      throw error
+    }
+  }
+
+  #pool(url: URL, byUser: boolean): Promise<Agent> {
     if (byUser) return (this.#user ??= agent({ timeout: CONNECT_TIMEOUT_MS }))
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !isPublicAddress(host)) throw refused(host)
