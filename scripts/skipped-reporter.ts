@@ -16,7 +16,7 @@ export default class SkippedReporter implements Reporter {
     console.log(`\nSKIPPED tests:\n${lines.join('\n')}`)
     if (process.env.SVC_REQUIRE_INTEROP !== '1') {
       console.log(
-        'Interop tests need foreign programs; on Debian: apt-get install python3-libtorrent nginx strace.\n' +
+        'Interop tests need foreign programs; on Debian: apt-get install python3-libtorrent python3-swift nginx strace.\n' +
           'With SVC_REQUIRE_INTEROP=1 they fail instead of being skipped.'
       )
     }

@@ -54,6 +54,8 @@ conf = {
     'account_autocreate': 'true',
     'node_timeout': '60',
     'conn_timeout': '20',
+    # what has been written is listed at once, also on a busy machine
+    'container_update_timeout': '60',
     'log_level': 'CRITICAL',
     'fallocate_reserve': '0',
 }
