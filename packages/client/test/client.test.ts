@@ -57,6 +57,11 @@ describe('calls', () => {
     handler = (request, response) => json(response, 200, { url: request.url })
     const got = (await client.resolve('svc:///a/b:t+q8_0')) as unknown as { url: string }
     expect(new URL(got.url, 'http://svc').searchParams.get('ref')).toBe('svc:///a/b:t+q8_0')
+    // the short form, as people write it
+    for (const call of [client.resolve, client.open]) {
+      const { url } = (await call('a/b:q8_0')) as unknown as { url: string }
+      expect(new URL(url, 'http://svc').searchParams.get('ref')).toBe('svc:///a/b:q8_0')
+    }
     expect(got.url).toContain('%2B')
   })
 
