@@ -54,6 +54,8 @@ export interface DaemonOptions {
   readonly nodeFlags?: readonly string[]
   /** Added to its environment. */
   readonly env?: NodeJS.ProcessEnv
+  /** Words in front of its command, which becomes that process. */
+  readonly prefix?: readonly string[]
 }
 
 /** Starts daemons, built or from their sources; ends what is left over. */
@@ -72,7 +74,8 @@ export class DaemonLauncher {
     config = '[swarm]\nenabled = false\n',
     probe = '/v1/jobs',
     nodeFlags = [],
-    env = {}
+    env = {},
+    prefix = []
   }: DaemonOptions): Promise<BenchDaemon> {
     const configPath = `${root}.toml`
     const socketPath = `${root}.sock`
@@ -82,7 +85,8 @@ export class DaemonLauncher {
       : [join(MAIN, 'dist/main.js')]
     const flags = ['--root', root, '--config', configPath, '--log-level', 'error']
     const begun = performance.now()
-    const child = spawn(process.execPath, [...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {
+    const [command = process.execPath, ...words] = [...prefix, process.execPath]
+    const child = spawn(command, [...words, ...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, ...env, SVC_SOCKET: socketPath }
     })

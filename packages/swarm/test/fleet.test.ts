@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage, type SwarmError, type SwarmTorrentOptions } from '../src/index.ts'
 import { formatBlockRef, formatSimple, MESSAGE, readU32 } from '../src/wire/messages.ts'
@@ -49,6 +50,15 @@ describe('a first seed', () => {
 
     const plain = await engines.seed(fixture, { trusted: ['10.0.0.0/8'] }, { firstSeed: true })
     await (await raw(plain.swarm.port!)).next(MESSAGE.haveAll)
+  })
+
+  test('gives small files at once to a peer that wants nothing else', async () => {
+    const { address } = await engines.seed(fixture, { trusted: TRUSTED }, { firstSeed: true })
+    const swarm = await engines.open({ trusted: TRUSTED })
+    const torrent = swarm.add(fetching({ peers: [address] }, await fixture.target('small')))
+    const file = once(torrent, 'file', { signal: AbortSignal.timeout(60_000) })
+    torrent.priority(0, 0)
+    expect(await file).toMatchObject([{ path: 'b' }])
   })
 
   test('and several leeches, who have nobody else, end with everything', async () => {

@@ -6,7 +6,8 @@
 //      unknown, they are fetched first (`layer`).
 //   4. With the last file (`file-done`) the torrent is complete: Leeching is closed and released, Seeding stays.
 //
-// Owns the set of peers that were told what we have (`#told`), and the phase's state. Verified pieces belong to
+// Owns the set of peers that were told what we have (`#told`), and the phase's state; one file because all of its
+// events meet there. Verified pieces belong to
 // `FileProgress`, piece hashes to `PieceHashes`, downloading to `Leeching`, uploading to `Seeding`, and connections to
 // the torrent.
 

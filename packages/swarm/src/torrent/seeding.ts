@@ -37,6 +37,9 @@ import {
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
 
+/** Files of at most so many pieces are told of as a whole. */
+const SMALL_PIECES = 4
+
 export interface SeedingDeps {
   readonly env: TorrentEnvironment
   /** Unique in the engine. */
@@ -67,6 +70,8 @@ export class Seeding {
   readonly #uploads = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
   readonly #superSeed: SuperSeed | undefined
+  /** The pieces of small files. */
+  readonly #small: readonly number[]
 
   constructor(deps: SeedingDeps) {
     const { env, id, layout, storage, hashes, progress } = deps
@@ -82,10 +87,15 @@ export class Seeding {
       verifier: env.verifier,
       work: env.hashWork
     })
+    // documents: some peers want nothing else, and all want them first
+    this.#small = layout.files.flatMap(({ firstPiece, pieceCount }) =>
+      pieceCount > SMALL_PIECES ? [] : Array.from({ length: pieceCount }, (_, at) => firstPiece + at)
+    )
     this.#superSeed = deps.firstSeed
       ? new SuperSeed({
           pieceCount: layout.pieceCount,
           pieceBytes: layout.pieceLengthBytes,
+          known: this.#small,
           random: env.random
         })
       : undefined
@@ -102,6 +112,7 @@ export class Seeding {
   /** The peer was greeted. */
   admit(peer: Peer, peers: ReadonlyMap<number, Peer>): void {
     if (!this.hidesFrom(peer)) return
+    for (const piece of this.#small) peer.sendHave(piece)
     this.#superSeed!.joined(peer.id, peer.bits!, performance.now())
     this.#offer(peers)
   }

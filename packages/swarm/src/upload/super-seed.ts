@@ -27,13 +27,14 @@ interface Receiver {
  * nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
  * Other than BEP 16, a peer need not pass its piece on to get another one: in one's own fleet nobody holds back.
- * Invariant: `#copies` is the count of peers that have the piece or were offered it, and of seeds that were seen.
+ * Invariant: `#copies` is the count of peers that have the piece or were offered it, of seeds that were seen, and one for what all are told.
  */
 export class SuperSeed {
   readonly #pieceCount: number
   readonly #pieceBytes: number
   readonly #random: () => number
   readonly #copies: Uint32Array
+  readonly #known: ReadonlySet<number>
   readonly #receivers = new Map<number, Receiver>()
   /** Pieces that nobody has or was offered, in random order; those that were taken are skipped. */
   readonly #fresh: Uint32Array
@@ -42,16 +43,21 @@ export class SuperSeed {
   constructor({
     pieceCount,
     pieceBytes,
+    known = [],
     random
   }: {
     readonly pieceCount: number
     readonly pieceBytes: number
+    /** Pieces that every peer is told of at once. */
+    readonly known?: readonly number[]
     readonly random: () => number
   }) {
     this.#pieceCount = pieceCount
     this.#pieceBytes = pieceBytes
     this.#random = random
     this.#copies = new Uint32Array(pieceCount)
+    this.#known = new Set(known)
+    for (const piece of known) this.#copies[piece] = 1
     this.#fresh = new Uint32Array(pieceCount)
     for (let piece = 0; piece < pieceCount; piece += 1) {
       const other = Math.floor(random() * (piece + 1))
@@ -85,7 +91,7 @@ export class SuperSeed {
     receiver.wasted = 0
     if (!receiver.offered.delete(piece)) {
       this.#copies[piece]! += 1
-      receiver.elsewhereAt = nowMs
+      if (!this.#known.has(piece)) receiver.elsewhereAt = nowMs
     }
   }
 
@@ -170,7 +176,7 @@ export class SuperSeed {
     const from = Math.floor(this.#random() * this.#pieceCount)
     for (let step = 0; step < this.#pieceCount; step += 1) {
       const piece = (from + step) % this.#pieceCount
-      if (bits.has(piece) || offered.has(piece)) continue
+      if (bits.has(piece) || offered.has(piece) || this.#known.has(piece)) continue
       if (best === undefined || this.#copies[piece]! < this.#copies[best]!) best = piece
     }
     return best
