@@ -72,6 +72,12 @@ const crowd =
   () =>
     inFleet('flash crowd', { receivers }, everybody)
 
+/** Without `trusted`: what the fleet settings bring. */
+const plain =
+  (receivers: number): Scenario =>
+  () =>
+    inFleet('flash crowd, not trusted', { receivers, trusted: false }, everybody)
+
 const staggered =
   (receivers: number, more: Partial<FleetOptions> = {}): Scenario =>
   () =>
@@ -175,6 +181,8 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   lt4: libtorrent(4),
   lt8: libtorrent(8),
   lt16: libtorrent(16),
+  plain4: plain(4),
+  plain16: plain(16),
   spread8: staggered(8),
   gone8: seedGone(8),
   killed16: killed(16),

@@ -61,6 +61,25 @@ describe('a first seed', () => {
     expect(await file).toMatchObject([{ path: 'b' }])
   })
 
+  test('goes on offering as the peer reports what it has: more pieces than are offered at once', async () => {
+    const big = await makeTorrent({ a: 300 * PIECE }, PIECE)
+    try {
+      const { address } = await engines.seed(big, { trusted: TRUSTED }, { firstSeed: true })
+      const swarm = await engines.open()
+      const folder = await big.target('leech')
+      const torrent = swarm.add({
+        info: big.info,
+        pieceLayers: big.layers,
+        storage: createFileStorage(folder),
+        peers: [address]
+      })
+      await torrent.completed()
+      await expectFiles(big, folder)
+    } finally {
+      await big.remove()
+    }
+  })
+
   test('and several leeches, who have nobody else, end with everything', async () => {
     const { address } = await engines.seed(fixture, { trusted: TRUSTED }, { firstSeed: true })
     const folders = await Promise.all([1, 2, 3].map((n) => fixture.target(`leech${n}`)))

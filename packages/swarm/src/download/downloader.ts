@@ -31,8 +31,10 @@ export interface BlockSource {
   readonly id: number
   /** Undefined: the source has every piece. */
   readonly bits: Bitfield | undefined
-  /** True: only pieces that no near peer has, and none that somebody else has begun. */
+  /** True: only pieces that no near peer has, one after the other, and none that somebody else has begun. */
   readonly unsharedOnly?: boolean
+  /** With that: which of them may be taken. */
+  readonly mine?: (piece: number) => boolean
 }
 
 /** The events that a Downloader emits. */
@@ -126,11 +128,18 @@ export class Downloader {
   }
 
   #start(source: BlockSource): PieceBuffer | undefined {
-    const piece = this.#picker.pick(source.bits, source.unsharedOnly)
+    if (source.unsharedOnly && this.#hasOwn(source)) return undefined
+    const piece = this.#picker.pick(source.bits, source.unsharedOnly, source.mine)
     if (piece === undefined) return undefined
     const buffer = this.#open(piece)
     if (buffer !== undefined && buffer.blockCount > 1) buffer.exclusive = source.id
     return buffer
+  }
+
+  /** A piece of its own is under way. */
+  #hasOwn(source: BlockSource): boolean {
+    for (const buffer of this.#active.values()) if (!buffer.sealed && buffer.exclusive === source.id) return true
+    return false
   }
 
   #open(piece: number): PieceBuffer | undefined {
@@ -213,7 +222,11 @@ export class Downloader {
     maxBytes: number
   ): readonly PieceBuffer[] {
     const max = Math.max(1, Math.floor(maxBytes / this.#layout.pieceLengthBytes))
-    const how = { ...(from !== undefined && { from }), unshared: source.unsharedOnly === true }
+    const how = {
+      ...(from !== undefined && { from }),
+      unshared: source.unsharedOnly === true,
+      ...(source.mine && { mine: source.mine })
+    }
     const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max, how)
     const buffers: PieceBuffer[] = []
     for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {

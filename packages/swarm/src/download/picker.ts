@@ -186,14 +186,18 @@ export class PiecePicker {
   }
 
   /**
-   * The piece to start for a source with `bits` (undefined: all pieces); with `unshared`, one that no near peer has. It
+   * The piece to start for a source with `bits` (undefined: all pieces); with `unshared`, one that no near peer has and that is `mine`. It
    * stays open until `close`.
    */
-  pick(bits: Bitfield | undefined, unshared = false): number | undefined {
+  pick(
+    bits: Bitfield | undefined,
+    unshared = false,
+    mine: (piece: number) => boolean = () => true
+  ): number | undefined {
     if (this.#openCount === 0 || (unshared && this.openUnshared === 0)) return undefined
     if (this.inOrder && !unshared && (bits === undefined || bits.complete)) return this.#firstOpen()
     const fits = (piece: number): boolean =>
-      (bits === undefined || bits.has(piece)) && (!unshared || this.#near[piece] === 0)
+      (bits === undefined || bits.has(piece)) && (!unshared || (this.#near[piece] === 0 && mine(piece)))
     if (this.#started < 4) {
       for (let attempt = 0; attempt < 8; attempt += 1) {
         const piece = this.#order[Math.floor(this.#random() * this.#topCount())]!
@@ -237,10 +241,15 @@ export class PiecePicker {
     first: number,
     end: number,
     max: number,
-    { from = first, unshared = false }: { readonly from?: number; readonly unshared?: boolean } = {}
+    {
+      from = first,
+      unshared = false,
+      mine = () => true
+    }: { readonly from?: number; readonly unshared?: boolean; readonly mine?: (piece: number) => boolean } = {}
   ): { readonly first: number; readonly count: number } | undefined {
     if (unshared && this.openUnshared === 0) return undefined
-    const fits = (piece: number): boolean => this.isOpen(piece) && (!unshared || this.#near[piece] === 0)
+    const fits = (piece: number): boolean =>
+      this.isOpen(piece) && (!unshared || (this.#near[piece] === 0 && mine(piece)))
     const start = Math.max(first, Math.min(from, end))
     const late = this.#runIn(start, end, max, fits)
     if (late?.count === max || start === first) return late

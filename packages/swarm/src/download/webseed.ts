@@ -9,6 +9,7 @@ import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { BlockSource, Downloader } from './downloader.ts'
+import type { WebseedAllowance } from './origin-gate.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
 /**
@@ -33,15 +34,11 @@ export interface WebseedOptions {
   readonly random: () => number
   /** Asked before each range; undefined: nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
+  /** Whether a piece is ours to bring in, where `ownOnly` says so. */
+  readonly mine: (piece: number) => boolean
+  /** A piece that no near peer has was taken. */
+  readonly took: () => void
   readonly emit: Emit<'received' | 'warning'>
-}
-
-/** What a webseed may take at the moment. */
-export interface WebseedAllowance {
-  /** Pieces that no near peer has come first, from a random one on: others begin elsewhere. */
-  readonly scattered: boolean
-  /** And no others are taken, one after the other. */
-  readonly unsharedOnly: boolean
 }
 
 const MIN_RANGE_BYTES = 1_048_576
@@ -123,11 +120,12 @@ export class Webseed {
     }
   }
 
-  #take({ scattered, unsharedOnly }: WebseedAllowance): Taken | undefined {
+  #take({ scattered, unsharedOnly, ownOnly }: WebseedAllowance): Taken | undefined {
     const { downloader, layout } = this.#options
     const taken =
-      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly) : undefined) ??
+      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly, ownOnly) : undefined) ??
       (unsharedOnly ? undefined : this.#takeRange(false, scattered, false))
+    if (taken !== undefined && unsharedOnly) this.#options.took()
     if (taken !== undefined || unsharedOnly) return taken
     // No piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
@@ -140,10 +138,11 @@ export class Webseed {
     return { file, buffers: [order.buffer] }
   }
 
-  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean): Taken | undefined {
+  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean, ownOnly = false): Taken | undefined {
     const { layout, downloader, maxRangeBytes } = this.#options
     const { files } = layout
-    const source = unsharedOnly ? { ...this.#source, unsharedOnly } : this.#source
+    const mine = ownOnly ? { mine: this.#options.mine } : {}
+    const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
     const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
     const begin = scattered ? layout.fileOf(this.#cursor % layout.pieceCount).index : this.#nextFile
     for (let step = 0; step < files.length; step += 1) {

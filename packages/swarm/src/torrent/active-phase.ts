@@ -325,7 +325,8 @@ export class ActivePhase {
 
   #pieceVerified(piece: number): void {
     if (!this.#progress.piece(piece)) return
-    for (const peer of this.#told.values()) if (!peer.has(piece)) peer.sendHave(piece)
+    // a peer that shows single pieces goes by what we say (BEP 16), though it has them
+    for (const peer of this.#told.values()) if (!peer.hasAll) peer.sendHave(piece)
     this.#deps.emit({ kind: 'piece-verified', piece })
   }
 

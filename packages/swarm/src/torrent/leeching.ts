@@ -1,4 +1,4 @@
-// Downloading. The life of what is missing:
+// Downloading: one file because what is missing, who has it and who is asked are one state. The life of what is missing:
 //
 //   1. A file whose piece hashes are known is opened for fetching (`open`); for others the piece layer is first
 //      requested from peers (`wantHashes`, `HashFetch`), and arrives as a `layer` event.
@@ -17,11 +17,11 @@ import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
-import { OriginGate } from '../download/origin-gate.ts'
+import { FAR_AT_ONCE, OriginGate, type WebseedAllowance } from '../download/origin-gate.ts'
 import { PiecePicker, type Priority } from '../download/picker.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
+import { isResponsible, nodeHash } from '../download/responsibility.ts'
 import { givesPlenty } from '../download/same-machine.ts'
-import type { WebseedAllowance } from '../download/webseed.ts'
 import type { Emit, EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -37,8 +37,6 @@ import { isFar } from './zone.ts'
 const REQUEST_TIMEOUT_MS = 10_000
 const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
-/** Far peers that are asked for something at a time, while near ones give. */
-const FAR_AT_ONCE = 2
 
 /** The events that the members of a Leeching emit. */
 type PartEvents =
@@ -78,6 +76,9 @@ export class Leeching {
   /** Those of either that the picker counts as far. */
   readonly #far = new Set<number>()
   readonly #gate: OriginGate
+  readonly #ownHash: number
+  /** Near peers that lack pieces; undefined: to be computed. */
+  #nearHashes: readonly number[] | undefined
   #asking = false
   #closed = false
 
@@ -87,6 +88,7 @@ export class Leeching {
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#picker.inOrder = true
+    this.#ownHash = nodeHash(env.peerId)
     this.#gate = new OriginGate({
       nowMs: performance.now(),
       jitter: env.random(),
@@ -107,6 +109,8 @@ export class Leeching {
       layout,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),
+      mine: this.#mine,
+      took: () => this.#gate.took(performance.now()),
       isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
       emit
     })
@@ -166,9 +170,8 @@ export class Leeching {
   #webseedAllowance(): WebseedAllowance | undefined {
     const alone = this.#seeds.size + this.#leeches.size === 0
     if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false }
-    const now = performance.now()
-    if (!this.#gate.isOpen(now)) return undefined
-    return { scattered: true, unsharedOnly: !alone && !this.#gate.isStarving(now) }
+    this.#noteNear()
+    return this.#gate.allowance(performance.now(), alone)
   }
 
   // Peers
@@ -184,6 +187,7 @@ export class Leeching {
   }
 
   #countSeed(peer: Peer): void {
+    this.#nearHashes = undefined
     this.#seeds.add(peer.id)
     this.#leeches.delete(peer.id)
     this.#picker.addSeed(1, !this.#far.has(peer.id))
@@ -191,12 +195,22 @@ export class Leeching {
   }
 
   #countLeech(peer: Peer, bits: Bitfield | undefined): void {
+    this.#nearHashes = undefined
     this.#leeches.add(peer.id)
     if (bits !== undefined) this.#picker.addPeer(bits, !this.#far.has(peer.id))
     this.#picker.inOrder = false
   }
 
+  /** Whether a piece is ours to bring in from afar, and not a near peer's that lacks pieces as well. */
+  readonly #mine = (piece: number): boolean => {
+    this.#nearHashes ??= [...this.#leeches]
+      .filter((id) => !this.#far.has(id))
+      .map((id) => nodeHash(this.#deps.peers.get(id)!.handshake.peerId))
+    return isResponsible(this.#ownHash, this.#nearHashes, piece)
+  }
+
   #uncount(peer: Peer): void {
+    this.#nearHashes = undefined
     const near = !this.#far.has(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
     else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits, near)
@@ -281,12 +295,16 @@ export class Leeching {
     if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
-    const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(performance.now())
+    const now = performance.now()
+    const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
-    const source = { id: peer.id, bits: peer.hasAll ? undefined : peer.bits, unsharedOnly }
+    const bits = peer.hasAll ? undefined : peer.bits
+    const mine = unsharedOnly && !this.#gate.takesOthers(now) ? { mine: this.#mine } : {}
+    const source = { id: peer.id, bits, unsharedOnly, ...mine }
     while (requests.roomBytes() > 0) {
       const order = this.#downloader.take(source, maxBlocks)
       if (order === undefined) return
+      if (unsharedOnly) this.#gate.took(now)
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
       // The same block was requested before and cancelled: a late answer will count for this request.
@@ -302,6 +320,11 @@ export class Leeching {
         void: false
       })
     }
+  }
+
+  /** While near peers have nothing that we lack, it is no fault of theirs that they give nothing. */
+  #noteNear(): void {
+    if (this.#picker.openCount === this.#picker.openUnshared) this.#gate.nearGave(performance.now())
   }
 
   #farAsked(): number {
@@ -354,6 +377,7 @@ export class Leeching {
   tick(nowMs: number): void {
     const peers = [...this.#deps.peers.values()]
     this.#hashFetch.tick(peers, nowMs)
+    this.#noteNear()
     for (const peer of peers) {
       this.#timeOut(peer, nowMs)
       if (peer.amInterested && !this.#interesting(peer)) peer.setInterested(false)

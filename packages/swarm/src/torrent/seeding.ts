@@ -127,7 +127,9 @@ export class Seeding {
   }
 
   #offer(peers: ReadonlyMap<number, Peer>): void {
-    for (const [id, piece] of this.#superSeed?.offers(performance.now()) ?? []) peers.get(id)?.sendHave(piece)
+    if (this.#superSeed === undefined) return
+    const idle = ![...this.#uploads.values()].some(({ queued }) => queued > 0)
+    for (const [id, piece] of this.#superSeed.offers(performance.now(), idle)) peers.get(id)?.sendHave(piece)
   }
 
   // Slots

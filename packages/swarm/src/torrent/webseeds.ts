@@ -1,6 +1,7 @@
 import type { TorrentLayout } from '@svc/metainfo'
 import type { Downloader } from '../download/downloader.ts'
-import { Webseed, type WebseedAllowance } from '../download/webseed.ts'
+import type { WebseedAllowance } from '../download/origin-gate.ts'
+import { Webseed } from '../download/webseed.ts'
 import type { Emit, EventOf } from '../events.ts'
 import type { TorrentEnvironment } from './environment.ts'
 
@@ -12,6 +13,9 @@ export interface WebseedsDeps {
   readonly downloader: Downloader
   /** What any of them may take at the moment. */
   readonly allowance: () => WebseedAllowance | undefined
+  /** As each of them takes it. */
+  readonly mine: (piece: number) => boolean
+  readonly took: () => void
   /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */
   readonly isServedBy: (host: string) => boolean
   readonly emit: Emit<'received' | 'warning'>
@@ -28,7 +32,7 @@ export class Webseeds {
 
   /** All URLs here were given by the user or the torrent's magnet. One that is none is warned about. */
   start(urls: readonly string[]): void {
-    const { env, layout, downloader, allowance, isServedBy, emit } = this.#deps
+    const { env, layout, downloader, allowance, mine, took, isServedBy, emit } = this.#deps
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
       try {
@@ -42,6 +46,8 @@ export class Webseeds {
           maxRangeBytes: MAX_RANGE_BYTES,
           random: env.random,
           allowance,
+          mine,
+          took,
           isServedBy,
           headersFor: env.webseedHeaders,
           emit

@@ -1,7 +1,7 @@
-import type { Bitfield } from '../bitfield.ts'
+import { Bitfield } from '../bitfield.ts'
 
-/** Peers that have offers at a time: each piece leaves sooner when few share the link. */
-const ACTIVE_PEERS = 4
+/** Peers that have offers at first: each piece leaves sooner when few share the link. As many more as pieces have left. */
+const FIRST_PEERS = 4
 /** Offered to one peer and not passed on to it yet. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
@@ -17,14 +17,16 @@ interface Receiver {
   readonly offered: Map<number, number>
   /** When it last had a piece that was not offered to it: somebody else gives. */
   elsewhereAt: number
+  /** It came while hardly anything had left: it is one of a crowd, who wait for each other. */
+  readonly early: boolean
   /** Offers that it made nothing of, since it last made something of one. */
   wasted: number
 }
 
 /**
  * Super-seeding (BEP 16) of a first seed: peers are told of a few pieces each, different ones, so that everything leaves once
- * before anything leaves twice, and the peers give it to one another. When all is among them, only those are offered more who get
- * nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
+ * before anything leaves twice, and the peers give it to one another. When all is among them, those who were there from the beginning get the
+ * rarest as well; of those who come later only who gets nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
  * Other than BEP 16, a peer need not pass its piece on to get another one: in one's own fleet nobody holds back.
  * Invariant: `#copies` is the count of peers that have the piece or were offered it, of seeds that were seen, and one for what all are told.
@@ -39,6 +41,10 @@ export class SuperSeed {
   /** Pieces that nobody has or was offered, in random order; those that were taken are skipped. */
   readonly #fresh: Uint32Array
   #nextFresh = 0
+  /** Pieces that somebody has had. */
+  readonly #out: Bitfield
+  /** Offers that peers made something of. */
+  #left = 0
 
   constructor({
     pieceCount,
@@ -57,7 +63,11 @@ export class SuperSeed {
     this.#random = random
     this.#copies = new Uint32Array(pieceCount)
     this.#known = new Set(known)
-    for (const piece of known) this.#copies[piece] = 1
+    this.#out = new Bitfield(pieceCount)
+    for (const piece of known) {
+      this.#copies[piece] = 1
+      this.#out.set(piece)
+    }
     this.#fresh = new Uint32Array(pieceCount)
     for (let piece = 0; piece < pieceCount; piece += 1) {
       const other = Math.floor(random() * (piece + 1))
@@ -68,8 +78,13 @@ export class SuperSeed {
 
   /** @param bits what it has, updated by the caller; must not change before this returns */
   joined(id: number, bits: Bitfield, nowMs: number): void {
-    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, wasted: 0 })
-    for (let piece = 0; piece < this.#pieceCount; piece += 1) if (bits.has(piece)) this.#copies[piece]! += 1
+    const early = this.#out.count - this.#known.size < this.#pieceCount / 4
+    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, early, wasted: 0 })
+    for (let piece = 0; piece < this.#pieceCount; piece += 1) {
+      if (!bits.has(piece)) continue
+      this.#copies[piece]! += 1
+      this.#out.set(piece)
+    }
   }
 
   has(id: number): boolean {
@@ -81,7 +96,10 @@ export class SuperSeed {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
     for (let piece = 0; piece < this.#pieceCount; piece += 1)
-      if (receiver.bits.has(piece) && !receiver.offered.delete(piece)) this.#copies[piece]! += 1
+      if (receiver.bits.has(piece)) {
+        this.#out.set(piece)
+        if (!receiver.offered.delete(piece)) this.#copies[piece]! += 1
+      }
   }
 
   /** The peer has one more piece. */
@@ -89,7 +107,9 @@ export class SuperSeed {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
     receiver.wasted = 0
-    if (!receiver.offered.delete(piece)) {
+    this.#out.set(piece)
+    if (receiver.offered.delete(piece)) this.#left += 1
+    else {
       this.#copies[piece]! += 1
       if (!this.#known.has(piece)) receiver.elsewhereAt = nowMs
     }
@@ -124,8 +144,11 @@ export class SuperSeed {
     }
   }
 
-  /** Pieces to tell peers of now: who came for its last ones and has the least comes first. */
-  offers(nowMs: number): readonly (readonly [id: number, piece: number])[] {
+  /**
+   * Pieces to tell peers of now: who came for its last ones and has the least comes first. `idle`: nobody asks for anything, so
+   * that what others were offered may go out a second time.
+   */
+  offers(nowMs: number, idle = false): readonly (readonly [id: number, piece: number])[] {
     this.#takeBack(nowMs)
     const out: (readonly [number, number])[] = []
     const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
@@ -135,11 +158,13 @@ export class SuperSeed {
     for (const [id, receiver] of all) {
       if (receiver.offered.size >= perPeer) continue
       const isActive = this.#isActive(receiver, nowMs)
-      if (!isActive && active >= ACTIVE_PEERS) continue
+      if (!isActive && active >= FIRST_PEERS + this.#left) continue
       const starving = nowMs - receiver.elsewhereAt >= this.patienceMs
       const before = out.length
       while (receiver.offered.size < perPeer) {
-        const piece = this.#freshFor(receiver) ?? (starving ? this.#rarestFor(receiver) : undefined)
+        const piece =
+          this.#freshFor(receiver.bits) ??
+          (starving || (receiver.early && (idle || this.#out.complete)) ? this.#rarestFor(receiver) : undefined)
         if (piece === undefined) break
         receiver.offered.set(piece, nowMs)
         this.#copies[piece]! += 1
@@ -161,7 +186,7 @@ export class SuperSeed {
   }
 
   /** A piece that nobody has or was offered. */
-  #freshFor({ bits }: Receiver): number | undefined {
+  #freshFor(bits: Bitfield): number | undefined {
     while (this.#nextFresh < this.#pieceCount) {
       const piece = this.#fresh[this.#nextFresh]!
       if (this.#copies[piece] === 0 && !bits.has(piece)) return piece

@@ -5,9 +5,16 @@ const MIB = 1_048_576
 
 test('an origin is asked after a moment that differs by node', () => {
   const [early, late] = [0, 0.99].map((jitter) => new OriginGate({ nowMs: 0, jitter, pieceBytes: MIB }))
-  expect([early!.isOpen(0), late!.isOpen(0)]).toEqual([false, false])
-  expect([early!.isOpen(500), late!.isOpen(500)]).toEqual([true, false])
-  expect([early!.isOpen(2_000), late!.isOpen(2_000)]).toEqual([true, true])
+  const sparing = { scattered: true, unsharedOnly: true, ownOnly: true }
+  const all = { scattered: true, unsharedOnly: false }
+  expect([early!.allowance(0, true), late!.allowance(0, true)]).toEqual([undefined, undefined])
+  expect([early!.allowance(500, true), late!.allowance(500, false)]).toEqual([all, undefined])
+  expect([early!.allowance(2_000, false), late!.allowance(2_000, false)]).toEqual([sparing, sparing])
+  // those of others in one's turn, one after the other
+  expect([early!.takesOthers(2_299), early!.takesOthers(2_300)]).toEqual([false, true])
+  early!.took(2_300)
+  expect(early!.takesOthers(2_301)).toBe(false)
+  expect(early!.allowance(20_000, false)).toEqual(all)
 })
 
 test('near peers count as absent when they give nothing, and as there when they give again; larger pieces take longer', () => {

@@ -53,6 +53,8 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     userOrigins: new Set(['http://[::1]:9']),
     maxRangeBytes: 1 << 20,
     random: () => 0,
+    mine: () => true,
+    took: () => undefined,
     allowance: () => ({ scattered: false, unsharedOnly: false }),
     isServedBy: (host) => {
       asked.push(host)

@@ -53,7 +53,7 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toEqual([])
   })
 
-  test('only a few peers have offers at a time', () => {
+  test('only a few peers have offers at first', () => {
     const crowd = new Crowd()
     crowd.join(...Array.from({ length: 20 }, (_, id) => id + 1))
     expect(new Set(crowd.offers().map(([id]) => id)).size).toBe(4)

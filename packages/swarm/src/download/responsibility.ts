@@ -1,0 +1,23 @@
+// Who of a neighbourhood brings a piece in from afar. Every node computes it for itself, and those who see each other come to the
+// same answer: rendezvous hashing. Pure.
+
+/** What stands for a node: 32 bits of its peer id. */
+export function nodeHash(peerId: Uint8Array): number {
+  let hash = 0x811c9dc5
+  for (const byte of peerId) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash >>> 0
+}
+
+function scoreOf(node: number, piece: number): number {
+  let mixed = node ^ Math.imul(piece + 1, 0x9e3779b1)
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return (mixed ^ (mixed >>> 16)) >>> 0
+}
+
+/** Whether the piece is for `own` to bring in, and not for one of the near nodes that lack pieces as well. */
+export function isResponsible(own: number, others: readonly number[], piece: number): boolean {
+  const score = scoreOf(own, piece)
+  for (const other of others) if (scoreOf(other, piece) < score) return false
+  return true
+}

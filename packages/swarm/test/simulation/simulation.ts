@@ -1,0 +1,408 @@
+// A rollout in virtual time: the engine's own picker, choker, super-seeding and origin rules decide, and a model of links carries the
+// pieces. It is one file because a node, its links and its neighbours are one state.
+//
+// The model: every node has one uplink and one downlink of the same rate. An uplink sends parts of pieces to those who asked for them,
+// in turn; a downlink takes what arrives in order. A piece is verified a moment after its last part, and neighbours hear of it then.
+// Left out: packets and their loss, the time of a message on the wire, discovery (who knows whom is given), crashes.
+
+import { Bitfield } from '../../src/bitfield.ts'
+import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
+import { PiecePicker } from '../../src/download/picker.ts'
+import { isResponsible, nodeHash } from '../../src/download/responsibility.ts'
+import { isFar } from '../../src/torrent/zone.ts'
+import { chooseUnchoked } from '../../src/upload/choker.ts'
+import { SuperSeed } from '../../src/upload/super-seed.ts'
+import { EventQueue } from './event-queue.ts'
+
+export interface SimulationOptions {
+  readonly receivers: number
+  readonly fileBytes: number
+  readonly pieces: number
+  /** Of every link, each way. */
+  readonly bytesPerSecond: number
+  /** Connections that each node opens. */
+  readonly dials: number
+  /** Milliseconds between one arrival and the next; 0: all at once. */
+  readonly staggerMs?: number
+  readonly zones?: number
+  /** Bytes per second of a bucket that is the only origin; absent: a first seed. */
+  readonly bucket?: number
+  /** The pieces of the engine, where those here are larger: what its memory and its patience go by. */
+  readonly enginePieceBytes?: number
+  /** False: the seed shows everything at once, as any other. Default true. */
+  readonly firstSeed?: boolean
+  /** Of the random numbers. */
+  readonly seed?: number
+}
+
+export interface SimulationResult {
+  /** Of each receiver, from its own begin. */
+  readonly seconds: readonly number[]
+  /** Bytes that left the origin, in copies of the file. */
+  readonly origin: number
+  /** Bytes that came into each zone but the first, in copies. */
+  readonly crossing: readonly number[]
+  readonly connections: { readonly mean: number; readonly max: number }
+}
+
+interface Transfer {
+  readonly to: Node
+  readonly piece: number
+  partsLeft: number
+  arrived: number
+}
+
+interface Link {
+  readonly peer: Node
+  readonly far: boolean
+  /** What we asked of the peer, and it has not sent. */
+  asked: number
+  unchoked: boolean
+  turnSince: number
+  sentThisTurn: number
+}
+
+const PARTS = 4
+const VERIFY_MS = 20
+const ROUND_MS = 10_000
+const TICK_MS = 1_000
+/** The engine's: upload slots, bytes of a turn. */
+const SLOTS = 32
+const QUOTA_BYTES = 64 * 1_048_576
+/** Pieces outstanding at one peer. */
+const PIPELINE = 2
+/** Pieces under way at a node. Where the engine's memory holds fewer, several sources share one: as much is under way. */
+const MAX_IN_FLIGHT = 32
+
+class Node {
+  readonly id: number
+  readonly zone: string | undefined
+  readonly bits: Bitfield
+  /** Whether a piece is for this node to bring in from afar. */
+  readonly mine = (piece: number): boolean => {
+    this.nearHashes ??= [...this.links.values()]
+      .filter(({ peer, far }) => !far && peer.superSeed === undefined && peer.doneAt === undefined)
+      .map(({ peer }) => peer.hash)
+    return isResponsible(this.hash, this.nearHashes, piece)
+  }
+  readonly picker: PiecePicker
+  readonly links = new Map<number, Link>()
+  readonly queue: Transfer[] = []
+  gate: OriginGate | undefined
+  superSeed: SuperSeed | undefined
+  /** What the peer was told of, by a first seed. */
+  readonly shown = new Map<number, Bitfield>()
+  inFlight = 0
+  sending = false
+  downFreeAt = 0
+  startedAt = 0
+  doneAt: number | undefined
+  webseedBusy = false
+  cursor: number
+  readonly hash: number
+  nearHashes: readonly number[] | undefined
+
+  constructor(id: number, pieces: number, zone: string | undefined, random: () => number) {
+    this.id = id
+    this.zone = zone
+    this.bits = new Bitfield(pieces)
+    this.picker = new PiecePicker(pieces, random)
+    this.hash = nodeHash(Uint8Array.of(id >> 16, id >> 8, id, 1, 2, 3))
+    this.cursor = Math.floor(random() * pieces)
+  }
+}
+
+const seeded = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0
+  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+}
+
+/** Runs one rollout to its end. @throws Error when it stands still before everybody has everything */
+export function simulate(options: SimulationOptions): SimulationResult {
+  const { receivers, fileBytes, pieces, bytesPerSecond, dials, staggerMs = 0, zones = 1, bucket } = options
+  const random = seeded(options.seed ?? 1)
+  const events = new EventQueue()
+  const pieceBytes = fileBytes / pieces
+  const engineBytes = options.enginePieceBytes ?? pieceBytes
+  const partMs = ((pieceBytes / PARTS) * 1000) / bytesPerSecond
+  const zoneOf = (id: number): string | undefined =>
+    zones === 1 ? undefined : `zone-${id === 0 ? 0 : Math.floor(((id - 1) * zones) / receivers)}`
+  const nodes: Node[] = []
+  let originBytes = 0
+  let unfinished = receivers
+  const crossing = new Map<string, number>()
+
+  const link = (a: Node, b: Node): void => {
+    if (a === b || a.links.has(b.id)) return
+    const far = a.zone !== b.zone && isFar({ trusted: true, zone: b.zone }, a.zone)
+    const one = (peer: Node): Link => ({
+      peer,
+      far,
+      asked: 0,
+      unchoked: false,
+      turnSince: events.nowMs,
+      sentThisTurn: 0
+    })
+    a.links.set(b.id, one(b))
+    b.links.set(a.id, one(a))
+    a.nearHashes = undefined
+    b.nearHashes = undefined
+    for (const [node, other] of [
+      [a, b],
+      [b, a]
+    ] as const) {
+      if (other.superSeed === undefined) node.picker.addPeer(other.bits, !far)
+      else {
+        other.shown.set(node.id, new Bitfield(pieces))
+        other.superSeed.joined(node.id, node.bits, events.nowMs)
+      }
+    }
+  }
+
+  /** What `of` seems to have, seen from `by`. */
+  const seen = (of: Node, by: Node): Bitfield => of.shown.get(by.id) ?? of.bits
+
+  const offer = (node: Node): void => {
+    for (const [id, piece] of node.superSeed?.offers(events.nowMs, !node.sending) ?? []) {
+      const peer = nodes[id]!
+      node.shown.get(id)!.set(piece)
+      peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
+      fill(peer, node)
+    }
+  }
+
+  const wants = (node: Node): boolean => node.doneAt === undefined && node.startedAt <= events.nowMs
+
+  const choke = (node: Node): void => {
+    const candidates = [...node.links].map(([id, each]) => ({
+      id,
+      interested: wants(each.peer) && node.bits.count > 0,
+      unchoked: each.unchoked,
+      trusted: true,
+      downloadRate: 0,
+      sentThisTurn: each.sentThisTurn,
+      turnSince: each.turnSince,
+      uploadActiveAt: events.nowMs
+    }))
+    const fetching = node.doneAt === undefined
+    const chosen = chooseUnchoked(candidates, {
+      nowMs: events.nowMs,
+      slots: SLOTS,
+      fetching,
+      quotaBytes: QUOTA_BYTES * Math.max(1, pieceBytes / engineBytes),
+      optimistic: undefined
+    })
+    for (const [id, each] of node.links) {
+      const unchoke = chosen.has(id)
+      if (unchoke === each.unchoked) continue
+      each.unchoked = unchoke
+      each.turnSince = events.nowMs
+      each.sentThisTurn = 0
+      if (unchoke) fill(each.peer, node)
+    }
+  }
+
+  const farAsked = (node: Node): number => {
+    let count = 0
+    for (const each of node.links.values()) if (each.far && each.asked > 0) count += 1
+    return count
+  }
+
+  /** `node` asks `source` for as much as it may. */
+  function fill(node: Node, source: Node): void {
+    if (!wants(node)) return
+    const mine = node.links.get(source.id)!
+    if (!source.links.get(node.id)!.unchoked) return
+    const unsharedOnly = mine.far && !node.gate!.isStarving(events.nowMs)
+    if (unsharedOnly && mine.asked > 0) return
+    const own = unsharedOnly && !node.gate!.takesOthers(events.nowMs) ? node.mine : undefined
+    while (mine.asked < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
+      if (unsharedOnly && mine.asked === 0 && farAsked(node) >= FAR_AT_ONCE) return
+      const piece = node.picker.pick(seen(source, node), unsharedOnly, own)
+      if (piece === undefined) return
+      if (unsharedOnly) node.gate!.took(events.nowMs)
+      node.picker.close(piece)
+      node.inFlight += 1
+      mine.asked += 1
+      source.queue.push({ to: node, piece, partsLeft: PARTS, arrived: 0 })
+      if (!source.sending) send(source)
+    }
+  }
+
+  const fillAll = (node: Node): void => {
+    for (const each of node.links.values()) if (each.asked < PIPELINE) fill(node, each.peer)
+  }
+
+  /** The uplink sends the next part of whoever is first in turn. */
+  function send(source: Node): void {
+    const transfer = source.queue.shift()
+    source.sending = transfer !== undefined
+    if (transfer === undefined) return
+    const { to } = transfer
+    transfer.partsLeft -= 1
+    source.links.get(to.id)!.sentThisTurn += pieceBytes / PARTS
+    if (bucket === undefined && source.id === 0) originBytes += pieceBytes / PARTS
+    if (source.zone !== to.zone) crossing.set(to.zone!, (crossing.get(to.zone!) ?? 0) + pieceBytes / PARTS)
+    const leftAt = events.nowMs + partMs
+    events.at(leftAt, () => {
+      if (transfer.partsLeft > 0) {
+        // one piece after the other for each peer, peers in turn
+        const same = source.queue.findIndex((other) => other.to === to)
+        if (same < 0) source.queue.push(transfer)
+        else source.queue.splice(same, 0, transfer)
+      }
+      // what was on its way meanwhile did not keep the downlink from taking this
+      to.downFreeAt = Math.max(events.nowMs, to.downFreeAt + partMs)
+      events.at(to.downFreeAt, () => arrived(transfer, source))
+      send(source)
+    })
+  }
+
+  function arrived(transfer: Transfer, source: Node | undefined): void {
+    const { to, piece } = transfer
+    transfer.arrived += 1
+    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs)
+    if (transfer.arrived < PARTS) return
+    if (source !== undefined) to.links.get(source.id)!.asked -= 1
+    const wasFull = to.inFlight >= MAX_IN_FLIGHT
+    to.inFlight -= 1
+    events.at(events.nowMs + VERIFY_MS, () => verified(to, piece))
+    if (wasFull) fillAll(to)
+    else if (source !== undefined) fill(to, source)
+  }
+
+  function verified(node: Node, piece: number): void {
+    if (!node.bits.set(piece)) return
+    if (node.bits.complete) {
+      node.doneAt = events.nowMs
+      unfinished -= 1
+      for (const each of node.links.values()) each.peer.nearHashes = undefined
+    }
+    const first = node.bits.count === 1
+    for (const each of node.links.values()) {
+      const { peer } = each
+      if (peer.superSeed === undefined) {
+        if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
+      } else {
+        peer.superSeed.got(node.id, piece, events.nowMs)
+        if (node.bits.complete) peer.superSeed.gone(node.id)
+        offer(peer)
+      }
+      if (peer.inFlight < MAX_IN_FLIGHT && peer.picker.isOpen(piece)) fill(peer, node)
+    }
+    // a free slot is given at once, as the engine does
+    if (first) choke(node)
+    takeFromBucket(node)
+  }
+
+  const noteNear = (node: Node): void => {
+    if (node.picker.openCount === node.picker.openUnshared) node.gate!.nearGave(events.nowMs)
+  }
+
+  let bucketFreeAt = 0
+  function takeFromBucket(node: Node): void {
+    if (bucket === undefined || node.webseedBusy || !wants(node) || node.inFlight >= MAX_IN_FLIGHT) return
+    noteNear(node)
+    const allowance = node.gate!.allowance(events.nowMs, node.links.size === 0)
+    if (allowance === undefined) return
+    const { picker } = node
+    const how = { from: node.cursor, ...(allowance.ownOnly && { mine: node.mine }) }
+    const found =
+      picker.pickRun(0, pieces, 1, { ...how, unshared: true }) ??
+      (allowance.unsharedOnly ? undefined : picker.pickRun(0, pieces, 1, how))
+    if (found === undefined) return
+    if (allowance.unsharedOnly) node.gate!.took(events.nowMs)
+    const piece = found.first
+    node.cursor = (piece + 1) % pieces
+    picker.close(piece)
+    node.webseedBusy = true
+    node.inFlight += 1
+    originBytes += pieceBytes
+    bucketFreeAt = Math.max(events.nowMs, bucketFreeAt) + (pieceBytes * 1000) / bucket
+    const transfer: Transfer = { to: node, piece, partsLeft: 0, arrived: 0 }
+    node.downFreeAt = Math.max(bucketFreeAt, node.downFreeAt + partMs * PARTS)
+    events.at(node.downFreeAt, () => {
+      transfer.arrived = PARTS - 1
+      arrived(transfer, undefined)
+      node.webseedBusy = false
+      takeFromBucket(node)
+    })
+  }
+
+  const tick = (node: Node): void => {
+    if (unfinished === 0) return
+    offer(node)
+    if (wants(node)) {
+      noteNear(node)
+      fillAll(node)
+      takeFromBucket(node)
+    }
+    events.at(events.nowMs + TICK_MS, () => tick(node))
+  }
+
+  const round = (node: Node): void => {
+    if (unfinished === 0) return
+    choke(node)
+    events.at(events.nowMs + ROUND_MS, () => round(node))
+  }
+
+  const start = (): void => {
+    // ids are places in `nodes`
+    const node = new Node(nodes.length, pieces, zoneOf(bucket === undefined ? nodes.length : nodes.length + 1), random)
+    node.startedAt = events.nowMs
+    const reported = engineBytes
+    node.gate = new OriginGate({ nowMs: events.nowMs, jitter: random(), pieceBytes: reported })
+    for (let piece = 0; piece < pieces; piece += 1) node.picker.reopen(piece)
+    if (bucket === undefined && nodes[0]!.links.size < 200) link(node, nodes[0]!)
+    // those that came before; of other zones a quarter
+    const before = nodes.length - (bucket === undefined ? 1 : 0)
+    const firstId = bucket === undefined ? 1 : 0
+    let near = 0
+    let far = 0
+    for (let attempt = 0; attempt < dials * 6 && near + far < Math.min(dials, before); attempt += 1) {
+      const other = nodes[firstId + Math.floor(random() * before)]
+      if (other === undefined || other === node || node.links.has(other.id)) continue
+      if (other.zone === node.zone) near += 1
+      else if (far < dials / 4) far += 1
+      else continue
+      link(node, other)
+    }
+    nodes.push(node)
+    for (const each of node.links.values()) choke(each.peer)
+    for (const each of node.links.values()) if (each.peer.superSeed !== undefined) offer(each.peer)
+    tick(node)
+    round(node)
+  }
+
+  if (bucket === undefined) {
+    const first = new Node(0, pieces, zoneOf(0), random)
+    first.bits.setAll()
+    first.doneAt = 0
+    if (options.firstSeed !== false)
+      first.superSeed = new SuperSeed({ pieceCount: pieces, pieceBytes: engineBytes, random })
+    nodes.push(first)
+    tick(first)
+    round(first)
+  }
+  const firstId = nodes.length
+  for (let index = 0; index < receivers; index += 1) {
+    // within half a second, also where all come at once
+    events.at(index * staggerMs + random() * 500, start)
+  }
+  while (unfinished > 0) if (!events.step()) throw new Error(`the rollout stands still: ${unfinished} are not done`)
+  const degrees = nodes.map((node) => node.links.size)
+  return {
+    seconds: nodes.filter(({ id }) => id >= firstId).map((node) => (node.doneAt! - node.startedAt) / 1000),
+    origin: originBytes / fileBytes,
+    crossing: [...crossing]
+      .filter(([zone]) => zone !== 'zone-0')
+      .sort()
+      .map(([, bytes]) => bytes / fileBytes),
+    connections: {
+      mean: degrees.reduce((sum, degree) => sum + degree, 0) / degrees.length,
+      max: degrees.reduce((max, degree) => Math.max(max, degree), 0)
+    }
+  }
+}
