@@ -50,13 +50,32 @@ const ROWS: readonly Row[] = [
   growthImportRow,
   growthSwarmRow
 ]
-const SWARM = new URL('./swarm.ts', import.meta.url).pathname
+/** Rows that are programs of their own, with what they are given in the three sizes. */
+const PROGRAMS: Readonly<
+  Record<string, { readonly file: string; readonly args: (runs?: string) => readonly string[] }>
+> = {
+  swarm: { file: './swarm.ts', args: (runs) => swarmArgs(runs) },
+  rollout: {
+    file: './rollout.ts',
+    args: () =>
+      values.smoke ? ['--mib', '8', '--only', 'crowd1'] : values.quick ? ['--mib', '32', '--only', 'crowd4,lt4'] : []
+  },
+  simulate: {
+    file: './simulate.ts',
+    args: () => [
+      ...(values.smoke || values.quick ? ['--quick'] : []),
+      ...(values.plots === undefined ? [] : ['--plots', values.plots])
+    ]
+  }
+}
 
 const HELP = `pnpm bench -- [flags] [row …]
 
-rows (default: all but swarm)
+rows (default: all but the last three, which are programs of their own)
 ${ROWS.map(({ name, summary }) => `  ${name.padEnd(14)}${summary}`).join('\n')}
-  swarm         the swarm engine against libtorrent (its own program: bench/swarm.ts)
+  swarm         the swarm engine against libtorrent (bench/swarm.ts)
+  rollout       one model to many daemons over shaped links, beside libtorrent (bench/rollout.ts; Linux, root)
+  simulate      the same in virtual time, to 10,000 nodes (bench/simulate.ts)
 
 flags
   --quick         smaller sizes, three rounds
@@ -101,7 +120,7 @@ const { values, positionals } = parseWords(process.argv.slice(2))
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(HELP)
   const wanted = positionals
-  const unknown = wanted.find((name) => name !== 'swarm' && !ROWS.some((row) => row.name === name))
+  const unknown = wanted.find((name) => !Object.hasOwn(PROGRAMS, name) && !ROWS.some((row) => row.name === name))
   if (unknown !== undefined) fail(`there is no row ${JSON.stringify(unknown)}`)
   const runs = values.runs === undefined ? undefined : Number(values.runs)
   if (runs !== undefined && !(Number.isInteger(runs) && runs >= 1 && runs <= 100))
@@ -125,7 +144,8 @@ async function main(): Promise<void> {
   }
   if (reports.length > 1) process.stdout.write(`${formatTable(reports)}\n`)
   if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
-  if (wanted.includes('swarm')) await runSwarm()
+  for (const [name, program] of Object.entries(PROGRAMS))
+    if (wanted.includes(name)) await runProgram(program.file, program.args(values.runs))
 }
 
 function plot(name: string, curves: Plot): void {
@@ -153,14 +173,14 @@ async function runRow(row: Row, parent: string, profile: Profile, daemons: Daemo
   }
 }
 
-async function runSwarm(): Promise<void> {
-  if (!existsSync(SWARM)) throw new Error('bench/swarm.ts is not there')
-  const [sizeMiB, runs] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
-  const child = spawn(
-    process.execPath,
-    ['--conditions=svc-source', SWARM, String(sizeMiB), values.runs ?? String(runs)],
-    { stdio: 'inherit' }
-  )
+function swarmArgs(runs: string | undefined): readonly string[] {
+  const [sizeMiB, usual] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
+  return [String(sizeMiB), runs ?? String(usual)]
+}
+
+async function runProgram(file: string, args: readonly string[]): Promise<void> {
+  const path = new URL(file, import.meta.url).pathname
+  const child = spawn(process.execPath, ['--conditions=svc-source', path, ...args], { stdio: 'inherit' })
   await new Promise<void>((done, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => {

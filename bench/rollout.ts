@@ -1,13 +1,13 @@
 // Rollouts of one model to many machines: built daemons in network namespaces with shaped links (root, Linux), beside libtorrent on
 // the same links. Times are multiples of F/C, the time in which one link carries the model.
 // Usage: node --conditions=svc-source bench/rollout.ts [--mib 96] [--megabits 40] [--only a,b] [--json FILE]
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { writeSafetensors } from './harness/model-files.ts'
+import { Companion } from './rollout/companion.ts'
 import { Fleet, type FleetOptions } from './rollout/fleet.ts'
-import { Helper } from './rollout/helper.ts'
 import { Network } from './rollout/network.ts'
 import { formatRuns, type Run } from './rollout/run.ts'
 
@@ -32,6 +32,11 @@ process.on('exit', () => {
 const model = join(root, 'model')
 mkdirSync(model)
 writeSafetensors(model, 'model.safetensors', bytes)
+// libtorrent takes a folder with one file for that file
+const folder = join(root, 'data')
+mkdirSync(folder)
+linkSync(join(model, 'model.safetensors'), join(folder, 'model.safetensors'))
+writeFileSync(join(folder, 'small.txt'), 'small')
 
 type Scenario = () => Promise<Run>
 let scratch = 0
@@ -141,17 +146,17 @@ const libtorrent =
     const own = join(root, `run-${(scratch += 1)}`)
     mkdirSync(own)
     const network = Network.create()
-    const helpers: Helper[] = []
+    const companions: Companion[] = []
     try {
-      helpers.push(await Helper.start(network.hub, 'tracker'))
+      companions.push(await Companion.start(network.hub, 'tracker'))
       const torrent = join(own, 'model.torrent')
       const machines = Array.from({ length: receivers + 1 }, (_, index) => network.machine(index, megabits))
-      const peers: Helper[] = []
-      for (const machine of machines) peers.push(await Helper.libtorrent(machine))
-      helpers.push(...peers)
-      const [seed, ...leeches] = peers as [Helper, ...Helper[]]
+      const peers: Companion[] = []
+      for (const machine of machines) peers.push(await Companion.libtorrent(machine))
+      companions.push(...peers)
+      const [seed, ...leeches] = peers as [Companion, ...Companion[]]
       const trackers = [`http://${network.hub.address}:6969/announce`]
-      seed.send({ cmd: 'make', path: model, piece: 1024 * 1024, out: torrent, trackers })
+      seed.send({ cmd: 'make', path: folder, piece: 1024 * 1024, out: torrent, trackers })
       await seed.next(({ event }) => event === 'made')
       seed.send({ cmd: 'add', id: 's', torrent, save: root, seed: true, check: true })
       await seed.next(({ event }) => event === 'checked')
@@ -166,7 +171,7 @@ const libtorrent =
       )
       return { name: 'flash crowd', program: 'libtorrent', receivers, seconds, unit, origin: undefined, crossing: [] }
     } finally {
-      await Promise.all(helpers.map((helper) => helper.stop()))
+      await Promise.all(companions.map((companion) => companion.stop()))
       network.remove()
       rmSync(own, { recursive: true, force: true })
     }
@@ -185,19 +190,27 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   plain16: plain(16),
   spread8: staggered(8),
   gone8: seedGone(8),
+  killed8: killed(8),
   killed16: killed(16),
   poison8: poisoned(8),
+  bucket8: bucket(8),
   bucket16: bucket(16),
   bucketspread8: staggered(8, { bucket: true }),
+  zones8: zones(8),
   zones16: zones(16)
 }
 
 const runs: Run[] = []
+/** After each run: a long row that is cut short has kept what it knows. */
+function keep(): void {
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(runs, null, 2)}\n`)
+}
 for (const name of values.only?.split(',') ?? Object.keys(SCENARIOS)) {
   const scenario = SCENARIOS[name]
   if (scenario === undefined) throw new Error(`there is no scenario ${name}: ${Object.keys(SCENARIOS).join(', ')}`)
   try {
     runs.push(await scenario())
+    keep()
     process.stderr.write(`${formatRuns(runs.slice(-1)).split('\n').at(-1)}\n`)
   } catch (error) {
     process.stderr.write(`${name}: ${(error as Error).stack}\n`)
@@ -207,4 +220,3 @@ for (const name of values.only?.split(',') ?? Object.keys(SCENARIOS)) {
 process.stdout.write(
   `F = ${values.mib} MiB, C = ${megabits} Mbit/s, F/C = ${unit.toFixed(1)} s\n\n${formatRuns(runs)}\n`
 )
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(runs, null, 2)}\n`)

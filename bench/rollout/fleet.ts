@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTorrent } from '@svc/metainfo'
 import { type BenchDaemon, DaemonLauncher } from '../harness/daemon.ts'
-import { Helper } from './helper.ts'
+import { Companion } from './companion.ts'
 import { type Machine, Network, on } from './network.ts'
 
 export interface FleetOptions {
@@ -41,14 +41,14 @@ const POLL_MS = 100
 export class Fleet {
   readonly receivers: BenchDaemon[] = []
   readonly #launcher = new DaemonLauncher({ source: false })
-  readonly #helpers: Helper[] = []
+  readonly #companions: Companion[] = []
   readonly network: Network
   readonly #options: FleetOptions
   #seedMachine!: Machine
   readonly tracker: string
   seed: BenchDaemon | undefined
   share!: Share
-  #bucket: Helper | undefined
+  #bucket: Companion | undefined
   #bucketUrl: string | undefined
 
   private constructor(options: FleetOptions, network: Network) {
@@ -70,7 +70,7 @@ export class Fleet {
 
   async #start(): Promise<void> {
     const { model, receivers, megabits, zones = 1, bucket } = this.#options
-    this.#helpers.push(await Helper.start(this.network.hub, 'tracker'))
+    this.#companions.push(await Companion.start(this.network.hub, 'tracker'))
     const seedMachine = this.network.machine(0, bucket ? 0 : megabits)
     this.#seedMachine = seedMachine
     const seed = await this.#daemon('seed', seedMachine, 0)
@@ -133,8 +133,8 @@ export class Fleet {
   async #publish(): Promise<void> {
     const folder = await this.#layout()
     const machine = this.network.machine(200, 0)
-    this.#bucket = await Helper.start(machine, 'bucket', folder)
-    this.#helpers.push(this.#bucket)
+    this.#bucket = await Companion.start(machine, 'bucket', folder)
+    this.#companions.push(this.#bucket)
     this.#bucketUrl = `http://${machine.address}:8080/`
     await this.stopSeed()
   }
@@ -149,7 +149,7 @@ export class Fleet {
     const folder = await this.#layout()
     const machine = this.network.machine(201, this.#options.megabits)
     const torrent = join(folder, 'bt', `${this.share.infohash.slice('btmh:1220'.length)}.torrent`)
-    this.#helpers.push(await Helper.start(machine, 'poisoner', torrent, folder, this.tracker))
+    this.#companions.push(await Companion.start(machine, 'poisoner', torrent, folder, this.tracker))
   }
 
   /** One receiver fetches. @returns seconds from the request to the durable end */
@@ -186,7 +186,7 @@ export class Fleet {
 
   async stop(): Promise<void> {
     await this.#launcher.stopAll()
-    await Promise.all(this.#helpers.map((helper) => helper.stop()))
+    await Promise.all(this.#companions.map((companion) => companion.stop()))
     this.network.remove()
     for (const { root } of [...this.receivers, ...(this.seed ? [this.seed] : [])])
       rmSync(root, { recursive: true, force: true })

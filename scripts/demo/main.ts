@@ -6,6 +6,7 @@ import { Stage } from './stage.ts'
 
 const DEMOS: Readonly<Record<string, () => Promise<{ run(stage: Stage): Promise<void> }>>> = {
   airgap: () => import('./airgap.ts'),
+  fleet: () => import('./fleet.ts'),
   mirror: () => import('./mirror.ts')
 }
 

@@ -3,13 +3,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { type Machine, on } from './network.ts'
 
-const OURS = fileURLToPath(new URL('./helper-process.ts', import.meta.url))
+const OURS = fileURLToPath(new URL('./companion-process.ts', import.meta.url))
 const LIBTORRENT = fileURLToPath(new URL('../../packages/swarm/test/interop/libtorrent_peer.py', import.meta.url))
 
 type Message = Readonly<Record<string, unknown>>
 
 /** A program beside the daemons, on a machine of its own: speaks JSON lines both ways, ends with its standard input. */
-export class Helper {
+export class Companion {
   readonly #child: ChildProcess
   readonly #seen: Message[] = []
   readonly #gone: Promise<unknown>
@@ -25,19 +25,19 @@ export class Helper {
     })
   }
 
-  static async start(machine: Machine, ...words: readonly string[]): Promise<Helper> {
-    const helper = new Helper(machine, [process.execPath, '--conditions=svc-source', OURS, ...words])
-    await helper.next((message) => message.ready === true)
-    return helper
+  static async start(machine: Machine, ...words: readonly string[]): Promise<Companion> {
+    const companion = new Companion(machine, [process.execPath, '--conditions=svc-source', OURS, ...words])
+    await companion.next((message) => message.ready === true)
+    return companion
   }
 
   /** libtorrent with its defaults for connections, TCP alone, and no limit to slots: what it is at its best in such a network. */
-  static async libtorrent(machine: Machine): Promise<Helper> {
+  static async libtorrent(machine: Machine): Promise<Companion> {
     const settings = { unchoke_slots_limit: -1, mixed_mode_algorithm: 0, rate_limit_ip_overhead: false }
     const options = JSON.stringify({ listen: '0.0.0.0:6881', settings })
-    const helper = new Helper(machine, ['/usr/bin/python3', LIBTORRENT, options])
-    await helper.next(({ event }) => event === 'ready')
-    return helper
+    const companion = new Companion(machine, ['/usr/bin/python3', LIBTORRENT, options])
+    await companion.next(({ event }) => event === 'ready')
+    return companion
   }
 
   send(message: object): void {

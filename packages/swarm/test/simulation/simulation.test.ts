@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { type SimulationOptions, simulate } from './simulation.ts'
+
+// 96 pieces of 1 MiB over links of 4 MB/s: F/C is 25 s of virtual time.
+const SMALL = { fileBytes: 96 * 1_048_576, pieces: 96, bytesPerSecond: 4e6, dials: 40 }
+const UNIT = SMALL.fileBytes / SMALL.bytesPerSecond
+
+function run(options: Partial<SimulationOptions> & Pick<SimulationOptions, 'receivers'>) {
+  const { seconds, ...others } = simulate({ ...SMALL, ...options })
+  const slowest = Math.max(...seconds) / UNIT
+  return { ...others, slowest, count: seconds.length }
+}
+
+test('a flash crowd ends within one and a half of F/C, and little leaves the first seed twice', () => {
+  for (const receivers of [1, 4, 8, 16]) {
+    const { slowest, origin, count } = run({ receivers })
+    expect(count).toBe(receivers)
+    expect(slowest).toBeGreaterThanOrEqual(1)
+    expect(slowest).toBeLessThan(1.5)
+    expect(origin).toBeLessThan(1.5)
+  }
+})
+
+test('nodes that come one after the other leave the first seed, and a bucket, nearly alone', () => {
+  for (const bucket of [undefined, 4e7]) {
+    const { slowest, origin } = run({ receivers: 8, staggerMs: UNIT * 500, ...(bucket && { bucket }) })
+    expect(origin).toBeLessThan(1.1)
+    expect(slowest).toBeLessThan(1.5)
+  }
+})
+
+test('a crowd at a bucket brings each piece in about once', () => {
+  const { slowest, origin } = run({ receivers: 16, bucket: 4e7 })
+  expect(origin).toBeLessThan(1.5)
+  expect(slowest).toBeLessThan(1.5)
+})
+
+test('the same numbers give the same rollout', () => {
+  expect(simulate({ ...SMALL, receivers: 8, seed: 7 })).toEqual(simulate({ ...SMALL, receivers: 8, seed: 7 }))
+})
