@@ -77,7 +77,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     if (options.socketDescriptor === undefined) {
       const path = resolve(choice.path)
       const early = { pid: process.pid, version: VERSION, root: context.store.root, socket: path, startedAt }
-      notice = new StartNotice(runtimePathFor(path), early, log, () => services?.swarm?.status().verifying)
+      notice = new StartNotice(runtimePathFor(path), early, log, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }

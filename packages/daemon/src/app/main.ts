@@ -8,10 +8,9 @@ import { VERSION } from './version.ts'
 // By default a young generation grows to a hundred MiB, and the heap to four times its live data, and neither shrinks
 // under load. The first flag applies to threads started from now on. The young generation of this one has its limit
 // already; this keeps it from growing while it is still at 3 MiB.
+// The heap's own limit follows with the start's end (`serve.ts`).
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
-// Collect garbage when the heap has grown by half.
-setFlagsFromString('--heap-growing-percent=50')
 
 /** Load each subcommand lazily: the daemon's modules are slow to import. */
 async function main(): Promise<void> {

@@ -220,6 +220,11 @@ export class SwarmClient {
     }
   }
 
+  /** How far the verification at the start is; part of {@link status}, which asks every torrent. */
+  get verifying(): SwarmStatus['verifying'] {
+    return this.#seeding.verifying
+  }
+
   status(): SwarmStatus {
     const { seed } = this.#context.config.swarm
     const torrents = [...this.#artifacts.joined].map(
@@ -246,7 +251,7 @@ export class SwarmClient {
       seed,
       seeding: [...this.#artifacts.joined.values()].filter(({ seeding }) => seeding).length,
       heldBack: [...this.#seeding.heldBack],
-      ...(this.#seeding.verifying && { verifying: this.#seeding.verifying }),
+      ...(this.verifying && { verifying: this.verifying }),
       torrents,
       peers: sum(({ peers }) => peers),
       downBytesPerSecond: sum(({ downBytesPerSecond }) => downBytesPerSecond),

@@ -68,6 +68,7 @@ describe('ensure', () => {
             }
           },
           start: async () => undefined,
+          verifying: undefined,
           withhold: async () => undefined,
           unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
