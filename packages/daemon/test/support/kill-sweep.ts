@@ -224,7 +224,8 @@ export function describeDaemonKills(
           if ((await run.at(point)) === 'acknowledged') over.add(point.call)
         }
         console.log(`${scenario.name}: ${run.kills} kills in ${run.rounds} rounds; ${JSON.stringify(run.outcomes)}`)
-        expect(run.kills).toBeGreaterThan(run.rounds * 0.3)
+        // with `all`, each kind of call ends with a round that it does not come to
+        expect(run.kills).toBeGreaterThan(all ? 0 : run.rounds * 0.3)
       }
     )
   })
