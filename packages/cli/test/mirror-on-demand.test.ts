@@ -193,6 +193,23 @@ describe('a repository that is not here', () => {
       expect(readFileSync(join(snapshot, name)).equals(readFileSync(join(daemon.folder, 'Tiny', name)))).toBe(true)
   })
 
+  it('is resolved as llama.cpp does for -hf: branches, the tree of the commit, then the file, resumed', async () => {
+    const headers = { 'user-agent': 'llama-cpp/b1', accept: 'application/json' }
+    const json = async (path: string) => JSON.parse((await ask(path, { headers })).body.toString())
+    const { branches } = await json(`/api/models/${GGUFS}/refs`)
+    expect(branches).toEqual([expect.objectContaining({ name: 'main', targetCommit: commit })])
+    const tree: { type: string; path: string; lfs: { oid: string } }[] = await json(
+      `/api/models/${GGUFS}/tree/${commit}?recursive=true`
+    )
+    const file = tree.find(({ type, path }) => type === 'file' && path === Q4)!
+    const path = `/${GGUFS}/resolve/${commit}/${file.path}`
+    const head = await ask(path, { method: 'HEAD', headers })
+    expect(head).toMatchObject({ status: 200, headers: { etag: `"${file.lfs.oid}"`, 'accept-ranges': 'bytes' } })
+    const rest = await ask(path, { headers: { ...headers, range: 'bytes=1000-' } })
+    expect([rest.status, rest.body.equals(content.get(Q4)!.subarray(1000))]).toEqual([206, true])
+    expect(await ask('/api/models/acme/absent/refs', { headers })).toMatchObject({ status: 404 })
+  })
+
   it('can be read while it arrives, and is imported when the client has it', async () => {
     let seen = (): void => undefined
     const first = new Promise<void>((resolve) => (seen = resolve))

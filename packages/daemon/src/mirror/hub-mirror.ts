@@ -151,6 +151,11 @@ export class HubMirror {
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
       return this.#pathsInfo(request, response, found, paths)
     }
+    const [, named] = /^\/api\/models\/([^/]+\/[^/]+)\/refs$/.exec(path) ?? []
+    if (named !== undefined) {
+      const found = await this.#repository(named, 'main')
+      return found === undefined ? absent(request, response) : sendJson(request, response, found, branchesOf(found))
+    }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
       const found = await this.#repository(repo, verb === undefined ? 'main' : rest)
@@ -350,6 +355,9 @@ const isLarge = (name: string, file: RepoFile): boolean =>
   isUpstream(file) ? file.sha256 !== undefined : isInLargeFileStorage(name, file.sizeBytes)
 const sha1 = (text: string): string => hash('sha1', text)
 const commitHeaders = ({ commit }: Snapshot): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
+
+const branchesOf = ({ commit }: Snapshot): Buffer =>
+  Buffer.from(JSON.stringify({ branches: [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }] }))
 
 function modelInfo({ repo, commit, files, importedAt }: Snapshot): unknown {
   const at = importedAt ?? new Date(0).toISOString()
