@@ -17,6 +17,7 @@ export interface PublishProgress {
   readonly file?: { readonly name: string; readonly bytesDone: number; readonly bytesTotal: number }
 }
 
+/** Where readers are, how thoroughly to check, and who is told of progress. */
 export interface PublishOptions {
   /** Where readers find the target; kept in its list. */
   readonly url?: string | undefined
