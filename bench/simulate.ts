@@ -103,5 +103,5 @@ if (values.plots !== undefined) {
     { name: 'bound', points: [...bounds] }
   ].filter(({ points }) => points.length > 0)
   const svg = plotSvg({ title: 'A flash crowd', x: 'nodes', y: 'time / (F/C)', series })
-  writeFileSync(resolve(values.plots, 'fleet-flash-crowd.svg'), svg)
+  writeFileSync(resolve(values.plots, 'flash-crowd.svg'), svg)
 }
