@@ -45,6 +45,7 @@ export class Fleet {
   readonly network: Network
   readonly #options: FleetOptions
   #seedMachine!: Machine
+  #over = (): void => undefined
   readonly tracker: string
   seed: BenchDaemon | undefined
   share!: Share
@@ -59,6 +60,9 @@ export class Fleet {
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options, Network.create(options.zones))
+    const abandon = (): void => fleet.abandon()
+    process.once('exit', abandon)
+    fleet.#over = () => void process.off('exit', abandon)
     try {
       await fleet.#start()
     } catch (error) {
@@ -184,10 +188,16 @@ export class Fleet {
     return swarm.torrents.reduce((sum, { uploadedBytes }) => sum + uploadedBytes, 0)
   }
 
+  /** For the end of this process: nothing is awaited. */
+  abandon(): void {
+    this.#launcher.killAll()
+  }
+
   async stop(): Promise<void> {
     await this.#launcher.stopAll()
     await Promise.all(this.#companions.map((companion) => companion.stop()))
     this.network.remove()
+    this.#over()
     for (const { root } of [...this.receivers, ...(this.seed ? [this.seed] : [])])
       rmSync(root, { recursive: true, force: true })
   }
