@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config'
 const conditions = ['svc-source']
 const report = process.env.SVC_TEST_REPORT
 
-// The processes and threads that tests start load the same sources again and again.
+// Threads and processes that tests start strip and compile the same sources each time otherwise: five times the CPU.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url))
 
 export default defineConfig({
@@ -21,16 +21,15 @@ export default defineConfig({
       'test/**/*.test.ts'
     ],
     // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
-    // process it puts back; for these vitest does it.
+    // process it puts back; for these vitest does it, and of the clock test/put-back.ts makes sure.
     isolate: false,
+    setupFiles: ['test/put-back.ts'],
     unstubEnvs: true,
     unstubGlobals: true,
     // A test that needs a second try is a defect of its own, in CI too.
     retry: 0,
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
-    // Threads and processes that tests start strip and compile the sources each time otherwise: five times the CPU.
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url)) },
     // Many tests wait, for a disk, a timer or a program of others: with as many workers as cores, cores would idle.
     maxWorkers: 2 * Math.max(2, availableParallelism()),
     // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
