@@ -6,11 +6,18 @@ import { type FileKind, type ManifestFile, sealManifest } from '@svc/manifest'
 import { leafLayer, piecesRoot, toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
-import { onTestFinished } from 'vitest'
-import { type Publication, type PublicationInput, publicationOf } from '../src/index.ts'
+import { expect, onTestFinished } from 'vitest'
+import { type Publication, type PublicationInput, type PublishError, publicationOf } from '../src/index.ts'
 
 const digestOf = (bytes: Uint8Array): Sha256Digest =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}` as Sha256Digest
+
+/** What a call that must fail fails with. */
+export const failure = (work: Promise<unknown>): Promise<PublishError> =>
+  work.then(
+    () => expect.fail('it was accepted'),
+    (error: unknown) => error as PublishError
+  )
 
 export function temporaryFolder(cleanUp: (work: () => void) => void = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-publish-'))

@@ -15,19 +15,14 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { parseTorrent, toHex } from '@svc/metainfo'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openTarget, type PublishError, parseListing, publish, readerUrl, type Target } from '../src/index.ts'
-import { makeModel, temporaryFolder } from './fixture.ts'
+import { openTarget, parseListing, publish, readerUrl, type Target } from '../src/index.ts'
+import { failure, makeModel, temporaryFolder } from './fixture.ts'
 
 async function folder(path: string): Promise<Target> {
   const target = await openTarget({ kind: 'folder', path })
   onTestFinished(() => target.close())
   return target
 }
-const failure = (work: Promise<unknown>): Promise<PublishError> =>
-  work.then(
-    () => expect.fail('it was accepted'),
-    (error: unknown) => error as PublishError
-  )
 
 describe('a folder', () => {
   test('holds what webseed clients ask for, a .torrent, and the lists; a second time nothing is written', async () => {

@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openTarget, type PublishError, type PublishedObject, publish, type Target } from '../src/index.ts'
-import { makeModel, temporaryFolder } from './fixture.ts'
+import { openTarget, type PublishedObject, publish, type Target } from '../src/index.ts'
+import { failure, makeModel, temporaryFolder } from './fixture.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse, tries: number) => void
 
@@ -38,11 +38,6 @@ const refuse = (response: ServerResponse, status: number, code: string, headers 
     .writeHead(status, { 'content-type': 'application/xml', ...headers })
     .end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`)
 
-const failure = (work: Promise<unknown>): Promise<PublishError> =>
-  work.then(
-    () => expect.fail('it was accepted'),
-    (error: unknown) => error as PublishError
-  )
 async function weights(sizeBytes = 150_000): Promise<PublishedObject> {
   const { objects } = await makeModel(temporaryFolder(), { sizeBytes }).publication()
   return objects.find(({ key }) => key.endsWith('.gguf'))!

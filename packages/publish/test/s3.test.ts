@@ -4,18 +4,9 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { haveS3Server, MIN_PART_BYTES, type S3Server, startS3Server } from '@svc/testkit/s3-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import {
-  openTarget,
-  type PublishError,
-  parseListing,
-  parsePlace,
-  publish,
-  readerUrl,
-  type S3Options,
-  type Target
-} from '../src/index.ts'
+import { openTarget, parseListing, parsePlace, publish, readerUrl, type S3Options, type Target } from '../src/index.ts'
 import { encodeKey } from '../src/key.ts'
-import { makeModel, temporaryFolder } from './fixture.ts'
+import { failure, makeModel, temporaryFolder } from './fixture.ts'
 
 const cleanups: (() => unknown)[] = []
 let server: S3Server
@@ -27,11 +18,6 @@ async function bucket(prefix: string, more: S3Options = {}): Promise<Target> {
   onTestFinished(() => target.close())
   return target
 }
-const failure = (work: Promise<unknown>): Promise<PublishError> =>
-  work.then(
-    () => expect.fail('it was accepted'),
-    (error: unknown) => error as PublishError
-  )
 
 describe.skipIf(!haveS3Server)('a bucket', () => {
   beforeAll(async () => {
