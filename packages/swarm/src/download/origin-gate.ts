@@ -1,19 +1,19 @@
-/** What a webseed may take at the moment. */
+/** What may be requested from a webseed at the moment. */
 export interface WebseedAllowance {
-  /** Pieces that no near peer has come first, from a random one on: others begin elsewhere. */
+  /** Take pieces that no near peer has first, starting at a random one, so that nodes start in different places. */
   readonly scattered: boolean
-  /** And no others are taken, one after the other. */
+  /** Take only those, one at a time. */
   readonly unsharedOnly: boolean
-  /** Of these only those that are not for others to bring in. */
+  /** Of these, take only the pieces that are not another node's to fetch. */
   readonly ownOnly?: boolean
 }
 
-/** Far peers that are asked for something at a time, while near ones give. */
+/** Limit of far peers with requests while near peers deliver. */
 export const FAR_AT_ONCE = 4
 
 /**
- * When a far source (a webseed, or a peer of another zone) may be asked for what near peers have: not while these give. Near
- * peers that give nothing for a while count as absent until one gives again. Pure: times in milliseconds of one monotonic clock.
+ * Decides when a far source (a webseed, or a peer of another zone) is asked for what near peers have: not while they deliver. Near
+ * peers that deliver nothing for a while count as absent until one delivers again. Pure: times in milliseconds of one monotonic clock.
  *
  * What no near peer has may always be taken, a piece or two at a time: each node takes few, says at once what it has, and
  * the others take something else.
@@ -52,7 +52,7 @@ export class OriginGate {
     return { scattered: true, unsharedOnly: true, ownOnly: !this.takesOthers(nowMs) }
   }
 
-  /** Whether pieces may be taken that others should bring in: they have had the time to. */
+  /** Whether pieces that are another node's to fetch may be taken: it has had time to. */
   takesOthers(nowMs: number): boolean {
     return nowMs - this.#tookAt >= this.#turnMs
   }
@@ -62,22 +62,22 @@ export class OriginGate {
     this.#tookAt = nowMs
   }
 
-  /** A near peer gave a block, or none has anything to give. */
+  /** A near peer delivered a block, or no near peer has anything that we lack. */
   nearGave(nowMs: number): void {
     this.#nearAt = nowMs
   }
 
-  /** Near peers have given nothing for so long that others are asked for what those have. */
+  /** Near peers have delivered nothing for so long that far sources are asked for what they have. */
   isStarving(nowMs: number): boolean {
     return nowMs - this.#nearAt >= this.#patienceMs
   }
 }
 
 const MIB = 1_048_576
-/** Connecting, and hearing who has what. */
+/** Time to connect and to learn who has what. */
 const MIN_DELAY_MS = 300
 const SPREAD_MS = 1_200
 const PATIENCE_MS = 4_000
-/** After the last piece of one's own, until those of others are looked at; then between one and the next. */
+/** Pause between the last piece of our own and the first that is another node's to fetch, and then between these. */
 const TURN_MS = 2_000
 const PATIENCE_PER_MIB_MS = 1_000

@@ -34,9 +34,9 @@ export interface WebseedOptions {
   readonly random: () => number
   /** Asked before each range; undefined: nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Whether a piece is ours to bring in, where `ownOnly` says so. */
+  /** Whether a piece is ours to fetch; asked if the allowance is `ownOnly`. */
   readonly mine: (piece: number) => boolean
-  /** A piece that no near peer has was taken. */
+  /** Called when pieces that no near peer has were requested. */
   readonly took: () => void
   readonly emit: Emit<'received' | 'warning'>
 }

@@ -11,9 +11,9 @@ export interface WebseedsDeps {
   readonly env: Pick<TorrentEnvironment, 'nextId' | 'pools' | 'random' | 'webseedHeaders'>
   readonly layout: TorrentLayout
   readonly downloader: Downloader
-  /** What any of them may take at the moment. */
+  /** What may be requested from any webseed at the moment. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** As each of them takes it. */
+  /** See `WebseedOptions`. */
   readonly mine: (piece: number) => boolean
   readonly took: () => void
   /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */
@@ -30,7 +30,7 @@ export class Webseeds {
     this.#deps = deps
   }
 
-  /** All URLs here were given by the user or the torrent's magnet. One that is none is warned about. */
+  /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
   start(urls: readonly string[]): void {
     const { env, layout, downloader, allowance, mine, took, isServedBy, emit } = this.#deps
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
@@ -59,7 +59,7 @@ export class Webseeds {
     }
   }
 
-  /** Wrong bytes of one of ours: nothing of that file is taken from it again. False when the sender is none of ours. */
+  /** A webseed sent wrong bytes: that file is not requested from it again. False if the sender is not a webseed. */
   bad({ sender, reason, piece }: EventOf<'bad-data'>): boolean {
     const webseed = this.#webseeds.get(sender)
     if (webseed === undefined) return false
@@ -70,7 +70,7 @@ export class Webseeds {
     return true
   }
 
-  /** Rate in bytes per second, and how many are answering. */
+  /** Rate in bytes per second, and the number of webseeds that answer. */
   get status(): { readonly downloadRate: number; readonly active: number } {
     let downloadRate = 0
     let active = 0

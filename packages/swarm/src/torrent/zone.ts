@@ -1,12 +1,12 @@
-/** What is looked at of a peer. */
+/** The properties of a peer that matter here. */
 export interface PeerPlace {
   readonly trusted: boolean
-  /** undefined: it names none. */
+  /** Undefined if it names none. */
   readonly zone: string | undefined
 }
 
 /**
- * Whether the way to a peer is one to be spared. Without a zone of our own no way is; else to peers of another zone, and to those
+ * Whether traffic with a peer should be avoided. Without a zone of our own never; otherwise for peers of another zone, and for those
  * outside the trusted ranges. A trusted peer that names no zone counts as near. Pure.
  */
 export function isFar(peer: PeerPlace, ownZone: string | undefined): boolean {

@@ -1,11 +1,11 @@
 import { Bitfield } from '../bitfield.ts'
 
-/** Peers that have offers at first: each piece leaves sooner when few share the link. As many more as pieces have left. */
+/** Number of peers with offers at first: a piece leaves sooner if few peers share the link. It grows with each piece that has left. */
 const FIRST_PEERS = 4
 /** Offered to one peer and not passed on to it yet. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
-/** An offer that nothing came of for this long takes nobody's place any more. */
+/** An offer that led to nothing for this long no longer counts against the limit. */
 const STALE_MS = 5_000
 const PATIENCE_MS = 4_000
 const PATIENCE_PER_MIB_MS = 1_000
@@ -13,22 +13,22 @@ const MIB = 1_048_576
 
 interface Receiver {
   readonly bits: Bitfield
-  /** Offered, and not had by it yet: when. */
+  /** Pieces offered to it that it does not have yet, with the time of the offer. */
   readonly offered: Map<number, number>
-  /** When it last had a piece that was not offered to it: somebody else gives. */
+  /** When it last got a piece that was not offered to it, so somebody else delivers. */
   elsewhereAt: number
-  /** It came while hardly anything had left: it is one of a crowd, who wait for each other. */
+  /** It came when hardly any piece had left: part of a crowd whose members wait for each other. */
   readonly early: boolean
-  /** Offers that it made nothing of, since it last made something of one. */
+  /** Unused offers since it last used one. */
   wasted: number
 }
 
 /**
  * Super-seeding (BEP 16) of a first seed: peers are told of a few pieces each, different ones, so that everything leaves once
- * before anything leaves twice, and the peers give it to one another. When all is among them, those who were there from the beginning get the
- * rarest as well; of those who come later only who gets nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
+ * before anything leaves twice, and the peers give it to one another. Once the peers have every piece among them, those that were there from the
+ * beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
- * Other than BEP 16, a peer need not pass its piece on to get another one: in one's own fleet nobody holds back.
+ * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
  * Invariant: `#copies` is the count of peers that have the piece or were offered it, of seeds that were seen, and one for what all are told.
  */
 export class SuperSeed {
@@ -38,12 +38,12 @@ export class SuperSeed {
   readonly #copies: Uint32Array
   readonly #known: ReadonlySet<number>
   readonly #receivers = new Map<number, Receiver>()
-  /** Pieces that nobody has or was offered, in random order; those that were taken are skipped. */
+  /** Pieces that nobody has or was offered, in random order; entries taken since are skipped. */
   readonly #fresh: Uint32Array
   #nextFresh = 0
   /** Pieces that somebody has had. */
   readonly #out: Bitfield
-  /** Offers that peers made something of. */
+  /** Number of offers that peers used. */
   #left = 0
 
   constructor({
@@ -91,7 +91,7 @@ export class SuperSeed {
     return this.#receivers.has(id)
   }
 
-  /** The peer told of all that it has, after it had said nothing. */
+  /** The peer announced all of its pieces after having announced none. */
   toldAll(id: number): void {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
@@ -115,7 +115,7 @@ export class SuperSeed {
     }
   }
 
-  /** The peer is gone. One that had everything goes on giving elsewhere: seeds do not stay connected to each other. */
+  /** The peer is gone. One that had everything keeps uploading elsewhere: seeds do not stay connected to each other. */
   gone(id: number): void {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
@@ -132,7 +132,7 @@ export class SuperSeed {
     if (this.#copies[piece] === 0) this.#nextFresh = 0
   }
 
-  /** What somebody was offered and does not come for is offered to others as if it had not been. */
+  /** Unused offers expire, and their pieces are offered to others again. */
   #takeBack(nowMs: number): void {
     for (const receiver of this.#receivers.values()) {
       for (const [piece, since] of receiver.offered) {
@@ -145,8 +145,8 @@ export class SuperSeed {
   }
 
   /**
-   * Pieces to tell peers of now: who came for its last ones and has the least comes first. `idle`: nobody asks for anything, so
-   * that what others were offered may go out a second time.
+   * Pieces to tell peers of now. Peers that used their last offers and have the fewest pieces come first. `idle`: nobody requests
+   * anything, so that pieces offered to others may be sent a second time.
    */
   offers(nowMs: number, idle = false): readonly (readonly [id: number, piece: number])[] {
     this.#takeBack(nowMs)
@@ -175,7 +175,7 @@ export class SuperSeed {
     return out
   }
 
-  /** A peer that had nothing from others for this long is served whatever others have. */
+  /** A peer that got nothing from others for this long is served whatever others have. */
   get patienceMs(): number {
     return PATIENCE_MS + (PATIENCE_PER_MIB_MS * this.#pieceBytes) / MIB
   }
@@ -195,7 +195,7 @@ export class SuperSeed {
     return undefined
   }
 
-  /** The piece with the fewest copies that it lacks, from a random one on. */
+  /** The piece with the fewest copies among those it lacks, starting at a random one. */
   #rarestFor({ bits, offered }: Receiver): number | undefined {
     let best: number | undefined
     const from = Math.floor(this.#random() * this.#pieceCount)
