@@ -1,5 +1,6 @@
 import { read as readCallback, readSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import type { BlobReader } from '@svc/cas'
 import { QuickReads } from '@svc/internal-files'
 import type { BufferPool } from './buffer-pool.ts'
@@ -114,17 +115,23 @@ function read(blob: BlobReader, buffer: Buffer, length: number, offset: number):
  * The socket's side of a pump: the buffers that are being written, and whether there still is a connection. A client that
  * accepts nothing for `slowMs` is disconnected.
  *
+ * The body goes to the socket itself, behind the head: its length is known and announced, so that there is nothing left for
+ * the response to frame. Measured, `response.write` costs a sixth of the CPU of a blob, most of it for holding each chunk
+ * back until the next tick.
+ *
  * Invariant: a buffer is free, or in the pump's hand, or being written. After `release` it goes back to the pool as soon as
  * the socket no longer needs it.
  */
 class ResponseBody {
   readonly #response: ServerResponse
+  readonly #out: Writable
   readonly #pool: BufferPool
   readonly #slowTimer: NodeJS.Timeout
   readonly #free: Buffer[] = []
   #buffersTaken = 0
   #inHand: Buffer | undefined
   #released = false
+  #headHeld = true
   #wake: () => void = () => undefined
   writesPending = 0
   isGone = false
@@ -134,6 +141,10 @@ class ResponseBody {
     this.#pool = pool
     this.#slowTimer = setTimeout(() => response.destroy(), slowMs)
     response.once('close', this.#onClose)
+    // the head leaves with the first chunk
+    this.#out = response.socket ?? response
+    this.#out.cork()
+    response.flushHeaders()
   }
 
   readonly #onClose = (): void => {
@@ -175,7 +186,7 @@ class ResponseBody {
     const buffer = this.#inHand!
     this.#inHand = undefined
     this.writesPending++
-    this.#response.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
+    this.#out.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
       this.writesPending--
       if (this.#released) return this.#pool.give(buffer)
       this.#slowTimer.refresh()
@@ -183,6 +194,8 @@ class ResponseBody {
       // a failure is followed by 'close'
       if (!failure) this.#wake()
     })
+    if (this.#headHeld) this.#out.uncork()
+    this.#headHeld = false
   }
 
   /** Resolves when the response has ended, or its connection is gone. */
