@@ -1,6 +1,12 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { type FilePort, type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
+import {
+  type FilePort,
+  type FilePortModule,
+  type FileStat,
+  holdOffWhereDistant,
+  loadFilePort
+} from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
 import { DiskBlobReader, notRegular, openBlobFile, quickReads } from './blob-reader.ts'
@@ -91,6 +97,12 @@ async function prepareFolder(port: FilePort, path: string): Promise<string> {
   }
 }
 
+/** @throws CasError `E_CORRUPT` for what is no regular file */
+function regularSize(stat: FileStat, digest: Sha256Digest, path: string): number {
+  if (!stat.isFile()) throw notRegular(digest, path)
+  return stat.size
+}
+
 class DiskStore implements DiskBlobStore {
   readonly root: string
   readonly lockKind: LockKind
@@ -148,21 +160,26 @@ class DiskStore implements DiskBlobStore {
     this.#context.throwIfClosed()
     const { port, digestLocks, notDurable } = this.#context
     const path = this.blobPath(digest)
-    // A name that is being published is removed again if its folder cannot be synced: wait until it is durable or gone.
-    const release = await digestLocks.acquire(digest)
+    const found = (size: number): BlobInfo => ({ digest, sizeBytes: size })
     try {
-      if (notDurable.has(digest)) return undefined
-      const stat = await quickReads.run(
-        () => port.lstatSync(path),
-        () => port.lstat(path)
+      // nobody publishes the name, and nobody can begin to within one turn: there is nothing to wait for
+      const quick = await quickReads.run(
+        () => {
+          if (!digestLocks.isFree(digest)) return undefined
+          return notDurable.has(digest) ? ('hidden' as const) : port.lstatSync(path)
+        },
+        async () => undefined
       )
-      if (!stat.isFile()) throw notRegular(digest, path)
-      return { digest, sizeBytes: stat.size }
+      if (quick === 'hidden') return undefined
+      if (quick !== undefined) return found(regularSize(quick, digest, path))
+      // A name that is being published is removed again if its folder cannot be synced: wait until it is durable or gone.
+      return await digestLocks.run(digest, undefined, async () => {
+        if (notDurable.has(digest)) return undefined
+        return found(regularSize(await port.lstat(path), digest, path))
+      })
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined
       throw ioError(error, 'stat blob', path)
-    } finally {
-      release()
     }
   }
 

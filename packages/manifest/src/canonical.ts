@@ -11,6 +11,14 @@ const MAX_DEPTH = 64
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
 
+/** How many opening brackets the text holds, within strings or not; counting ends above `limit`. */
+function bracketsOf(text: string, limit: number): number {
+  let count = 0
+  for (const bracket of ['[', '{'])
+    for (let at = text.indexOf(bracket); at >= 0 && count <= limit; at = text.indexOf(bracket, at + 1)) count++
+  return count
+}
+
 /** Nesting depth, from the brackets outside of strings; checked before anything is parsed. */
 function depthOf(text: string): number {
   let depth = 0
@@ -58,9 +66,15 @@ function requirePlain(root: unknown, code: ManifestErrorCode): void {
  * `depth`.
  */
 export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVALID'): Uint8Array {
+  return toUtf8.encode(canonicalText(value, code))
+}
+
+/** {@link canonicalBytes} before they are encoded. */
+function canonicalText(value: unknown, code: ManifestErrorCode): string {
   requirePlain(value, code)
   try {
-    return toUtf8.encode(canonicalize(value))
+    // plain values have a text
+    return canonicalize(value)!
   } catch (cause) {
     throw new ManifestError(code, 'value', 'a string of the document is not well-formed Unicode', { cause })
   }
@@ -86,15 +100,17 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
   } catch (cause) {
     throw new ManifestError(corrupt, 'utf8', 'the document is not UTF-8', { cause })
   }
-  if (depthOf(text) > MAX_DEPTH) throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  // most documents have too few brackets to be nested that deep
+  if (bracketsOf(text, MAX_DEPTH) > MAX_DEPTH && depthOf(text) > MAX_DEPTH)
+    throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
     throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
   }
-  const again = canonicalBytes(value, corrupt)
-  if (again.length !== bytes.length || !again.every((byte, i) => byte === bytes[i])) {
+  // the text stands for the bytes: a fatal decoder that keeps byte order marks takes no two of them for the same text
+  if (canonicalText(value, corrupt) !== text) {
     throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
   }
   return value

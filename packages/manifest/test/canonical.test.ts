@@ -25,6 +25,10 @@ describe('reading', () => {
     expect(errorOf(() => parseCanonical(toBytes('[1]'), 2))).toBe('E_CORRUPTION too-large')
     expect(errorOf(() => parseCanonical(toBytes('['.repeat(MAX_DOCUMENT_BYTES))))).toBe('E_CORRUPTION depth')
     expect(parseCanonical(toBytes('"[[[[\\"[[[["'), 64)).toBe('[[[["[[[[')
+    // many brackets are not deep ones
+    for (const text of [`"${'['.repeat(100)}"`, `[${'[],'.repeat(99)}[]]`, `${'['.repeat(64)}${']'.repeat(64)}`])
+      expect(parseCanonical(toBytes(text))).toEqual(JSON.parse(text))
+    expect(errorOf(() => parseCanonical(toBytes(`${'['.repeat(65)}${']'.repeat(65)}`)))).toBe('E_CORRUPTION depth')
   })
 })
 

@@ -17,9 +17,21 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 const encoder = new TextEncoder()
+const MAX_SHORT = 32
 
 /** UTF-8 of a key given as text. @internal */
-export const toKey = (key: string | Uint8Array): Uint8Array => (typeof key === 'string' ? encoder.encode(key) : key)
+export function toKey(key: string | Uint8Array): Uint8Array {
+  if (typeof key !== 'string') return key
+  if (key.length > MAX_SHORT) return encoder.encode(key)
+  // keys of dictionaries are a few ASCII characters: an encoder costs ten times as much for them
+  const bytes = new Uint8Array(key.length)
+  for (let i = 0; i < key.length; i++) {
+    const code = key.charCodeAt(i)
+    if (code > 0x7f) return encoder.encode(key)
+    bytes[i] = code
+  }
+  return bytes
+}
 
 // A hostile file can hold millions of empty dictionaries. Sharing one array makes refusing it 2 x faster (measured).
 const NO_KEYS: Uint8Array[] = []

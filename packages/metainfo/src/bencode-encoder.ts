@@ -1,8 +1,6 @@
 import { BencodeDictionary, compareBytes, toKey } from './bencode-dictionary.ts'
 import { MetainfoError } from './errors.ts'
 
-const encoder = new TextEncoder()
-
 /** Bytes that are bencoded already and are embedded unchanged. */
 export class RawBencode {
   readonly bytes: Uint8Array
@@ -43,40 +41,66 @@ function sortedEntries(value: object): readonly (readonly [Uint8Array, Encodable
   return entries
 }
 
+/** Most outputs are an info dictionary of a few files, or a message. */
+const FIRST_BYTES = 1024
+
+/** Bytes that grow at their end. */
+class Output {
+  #bytes = new Uint8Array(FIRST_BYTES)
+  #length = 0
+
+  #makeRoom(count: number): void {
+    if (this.#length + count <= this.#bytes.length) return
+    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#length + count))
+    larger.set(this.#bytes.subarray(0, this.#length))
+    this.#bytes = larger
+  }
+
+  put(bytes: Uint8Array): void {
+    this.#makeRoom(bytes.length)
+    this.#bytes.set(bytes, this.#length)
+    this.#length += bytes.length
+  }
+
+  /** Text of ASCII characters: no array for each number and each length. */
+  putAscii(text: string): void {
+    this.#makeRoom(text.length)
+    for (let i = 0; i < text.length; i++) this.#bytes[this.#length++] = text.charCodeAt(i)
+  }
+
+  take(): Uint8Array {
+    return this.#bytes.slice(0, this.#length)
+  }
+}
+
 /**
  * Canonical bencoding (BEP 3): keys sorted by their bytes.
  * @throws MetainfoError `E_BENCODE`, reason `not-encodable`: unsafe or fractional numbers, lone surrogates, equal keys.
  */
 export function encodeBencode(value: Encodable): Uint8Array {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  const put = (chunk: Uint8Array): void => {
-    chunks.push(chunk)
-    length += chunk.length
-  }
-  const putText = (text: string): void => put(encoder.encode(text))
+  const output = new Output()
   const putBytes = (bytes: Uint8Array): void => {
-    putText(`${bytes.length}:`)
-    put(bytes)
+    output.putAscii(`${bytes.length}:`)
+    output.put(bytes)
   }
   const stack: { readonly next: () => boolean }[] = []
   const putValue = (item: Encodable): void => {
     if (typeof item === 'string') {
       if (!item.isWellFormed()) throw notEncodable('a string holds a lone surrogate')
-      putBytes(encoder.encode(item))
+      putBytes(toKey(item))
     } else if (typeof item === 'number') {
       if (!Number.isSafeInteger(item)) throw notEncodable(`${item} is not a safe integer`)
-      putText(`i${item}e`) // -0 prints as 0
-    } else if (typeof item === 'bigint') putText(`i${item}e`)
+      output.putAscii(`i${item}e`) // -0 prints as 0
+    } else if (typeof item === 'bigint') output.putAscii(`i${item}e`)
     else if (item instanceof Uint8Array) putBytes(item)
-    else if (item instanceof RawBencode) put(item.bytes)
+    else if (item instanceof RawBencode) output.put(item.bytes)
     else if (Array.isArray(item)) {
-      putText('l')
+      output.putAscii('l')
       const items = item as readonly Encodable[]
       let i = 0
       stack.push({ next: () => i < items.length && (putValue(items[i++]!), true) })
     } else if (typeof item === 'object' && item !== null) {
-      putText('d')
+      output.putAscii('d')
       const entries = sortedEntries(item)
       let i = 0
       stack.push({
@@ -93,14 +117,8 @@ export function encodeBencode(value: Encodable): Uint8Array {
   putValue(value)
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
     if (top.next()) continue
-    putText('e')
+    output.putAscii('e')
     stack.pop()
   }
-  const out = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    out.set(chunk, offset)
-    offset += chunk.length
-  }
-  return out
+  return output.take()
 }

@@ -19,13 +19,14 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** State files are small; a larger one is not ours. */
 const MAX_STATE_BYTES = 4 << 20
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Parses a UTF-8 JSON object. @throws CorruptStateError */
 export function parseStateText(bytes: Uint8Array, file: string): Fields {
   if (bytes.length > MAX_STATE_BYTES) throw new CorruptStateError(file, `larger than ${MAX_STATE_BYTES} bytes`)
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    value = JSON.parse(utf8.decode(bytes))
   } catch (cause) {
     throw new CorruptStateError(file, 'not UTF-8 JSON', cause)
   }

@@ -169,8 +169,10 @@ export class Seeding {
   async #joinAll(listed: () => void): Promise<void> {
     const { artifacts, config, log } = this.#deps
     const states: ArtifactState[] = []
-    for await (const state of artifacts.list((error) =>
-      log.error({ err: error }, 'a corrupt artifact state is left alone')
+    // what is needed was determined from the same files
+    for await (const state of artifacts.list(
+      (error) => log.error({ err: error }, 'a corrupt artifact state is left alone'),
+      { cached: true }
     ))
       states.push(state)
     const candidates: Candidate[] = []

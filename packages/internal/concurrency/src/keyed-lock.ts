@@ -39,6 +39,11 @@ export class KeyedLock<Key = string> {
     }
   }
 
+  /** Nobody holds the key or waits for it. */
+  isFree(key: Key): boolean {
+    return !this.#gates.has(key)
+  }
+
   /** Number of keys with holders or waiters. */
   get size(): number {
     return this.#gates.size

@@ -7,6 +7,7 @@ test('a waiter may give up; the others keep their turn, and the key is forgotten
   const locks = new KeyedLock<string>(() => new GaveUp())
   const release = await locks.acquire('a')
   const other = await locks.acquire('b')
+  expect([locks.isFree('a'), locks.isFree('c')]).toEqual([false, true])
   const controller = new AbortController()
   const quitter = locks.acquire('a', controller.signal)
   const next = locks.acquire('a')
@@ -17,4 +18,5 @@ test('a waiter may give up; the others keep their turn, and the key is forgotten
   other()
   expect(await locks.run('a', undefined, () => 'held')).toBe('held')
   expect(locks.size).toBe(0)
+  expect(locks.isFree('a')).toBe(true)
 })

@@ -90,10 +90,11 @@ export class Catalog {
   async start(): Promise<void> {
     const { artifacts, needed, config, log } = this.#context
     if (!config.swarm.seed) return
-    for await (const artifact of artifacts.list((error) =>
-      log.warn({ err: error }, 'a corrupt artifact state is left alone')
+    for await (const artifact of artifacts.list(
+      (error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'),
+      { cached: true }
     )) {
-      if (withheldReason(artifact, config.swarm) !== undefined) continue
+      if (artifact.source.bittorrentV1 === undefined || withheldReason(artifact, config.swarm) !== undefined) continue
       if (!(await needed.isGiven(artifact.manifestDigest))) continue
       const seed = parseV1Seed(artifact.source.bittorrentV1)
       if (seed === undefined) continue
