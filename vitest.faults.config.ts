@@ -12,6 +12,7 @@ export default mergeConfig(
         'test/**/*.faults.ts',
         'packages/*/test/**/fuzz.test.ts',
         'packages/*/test/**/library-model.test.ts',
+        'packages/*/test/**/collect.model.test.ts',
         'packages/*/test/**/mutated-messages.test.ts'
       ],
       env: {

@@ -14,14 +14,21 @@ export interface Report {
 
 export const MAIN = new URL('../bench/main.ts', import.meta.url).pathname
 
-/** The reports of these rows, run on the daemon's sources. */
+/** As `pnpm test` says it: every package has been built. */
+const isBuilt = process.env.SVC_TEST_BUILT === '1'
+
+export const ratiosOf = (reports: readonly Report[]): (number | undefined)[] =>
+  reports.flatMap(({ lines }) => lines.map(({ ratio }) => ratio))
+
+/** The reports of these rows, run on the daemon's sources where nothing is built. */
 export async function smoke(...rows: string[]): Promise<Report[]> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-test-'))
   try {
     const json = join(folder, 'report.json')
     const data = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : folder, 'svc-bench-smoke-'))
     try {
-      const flags = ['--conditions=svc-source', MAIN, '--smoke', '--source', '--dir', data, '--json', json]
+      const sources = isBuilt ? [] : ['--conditions=svc-source']
+      const flags = [...sources, MAIN, '--smoke', ...(isBuilt ? [] : ['--source']), '--dir', data, '--json', json]
       await promisify(execFile)(process.execPath, [...flags, ...rows], { timeout: 240_000 })
       expect(readdirSync(data)).toEqual([])
     } finally {

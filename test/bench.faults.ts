@@ -1,6 +1,9 @@
-// The rows of the benchmarks that start a daemon many times; the others are in bench.test.ts.
+// The rows of the benchmarks; import and verify are in bench.test.ts.
 import { expect, test } from 'vitest'
-import { smoke } from './bench-smoke.ts'
+import { hasNginx } from '../bench/harness/nginx.ts'
+import { ratiosOf, smoke } from './bench-smoke.ts'
+
+const strict = process.env.SVC_REQUIRE_INTEROP === '1'
 
 test('the benchmarks of many files, memory and starts run', { timeout: 250_000 }, async () => {
   const reports = await smoke('import-many', 'import-memory', 'start')
@@ -31,4 +34,13 @@ test('the benchmarks of peers, of upkeep and of everything at once run', { timeo
     ['upkeep', undefined, 5],
     ['growth-swarm', undefined, 4]
   ])
+})
+
+test.skipIf(!hasNginx() && !strict)('an import from the hub', async () => {
+  const [speed, cpu] = ratiosOf(await smoke('hub'))
+  expect([speed, cpu]).toEqual([expect.any(Number), undefined])
+})
+
+test.skipIf(!hasNginx() && !strict)('blob and resolve beside nginx', async () => {
+  expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 5 }, () => expect.any(Number)))
 })

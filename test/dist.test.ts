@@ -49,18 +49,15 @@ const has = (program: string, ...args: string[]): boolean => spawnSync(program, 
 const here = process.platform === 'linux' && process.arch === 'x64'
 
 describe('the files of a release', () => {
-  it('are the same bytes each time', () => {
-    const again = join(scratch, 'again')
-    make(again)
-    expect(readdirSync(again).sort()).toEqual([
+  // dist.faults.ts makes them twice: they are the same bytes each time.
+  it('are all there', () => {
+    expect(readdirSync(out).sort()).toEqual([
       'SHA256SUMS',
       'install.sh',
       `svc-${version}-darwin-arm64.tar.gz`,
       `svc-${version}-linux-x64.tar.gz`,
       `svc_${version}_amd64.deb`
     ])
-    for (const name of readdirSync(again))
-      expect([name, readFileSync(join(again, name)).equals(readFileSync(join(out, name)))]).toEqual([name, true])
   })
 
   it('have the digests that SHA256SUMS says', async () => {

@@ -1,4 +1,4 @@
 import { describeKills } from './support/kill-sweep.ts'
 
 // A sample; kill.faults.ts has every call.
-describeKills(6)
+describeKills(25)

@@ -7,7 +7,7 @@ import { LibraryModel, modelFiles, seededRandom } from '../support/library-model
 import { Node } from '../swarm/nodes.ts'
 
 /** More in the longer tier. */
-const RUNS = Number(process.env.SVC_MODEL_RUNS ?? 4)
+const RUNS = Number(process.env.SVC_MODEL_RUNS ?? 2)
 const IS_LONG = RUNS > 10
 const STEPS = 60
 vi.setConfig({ testTimeout: IS_LONG ? 30 * 60_000 : 90_000 })

@@ -83,11 +83,12 @@ export class ApiClient {
 
   /** The job's last snapshot. */
   async finished({ id }: { readonly id: string }): Promise<Job> {
-    for (;;) {
+    // Short jobs are noticed at once; those that wait for a network are not asked two hundred times a second.
+    for (let pauseMs = 5; ; pauseMs = Math.min(100, pauseMs * 1.5)) {
       const { status, body } = await this.get(`/v1/jobs/${id}`)
       if (status !== 200) throw new Error(`job ${id}: ${status}`)
       if (isTerminal(body)) return body
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
 

@@ -162,11 +162,11 @@ export const pinned = (
 /** Asks until there is an answer. */
 export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined, timeoutMs = 60_000): Promise<T> {
   const end = performance.now() + timeoutMs
-  for (;;) {
+  for (let pauseMs = 10; ; pauseMs = Math.min(60, pauseMs * 1.2)) {
     const answer = await ask()
     if (answer !== undefined) return answer
     if (performance.now() > end) throw new Error('it did not come to it in time')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

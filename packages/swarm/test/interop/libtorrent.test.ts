@@ -111,7 +111,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     }
   )
 
-  test.each([511, 512, 513, 1024, 1025])('hash requests work both ways for a file of %i pieces', async (pieces) => {
+  test.each([512, 1025])('hash requests work both ways for a file of %i pieces', async (pieces) => {
     fixture = await makeTorrent({ big: pieces * 16_384 - 5, small: 10 }, 16_384)
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent()
