@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
@@ -9,6 +10,32 @@ const report = process.env.SVC_TEST_REPORT
 
 // Threads and processes that tests start strip and compile the same sources each time otherwise: five times the CPU.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url))
+
+/** They take longest, most of it waiting: begun last, they would be waited for while the cores idle. */
+const LONGEST = [
+  'test/commands',
+  'swarm/restart',
+  'interop/libtorrent',
+  'swarm/from-peers-sources',
+  'swarm/places',
+  'swarm/discovery',
+  'swarm/seeding',
+  'test/install',
+  'test/first-hour',
+  'test/doors',
+  'catalog/seeding-and-resuming',
+  'swarm/from-peers'
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(`${name}.test.ts`))
+      return at === -1 ? LONGEST.length : at
+    }
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 export default defineConfig({
   resolve: { conditions },
@@ -28,6 +55,7 @@ export default defineConfig({
     unstubGlobals: true,
     // A test that needs a second try is a defect of its own, in CI too.
     retry: 0,
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
     // Many tests wait, for a disk, a timer or a program of others: with as many workers as cores, cores would idle.
