@@ -11,6 +11,9 @@ import { VERSION } from './version.ts'
 // The heap's own limit follows with the start's end (`serve.ts`).
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
+// So small a young generation is collected in less than a millisecond by its own thread. To share that with helper threads
+// takes more CPU than it saves, and where the cores are busy it waits for theirs.
+setFlagsFromString('--no-parallel-scavenge')
 
 /** Load each subcommand lazily: the daemon's modules are slow to import. */
 async function main(): Promise<void> {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 /** Why a body was refused. The rest of it is not read. */
 export class BodyError extends Error {
   override readonly name = 'BodyError'
-  readonly problem: 'too-large' | 'other-length' | 'broken'
+  readonly problem: 'too-large' | 'other-length' | 'broken' | 'not-wanted'
 
   constructor(problem: BodyError['problem'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -14,21 +14,27 @@ export class BodyError extends Error {
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'TRACE'])
 
 /**
- * Reads a request's body, of which at most `maxBytes` are held.
+ * Reads a request's body, of which at most `maxBytes` are held, and no more once `isWanted` has refused a part of it.
  * @returns undefined if the method has no body or none was announced. @throws BodyError
  */
 export function readRequestBody(
   request: IncomingMessage,
-  maxBytes: number
+  maxBytes: number,
+  isWanted?: (part: Uint8Array) => boolean
 ): Promise<Uint8Array | undefined> | undefined {
   const { method = '', headers } = request
   if (WITHOUT_BODY.has(method)) return undefined
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || announced === '0')) return undefined
-  return collect(request, maxBytes, announced === undefined ? undefined : Number(announced))
+  return collect(request, maxBytes, announced === undefined ? undefined : Number(announced), isWanted)
 }
 
-function collect(request: IncomingMessage, maxBytes: number, announced: number | undefined): Promise<Uint8Array> {
+function collect(
+  request: IncomingMessage,
+  maxBytes: number,
+  announced: number | undefined,
+  isWanted: ((part: Uint8Array) => boolean) | undefined
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const tooLarge = (): BodyError =>
       new BodyError('too-large', `the body is larger than the ${maxBytes} bytes that this path takes`)
@@ -43,6 +49,9 @@ function collect(request: IncomingMessage, maxBytes: number, announced: number |
       if (received > maxBytes) {
         over()
         reject(tooLarge())
+      } else if (isWanted?.(chunk) === false) {
+        over()
+        reject(new BodyError('not-wanted', 'the body is not what this path takes'))
       } else chunks.push(chunk)
     }
     const onEnd = (): void => {

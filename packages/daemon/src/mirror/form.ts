@@ -13,17 +13,29 @@ const BOUNDS = { depth: 4, strings: MAX_PATHS + 16 }
  * is invalid, too large or incomplete. The cost of a body is limited before it is parsed, since anybody can send one.
  */
 export async function readForm(request: IncomingMessage): Promise<readonly string[] | undefined> {
+  const isJson = request.headers['content-type']?.startsWith('application/json') === true
   let bytes: Uint8Array
   try {
-    bytes = (await readRequestBody(request, MAX_BODY_BYTES)) ?? new Uint8Array()
+    bytes = (await readRequestBody(request, MAX_BODY_BYTES, isJson ? undefined : fewFields())) ?? new Uint8Array()
   } catch (error) {
     if (error instanceof BodyError) return undefined
     throw error
   }
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
-  const isJson = request.headers['content-type']?.startsWith('application/json') === true
   const paths = isJson ? pathsOfJson(text) : pathsOfForm(text)
   return paths === undefined || paths.length > MAX_PATHS ? undefined : [...new Set(paths)]
+}
+
+const AMPERSAND = 0x26
+
+/** Whether the fields of a form are few enough so far: too long a list is refused before the rest of it is read. */
+function fewFields(): (part: Uint8Array) => boolean {
+  let ampersands = 0
+  return (part) => {
+    for (let at = part.indexOf(AMPERSAND); at >= 0; at = part.indexOf(AMPERSAND, at + 1))
+      if (++ampersands > BOUNDS.strings) return false
+    return true
+  }
 }
 
 function pathsOfJson(text: string): readonly string[] | undefined {

@@ -140,6 +140,31 @@ describe('pipelined requests', () => {
     expect(performance.now() - begun).toBeLessThan(20_000)
   })
 
+  it('start a few in a turn of the event loop, however many connections have them waiting: others come first', async () => {
+    const { api } = await shared()
+    let inTurn = 0
+    let most = 0
+    const server = createHttpServer((_, response) => {
+      most = Math.max(most, ++inTurn)
+      response.end('x')
+    })
+    const path = join(api.folder, 'turns.sock')
+    await new Promise<void>((resolve) => server.listen(path, resolve))
+    const turn = (): void => {
+      inTurn = 0
+      immediate = setImmediate(turn)
+    }
+    let immediate = setImmediate(turn)
+    const [connections, each] = [8, 200]
+    const all = request('/').repeat(each - 1) + request('/', 'Connection: close\r\n')
+    const answers = await Promise.all(Array.from({ length: connections }, () => rawExchange(path, all)))
+    clearImmediate(immediate)
+    await new Promise((resolve) => server.close(resolve))
+    for (const answer of answers) expect(answer.split('HTTP/1.1 200').length - 1).toBe(each)
+    // the first of each connection, and four that waited
+    expect(most).toBeLessThanOrEqual(connections + 4)
+  })
+
   it('are bounded over all connections together: those that ask for too much are cut, others are answered', async () => {
     const { api, digest } = await shared()
     const sockets = await Promise.all(Array.from({ length: 20 }, () => connected(api.socketPath)))

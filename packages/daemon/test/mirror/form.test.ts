@@ -1,6 +1,6 @@
 // Bodies that anybody may send to the mirror of a hub, through a real server.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readForm } from '../../src/mirror/form.ts'
 
@@ -36,6 +36,14 @@ it.each([
   [JSON_TYPE, '', null]
 ])('%s %s', async (type, body, paths) => {
   expect(await read(type, body)).toEqual(paths)
+})
+
+it('refuses too long a form when its first part has come, not when all of it has', async () => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const answer = new Promise<Buffer>((resolve, reject) => socket.once('data', resolve).once('error', reject))
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n${'a&'.repeat(2_000)}`)
+  expect(`${await answer}`).toMatch(/^HTTP\/1.1 200 .*null$/s)
+  socket.destroy()
 })
 
 it.each<[string, string, string]>([
