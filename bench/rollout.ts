@@ -9,6 +9,7 @@ import { writeSafetensors } from './harness/model-files.ts'
 import { Companion } from './rollout/companion.ts'
 import { Fleet, type FleetOptions } from './rollout/fleet.ts'
 import { Network } from './rollout/network.ts'
+import { Processors } from './rollout/processors.ts'
 import { formatRuns, type Run } from './rollout/run.ts'
 
 const { values } = parseArgs({
@@ -51,7 +52,9 @@ async function inFleet(
   mkdirSync(own)
   const fleet = await Fleet.start({ root: own, model, megabits, ...options })
   try {
+    const processors = new Processors([...(fleet.seed ? [fleet.seed] : []), ...fleet.receivers].map(({ pid }) => pid))
     const seconds = await body(fleet)
+    const used = processors.use()
     const origin = fleet.seed === undefined && !options.bucket ? undefined : (await fleet.originBytes()) / bytes
     const zones = Array.from({ length: (options.zones ?? 1) - 1 }, (_, at) => fleet.network.crossed(at + 1))
     return {
@@ -61,7 +64,8 @@ async function inFleet(
       seconds,
       unit,
       origin,
-      crossing: zones.map(({ inBytes, outBytes }) => [inBytes / bytes, outBytes / bytes] as const)
+      crossing: zones.map(({ inBytes, outBytes }) => [inBytes / bytes, outBytes / bytes] as const),
+      processors: used
     }
   } finally {
     await fleet.stop()
@@ -160,6 +164,7 @@ const libtorrent =
       await seed.next(({ event }) => event === 'made')
       seed.send({ cmd: 'add', id: 's', torrent, save: root, seed: true, check: true })
       await seed.next(({ event }) => event === 'checked')
+      const processors = new Processors(peers.map(({ pid }) => pid))
       const seconds = await Promise.all(
         leeches.map(async (leech, index) => {
           const begun = performance.now()
@@ -169,7 +174,16 @@ const libtorrent =
           return (performance.now() - begun) / 1000
         })
       )
-      return { name: 'flash crowd', program: 'libtorrent', receivers, seconds, unit, origin: undefined, crossing: [] }
+      return {
+        name: 'flash crowd',
+        program: 'libtorrent',
+        receivers,
+        seconds,
+        unit,
+        origin: undefined,
+        crossing: [],
+        processors: processors.use()
+      }
     } finally {
       await Promise.all(companions.map((companion) => companion.stop()))
       network.remove()

@@ -40,6 +40,10 @@ export class Companion {
     return companion
   }
 
+  get pid(): number {
+    return this.#child.pid!
+  }
+
   send(message: object): void {
     this.#child.stdin!.write(`${JSON.stringify(message)}\n`)
   }

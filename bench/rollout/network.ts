@@ -92,5 +92,5 @@ function shape(space: string, device: string, megabits: number): void {
   execFileSync('ip', ['netns', 'exec', space, 'tc', ...args.split(' ')])
 }
 
-/** The words in front of a command that run it on that machine, before what else this one has to do: links are measured, not neighbours. */
-export const on = ({ space }: Machine): readonly string[] => ['nice', '-n', '-10', 'ip', 'netns', 'exec', space]
+/** The words in front of a command that run it on that machine, before whatever else this one has to do: links are measured, not neighbours. */
+export const on = ({ space }: Machine): readonly string[] => ['chrt', '--rr', '1', 'ip', 'netns', 'exec', space]

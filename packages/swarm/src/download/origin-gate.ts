@@ -4,8 +4,6 @@ export interface WebseedAllowance {
   readonly scattered: boolean
   /** Take only those, one at a time. */
   readonly unsharedOnly: boolean
-  /** Of these, take only the pieces that are not another node's to fetch. */
-  readonly ownOnly?: boolean
 }
 
 /** Limit of far peers with requests while near peers deliver. */
@@ -49,12 +47,15 @@ export class OriginGate {
   allowance(nowMs: number, alone: boolean): WebseedAllowance | undefined {
     if (nowMs < this.#readyAt) return undefined
     if (alone || this.isStarving(nowMs)) return { scattered: true, unsharedOnly: false }
-    return { scattered: true, unsharedOnly: true, ownOnly: !this.takesOthers(nowMs) }
+    return { scattered: true, unsharedOnly: true }
   }
 
-  /** Whether pieces that are another node's to fetch may be taken: it has had time to. */
-  takesOthers(nowMs: number): boolean {
-    return nowMs - this.#tookAt >= this.#turnMs
+  /**
+   * How many nodes that would be before us at a piece have had time to take it: see `isResponsible`. One after the other, so that
+   * not all who have brought in their own pieces take the same one of a slow node.
+   */
+  rank(nowMs: number): number {
+    return Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))
   }
 
   /** A piece that no near peer has was taken from afar. */
@@ -78,6 +79,6 @@ const MIB = 1_048_576
 const MIN_DELAY_MS = 300
 const SPREAD_MS = 1_200
 const PATIENCE_MS = 4_000
-/** Pause between the last piece of our own and the first that is another node's to fetch, and then between these. */
+/** For this long nothing of our own was left to take: the next node's pieces may be taken as well. */
 const TURN_MS = 2_000
 const PATIENCE_PER_MIB_MS = 1_000

@@ -15,9 +15,17 @@ function scoreOf(node: number, piece: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0
 }
 
-/** Whether the piece is for `own` to bring in, and not for one of the near nodes that lack pieces as well. */
-export function isResponsible(own: number, others: readonly number[], piece: number): boolean {
+/**
+ * Whether the piece is for `own` to bring in, and not for one of the near nodes that lack pieces as well.
+ *
+ * @param rank so many nodes may come before: with 1, those count as well whose it would be if the first did not bring it
+ */
+export function isResponsible(own: number, others: readonly number[], piece: number, rank = 0): boolean {
   const score = scoreOf(own, piece)
-  for (const other of others) if (scoreOf(other, piece) < score) return false
+  let before = 0
+  for (const other of others) {
+    if (scoreOf(other, piece) < score) before += 1
+    if (before > rank) return false
+  }
   return true
 }

@@ -34,7 +34,7 @@ export interface WebseedOptions {
   readonly random: () => number
   /** Asked before each range; undefined: nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Whether a piece is ours to fetch; asked if the allowance is `ownOnly`. */
+  /** Whether a piece is ours to fetch; asked while the webseed is to be spared. */
   readonly mine: (piece: number) => boolean
   /** Called when pieces that no near peer has were requested. */
   readonly took: () => void
@@ -120,10 +120,10 @@ export class Webseed {
     }
   }
 
-  #take({ scattered, unsharedOnly, ownOnly }: WebseedAllowance): Taken | undefined {
+  #take({ scattered, unsharedOnly }: WebseedAllowance): Taken | undefined {
     const { downloader, layout } = this.#options
     const taken =
-      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly, ownOnly) : undefined) ??
+      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly) : undefined) ??
       (unsharedOnly ? undefined : this.#takeRange(false, scattered, false))
     if (taken !== undefined && unsharedOnly) this.#options.took()
     if (taken !== undefined || unsharedOnly) return taken
@@ -138,10 +138,10 @@ export class Webseed {
     return { file, buffers: [order.buffer] }
   }
 
-  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean, ownOnly = false): Taken | undefined {
+  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean): Taken | undefined {
     const { layout, downloader, maxRangeBytes } = this.#options
     const { files } = layout
-    const mine = ownOnly ? { mine: this.#options.mine } : {}
+    const mine = sparing ? { mine: this.#options.mine } : {}
     const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
     const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
     const begin = scattered ? layout.fileOf(this.#cursor % layout.pieceCount).index : this.#nextFile

@@ -77,7 +77,7 @@ export class Peer implements WireSink {
   readonly transport: Transport
   /** Its address is within the trusted ranges. */
   readonly trusted: boolean
-  readonly requests = new PendingRequests()
+  readonly requests: PendingRequests
   readonly hashes = new PendingHashes()
   readonly down: RateMeter
   readonly up: RateMeter
@@ -126,6 +126,7 @@ export class Peer implements WireSink {
     this.handshake = options.handshake
     this.transport = options.transport
     this.trusted = options.trusted
+    this.requests = new PendingRequests(options.trusted)
     this.#pieces = new PeerPieces(options.pieceCount)
     this.#emit = options.emit
     this.#decoder = new WireDecoder(this)
@@ -437,7 +438,7 @@ export class Peer implements WireSink {
     this.downloadActiveAt = performance.now()
     this.snubbed = false
     this.requests.remove(request)
-    this.requests.grow(request.length)
+    this.requests.grow(request.length, this.downloadActiveAt - request.sentAt)
     this.#emit({ kind: 'block', peer: this, request })
   }
 

@@ -21,9 +21,16 @@ const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024
 const PIPELINE_SECONDS = 2.5
 const keyOf = (piece: number, begin: number): number => piece * 4096 + begin / BLOCK_BYTES
 
+/** In a fleet: what an answer may take longer than the fastest one before fewer bytes are requested. */
+const QUEUE_MS = 250
+const MIN_FLEET_BLOCKS = 2
+
 /**
  * Our unanswered requests to one peer, and how many there may be. The window starts at 16 blocks, grows by one per
  * received block until the rate is known, then follows the rate; the peer's `reqq` limits it.
+ *
+ * In a fleet everybody asks everybody, and what is requested early stands in the senders' sockets: in front of what is requested
+ * later, and of the news of who has what. There the window shrinks as soon as answers take longer.
  *
  * Invariant: `outstandingBytes` is the sum of all requests that are not void.
  */
@@ -32,8 +39,15 @@ export class PendingRequests {
   #outstandingBytes = 0
   #live = 0
   #windowBytes = MIN_BLOCKS * BLOCK_BYTES
+  readonly #fleet: boolean
+  #fastestMs = Number.POSITIVE_INFINITY
   /** Limit of requests that the peer queues (BEP 10 `reqq`). */
   queueLimit = 250
+
+  /** @param fleet the peer is one of a fleet of our own */
+  constructor(fleet = false) {
+    this.#fleet = fleet
+  }
 
   get outstandingBytes(): number {
     return this.#outstandingBytes
@@ -80,15 +94,20 @@ export class PendingRequests {
     this.#live -= 1
   }
 
-  /** A block arrived: widens the window while the peer keeps up. */
-  grow(bytes: number): void {
-    this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, this.#windowBytes + bytes)
+  /** A block arrived `tookMs` after its request: widens the window while the peer keeps up. */
+  grow(bytes: number, tookMs: number): void {
+    this.#fastestMs = Math.min(this.#fastestMs, tookMs)
+    if (this.#fleet && tookMs > this.#fastestMs + QUEUE_MS)
+      // a window that was answered too late is halved
+      this.#windowBytes = Math.max(MIN_FLEET_BLOCKS * BLOCK_BYTES, this.#windowBytes - bytes / 2)
+    else this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, this.#windowBytes + bytes)
   }
 
   /** Called once a second: adapts the window to the rate. */
   adapt(bytesPerSecond: number): void {
     const wanted = Math.max(MIN_BLOCKS * BLOCK_BYTES, bytesPerSecond * PIPELINE_SECONDS)
-    this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, wanted)
+    const ceiling = Math.min(MAX_OUTSTANDING_BYTES, wanted)
+    this.#windowBytes = this.#fleet ? Math.min(this.#windowBytes, ceiling) : ceiling
   }
 
   /** The peer does not answer: allows one block at a time from now on. */

@@ -79,6 +79,8 @@ export class Leeching {
   readonly #ownHash: number
   /** Near peers that lack pieces; undefined: to be computed. */
   #nearHashes: readonly number[] | undefined
+  /** See `OriginGate.rank`, as of the last decision. */
+  #rank = 0
   #asking = false
   #closed = false
 
@@ -171,7 +173,9 @@ export class Leeching {
     const alone = this.#seeds.size + this.#leeches.size === 0
     if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false }
     this.#noteNear()
-    return this.#gate.allowance(performance.now(), alone)
+    const now = performance.now()
+    this.#rank = this.#gate.rank(now)
+    return this.#gate.allowance(now, alone)
   }
 
   // Peers
@@ -206,7 +210,7 @@ export class Leeching {
     this.#nearHashes ??= [...this.#leeches]
       .filter((id) => !this.#far.has(id))
       .map((id) => nodeHash(this.#deps.peers.get(id)!.handshake.peerId))
-    return isResponsible(this.#ownHash, this.#nearHashes, piece)
+    return isResponsible(this.#ownHash, this.#nearHashes, piece, this.#rank)
   }
 
   #uncount(peer: Peer): void {
@@ -299,10 +303,11 @@ export class Leeching {
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
     const bits = peer.hasAll ? undefined : peer.bits
-    const mine = unsharedOnly && !this.#gate.takesOthers(now) ? { mine: this.#mine } : {}
-    const source = { id: peer.id, bits, unsharedOnly, ...mine }
-    while (requests.roomBytes() > 0) {
-      const order = this.#downloader.take(source, maxBlocks)
+    if (unsharedOnly) this.#rank = this.#gate.rank(now)
+    const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine: this.#mine }) }
+    for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
+      const blocks = peer.trusted ? Math.min(maxBlocks, Math.ceil(room / BLOCK_BYTES)) : maxBlocks
+      const order = this.#downloader.take(source, blocks)
       if (order === undefined) return
       if (unsharedOnly) this.#gate.took(now)
       const { begin, length } = runRange(order)

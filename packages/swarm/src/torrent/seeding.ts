@@ -37,6 +37,8 @@ import {
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
 
+/** Who requested or was sent a block within this time is at work on what it was offered. */
+const BUSY_MS = 5_000
 /** Files of at most so many pieces are told of as a whole. */
 const SMALL_PIECES = 4
 
@@ -248,6 +250,9 @@ export class Seeding {
 
   /** About once a second. */
   tick(peers: ReadonlyMap<number, Peer>, fetching: boolean, nowMs: number): void {
+    if (this.#superSeed !== undefined)
+      for (const peer of peers.values())
+        if (nowMs - peer.uploadActiveAt < BUSY_MS) this.#superSeed.waits(peer.id, nowMs)
     this.#offer(peers)
     if (this.#deps.upload) this.#choking.tick([...peers.values()], fetching, nowMs)
   }

@@ -5,6 +5,9 @@ const FIRST_PEERS = 4
 /** Offered to one peer and not passed on to it yet. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
+/** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much. */
+const MIN_OFFERED_BYTES = 16 * 1_048_576
+const RATE_MS = 1_000
 /** An offer that led to nothing for this long no longer counts against the limit. */
 const STALE_MS = 5_000
 const PATIENCE_MS = 4_000
@@ -45,6 +48,10 @@ export class SuperSeed {
   readonly #out: Bitfield
   /** Number of offers that peers used. */
   #left = 0
+  /** Of these, in this second or so and in the one before. */
+  #leftNow = 0
+  #leftBefore = 0
+  #leftSince = 0
 
   constructor({
     pieceCount,
@@ -108,11 +115,30 @@ export class SuperSeed {
     if (receiver === undefined) return
     receiver.wasted = 0
     this.#out.set(piece)
-    if (receiver.offered.delete(piece)) this.#left += 1
-    else {
+    if (receiver.offered.delete(piece)) {
+      this.#left += 1
+      this.#leftNow += 1
+    } else {
       this.#copies[piece]! += 1
       if (!this.#known.has(piece)) receiver.elsewhereAt = nowMs
     }
+  }
+
+  /** The peer has requested what it was offered and waits for it: its offers are not stale. */
+  waits(id: number, nowMs: number): void {
+    const offered = this.#receivers.get(id)?.offered
+    for (const piece of offered?.keys() ?? []) offered!.set(piece, nowMs)
+  }
+
+  /** Number of offers that may be outstanding. What is offered long before it can leave might go to somebody who passes it on sooner. */
+  #budget(nowMs: number): number {
+    if (nowMs - this.#leftSince >= RATE_MS) {
+      this.#leftBefore = nowMs - this.#leftSince < 2 * RATE_MS ? this.#leftNow : 0
+      this.#leftNow = 0
+      this.#leftSince = nowMs
+    }
+    const least = Math.max(2 * FIRST_PEERS, Math.ceil(MIN_OFFERED_BYTES / this.#pieceBytes))
+    return Math.max(least, 2 * (this.#leftBefore + this.#leftNow))
   }
 
   /** The peer is gone. One that had everything keeps uploading elsewhere: seeds do not stay connected to each other. */
@@ -153,6 +179,8 @@ export class SuperSeed {
     const out: (readonly [number, number])[] = []
     const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
     const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
+    let left = this.#budget(nowMs)
+    for (const [, { offered }] of all) for (const since of offered.values()) if (nowMs - since < STALE_MS) left -= 1
     let active = all.filter(([, receiver]) => this.#isActive(receiver, nowMs)).length
     all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
     for (const [id, receiver] of all) {
@@ -161,7 +189,7 @@ export class SuperSeed {
       if (!isActive && active >= FIRST_PEERS + this.#left) continue
       const starving = nowMs - receiver.elsewhereAt >= this.patienceMs
       const before = out.length
-      while (receiver.offered.size < perPeer) {
+      while (receiver.offered.size < perPeer && (left > 0 || (starving && receiver.offered.size === 0))) {
         const piece =
           this.#freshFor(receiver.bits) ??
           (starving || (receiver.early && (idle || this.#out.complete)) ? this.#rarestFor(receiver) : undefined)
@@ -169,6 +197,7 @@ export class SuperSeed {
         receiver.offered.set(piece, nowMs)
         this.#copies[piece]! += 1
         out.push([id, piece])
+        left -= 1
       }
       if (!isActive && out.length > before) active += 1
     }

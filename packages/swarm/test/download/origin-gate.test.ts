@@ -5,15 +5,15 @@ const MIB = 1_048_576
 
 test('an origin is asked after a moment that differs by node', () => {
   const [early, late] = [0, 0.99].map((jitter) => new OriginGate({ nowMs: 0, jitter, pieceBytes: MIB }))
-  const sparing = { scattered: true, unsharedOnly: true, ownOnly: true }
+  const sparing = { scattered: true, unsharedOnly: true }
   const all = { scattered: true, unsharedOnly: false }
   expect([early!.allowance(0, true), late!.allowance(0, true)]).toEqual([undefined, undefined])
   expect([early!.allowance(500, true), late!.allowance(500, false)]).toEqual([all, undefined])
   expect([early!.allowance(2_000, false), late!.allowance(2_000, false)]).toEqual([sparing, sparing])
-  // those of others in one's turn, one after the other
-  expect([early!.takesOthers(2_299), early!.takesOthers(2_300)]).toEqual([false, true])
-  early!.took(2_300)
-  expect(early!.takesOthers(2_301)).toBe(false)
+  // those of others in one's turn, one node's after the other's
+  expect([0, 2_299, 2_300, 4_299, 4_300].map((now) => early!.rank(now))).toEqual([0, 0, 1, 1, 2])
+  early!.took(4_300)
+  expect([early!.rank(4_301), early!.rank(6_300)]).toEqual([0, 1])
   expect(early!.allowance(20_000, false)).toEqual(all)
 })
 

@@ -5,14 +5,18 @@ test('of nodes that see each other exactly one is responsible for each piece, an
   const nodes = Array.from({ length: 16 }, (_, n) => nodeHash(Uint8Array.from({ length: 20 }, (_, at) => n * 31 + at)))
   const counts = new Map(nodes.map((node) => [node, 0]))
   for (let piece = 0; piece < 4_000; piece += 1) {
-    const responsible = nodes.filter((own) =>
-      isResponsible(
-        own,
-        nodes.filter((other) => other !== own),
-        piece
+    const responsibleAt = (rank: number): readonly number[] =>
+      nodes.filter((own) =>
+        isResponsible(
+          own,
+          nodes.filter((other) => other !== own),
+          piece,
+          rank
+        )
       )
-    )
+    const responsible = responsibleAt(0)
     expect(responsible).toHaveLength(1)
+    if (piece < 100) expect([1, 2, 15, 40].map((rank) => responsibleAt(rank).length)).toEqual([2, 3, 16, 16])
     counts.set(responsible[0]!, counts.get(responsible[0]!)! + 1)
   }
   for (const count of counts.values()) expect(count).toBeGreaterThan(150)

@@ -83,12 +83,13 @@ class Node {
     this.nearHashes ??= [...this.links.values()]
       .filter(({ peer, far }) => !far && peer.superSeed === undefined && peer.doneAt === undefined)
       .map(({ peer }) => peer.hash)
-    return isResponsible(this.hash, this.nearHashes, piece)
+    return isResponsible(this.hash, this.nearHashes, piece, this.rank)
   }
   readonly picker: PiecePicker
   readonly links = new Map<number, Link>()
   readonly queue: Transfer[] = []
   gate: OriginGate | undefined
+  rank = 0
   superSeed: SuperSeed | undefined
   /** What the peer was told of, by a first seed. */
   readonly shown = new Map<number, Bitfield>()
@@ -217,7 +218,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (!source.links.get(node.id)!.unchoked) return
     const unsharedOnly = mine.far && !node.gate!.isStarving(events.nowMs)
     if (unsharedOnly && mine.asked > 0) return
-    const own = unsharedOnly && !node.gate!.takesOthers(events.nowMs) ? node.mine : undefined
+    const own = unsharedOnly ? node.mine : undefined
+    if (unsharedOnly) node.rank = node.gate!.rank(events.nowMs)
     while (mine.asked < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
       if (unsharedOnly && mine.asked === 0 && farAsked(node) >= FAR_AT_ONCE) return
       const piece = node.picker.pick(seen(source, node), unsharedOnly, own)
@@ -308,7 +310,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
     const allowance = node.gate!.allowance(events.nowMs, node.links.size === 0)
     if (allowance === undefined) return
     const { picker } = node
-    const how = { from: node.cursor, ...(allowance.ownOnly && { mine: node.mine }) }
+    node.rank = node.gate!.rank(events.nowMs)
+    const how = { from: node.cursor, ...(allowance.unsharedOnly && { mine: node.mine }) }
     const found =
       picker.pickRun(0, pieces, 1, { ...how, unshared: true }) ??
       (allowance.unsharedOnly ? undefined : picker.pickRun(0, pieces, 1, how))
@@ -333,6 +336,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
   const tick = (node: Node): void => {
     if (unfinished === 0) return
+    if (node.superSeed !== undefined) for (const { to } of node.queue) node.superSeed.waits(to.id, events.nowMs)
     offer(node)
     if (wants(node)) {
       noteNear(node)

@@ -108,4 +108,29 @@ describe('super-seeding', () => {
     while (!crowd.bits.get(2)!.complete) for (const [id, piece] of crowd.offers()) crowd.got(id, piece)
     expect(new Set(crowd.offered.slice(before).map(([, piece]) => piece)).size).toBe(PIECES)
   })
+
+  test('what is offered goes by what leaves: little at first, more to those who are fast', () => {
+    const crowd = new Crowd()
+    crowd.join(1)
+    expect(crowd.offers()).toHaveLength(16)
+    crowd.join(2, 3, 4, 5, 6, 7, 8)
+    expect(crowd.offers()).toEqual([])
+    for (const [id, piece] of crowd.offered.slice(0, 14)) crowd.got(id, piece)
+    // 14 have left within the second, 2 have not: twice as many may be out
+    expect(crowd.offers()).toHaveLength(28 - 2)
+  })
+
+  test('an offer is not taken back from a peer that is at work on it', () => {
+    const crowd = new Crowd()
+    crowd.join(1, 2)
+    crowd.offers()
+    for (let second = 0; second < 60; second += 1) {
+      crowd.nowMs += 1_000
+      crowd.seed.waits(1, crowd.nowMs)
+      crowd.offers()
+    }
+    const mine = crowd.offered.filter(([id]) => id === 1).map(([, piece]) => piece)
+    expect(new Set(mine).size).toBe(mine.length)
+    for (const piece of mine) expect(crowd.offered.filter(([, other]) => other === piece)).toHaveLength(1)
+  })
 })
