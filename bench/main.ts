@@ -11,6 +11,7 @@ import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
 import type { Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { blobRow } from './rows/blob.ts'
+import { boundsRow } from './rows/bounds.ts'
 import { cliRow } from './rows/cli.ts'
 import { firstRow } from './rows/first.ts'
 import { growthImportRow, growthNamesRow } from './rows/growth.ts'
@@ -46,6 +47,7 @@ const ROWS: readonly Row[] = [
   webtorrentRow,
   togetherRow,
   upkeepRow,
+  boundsRow,
   growthNamesRow,
   growthImportRow,
   growthSwarmRow

@@ -44,3 +44,10 @@ test.skipIf(!hasNginx() && !strict)('an import from the hub', async () => {
 test.skipIf(!hasNginx() && !strict)('blob and resolve beside nginx', async () => {
   expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 5 }, () => expect.any(Number)))
 })
+
+test('the bounds of the local rows are measured', { timeout: 250_000 }, async () => {
+  const [report] = await smoke('bounds')
+  expect(report?.error).toBe(undefined)
+  for (const { ours } of report!.lines) expect(ours).toMatch(/^\d[\d.]* (?:ms|s|MiB)$/)
+  expect(report!.lines.length).toBeGreaterThanOrEqual(11)
+})
