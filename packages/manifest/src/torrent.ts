@@ -60,12 +60,20 @@ export function pieceLengthFor(sizes: readonly number[]): number {
   return pieceLengthBytes
 }
 
+/** Of the latest call: whoever seals a manifest asks again for its record, and with a thousand files each takes tens of milliseconds. */
+let latest: { readonly manifest: Sealed<Manifest>; readonly torrent: ArtifactTorrent } | undefined
+
 /**
  * The torrent of a sealed manifest, a pure function of its bytes. Hashes the manifest (at most 4 MiB) to compute its
  * pieces root.
  * @throws ManifestError `E_INVALID` `torrent` when no torrent can hold the files.
  */
 export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
+  if (latest?.manifest !== manifest) latest = { manifest, torrent: makeTorrent(manifest) }
+  return latest.torrent
+}
+
+function makeTorrent(manifest: Sealed<Manifest>): ArtifactTorrent {
   const { document, bytes, digest } = manifest
   const own = manifestPath(digest)
   const manifestLeaves = leafLayer(bytes)

@@ -6,6 +6,7 @@ import {
   type Encodable,
   encodeBencode
 } from './bencode.ts'
+import { toKey } from './bencode-dictionary.ts'
 import type { MetainfoError } from './errors.ts'
 import { checkHybrid } from './hybrid.ts'
 import { isPieceLength, pieceCount } from './merkle.ts'
@@ -189,7 +190,7 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
     let folder = tree
     for (const [i, segment] of segments.entries()) {
       if (!segment.isWellFormed()) throw metainfoError('path-segment', 'unsafe path segment: not UTF-8', { path })
-      decodeSegment(toUtf8.encode(segment), 'path-segment')
+      decodeSegment(toKey(segment), 'path-segment')
       const existing = folder.get(segment) as TreeNode | undefined
       const isFile = i === segments.length - 1
       if (existing !== undefined && (isFile || existing.has(''))) {
