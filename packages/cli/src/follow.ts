@@ -13,7 +13,7 @@ export class PatienceOver extends Error {
 export interface FollowOptions {
   /** When no byte arrives for this long, the job is cancelled and {@link PatienceOver} thrown. */
   readonly patienceMs?: number
-  /** Warnings that were told before; those of this job are added. */
+  /** Warnings already shown; those of this job are added. */
   readonly warned?: Set<string>
 }
 
@@ -54,7 +54,7 @@ export async function follow(
     }
   } catch (error) {
     if (!session.signal.aborted) throw error
-    throw new CliError(EXIT.interrupted, `detached; job ${job.id} goes on in the daemon`, {
+    throw new CliError(EXIT.interrupted, `detached; job ${job.id} continues in the daemon`, {
       code: 'E_INTERRUPTED',
       hint: `look again with: svc jobs ${job.id} --follow; end it with: svc cancel ${job.id}`,
       cause: error

@@ -19,7 +19,7 @@ export async function withHeldViews<T>(session: Session, refs: readonly string[]
  */
 export async function withHeldView<T>(session: Session, ref: string, work: (view: View) => Promise<T>): Promise<T> {
   const view = await viewOf(session, ref, { holdSeconds: HOLD_SECONDS })
-  // a client that Ctrl-C does not abort
+  // a client of its own, because Ctrl-C aborts the session's
   const client = createClient({ socketPath: session.client.socketPath })
   const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }
   // if the daemon is away now, a later renewal restores the hold

@@ -9,38 +9,38 @@ export const COMMON_OPTIONS = 'Options of every command:'
  */
 interface More {
   readonly text?: string
-  readonly examples: readonly (readonly [line: string, does: string])[]
+  readonly examples: readonly (readonly [line: string, explanation: string])[]
 }
 
 const MORE: Readonly<Record<string, More>> = {
   'import local': {
-    text: 'Every quant found comes in, unless --quant or --file choose. The first time it is asked whether models of your own are shared with others.',
+    text: 'Imports every quant found, unless --quant or --file select some. The first import asks whether to share models of your own with others.',
     examples: [
       ['svc import local ./model-q8_0.gguf --as me/model', 'one file'],
-      ['svc import local ./my-model --as me/model --private', 'a folder, for yourself alone']
+      ['svc import local ./my-model --as me/model --private', 'a folder, not shared with anybody']
     ]
   },
   'import hf': {
-    text: 'Where a repository holds several quants and none is named, svc shows them with their sizes and asks. Gated repositories need SVC_HF_TOKEN in the environment of the daemon.',
+    text: 'If a repository has several quants and none is named, svc lists them with their sizes and asks. Gated repositories need SVC_HF_TOKEN in the environment of the daemon.',
     examples: [
       ['svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0', 'one quant'],
-      ['svc import hf Qwen/Qwen3-0.6B-GGUF:q4_k_m,q8_0', 'two, in any case'],
-      ['svc import hf Qwen/Qwen3-0.6B-GGUF --dry-run', 'only look']
+      ['svc import hf Qwen/Qwen3-0.6B-GGUF:q4_k_m,q8_0', 'two; case does not matter'],
+      ['svc import hf Qwen/Qwen3-0.6B-GGUF --dry-run', 'only list what it would import']
     ]
   },
   'import bt': {
-    text: 'The other machine prints this command, with all that belongs to it: svc share REF.',
+    text: 'svc share REF on the other machine prints this command in full.',
     examples: [["svc import bt 'magnet:?xt=…' --pin sha256:… --as me/model", '']]
   },
   'import catalog': {
-    text: 'The bytes come from a BitTorrent swarm that the catalog lists, and must be those that the hub names. [catalog] endpoint in the configuration says which catalog.',
+    text: 'The files come from a BitTorrent swarm that the catalog lists, and are verified against the digests of the hub. [catalog] endpoint in the configuration sets the catalog.',
     examples: [
-      ['svc catalog search qwen', 'what there is'],
-      ['svc import catalog Qwen/Qwen3-0.6B-GGUF:q8_0', 'bring it in']
+      ['svc catalog search qwen', 'find a model'],
+      ['svc import catalog Qwen/Qwen3-0.6B-GGUF:q8_0', 'import it']
     ]
   },
   'import oci': {
-    text: 'A path that is there is read as a layout; anything else is looked for in a registry, with the login of docker, podman or oras.',
+    text: 'A path that exists is read as an OCI layout; anything else names an artifact in a registry, with the login of docker, podman or oras.',
     examples: [
       ['svc import oci ./models.tar', 'what svc export oci wrote'],
       ['svc import oci registry.example/team/model:q4_k_m', 'from a registry'],
@@ -48,35 +48,38 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   'export oci': {
-    text: 'Interrupted, the same command goes on where it stopped.',
+    text: 'If it is interrupted, run the same command again to resume.',
     examples: [
-      ['svc export oci acme/model:q8_0 ./models.tar', 'one file, to be carried'],
-      ['svc export oci acme/model:q8_0 acme/model:q4_k_m ./layout', 'a folder, which takes more later']
+      ['svc export oci acme/model:q8_0 ./models.tar', 'one file, to carry elsewhere'],
+      ['svc export oci acme/model:q8_0 acme/model:q4_k_m ./layout', 'a folder; more can be added later']
     ]
   },
   push: {
-    text: 'The login is that of docker, podman or oras. What the registry has already is not sent.',
+    text: 'Uses the login of docker, podman or oras. Skips what the registry already has.',
     examples: [['svc push acme/model:q8_0 registry.example/team/model', 'the tag is the quant']]
   },
   publish: {
-    text: 'The place becomes a webseed: svc import bt and other clients of BitTorrent v2 load from it. What is there already is not written again; interrupted, the same command goes on where it stopped. Keys for buckets come from where the tools of AWS look for them.',
+    text: 'The destination becomes a webseed: svc import bt and other BitTorrent v2 clients download from it. Skips what is already there; if it is interrupted, run the same command again to resume. Credentials for buckets come from the environment or ~/.aws, as with the AWS tools.',
     examples: [
-      ['svc publish acme/model:q8_0 /srv/www/models --url https://models.example/', 'below a web server'],
+      [
+        'svc publish acme/model:q8_0 /srv/www/models --url https://models.example/',
+        'a folder that a web server serves'
+      ],
       ['svc publish acme/model:q8_0 acme/model:q4_k_m s3://bucket/models', 'a bucket'],
-      ['svc publish acme/model:q8_0 s3://bucket --endpoint https://s3.example', 'of an object store of your own']
+      ['svc publish acme/model:q8_0 s3://bucket --endpoint https://s3.example', 'an S3-compatible store']
     ]
   },
   'catalog search': { examples: [['svc catalog search llama 8b', '']] },
   ls: {
-    text: 'SHARED is "yes" for what others get now, "not yet" for what they get from the next start of the daemon on (or now: svc share), "private" or "held back" for what nobody gets.',
+    text: 'SHARED is "yes" for what is shared now, "not yet" for what will be from the next start of the daemon (or at once with svc share), "private" or "held back" for what is not shared.',
     examples: [
-      ['svc ls qwen', 'those whose name holds it'],
+      ['svc ls qwen', 'models whose name contains it'],
       ["svc ls --filter 'size>10GB' --filter 'used>30d' --sort size", 'large ones, unused for a month'],
       ['svc ls --format ids', 'only the references']
     ]
   },
   du: {
-    text: 'ALONE is what removing it gives back; SHARED is what other models need as well.',
+    text: 'ALONE is the space that removing it frees; SHARED is what other models need as well.',
     examples: [['svc du qwen/qwen3-0.6b-gguf', 'one repository']]
   },
   show: { examples: [['svc show qwen/qwen3-0.6b-gguf:q8_0', '']] },
@@ -95,7 +98,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   exec: {
-    text: 'In the words of the command {} is the path of the weights, {dir} that of the folder. Its exit code becomes that of svc.',
+    text: 'In the arguments, {} stands for the path of the weights and {dir} for the folder. svc exits with the exit code of the command.',
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   cat: {
@@ -106,7 +109,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   resolve: { examples: [['svc resolve -q acme/model:q8_0', 'the digest of its manifest']] },
   rm: {
-    text: 'The space comes back with svc gc. What another name, a tag or a view still needs stays.',
+    text: 'svc gc then frees the space. What another name, a tag or a view still needs stays.',
     examples: [
       ['svc rm acme/model:q8_0', 'one quant'],
       ['svc rm acme/model', 'all of them']
@@ -114,12 +117,12 @@ const MORE: Readonly<Record<string, More>> = {
   },
   gc: {
     examples: [
-      ['svc gc --dry-run', 'what it would give back'],
-      ['svc gc', 'now']
+      ['svc gc --dry-run', 'how much it would free'],
+      ['svc gc', 'free it']
     ]
   },
   verify: {
-    text: 'Damaged files are moved aside, and the models that they belong to are named, with the way to mend them. svc fsck is svc verify all.',
+    text: 'Moves damaged files aside, and lists the affected models and how to repair them. svc fsck is the same as svc verify all.',
     examples: [
       ['svc verify', 'the whole store'],
       ['svc verify acme/model:q8_0', 'one model']
@@ -127,28 +130,28 @@ const MORE: Readonly<Record<string, More>> = {
   },
   fsck: { text: 'The same as svc verify all.', examples: [] },
   pull: {
-    text: 'Peers are asked first, then the hub, if the model came from there. It goes on in the daemon when you press Ctrl-C; svc cancel ends it.',
+    text: 'Asks peers first, then the hub if the model came from there. Continues in the daemon after Ctrl-C; svc cancel stops it.',
     examples: [
       ['svc pull acme/model:q8_0', ''],
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']
     ]
   },
   jobs: {
-    text: 'An id can be cut short, as long as it is clear which job is meant.',
+    text: 'An id can be abbreviated as long as it is unique.',
     examples: [
       ['svc jobs', 'all'],
-      ['svc jobs --follow', 'watch the newest that runs']
+      ['svc jobs --follow', 'follow the newest running job']
     ]
   },
   cancel: { examples: [['svc cancel 3579b0e8', '']] },
   share: {
-    text: 'It is announced at once. The command that is printed works on any machine that reaches this one and runs svcd.',
+    text: 'Announces it at once. The printed command works on any machine that can reach this one and runs svcd.',
     examples: [['svc share acme/model:q8_0', '']]
   },
   private: {
     examples: [
-      ['svc private acme/model:q8_0', 'nobody gets it'],
-      ['svc private acme/model:q8_0 --off', 'others may have it again']
+      ['svc private acme/model:q8_0', 'stop sharing it'],
+      ['svc private acme/model:q8_0 --off', 'share it again']
     ]
   },
   status: { examples: [] },
@@ -160,7 +163,7 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc adopt /data/models', 'a folder of model files']
     ]
   },
-  'service install': { examples: [['svc service install --dry-run', 'show what it does']] },
+  'service install': { examples: [['svc service install --dry-run', 'show what it would do']] },
   'service remove': { examples: [] },
   'service status': { examples: [] },
   move: { examples: [['svc move /mnt/big/models', '']] },
@@ -173,7 +176,7 @@ const MORE: Readonly<Record<string, More>> = {
 export const moreOf = (words: string): More => MORE[words] ?? { examples: [] }
 
 const REF_TEXT =
-  'REF is a model: ns/name:quant, in any case; ns/name when it has one quant here; a unique beginning of the quant will do.'
+  'REF is a model: ns/name:quant, case-insensitive; ns/name if it has one quant here; a unique prefix of the quant is enough.'
 
 function belowOptions(command: Command, words: string): string {
   const { text, examples } = moreOf(words)
@@ -182,7 +185,7 @@ function belowOptions(command: Command, words: string): string {
   if (takesRef) parts.push(REF_TEXT)
   if (text !== undefined) parts.push(text)
   const width = Math.max(...examples.map(([line]) => line.length))
-  const lines = examples.map(([line, does]) => `  ${line.padEnd(width)}  ${does}`.trimEnd())
+  const lines = examples.map(([line, explanation]) => `  ${line.padEnd(width)}  ${explanation}`.trimEnd())
   const help = new Help()
   const columns = Math.min(command.configureOutput().getOutHelpWidth?.() ?? 80, 100)
   const wrapped = parts.map((part) => help.boxWrap(part, columns))
@@ -192,12 +195,12 @@ function belowOptions(command: Command, words: string): string {
 
 /** The commands on the first page, grouped by purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Bring models in:': ['import', 'catalog', 'adopt', 'pull'],
-  'Load them:': ['path', 'view', 'exec'],
-  'Look:': ['ls', 'show', 'du', 'cat', 'resolve'],
+  'Get models:': ['import', 'catalog', 'adopt', 'pull'],
+  'Use them:': ['path', 'view', 'exec'],
+  'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
   'Share:': ['share', 'private', 'swarm', 'export', 'push', 'publish'],
-  'Keep it well:': ['status', 'jobs', 'cancel', 'verify', 'fsck', 'doctor', 'service', 'move', 'completion', 'help']
+  'Maintain:': ['status', 'jobs', 'cancel', 'verify', 'fsck', 'doctor', 'service', 'move', 'completion', 'help']
 }
 
 const groupOf = (name: string): string | undefined =>

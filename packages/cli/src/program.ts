@@ -13,8 +13,8 @@ import { VersionAsked } from './versions.ts'
 /** The options of every command, which are also accepted before the command. */
 const common = (command: Command): Command =>
   command
-    .addOption(new Option('--json', 'machine output').helpGroup(COMMON_OPTIONS))
-    .addOption(new Option('-q, --quiet', 'only what was asked for').helpGroup(COMMON_OPTIONS))
+    .addOption(new Option('--json', 'machine-readable output').helpGroup(COMMON_OPTIONS))
+    .addOption(new Option('-q, --quiet', 'print only the result').helpGroup(COMMON_OPTIONS))
     .addOption(
       new Option('--socket <path>', "the daemon's socket; default: SVC_SOCKET, else the user's own").helpGroup(
         COMMON_OPTIONS
@@ -49,14 +49,14 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .addHelpText('after', () =>
       [
         '',
-        'A model is ns/name:quant, in any case; ns/name when it has one quant here. With a tag it is ns/name:tag+quant,',
-        'by its digest ns/name@sha256:<hex>; svc:/// in front is fine. What a command does: svc help COMMAND.',
+        'A model is ns/name:quant, case-insensitive; ns/name if it has one quant here; ns/name:tag+quant with a tag;',
+        'ns/name@sha256:<hex> by digest. A leading svc:/// is optional. Help for a command: svc help COMMAND.',
         '',
         'Exit codes:',
         ...EXIT_HELP.map(([code, text]) => `  ${`${code}`.padEnd(4)} ${text}`),
         '',
-        'Start:',
-        '  svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0    a model of the hub; or your own:',
+        'First steps:',
+        '  svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0    from the hub; or a file of yours:',
         '  svc import local ./model-q8_0.gguf --as my/model',
         '  svc ls'
       ].join('\n')
@@ -80,91 +80,91 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     common(parent.command(nameAndArgs).description(description))
 
   const imports = common(program.command('import')).description(
-    'bring a model in from files, the hub, a swarm or the catalog'
+    'import a model from files, the hub, a swarm, the catalog or a registry'
   )
   const addImport = (nameAndArgs: string, description: string): Command =>
     add(imports, nameAndArgs, description).option('-d, --detach', 'do not wait; print the job id')
 
   addImport('local <path...>', 'import files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')
-    .option('--quant <quants>', 'only these quants, with commas between them')
-    .option('--file <glob>', 'only weights whose name fits, as "*q4_k_m*"; repeatable', list)
+    .option('--quant <quants>', 'only these quants, comma-separated')
+    .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
-    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
+    .option('--private', 'keep it to yourself: neither announce nor share it')
     .action(async (paths: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
     )
   addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')
     .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
-    .option('--file <glob>', 'only weights whose name fits, as "*q4_k_m*"; repeatable', list)
-    .option('--all', 'every quant, without a question')
+    .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
+    .option('--all', 'all quants, without asking')
     .option('--as <ns/name>', 'another name to keep it under')
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
-    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
+    .option('--private', 'keep it to yourself: neither announce nor share it')
     .option('--dry-run', 'only show what would be fetched, stored and skipped')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importHf(session, repo, options))
     )
-  addImport('bt <magnet|infohash>', 'import what another machine shares, by the digest that it must have')
-    .option('--pin <digest>', 'the digest that the manifest must have; required')
+  addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
+    .option('--pin <digest>', 'the expected digest of the manifest; required')
     .option('--as <ns/name>', 'a name to keep it under')
-    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
-    .option('--webseed <url>', 'a web server that gives it; repeatable', list)
+    .option('--private', 'keep it to yourself: neither announce nor share it')
+    .option('--webseed <url>', 'a web server that serves it; repeatable', list)
     .option('--tracker <url>', 'a tracker to ask for peers; repeatable', list)
     .option('--peer <host:port>', 'a peer to ask; repeatable', list)
     .action(async (source: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
     )
-  addImport('catalog <owner/name[:quant,...]>', 'import from the community catalog, checked against the hub')
-    .option('--quant <quants>', 'which of its quants, with commas between them')
-    .option('--file <glob>', 'the one whose file name fits, as "*q4_k_m*"', list)
-    .option('--all', 'every quant, without a question')
+  addImport('catalog <owner/name[:quant,...]>', 'import from the community catalog, verified against the hub')
+    .option('--quant <quants>', 'only these quants, comma-separated')
+    .option('--file <glob>', 'the one whose file name matches, such as "*q4_k_m*"', list)
+    .option('--all', 'all quants, without asking')
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .option('--as <ns/name>', 'another name to keep it under')
     .option('--peer <host:port>', 'a peer to ask; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
-    .option('--private', 'keep it to yourself: nobody is told of it, nobody gets it')
+    .option('--private', 'keep it to yourself: neither announce nor share it')
     .action(async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/catalog.ts')).importCatalog(session, repo, options))
     )
   addImport('oci <source>', 'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag')
-    .option('--tag <tag>', 'which model of a layout; all of them by default')
-    .option('--as <ns/name>', 'the name to keep it under; by default the one that it was packed under')
-    .option('--quant <quants>', 'only these, with commas between them')
-    .option('--file <glob>', 'only weights that fit; repeatable', list)
-    .option('--keep-names', 'keep names as they are; by default quants are read as publishers spell them')
-    .option('--private', 'announce it to nobody, give it to nobody')
-    .option('--plain-http', 'without TLS, as it is done with registries on this machine')
+    .option('--tag <tag>', 'one model of a layout; default: all of them')
+    .option('--as <ns/name>', 'the name to keep it under; default: the one that it was packed under')
+    .option('--quant <quants>', 'only these quants, comma-separated')
+    .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
+    .option('--keep-names', 'keep names as they are; else Q4_K_M becomes q4_k_m')
+    .option('--private', 'keep it to yourself: neither announce nor share it')
+    .option('--plain-http', 'use HTTP without TLS, as local registries do')
     .action(async (source: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/oci.ts')).importOci(session, source, options))
     )
 
   const catalog = common(program.command('catalog')).description('the community catalog of torrents')
-  add(catalog, 'search <terms...>', 'look for models in the catalog').action(
+  add(catalog, 'search <terms...>', 'search the catalog for models').action(
     async (terms: string[], _options, command: Command) =>
       run(command, async (session) => (await import('./commands/catalog.ts')).catalogSearch(session, terms))
   )
 
   addLoadCommands(program, { add, run })
-  add(program, 'ls [text]', 'list what is here, a line for each quant')
+  add(program, 'ls [text]', 'list the models in the store, one line per quant')
     .option('--filter <filter>', 'size>1GB, used>30d, imported<7d, incomplete, damaged, private; repeatable', list)
     .option('--sort <key>', 'name (default), size, imported or used')
     .option('--format <format>', 'table, json, csv or ids')
     .action(async (text: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/inventory.ts')).ls(session, text, options))
     )
-  add(program, 'du [ref]', 'tell what models cost on disk, alone and shared').action(
+  add(program, 'du [ref]', 'show how much disk space models take, alone and shared').action(
     async (ref: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/inventory.ts')).du(session, ref))
   )
   add(program, 'rm <ref...>', 'remove models; with ns/name all quants of it')
-    .option('--tags', 'remove its tags as well; a tag keeps what it names')
+    .option('--tags', 'remove its tags as well; a tag keeps the model it names')
     .action(async (refs: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).rm(session, refs, options))
     )
-  add(program, 'gc', 'give back the space of what was removed')
-    .option('--dry-run', 'only tell how much that would be')
-    .option('--grace <time>', 'keep what came in so recently: 15m, 12h, 7d (default 0)')
+  add(program, 'gc', 'free the space of removed models')
+    .option('--dry-run', 'only show how much that would be')
+    .option('--grace <time>', 'keep what was imported this recently: 15m, 12h, 7d (default 0)')
     .action(async (options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).gc(session, options))
     )
@@ -189,21 +189,21 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).resolve(session, ref))
   )
-  add(program, 'pull <ref>', 'fetch what is missing of a model')
-    .option('--wait <time>', 'ask the hub when no peer gave a byte for so long: 30s, 10m (default 15s)')
+  add(program, 'pull <ref>', 'fetch the missing files of a model')
+    .option('--wait <time>', 'use the hub if no peer sends anything for this long: 30s, 10m (default 15s)')
     .action(async (ref: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))
     )
-  add(program, 'verify [target]', 'read a model, or the whole store, and check every byte').action(
+  add(program, 'verify [target]', 'read a model, or the whole store, and verify every byte').action(
     async (target: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))
   )
   add(program, 'jobs [id]', 'list the jobs since the daemon started')
-    .option('-f, --follow', 'watch one to its end; without an id the newest that runs')
+    .option('-f, --follow', 'follow a job to its end; without an id the newest running one')
     .action(async (id: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
     )
-  add(program, 'cancel <id>', 'cancel a job; what it has verified is kept for the next try').action(
+  add(program, 'cancel <id>', 'cancel a job; verified data is kept for the next attempt').action(
     async (id: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).cancel(session, id))
   )

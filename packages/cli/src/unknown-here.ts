@@ -7,7 +7,7 @@ import { EXIT } from './exit-codes.ts'
  * The daemon's message, written for programs, says that it does not fetch missing models; users are told that the model
  * is not here and how to get it. Unknown tags and digests keep the daemon's message.
  */
-function spoken(error: unknown, text: string, isWanted: boolean): unknown {
+function explained(error: unknown, text: string, isWanted: boolean): unknown {
   if (!(error instanceof ClientError)) return error
   const ref = tryParseRef(text)
   if (ref?.quant === undefined || ref.tag !== undefined) return error
@@ -21,8 +21,8 @@ function spoken(error: unknown, text: string, isWanted: boolean): unknown {
 }
 
 /**
- * The error for an unknown repository. @param candidates others of the same namespace @param more `isWanted` is false for what somebody wants
- * to be rid of: how to get it is no help then
+ * The error for an unknown repository. @param candidates others of the same namespace @param more `isWanted` is false when removing a
+ * model: a hint on how to import it would be no help
  */
 export const unknownHere = (
   repo: string,
@@ -42,12 +42,12 @@ export function sayingWhatIsHere(client: Client): Client {
     try {
       return await call
     } catch (error) {
-      throw spoken(error, ref, isWanted)
+      throw explained(error, ref, isWanted)
     }
   }
   return {
     ...client,
-    // also what is to be removed is resolved
+    // `svc rm` resolves references too, so do not suggest an import
     resolve: (ref, options) => say(client.resolve(ref, options), ref, false),
     open: (ref, options) => say(client.open(ref, options), ref),
     joinShare: (ref, options) => say(client.joinShare(ref, options), ref),

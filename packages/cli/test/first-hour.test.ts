@@ -207,9 +207,9 @@ it('peers that are silent, a cancelled pull, and names that were not normalized'
     await lose('someone/stories')
     const pulled = await other.svc('pull', 'someone/stories', '--wait', '1s')
     expect(pulled).toMatchObject({ code: 0, stdout: 'someone/stories:raw\n' })
-    expect(pulled.stderr).toMatch(/^asking peers .* the hub is asked \(someone\/Stories\)$/m)
+    expect(pulled.stderr).toMatch(/^asking peers .* from the hub \(someone\/Stories\)$/m)
     expect(pulled.stderr).toMatch(
-      /^no peer gave anything for 1s; asking the hub for someone\/Stories at [0-9a-f]{40}$/m
+      /^no peer sent anything for 1s; asking the hub for someone\/Stories at [0-9a-f]{40}$/m
     )
     expect((await other.svc('resolve', 'someone/stories', '-q')).stdout).toBe(before)
   }

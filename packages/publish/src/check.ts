@@ -4,10 +4,10 @@ import { urlOf } from './key.ts'
 import type { PublishedObject, Target } from './target.ts'
 
 const SAMPLE_BYTES = 64 << 10
-/** For one range of at most {@link SAMPLE_BYTES}. */
+/** Per request; each reads at most 3 × {@link SAMPLE_BYTES}. */
 const TIMEOUT_MS = 30_000
 
-/** Reads a range of an object as somebody else would. */
+/** Reads a byte range of a published object, the way its readers will. */
 export type RangeReader = (
   object: PublishedObject,
   start: number,
@@ -15,7 +15,7 @@ export type RangeReader = (
   signal?: AbortSignal
 ) => Promise<Uint8Array>
 
-/** The ranges that are looked at: all of a small object, else its beginning, its end and a part that its digest chooses. */
+/** The ranges to compare: all of a small object; else its start, its end, and one in between at an offset derived from its digest. */
 function samplesOf({ sizeBytes, digest }: PublishedObject): readonly (readonly [number, number])[] {
   if (sizeBytes <= 3 * SAMPLE_BYTES) return sizeBytes === 0 ? [] : [[0, sizeBytes]]
   const room = sizeBytes - 3 * SAMPLE_BYTES
@@ -28,8 +28,8 @@ function samplesOf({ sizeBytes, digest }: PublishedObject): readonly (readonly [
 }
 
 /**
- * Reads samples of an object back, by ranges, and compares them with what was published.
- * @returns how many ranges were read. @throws PublishError `E_CHECK_FAILED`, and what `read` throws
+ * Reads sample ranges of an object back and compares them with the published content.
+ * @returns the number of ranges read. @throws PublishError `E_CHECK_FAILED`; errors of `read`
  */
 export async function checkObject(
   object: PublishedObject,
@@ -43,20 +43,20 @@ export async function checkObject(
     if (Buffer.compare(wanted, found) !== 0) {
       throw new PublishError(
         'E_CHECK_FAILED',
-        `${where} gives other bytes than were published: ${object.key}, bytes ${start} to ${end - 1}`
+        `${where} returned different bytes than were published: ${object.key}, bytes ${start} to ${end - 1}`
       )
     }
   }
   return samples.length
 }
 
-/** Ranges by way of the target itself, with its credentials. */
+/** Reads ranges through the target itself, with its credentials. */
 export const throughTarget =
   (target: Target): RangeReader =>
   (object, start, end, signal) =>
     target.readRange(object, start, end, signal)
 
-/** Ranges as any client gets them at a base address. What comes back has to be exactly what was asked for. */
+/** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only an exact 206 answer. */
 export const throughUrl =
   (base: string): RangeReader =>
   async (object, start, end, outer) => {
@@ -76,23 +76,23 @@ export const throughUrl =
     }
     try {
       const { status, headers } = answer
-      if (status === 200) throw failed('the server ignores ranges, which BitTorrent clients need')
-      if (status !== 206) throw failed(`the server answers ${status}`)
+      if (status === 200) throw failed('the server ignores range requests, which BitTorrent clients need')
+      if (status !== 206) throw failed(`the server answered ${status}`)
       if (headers.get('content-range') !== `bytes ${start}-${end - 1}/${object.sizeBytes}`)
-        throw failed('the server answers another range than the one asked for')
+        throw failed('the server answered with a different range than the one requested')
       if ((headers.get('content-encoding') ?? 'identity') !== 'identity')
-        throw failed('the server encodes what it sends')
+        throw failed('the server compresses or encodes the content')
       const bytes = Buffer.alloc(end - start)
       let at = 0
       for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-        if (at + chunk.length > bytes.length) throw failed('the server sends more than its range')
+        if (at + chunk.length > bytes.length) throw failed('the server sent more bytes than requested')
         bytes.set(chunk, at)
         at += chunk.length
       }
       return bytes.subarray(0, at)
     } catch (cause) {
       outer?.throwIfAborted()
-      throw cause instanceof PublishError ? cause : failed(`the answer broke off (${reasonOf(cause)})`, cause)
+      throw cause instanceof PublishError ? cause : failed(`the connection broke (${reasonOf(cause)})`, cause)
     } finally {
       await answer.body?.cancel().catch(() => undefined)
     }

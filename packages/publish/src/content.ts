@@ -6,24 +6,24 @@ import { PublishError } from './errors.ts'
 
 const CHUNK_BYTES = 1 << 20
 
-/** Bytes at hand, or those of a file. */
+/** Bytes in memory, or the path of a file. */
 export type Content = Uint8Array | { readonly path: string }
 
-/** Content with what is known of it. */
+/** Content with its expected size and digest. */
 export interface KnownContent {
   readonly content: Content
   readonly sizeBytes: number
   readonly digest: Sha256Digest
 }
 
-/** Reads an object's bytes by position. */
+/** Random access to an object's bytes. */
 export interface ContentReader {
-  /** Fills `target` from `start` on. @throws PublishError `E_DIGEST_MISMATCH` where the file has become shorter */
+  /** Fills all of `target` with the bytes from offset `start`. @throws PublishError `E_DIGEST_MISMATCH` if the file ends before that */
   fill(target: Uint8Array, start: number): Promise<void>
   close(): Promise<void>
 }
 
-/** @throws PublishError `E_DIGEST_MISMATCH` for a file that is no regular file of the size stated; errors of the file system as they are */
+/** @throws PublishError `E_DIGEST_MISMATCH` unless the path is a regular file of the expected size; file system errors unchanged */
 export async function openContent({ content, sizeBytes }: KnownContent): Promise<ContentReader> {
   if (content instanceof Uint8Array) {
     return {
@@ -36,12 +36,12 @@ export async function openContent({ content, sizeBytes }: KnownContent): Promise
   const stats = await handle.stat()
   if (!stats.isFile() || stats.size !== sizeBytes) {
     await handle.close()
-    throw new PublishError('E_DIGEST_MISMATCH', `${path} has another size than ${sizeBytes} bytes`)
+    throw new PublishError('E_DIGEST_MISMATCH', `${path} is not a file of ${sizeBytes} bytes`)
   }
   return {
     async fill(target, start) {
       if ((await readUpTo(handle, target, start)) < target.length) {
-        throw new PublishError('E_DIGEST_MISMATCH', `${path} shrinks while it is read`)
+        throw new PublishError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`)
       }
     },
     close: () => handle.close()
@@ -58,7 +58,7 @@ async function readUpTo(handle: FileHandle, target: Uint8Array, start: number): 
   return done
 }
 
-/** The bytes `[start, end)` in one piece. */
+/** Reads the bytes `[start, end)` into one buffer. */
 export async function readContent(known: KnownContent, start: number, end: number): Promise<Uint8Array> {
   const reader = await openContent(known)
   try {
@@ -70,7 +70,7 @@ export async function readContent(known: KnownContent, start: number, end: numbe
   }
 }
 
-/** Pieces of at most 1 MiB from `start` on, each valid until the next one is asked for. */
+/** Streams chunks of at most 1 MiB from offset `start`. The buffer is reused: a chunk is valid until the next one is requested. */
 export async function* chunksOf(known: KnownContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const reader = await openContent(known)
   try {
@@ -85,15 +85,12 @@ export async function* chunksOf(known: KnownContent, start = 0): AsyncGenerator<
   }
 }
 
-/** What to say when bytes are not those of their digest. */
+/** The error for content that does not match its digest. */
 export function wrongBytes({ content, digest }: KnownContent): PublishError {
-  const name = content instanceof Uint8Array ? 'a document' : content.path
-  return new PublishError(
-    'E_DIGEST_MISMATCH',
-    `the bytes of ${name} are not those of ${digest}; svc verify finds out more`
-  )
+  const name = content instanceof Uint8Array ? 'a generated document' : content.path
+  return new PublishError('E_DIGEST_MISMATCH', `${name} does not match its digest ${digest}; run svc verify`)
 }
 
-/** The digest of bytes at hand. */
+/** The SHA-256 digest of bytes in memory. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   digestFromBytes(createHash('sha256').update(bytes).digest())

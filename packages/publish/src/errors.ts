@@ -1,31 +1,31 @@
 import { isNoSpace } from '@svc/internal-files'
 
-/** Stable codes of {@link PublishError}; programs decide by them, messages are for people. */
+/** Stable codes of {@link PublishError}. Programs should test these; messages may change. */
 export type PublishErrorCode =
-  /** No place that can be published to: malformed, in another region, or something of somebody else's is in the way. */
+  /** The destination is unusable: malformed, in another region, or it holds files that svc did not write. */
   | 'E_BAD_TARGET'
-  /** No credentials were found, or they cannot be used. */
+  /** No usable credentials were found. */
   | 'E_CREDENTIALS'
-  /** The store wants other credentials, or more rights. */
+  /** The store rejected the credentials, or they lack permissions. */
   | 'E_DENIED'
   /** No such bucket. */
   | 'E_NOT_FOUND'
-  /** The clock of this machine is so wrong that signatures are void. */
+  /** The local clock is too far off for request signatures to be accepted. */
   | 'E_CLOCK'
-  /** The store limits how often it is asked, and went on with it. */
+  /** The store kept throttling requests through all retries. */
   | 'E_RATE_LIMITED'
-  /** The store cannot be reached, fails, or answers what no store answers. */
+  /** The store is unreachable, failing, or answers with something other than S3. */
   | 'E_UNAVAILABLE'
-  /** A file of the model has other bytes than its digest says. */
+  /** A file of the model does not match its digest. */
   | 'E_DIGEST_MISMATCH'
-  /** What was published is not what comes back when it is read as a webseed is read. */
+  /** Reading back over the reader's path returned something other than what was published. */
   | 'E_CHECK_FAILED'
   /** The file system, the quota or the bucket is full. */
   | 'E_NO_SPACE'
-  /** Any other failure of the file system; the original error is the `cause`. */
+  /** Any other file system error; the original is the `cause`. */
   | 'E_IO'
 
-/** The one error class of this package. */
+/** The only error class of this package. */
 export class PublishError extends Error {
   override readonly name = 'PublishError'
   readonly code: PublishErrorCode
@@ -36,10 +36,10 @@ export class PublishError extends Error {
   }
 }
 
-/** Wraps a failure of the file system; errors of this package and aborts are passed on. */
+/** Wraps a file system error; errors of this package and aborts pass through unchanged. */
 export function ioError(error: unknown, doing: string, signal?: AbortSignal): unknown {
   if (error instanceof PublishError || signal?.aborted === true) return error
   if (isNoSpace(error))
-    return new PublishError('E_NO_SPACE', `no room to ${doing}; the same command goes on where it stopped`, error)
+    return new PublishError('E_NO_SPACE', `no space left to ${doing}; run the same command again to resume`, error)
   return new PublishError('E_IO', `cannot ${doing}: ${(error as Error).message}`, error)
 }

@@ -20,16 +20,16 @@ import { chunksOf, digestOf, wrongBytes } from './content.ts'
 import { ioError, PublishError } from './errors.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './target.ts'
 
-/** What is unfinished lies there, by digest. It is gone when nothing is. */
+/** Holds partial files, named by digest. Removed when it is empty. */
 const WORK_FOLDER = '.svc-publish'
-/** Without O_NONBLOCK a pipe of that name would be waited for. */
+/** O_NONBLOCK: opening a FIFO of that name would block otherwise. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY
 const CHUNK_BYTES = 1 << 20
 
 /**
- * A folder that some web server gives out. Files are written beside their places, made durable and then renamed, so that whatever a
- * server finds under a name is whole. One call at a time writes to a folder.
+ * A folder that a web server serves. Files are written to a work folder, synced and then renamed into place, so that the server never
+ * sees an incomplete file. A lock on the folder admits one writer at a time.
  */
 export class FolderTarget implements Target {
   readonly name: string
@@ -43,16 +43,19 @@ export class FolderTarget implements Target {
     this.#claim = claim
   }
 
-  /** Makes the folder where it is absent, and keeps others from writing to it. @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO` */
+  /** Creates the folder if necessary and locks it. @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO` */
   static async open(path: string): Promise<FolderTarget> {
     try {
       await mkdir(path, { recursive: true })
       const root = await realpath(path)
       const claim = await open(root, FOLDER)
       try {
-        // where nothing can be locked (no such program, a network share), two calls at once are not told apart
+        // best effort: where locks are unavailable (no flock program, a network share), concurrent writers go undetected
         if ((await tryFlock(claim.fd).catch(() => undefined)) === false) {
-          throw new PublishError('E_BAD_TARGET', `${path} is being published to already; try again when that has ended`)
+          throw new PublishError(
+            'E_BAD_TARGET',
+            `another process is publishing to ${path}; try again when it has finished`
+          )
         }
         await mkdir(join(root, WORK_FOLDER), { recursive: true })
         return new FolderTarget(path, root, claim)
@@ -62,7 +65,8 @@ export class FolderTarget implements Target {
       }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'EEXIST' || code === 'ENOTDIR') throw new PublishError('E_BAD_TARGET', `${path} is no folder`, error)
+      if (code === 'EEXIST' || code === 'ENOTDIR')
+        throw new PublishError('E_BAD_TARGET', `${path} is not a folder`, error)
       throw ioError(error, `write to ${path}`)
     }
   }
@@ -75,10 +79,7 @@ export class FolderTarget implements Target {
     }
     const { bavail, bsize } = await statfs(this.#root)
     if (needed <= bavail * bsize) return
-    throw new PublishError(
-      'E_NO_SPACE',
-      `${needed} bytes are needed in ${this.name}, and ${bavail * bsize} are free there`
-    )
+    throw new PublishError('E_NO_SPACE', `${this.name} needs ${needed} bytes of free space, and has ${bavail * bsize}`)
   }
 
   async has({ key, sizeBytes, digest }: PublishedObject, { signal, onBytes }: ObjectOptions): Promise<boolean> {
@@ -86,7 +87,7 @@ export class FolderTarget implements Target {
     try {
       const stats = await lstat(path).catch(absent)
       if (stats === undefined) return false
-      if (stats.isDirectory()) throw new PublishError('E_BAD_TARGET', `${path} is a folder, where a file is to be`)
+      if (stats.isDirectory()) throw new PublishError('E_BAD_TARGET', `${path} is a folder, but a file has to go there`)
       if (!stats.isFile() || stats.size !== sizeBytes) return false
       const hash = createHash('sha256')
       for await (const chunk of chunksOf({ content: { path }, sizeBytes, digest })) {
@@ -147,7 +148,7 @@ export class FolderTarget implements Target {
     before: StoredDocument | undefined,
     signal?: AbortSignal
   ): Promise<boolean> {
-    // nobody else writes here, but for hands
+    // the lock keeps other publishers out; this only catches edits by hand
     const now = await this.readDocument(object.key, Number.MAX_SAFE_INTEGER)
     if (now?.version !== before?.version) return false
     await this.put(object, { signal })
@@ -155,7 +156,7 @@ export class FolderTarget implements Target {
   }
 
   async close(): Promise<void> {
-    // stays where something is unfinished
+    // fails, on purpose, while partial files remain
     await rmdir(join(this.#root, WORK_FOLDER)).catch(() => undefined)
     await this.#claim.close()
   }
@@ -164,7 +165,7 @@ export class FolderTarget implements Target {
     return join(this.#root, WORK_FOLDER, `${digestHex(digest)}.partial`)
   }
 
-  /** Makes folders durably, and does not go through links that lead out of the target. */
+  /** Creates parent folders durably. Rejects symbolic links, which could lead out of the target. */
   async #makeFolders(folder: string): Promise<void> {
     if (folder === this.#root) return
     const parent = dirname(folder)
@@ -174,20 +175,21 @@ export class FolderTarget implements Target {
       await syncFolder(parent)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      if (!(await lstat(folder)).isDirectory()) throw new PublishError('E_BAD_TARGET', `${folder} is no folder`, error)
+      if (!(await lstat(folder)).isDirectory())
+        throw new PublishError('E_BAD_TARGET', `${folder} is not a folder`, error)
     }
   }
 }
 
-/** Writes an object into its partial file, from where an earlier try ended, and makes it durable. */
+/** Writes an object to its partial file, resuming an earlier attempt, and syncs it. */
 async function write(object: PublishedObject, partial: string, options: ObjectOptions): Promise<void> {
   const handle = await open(partial, PARTIAL, 0o644)
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is no file`)
+    if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is not a regular file`)
     const kept = Math.min(stats.size, object.sizeBytes)
     if (!(await fill(object, handle, kept, options))) {
-      // what the earlier try left is not the beginning of it
+      // the partial file may be corrupt: start over once before blaming the source
       if (kept === 0 || !(await fill(object, handle, 0, { signal: options.signal }))) throw wrongBytes(object)
     }
     await handle.truncate(object.sizeBytes)
@@ -201,7 +203,7 @@ async function write(object: PublishedObject, partial: string, options: ObjectOp
   }
 }
 
-/** @returns whether all of it hashes to the digest */
+/** Hashes the first `kept` bytes of the partial file and appends the rest. @returns whether the whole matches the digest */
 async function fill(
   object: PublishedObject,
   handle: FileHandle,
@@ -236,7 +238,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   throw error
 }
 
-/** Undefined for what is no file. */
+/** Undefined unless it is a regular file. */
 async function sizeOf(path: string): Promise<number | undefined> {
   const stats = await stat(path).catch(absent)
   return stats?.isFile() === true ? stats.size : undefined

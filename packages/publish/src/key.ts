@@ -1,8 +1,8 @@
-/** A key as part of a URL: everything but letters, digits and `-._~` percent-encoded, so that `+` is `%2B` (BEP 19 on object stores). */
+/** Percent-encodes a key for a URL, all but unreserved characters: object stores read a literal `+` as a space, so it must be `%2B`. */
 export const encodeKey = (key: string): string => key.split('/').map(encodeSegment).join('/')
 
 const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The address of a key below a base. */
+/** The URL of a key below a base URL. */
 export const urlOf = (base: string, key: string): string => `${base.endsWith('/') ? base : `${base}/`}${encodeKey(key)}`

@@ -2,18 +2,18 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
 import type { Publication } from './publication.ts'
 
-/** The list of what a target holds, for programs. */
+/** Key of the machine-readable index of a target. */
 export const LISTING_KEY = 'index.json'
-/** Some hundred bytes a model and a file. */
+/** Generous: an entry takes a few hundred bytes per model and per file. */
 export const MAX_LISTING_BYTES = 64 << 20
 
-/** A model in the list. */
+/** A model in the index. */
 export interface ListedModel {
   readonly ref?: string
   readonly manifest: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
-  /** Folder of its files. */
+  /** Torrent name, which is the folder of its files. */
   readonly name: string
   readonly magnet: string
   /** Key of the `.torrent`. */
@@ -21,21 +21,21 @@ export interface ListedModel {
   readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
 }
 
-/** What {@link LISTING_KEY} says. */
+/** The content of {@link LISTING_KEY}. */
 export interface Listing {
-  /** Where readers find all this; ends in a slash. */
+  /** Base URL for readers; ends in a slash. */
   readonly url?: string
   readonly models: readonly ListedModel[]
 }
 
 const VERSION = 1
 
-/** @throws PublishError `E_BAD_TARGET` for a file of somebody else */
+/** @throws PublishError `E_BAD_TARGET` if svc did not write the file */
 export function parseListing(bytes: Uint8Array, name: string): Listing {
   const foreign = (cause?: unknown): PublishError =>
     new PublishError(
       'E_BAD_TARGET',
-      `${name} holds an ${LISTING_KEY} that svc did not write; publish to a place of its own`,
+      `${name} contains an ${LISTING_KEY} that svc did not write; publish to a separate folder or prefix`,
       cause
     )
   let value: { svcPublication?: unknown; url?: unknown; models?: unknown }
@@ -63,7 +63,7 @@ function isModel(value: unknown): value is ListedModel {
   )
 }
 
-/** The bytes of a list, in an order of its own: the same models give the same bytes. */
+/** Serializes an index. Sorted, so that the same models always give the same bytes. */
 export function listingBytes({ url, models }: Listing): Uint8Array {
   const sorted = [...models].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   return Buffer.from(`${JSON.stringify({ svcPublication: VERSION, url, models: sorted }, null, 1)}\n`)
@@ -71,7 +71,7 @@ export function listingBytes({ url, models }: Listing): Uint8Array {
 
 const orderOf = ({ ref = '\uffff', manifest }: ListedModel): string => `${ref} ${manifest}`
 
-/** Adds models: each takes the place of what had its manifest or its name. */
+/** Adds models; each replaces entries with the same manifest or the same ref. */
 export function addToListing(before: Listing, added: readonly Publication[], url: string | undefined): Listing {
   const models = added.map(
     ({ ref, manifestDigest, infohash, name, magnet, torrentKey, files }): ListedModel => ({

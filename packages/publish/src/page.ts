@@ -1,9 +1,9 @@
 import { encodeKey } from './key.ts'
 import type { ListedModel, Listing } from './listing.ts'
 
-/** The list of what a target holds, for people. */
+/** Key of the human-readable index of a target. */
 export const PAGE_KEY = 'index.html'
-/** By which a page of ours is told from others. */
+/** Identifies pages that svc wrote, and may overwrite. */
 export const PAGE_MARK = '<meta name="generator" content="svc publish">'
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -17,12 +17,12 @@ const escaped = (text: string): string => text.replace(/[&<>"']/g, (mark) => ESC
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const
 
-function spoken(sizeBytes: number): string {
+function formatBytes(sizeBytes: number): string {
   const unit = sizeBytes < 1000 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(sizeBytes) / 3))
   return `${unit === 0 ? sizeBytes : (sizeBytes / 1000 ** unit).toFixed(1)} ${UNITS[unit]}`
 }
 
-/** What to type to fetch a model from there. Single quotes keep shells from reading the magnet. */
+/** The command that fetches a published model. The magnet link is in single quotes because `&` and `?` are special to shells. */
 export function importCommand(
   { magnet, manifest, ref }: Pick<ListedModel, 'magnet' | 'manifest'> & { readonly ref?: string | undefined },
   url: string | undefined
@@ -32,18 +32,18 @@ export function importCommand(
   return `svc import bt '${magnet}' --pin ${manifest}${from}${name === undefined ? '' : ` --as ${name}`}`
 }
 
-/** A page without scripts and without anything from elsewhere. */
+/** Renders the page; it has no scripts and loads nothing external. */
 export function pageBytes({ url, models }: Listing): Uint8Array {
   const rows = models.map((model) => {
     const { ref, manifest, name, magnet, torrent, files } = model
     const sum = files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
     const items = files.map(
       (file) =>
-        `<li><a href="${escaped(encodeKey(`${name}/${file.name}`))}">${escaped(file.name)}</a> ${spoken(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
+        `<li><a href="${escaped(encodeKey(`${name}/${file.name}`))}">${escaped(file.name)}</a> ${formatBytes(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
     )
     return `<section>
 <h2>${escaped(ref ?? name)}</h2>
-<p>${spoken(sum)} in ${files.length} file${files.length === 1 ? '' : 's'} · <a href="${escaped(encodeKey(torrent))}">.torrent</a> · <a href="${escaped(magnet)}">magnet</a></p>
+<p>${formatBytes(sum)} in ${files.length} file${files.length === 1 ? '' : 's'} · <a href="${escaped(encodeKey(torrent))}">.torrent</a> · <a href="${escaped(magnet)}">magnet</a></p>
 <pre>${escaped(importCommand(model, url))}</pre>
 <details><summary>Files</summary><ul>
 ${items.join('\n')}
@@ -67,8 +67,8 @@ section { border-top: 1px solid #ccc; }
 </head>
 <body>
 <h1>Models</h1>
-<p>Each command brings a model into a store of <code>svc</code>, checked against the digest in it. BitTorrent clients that know version 2 take
-the .torrent. <a href="index.json">The same list for programs.</a></p>
+<p>Each command imports a model into a store of <code>svc</code> and verifies it against the digest in the command. Any other client of
+BitTorrent v2 can open the .torrent. <a href="index.json">Machine-readable list</a></p>
 ${rows.join('\n')}
 </body>
 </html>

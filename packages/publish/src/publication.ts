@@ -16,54 +16,54 @@ import { chunksOf, digestOf } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
-/** What is published of one model. */
+/** A model to publish. */
 export interface PublicationInput {
   readonly manifestDigest: Sha256Digest
   readonly manifest: Uint8Array
-  /** `ns/name:quant`, for people; absent where it has no name. */
+  /** `ns/name:quant`, for display; absent if the model has no name. */
   readonly ref?: string | undefined
-  /** Where the bytes of each file of the manifest lie. */
+  /** The path of each file of the manifest. */
   readonly pathOf: (digest: Sha256Digest) => string
-  /** The bencoded piece layers, where they are known already; made from the files otherwise. */
+  /** The bencoded piece layers, if known; otherwise computed from the files. */
   readonly pieceLayers?: Uint8Array | undefined
-  /** Where readers will find it: named in the `.torrent` and the magnet. */
+  /** Base URL for readers, written as a webseed to the `.torrent` and the magnet link. */
   readonly url?: string | undefined
-  /** Named in both, too. */
+  /** Tracker URLs, also written to both. */
   readonly trackers?: readonly string[] | undefined
-  /** Not for everybody: caches on the way are told so. */
+  /** Private or gated: marks the objects `Cache-Control: private`. */
   readonly isWithheld?: boolean | undefined
 }
 
-/** A model as a set of objects that any web server can give out. */
+/** A model as a set of static objects that any web server can serve. */
 export interface Publication {
   readonly manifestDigest: Sha256Digest
   readonly ref: string | undefined
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
-  /** Of the torrent; the folder of the files. */
+  /** Torrent name, which is the folder of the files. */
   readonly name: string
   readonly magnet: string
   /** Key of the `.torrent`. */
   readonly torrentKey: string
   readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
-  /** Files first, then the manifest, the piece layers, and the `.torrent` last: what is named is there before what names it. */
+  /** Files, then the manifest, the piece layers, and last the `.torrent`: no object refers to one that is not there yet. */
   readonly objects: readonly PublishedObject[]
 }
 
 const FOREVER = 'max-age=31536000, immutable'
-/** It names web servers and trackers, which may change. */
+/** For the `.torrent`: its webseeds and trackers may change. */
 const BRIEFLY = 'max-age=300'
 
 /**
- * The objects of one model: `<torrent name>/<path>` for each file and the manifest (BEP 19), `bt/piece-layers/<infohash>` and
- * `bt/<infohash>.torrent`. A pure function of its input; files are read only where piece layers have to be made.
- * @throws ManifestError, MetainfoError for documents that contradict themselves; PublishError `E_DIGEST_MISMATCH`; the signal's reason
+ * Lays out one model: `<torrent name>/<path>` for each file and the manifest (BEP 19), `bt/piece-layers/<infohash>` and
+ * `bt/<infohash>.torrent`. A pure function of its input; reads the files only if piece layers have to be computed.
+ * @throws ManifestError, MetainfoError for inconsistent documents; PublishError `E_DIGEST_MISMATCH`; the signal's reason
  */
 export async function publicationOf(input: PublicationInput, signal?: AbortSignal): Promise<Publication> {
   const { manifestDigest, manifest, ref, pathOf, url, trackers = [], isWithheld = false } = input
   const sealed = parseSealedManifest(manifest)
   if (sealed.digest !== manifestDigest) {
-    throw new PublishError('E_DIGEST_MISMATCH', `these are not the bytes of the manifest ${manifestDigest}`)
+    throw new PublishError('E_DIGEST_MISMATCH', `the manifest does not match its digest ${manifestDigest}`)
   }
   const torrent = torrentOf(sealed)
   const layersBytes = input.pieceLayers ?? pieceLayersOf(torrent, await makeLayers(torrent, pathOf, signal))
@@ -111,7 +111,7 @@ export async function publicationOf(input: PublicationInput, signal?: AbortSigna
   }
 }
 
-/** Piece layers of all files that need one, from their bytes. */
+/** Computes the piece layers of all files longer than one piece. */
 async function makeLayers(
   torrent: ArtifactTorrent,
   pathOf: PublicationInput['pathOf'],
@@ -124,7 +124,7 @@ async function makeLayers(
     if (digest === torrent.manifestDigest) continue
     const leaves = new Uint8Array(Math.ceil(length / BLOCK_BYTES) * HASH_BYTES)
     let at = 0
-    // pieces of 1 MiB hold whole blocks
+    // chunks are 1 MiB, a multiple of the block size
     for await (const chunk of chunksOf({ content: { path: pathOf(digest) }, sizeBytes: length, digest })) {
       signal?.throwIfAborted()
       for (let block = 0; block < chunk.length; block += BLOCK_BYTES) {

@@ -6,43 +6,43 @@ import { PAGE_KEY, PAGE_MARK, pageBytes } from './page.ts'
 import type { Publication } from './publication.ts'
 import type { PublishedObject, StoredDocument, Target } from './target.ts'
 
-/** How far a publication is. */
+/** A progress snapshot. */
 export interface PublishProgress {
   readonly phase: 'writing' | 'checking'
   readonly bytesDone: number
   readonly bytesTotal: number
   readonly filesDone: number
   readonly filesTotal: number
-  /** The object at hand. */
+  /** The object being written or checked. */
   readonly file?: { readonly name: string; readonly bytesDone: number; readonly bytesTotal: number }
 }
 
-/** Where readers are, how thoroughly to check, and who is told of progress. */
+/** Options of {@link publish}. */
 export interface PublishOptions {
-  /** Where readers find the target; kept in its list. */
+  /** Base URL for readers; recorded in the index. */
   readonly url?: string | undefined
-  /** Read samples back from `url`, as strangers do, and not only from the target. */
+  /** Read samples back from `url` as well, without credentials, and not only from the target. */
   readonly checkUrl?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: PublishProgress) => void) | undefined
 }
 
-/** What a publication came to. */
+/** The outcome of {@link publish}. */
 export interface Published {
   /** Bytes of objects that were written. */
   readonly sentBytes: number
-  /** Bytes of objects that were there already. */
+  /** Bytes of objects that were already present. */
   readonly presentBytes: number
-  /** Ranges that were read back and compared. */
+  /** Number of ranges read back and compared. */
   readonly checkedRanges: number
 }
 
 const MAX_TRIES = 10
 
 /**
- * Writes models into a target: files, then documents that name them, then, when samples of all that came back as they were published,
- * the list of what is there, for programs and for people. What is there already is not written again, and an interrupted call is
- * taken up by the next. Models that were published there before stay, but for one of the same name, which leaves the list.
+ * Writes models to a target: files, then the documents that refer to them. Then reads samples of everything back, and only if they match
+ * updates the index (JSON and HTML). Skips objects that are already present; calling it again resumes an interrupted upload. Models
+ * published earlier stay in the index, except one of the same name, which is replaced.
  * @throws PublishError; on abort the signal's reason
  */
 export async function publish(
@@ -53,7 +53,7 @@ export async function publish(
   const { signal } = options
   await readListing(target, signal)
   await requireOwnPage(target, signal)
-  // a file of two models is one object each; the same model twice is not
+  // by key: each model has its own copy of a shared file, but a model given twice is written once
   const objects = [...new Map(inOrder(publications).map((object) => [object.key, object])).values()]
   await target.requireRoom(objects)
   const meter = new Meter(objects, options.onProgress)
@@ -86,8 +86,8 @@ export async function publish(
 }
 
 /**
- * Where readers find what lies in a target: what somebody says now, else what the place implies, else what was said at an earlier
- * publication. Undefined where nobody ever said. @throws PublishError
+ * The base URL for readers of a target: the one given, else the one the target implies, else the one recorded by an earlier
+ * publication. Undefined if none is known. @throws PublishError
  */
 export async function readerUrl(
   target: Target,
@@ -97,7 +97,7 @@ export async function readerUrl(
   return said ?? target.url ?? (await readListing(target, signal)).listing.url
 }
 
-/** All files of all models, then all their documents, the `.torrent`s last. */
+/** All files of all models, then all documents, the `.torrent`s last. */
 function inOrder(publications: readonly Publication[]): PublishedObject[] {
   const most = Math.max(0, ...publications.map(({ files }) => files.length))
   const files = publications.flatMap(({ objects, files: own }) => objects.slice(0, own.length))
@@ -116,13 +116,13 @@ async function readListing(
   return { stored, listing: stored === undefined ? { models: [] } : parseListing(stored.bytes, target.name) }
 }
 
-/** A page of somebody else is not overwritten. */
+/** Refuses to overwrite a page that svc did not write. */
 async function requireOwnPage(target: Target, signal: AbortSignal | undefined): Promise<void> {
   const page = await target.readDocument(PAGE_KEY, MAX_LISTING_BYTES, signal)
   if (page === undefined || Buffer.from(page.bytes).includes(PAGE_MARK)) return
   throw new PublishError(
     'E_BAD_TARGET',
-    `${target.name} holds an ${PAGE_KEY} that svc did not write; publish to a place of its own`
+    `${target.name} contains an ${PAGE_KEY} that svc did not write; publish to a separate folder or prefix`
   )
 }
 
@@ -142,10 +142,13 @@ async function list(
     await writePage(target, bytes, signal)
     return
   }
-  throw new PublishError('E_UNAVAILABLE', `others keep changing the ${LISTING_KEY} of ${target.name}; try again`)
+  throw new PublishError(
+    'E_UNAVAILABLE',
+    `${LISTING_KEY} of ${target.name} keeps changing while it is updated; try again`
+  )
 }
 
-/** The page follows from the list, also from one that somebody else has written meanwhile. */
+/** Renders the page from the index, and again if another publisher has updated the index in the meantime. */
 async function writePage(target: Target, listing: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
   for (let bytes = listing, tries = 0; tries < MAX_TRIES; tries++) {
     const page = pageBytes(parseListing(bytes, target.name))
@@ -165,7 +168,7 @@ const document = (key: string, bytes: Uint8Array, contentType: string) => ({
   cacheControl: 'no-cache'
 })
 
-/** Counts bytes and files, and tells somebody. */
+/** Counts bytes and files, and reports progress. */
 class Meter {
   readonly #tell: PublishOptions['onProgress']
   readonly #bytesTotal: number
@@ -194,7 +197,7 @@ class Meter {
     this.#say()
   }
 
-  /** What was looked at has to be written after all. */
+  /** Counts the current object from zero again: comparing it did not help, it has to be written. */
   restart(): void {
     this.#currentBytes = 0
   }

@@ -1,47 +1,47 @@
 import type { KnownContent } from './content.ts'
 
-/** One file of the layout, on its way to a target. */
+/** One object of the layout, with the key to store it under. */
 export interface PublishedObject extends KnownContent {
-  /** Relative, `/`-separated, with names as people write them. */
+  /** Relative, `/`-separated, not percent-encoded. */
   readonly key: string
   readonly contentType: string
   readonly cacheControl: string
 }
 
-/** How work on one object is watched and stopped. */
+/** Cancellation and progress of one operation. */
 export interface ObjectOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of each step, those that were found there included. */
+  /** Called with the number of bytes of each step, including those that were already present. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
-/** A small document as it lies in a target. */
+/** A small document read from a target. */
 export interface StoredDocument {
   readonly bytes: Uint8Array
-  /** Tells this state of it from later ones. */
+  /** Changes whenever the document does: an ETag or a digest. */
   readonly version: string
 }
 
 /**
- * A place that takes objects under keys. Whatever interrupts it, an object is there whole under its key or not at all, and what was
- * begun is taken up by the next try. Errors are {@link PublishError}s; an abort throws the signal's reason.
+ * A store of objects by key. Writes are atomic: an object is visible in full or not at all, even after a crash, and an interrupted
+ * write can be resumed. Errors are {@link PublishError}s; an abort throws the signal's reason.
  */
 export interface Target {
-  /** As people write it. */
+  /** For display. */
   readonly name: string
-  /** Where readers find it, as far as that follows from the place; ends in a slash. */
+  /** Base URL for readers, if the target implies one; ends in a slash. */
   readonly url: string | undefined
-  /** Throws `E_NO_SPACE`, or `E_BAD_TARGET` for keys that are too long, when it is clear beforehand that these do not fit. */
+  /** Fails early if the objects cannot fit: throws `E_NO_SPACE`, or `E_BAD_TARGET` for keys that are too long. */
   requireRoom(objects: readonly PublishedObject[]): Promise<void>
-  /** Whether the object is there with these very bytes. */
+  /** Whether the object is present with the same content. */
   has(object: PublishedObject, options: ObjectOptions): Promise<boolean>
-  /** Puts it there, in place of whatever has the key. Its bytes are checked against the digest before they become visible. */
+  /** Writes the object, replacing any under the same key. Verifies the digest before the object becomes visible. */
   put(object: PublishedObject, options: ObjectOptions): Promise<void>
-  /** What a reader of that range gets. */
+  /** Reads the bytes `[start, end)` of a stored object. */
   readRange(object: PublishedObject, start: number, end: number, signal?: AbortSignal): Promise<Uint8Array>
-  /** Undefined where there is none; throws `E_BAD_TARGET` for one of more than `maxBytes`. */
+  /** Undefined if there is none; throws `E_BAD_TARGET` if it is longer than `maxBytes`. */
   readDocument(key: string, maxBytes: number, signal?: AbortSignal): Promise<StoredDocument | undefined>
-  /** Puts a document in place of `before`; false when somebody else was faster. */
+  /** Compare-and-swap: replaces the document read as `before` (undefined: none). False if it has changed since. */
   replaceDocument(
     object: PublishedObject & { readonly content: Uint8Array },
     before: StoredDocument | undefined,

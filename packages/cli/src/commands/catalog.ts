@@ -46,8 +46,8 @@ export async function importCatalog(session: Session, text: string, options: Cat
 }
 
 /**
- * What to import if no quant was named: the only one, or those chosen from several. `undefined` leaves the choice to
- * the daemon.
+ * What to import if no quant was given: the only one, or those that the user picks. `undefined` leaves the choice to the
+ * daemon.
  */
 async function listedQuants(
   session: Session,

@@ -35,7 +35,7 @@ export async function cancel(session: Session, id: string): Promise<void> {
   session.note(
     cancelled
       ? `cancelled: ${job.kind} ${nameOf(job)}; what was verified is kept for the next try`
-      : `it was over before: ${job.state}`
+      : `it had already ended: ${job.state}`
   )
 }
 
@@ -79,7 +79,7 @@ async function listJobs(session: Session): Promise<void> {
   if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
 }
 
-/** A collection that only counts, as `svc du` has it done, is none. */
+/** Marks garbage collections that only count, such as those of `svc du`, so that nobody takes them for real ones. */
 const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)
 
 const stateOf = ({ state, error }: Job): string =>
@@ -134,7 +134,7 @@ export async function pull(session: Session, text: string, options: { readonly w
   const complete = started.state === 'done'
   const origin = complete ? undefined : await hubOrigin(session, ref)
   if (!isTerminal(started))
-    session.note(`asking peers for what is missing of ${shortRef(ref)}${nextSource(origin, wait)}`)
+    session.note(`asking peers for the missing parts of ${shortRef(ref)}${nextSource(origin, wait)}`)
   let job: Job
   try {
     job = await follow(session, started, origin?.as === undefined ? {} : { patienceMs })
@@ -145,18 +145,18 @@ export async function pull(session: Session, text: string, options: { readonly w
     if (origin === undefined || !(isSilence || isRefusal)) throw error
     const { repo, revision, as } = origin
     if (as === undefined) throw withoutName(error, shortRef(ref), origin)
-    const why = isSilence ? `no peer gave anything for ${wait}` : 'no peer gives it'
+    const why = isSilence ? `no peer sent anything for ${wait}` : 'no peer has it'
     session.note(`${why}; asking the hub for ${repo} at ${revision}`)
     job = await follow(session, await importAgain(session, origin))
     if (started.manifest !== undefined && job.result?.manifests.includes(started.manifest) !== true)
-      session.note('the hub gave other files than were imported before: the model has a new digest')
+      session.note('the files on the hub differ from those imported before: the model has a new digest')
   }
   if (session.json) return
   session.print(shortRef(ref))
-  session.note(complete ? 'it was complete before' : 'complete')
+  session.note(complete ? 'already complete' : 'complete')
 }
 
-/** Whether nothing but its digest is known of what was to be pulled. */
+/** Whether the artifact's manifest is absent, so that only its digest is known. */
 async function isUnknown({ client }: Session, { manifest }: Job): Promise<boolean> {
   if (manifest === undefined) return false
   try {
@@ -168,7 +168,7 @@ async function isUnknown({ client }: Session, { manifest }: Job): Promise<boolea
 }
 
 const unknownDigest = (ref: string, cause: unknown): CliError =>
-  new CliError(EXIT.source, `nothing is known here of ${ref} but its digest, which does not say whom to ask`, {
+  new CliError(EXIT.source, `only the digest of ${ref} is known here, which is not enough to find a source`, {
     code: 'E_SOURCE_UNAVAILABLE',
     hint: 'on a machine that has it, svc share prints the command to type here',
     cause
@@ -176,13 +176,13 @@ const unknownDigest = (ref: string, cause: unknown): CliError =>
 
 /** The source to try when peers send nothing. */
 function nextSource(origin: HubOrigin | undefined, wait: string): string {
-  if (origin === undefined) return '; there is nobody else to ask: it did not come from the hub'
-  return origin.as === undefined ? '' : `; when nothing comes for ${wait}, the hub is asked (${origin.repo})`
+  if (origin === undefined) return '; there is no other source: it did not come from the hub'
+  return origin.as === undefined ? '' : `; if nothing arrives for ${wait}, it comes from the hub (${origin.repo})`
 }
 
 /** The artifact has no name here, and the user has to choose the one to import it under. */
 const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin): CliError =>
-  new CliError(EXIT.source, `no peer gives ${ref}, and it has no name of its own to import it under`, {
+  new CliError(EXIT.source, `no peer has ${ref}, and it has no name to import it under from the hub`, {
     code: 'E_SOURCE_UNAVAILABLE',
     hint: `svc import hf ${repo} --revision ${revision} --as NS/NAME`,
     cause

@@ -17,7 +17,7 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     add(services, name, description).addOption(
       new Option('--manager <name>', 'default: the one of this system').choices(MANAGERS)
     )
-  service('install', 'have the daemon start by itself, now and from now on')
+  service('install', 'start the daemon now, and automatically from now on')
     .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
     .option('--dry-run', 'only show what would be written and run')
     .action(async (options, command: Command) =>
@@ -32,16 +32,16 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     run(command, async (session) => (await import('./service.ts')).serviceStatus(session, options))
   )
 
-  add(program, 'move <dir>', 'take the store to another disk; the old one stays until you delete it')
+  add(program, 'move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
     .action(async (dir: string, options, command: Command) =>
       run(command, async (session) => (await import('./move.ts')).move(session, dir, options))
     )
-  add(program, 'doctor', 'look at all that the store depends on, and say what to do').action(
+  add(program, 'doctor', 'check everything that the store depends on, and suggest fixes').action(
     async (_options, command: Command) =>
       run(command, async (session) => (await import('./doctor.ts')).doctor(session, version))
   )
-  add(program, 'completion', 'a script that completes commands and references on Tab')
+  add(program, 'completion', 'print a script for shell completion of commands and references')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(async (shell: Shell, _options, command: Command) =>
       run(command, async (session) => (await import('./completion.ts')).completion(session, shell))

@@ -5,7 +5,7 @@ import type { CommandTools } from './keep.ts'
 /** The commands that hand models to other programs, or import theirs: `view`, `path`, `exec`, `adopt`. */
 export function addLoadCommands(program: Command, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
   add(program, 'path <ref>', 'print the path that a program loads: the GGUF, the first shard, or the folder')
-    .option('--dir', 'the folder that all files lie in')
+    .option('--dir', 'the folder that contains all files')
     .option('--all', 'every part of a split GGUF')
     .option('--blob', "the blob's own file in the store, which has no name")
     .action(async (ref: string, options, command: Command) =>
@@ -14,7 +14,7 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
   add(
     program,
     'view [ref] [dir]',
-    'lay a model out in a folder, under real names; without REF: the views that there are'
+    'lay a model out in a folder, under its real file names; without REF: list the views'
   )
     .addOption(
       new Option('--layout <layout>', 'files, or a hub cache for HF_HUB_CACHE')
@@ -22,9 +22,9 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
         .default('files')
     )
     .addOption(
-      new Option('--copy', 'copies instead of links; blocks are shared where that is possible').conflicts('hardlink')
+      new Option('--copy', 'copies instead of links; reflinks where the file system can').conflicts('hardlink')
     )
-    .option('--hardlink', 'hard links: whoever writes to them writes to the store')
+    .option('--hardlink', 'hard links; writing to one changes the store')
     .addOption(
       new Option(
         '--comfyui <use>',
@@ -35,7 +35,7 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
     .action(async (ref: string | undefined, dir: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./view.ts')).view(session, ref, dir, options))
     )
-  add(program, 'exec <ref> <command...>', 'run a command with a model, which is kept while it runs')
+  add(program, 'exec <ref> <command...>', 'run a command with a model, which is protected from removal meanwhile')
     .passThroughOptions()
     .action(async (ref: string, words: string[], _options, command: Command) =>
       run(command, async (session) => (await import('./exec.ts')).exec(session, ref, words))

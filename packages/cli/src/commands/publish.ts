@@ -21,31 +21,31 @@ export interface PublishCommandOptions {
 /** `svc publish REF… DIR|s3://bucket/prefix` */
 export async function publish(
   session: Session,
-  words: readonly string[],
+  operands: readonly string[],
   options: PublishCommandOptions
 ): Promise<void> {
-  const place = words.at(-1)
-  if (words.length < 2 || place === undefined) {
-    throw usage('models are published to a place', `svc publish ${words[0] ?? 'ns/name:quant'} s3://bucket/models`)
+  const place = operands.at(-1)
+  if (operands.length < 2 || place === undefined) {
+    throw usage('a destination is missing', `svc publish ${operands[0] ?? 'ns/name:quant'} s3://bucket/models`)
   }
-  const said = options.url === undefined ? undefined : baseUrl(options.url)
+  const givenUrl = options.url === undefined ? undefined : baseUrl(options.url)
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
     const subjects: Subject[] = []
-    for (const ref of words.slice(0, -1)) subjects.push(await subjectOf(session, ref, options))
+    for (const ref of operands.slice(0, -1)) subjects.push(await subjectOf(session, ref, options))
     const refs = subjects.map(({ canonical }) => canonical)
     await withHeldViews(session, refs, async () => {
       const { endpoint, region } = options
       const target = await lib.openTarget(where, { endpoint, region, env: session.terminal.env })
       try {
-        const url = await lib.readerUrl(target, said, session.signal)
+        const url = await lib.readerUrl(target, givenUrl, session.signal)
         const publications: Publication[] = []
         for (const subject of subjects) {
           const input = await storedModel(session, subject)
           publications.push(await lib.publicationOf({ ...input, url, trackers: options.tracker }, session.signal))
         }
-        const checkUrl = said !== undefined && options.check !== false
-        const done = await watched(session, target, (onProgress) =>
+        const checkUrl = givenUrl !== undefined && options.check !== false
+        const done = await withProgress(session, target, (onProgress) =>
           lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
         )
         const models = publications.map((publication) => {
@@ -57,13 +57,13 @@ export async function publish(
         for (const { command } of models) session.print(command)
         const { sentBytes, presentBytes, checkedRanges } = done
         session.note(
-          `wrote ${formatBytes(sentBytes)}, ${formatBytes(presentBytes)} were there; ${count(checkedRanges, 'range')} read back`
+          `wrote ${formatBytes(sentBytes)}, ${formatBytes(presentBytes)} already present; ${count(checkedRanges, 'range')} read back`
         )
         if (url === undefined) {
           session.note(
-            'the address where a web server gives this folder out belongs into the torrents: say it with --url'
+            'the torrents have no webseed yet: name the address at which a web server serves this folder with --url'
           )
-        } else session.note(`for people: ${url}index.html`)
+        } else session.note(`index page: ${url}index.html`)
       } finally {
         await target.close()
       }
@@ -71,16 +71,16 @@ export async function publish(
   })
 }
 
-/** @throws CliError for what is no address to put paths behind */
+/** Normalizes a base URL to end in a slash. @throws CliError for one that paths cannot be appended to */
 function baseUrl(text: string): string {
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.search + url.hash + url.username !== '') {
-    throw usage('--url is an http or https address without query and password, such as https://models.example/')
+    throw usage('--url takes an http or https address without query or credentials, such as https://models.example/')
   }
   return url.pathname.endsWith('/') ? url.href : `${url.href}/`
 }
 
-async function watched<T>(
+async function withProgress<T>(
   session: Session,
   target: Target,
   work: (onProgress: (progress: PublishProgress) => void) => Promise<T>

@@ -28,7 +28,7 @@ export async function withOci<T>(session: Session, work: (oci: typeof import('@s
     return await work(oci)
   } catch (cause) {
     if (session.signal.aborted) {
-      const hint = 'the same command goes on where this one stopped'
+      const hint = 'run the same command again to resume'
       throw new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED', hint, cause })
     }
     if (!(cause instanceof oci.OciError)) throw cause

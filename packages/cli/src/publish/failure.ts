@@ -17,7 +17,7 @@ const EXITS: Readonly<Record<PublishErrorCode, ExitCode>> = {
   E_IO: EXIT.failed
 }
 
-/** Loads `@svc/publish` and runs work with it; its errors become those of `svc`, and Ctrl-C says how to go on. @throws CliError */
+/** Loads `@svc/publish` lazily and maps its errors to exit codes. On Ctrl-C the error says how to resume. @throws CliError */
 export async function withPublish<T>(
   session: Session,
   work: (lib: typeof import('@svc/publish')) => Promise<T>
@@ -27,7 +27,7 @@ export async function withPublish<T>(
     return await work(lib)
   } catch (cause) {
     if (session.signal.aborted) {
-      const hint = 'the same command goes on where this one stopped'
+      const hint = 'run the same command again to resume'
       throw new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED', hint, cause })
     }
     if (!(cause instanceof lib.PublishError)) throw cause

@@ -12,7 +12,7 @@ import type { Session } from '../session.ts'
 const MAX_DOCUMENT_BYTES = 4 << 20
 const MAX_LAYERS_BYTES = 80 << 20
 
-/** What a publication needs of a model in the store. The model has to be held while it is used. @throws CliError, ClientError */
+/** Collects what a publication needs of a stored model. The caller must hold the model, so that nothing removes its files. @throws CliError, ClientError */
 export async function storedModel(
   session: Session,
   { canonical, ref, isWithheld }: Subject
@@ -38,7 +38,7 @@ export async function storedModel(
   }
 }
 
-/** The piece layers that an import has noted; where that is not to be found they are made from the files. */
+/** The piece layers that the import recorded; undefined if there are none, and they have to be computed from the files. */
 async function recordedLayers(
   session: Session,
   indexDigest: string | undefined,
@@ -69,6 +69,6 @@ async function json(
 
 async function bytesOf(session: Session, digest: string, maxBytes: number): Promise<Uint8Array> {
   const { body, sizeBytes } = await session.client.readBlob(digest)
-  if (sizeBytes > maxBytes) throw new CliError(EXIT.failed, `${digest} is no document of a model`)
+  if (sizeBytes > maxBytes) throw new CliError(EXIT.failed, `${digest} is too large for a model's metadata`)
   return Buffer.concat(await body.toArray())
 }

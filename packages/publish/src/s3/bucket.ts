@@ -20,32 +20,32 @@ import type { PublishedObject } from '../target.ts'
 import { nameOf, s3Error, statusOf } from './failure.ts'
 import type { S3Options } from './options.ts'
 
-/** Tries of one request, with pauses that grow to 20 s, or as long as the store asks for. */
+/** Attempts per request; the backoff grows to 20 s, or follows the store's Retry-After. */
 const MAX_ATTEMPTS = 8
 const CONNECT_TIMEOUT_MS = 10_000
-/** Nothing is sent or received for so long. */
+/** A connection without traffic for this long has failed. */
 const STALL_MS = 60_000
 
-/** What a store says of an object without its bytes. */
+/** Metadata of an object, from a HEAD request. */
 export interface ObjectFacts {
   readonly sizeBytes: number
-  /** SHA-256 in hex, as the uploader noted it. */
+  /** SHA-256 in hex, from the object's user metadata. */
   readonly sha256: string | undefined
-  /** MD5 in hex, where the store's tag is one. */
+  /** MD5 in hex, if the ETag is one. */
   readonly md5: string | undefined
   readonly isEncoded: boolean
 }
 
-/** A part that the store has. */
+/** A part already uploaded. */
 export interface StoredPart {
   readonly sizeBytes: number
-  /** The tag, as it has to be given back. */
+  /** The ETag, verbatim: completing the upload requires it. */
   readonly tag: string
 }
 
 /**
- * A prefix of a bucket (decision 0060): the requests that a publication needs, each with its errors in our words. Bodies are signed, so that what arrives
- * damaged is refused; checksums in trailers, which not all stores know, are left out.
+ * A prefix of a bucket (decision 0060): the requests that a publication needs, with errors mapped to {@link PublishError}. Bodies are
+ * signed, so the store rejects damaged ones; trailing checksums are off because not all stores support them.
  */
 export class Bucket {
   readonly name: string
@@ -68,7 +68,7 @@ export class Bucket {
     const env = options.env ?? process.env
     const endpoint = options.endpoint ?? set(env.AWS_ENDPOINT_URL_S3) ?? set(env.AWS_ENDPOINT_URL)
     if (endpoint !== undefined && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) {
-      throw new PublishError('E_BAD_TARGET', `the endpoint ${endpoint} is no http or https URL`)
+      throw new PublishError('E_BAD_TARGET', `the endpoint ${endpoint} is not an http or https URL`)
     }
     const region = options.region ?? set(env.AWS_REGION) ?? set(env.AWS_DEFAULT_REGION)
     const config: S3ClientConfig = {
@@ -90,7 +90,7 @@ export class Bucket {
       const known = endpoint ?? (await configuredEndpoint(client))
       if (known !== undefined) return new Bucket(client, place, `${known.replace(/\/+$/, '')}/${place.bucket}/${path}`)
       const host = `s3.${await client.config.region()}.amazonaws.com`
-      // certificates have no names with further dots
+      // a wildcard certificate does not cover bucket names with dots: use a path-style URL
       const base = place.bucket.includes('.') ? `${host}/${place.bucket}` : `${place.bucket}.${host}`
       return new Bucket(client, place, `https://${base}/${path}`)
     } catch (error) {
@@ -117,11 +117,11 @@ export class Bucket {
       }
     } catch (error) {
       if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return undefined
-      throw s3Error(error, `look at ${this.name}${key}`, signal)
+      throw s3Error(error, `inspect ${this.name}${key}`, signal)
     }
   }
 
-  /** A range of an object, or all of it, as far as `maxBytes`; undefined where there is no object. */
+  /** Reads an object or a range of it, at most `maxBytes`; undefined if there is no such object. */
   async get(
     key: string,
     { range, maxBytes }: { readonly range?: readonly [number, number]; readonly maxBytes: number },
@@ -148,8 +148,8 @@ export class Bucket {
   }
 
   /**
-   * @param before only in place of that state, as its tag says; '' only where nothing is. Stores without conditions ignore it
-   * @returns false when the condition did not hold
+   * @param before replace only the version with this ETag; `''`: only create. Ignored by stores without conditional writes
+   * @returns false if the condition did not hold
    */
   async put(object: PublishedObject, body: Uint8Array, before?: string, signal?: AbortSignal): Promise<boolean> {
     const input = { ...this.#at(object.key), ...headersOf(object), Body: body, ContentMD5: md5Of(body, 'base64') }
@@ -180,14 +180,14 @@ export class Bucket {
     try {
       const input = { ...this.#at(object.key), ...headersOf(object) }
       const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(input), during(signal))
-      if (UploadId === undefined) throw new PublishError('E_UNAVAILABLE', `${this.name} gives uploads no name`)
+      if (UploadId === undefined) throw new PublishError('E_UNAVAILABLE', `${this.name} returned no upload id`)
       return UploadId
     } catch (error) {
-      throw s3Error(error, `begin to write ${this.name}${object.key}`, signal)
+      throw s3Error(error, `start uploading ${this.name}${object.key}`, signal)
     }
   }
 
-  /** The parts that an upload has, by number; undefined where the store knows no such upload. */
+  /** Lists the parts of an upload, by number; undefined if the store knows no such upload. */
   async parts(key: string, uploadId: string, signal?: AbortSignal): Promise<Map<number, StoredPart> | undefined> {
     const parts = new Map<number, StoredPart>()
     try {
@@ -198,17 +198,17 @@ export class Bucket {
           if (PartNumber !== undefined && ETag !== undefined) parts.set(PartNumber, { sizeBytes: Size ?? 0, tag: ETag })
         }
         const next = page.NextPartNumberMarker
-        // one that does not move would be asked for ever
+        // a marker that does not advance would make this loop forever
         if (page.IsTruncated !== true || next === undefined || Number(next) <= Number(marker ?? 0)) return parts
         marker = next
       }
     } catch (error) {
       if (isGone(error)) return undefined
-      throw s3Error(error, `look at what there is of ${this.name}${key}`, signal)
+      throw s3Error(error, `list the uploaded parts of ${this.name}${key}`, signal)
     }
   }
 
-  /** @returns the part's tag; undefined where the store knows no such upload any more */
+  /** @returns the part's ETag; undefined if the store no longer knows the upload */
   async part(
     key: string,
     uploadId: string,
@@ -232,7 +232,7 @@ export class Bucket {
     }
   }
 
-  /** Makes an object of its parts. @returns false where the store knows no such upload any more */
+  /** Completes a multipart upload. @returns false if the store no longer knows the upload */
   async complete(key: string, uploadId: string, tags: readonly string[], signal?: AbortSignal): Promise<boolean> {
     const Parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
     const input = { ...this.#at(key), UploadId: uploadId, MultipartUpload: { Parts } }
@@ -246,13 +246,13 @@ export class Bucket {
   }
 
   async abort(key: string, uploadId: string): Promise<void> {
-    // the caller has a reason to fail of its own
+    // best effort: the caller is already failing for another reason
     await this.#client
       .send(new AbortMultipartUploadCommand({ ...this.#at(key), UploadId: uploadId }))
       .catch(() => undefined)
   }
 
-  /** Bytes of an object's whole key. */
+  /** Length of the full key, prefix included. */
   keyBytes(key: string): number {
     return Buffer.byteLength(`${this.#prefix}${key}`)
   }
@@ -266,7 +266,7 @@ export class Bucket {
   }
 }
 
-/** MD5 in the encoding wanted: what S3 compares bodies with, and what its tags mostly are. No proof of anything here. */
+/** MD5, for Content-MD5 and ETags only: never proof of a model's integrity. */
 export const md5Of = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string =>
   createHash('md5').update(bytes).digest(encoding)
 
@@ -280,7 +280,7 @@ const headersOf = ({ contentType, cacheControl, digest }: PublishedObject) => ({
   Metadata: { sha256: digestHex(digest) }
 })
 
-/** A key in the environment wins, as with all tools of AWS; everything else the client finds by itself. */
+/** Keys in the environment win, as in the AWS CLI; the client's default chain finds everything else. */
 function credentialsOf(env: NonNullable<S3Options['env']>): Pick<S3ClientConfig, 'credentials'> {
   const [accessKeyId, secretAccessKey] = [set(env.AWS_ACCESS_KEY_ID), set(env.AWS_SECRET_ACCESS_KEY)]
   if (accessKeyId === undefined || secretAccessKey === undefined) return {}
@@ -288,7 +288,7 @@ function credentialsOf(env: NonNullable<S3Options['env']>): Pick<S3ClientConfig,
   return { credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) } }
 }
 
-/** `endpoint_url` of the shared configuration. */
+/** `endpoint_url` from the shared AWS configuration. */
 async function configuredEndpoint(client: S3Client): Promise<string | undefined> {
   const found = await client.config.endpoint?.()
   return found === undefined

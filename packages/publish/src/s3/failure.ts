@@ -1,6 +1,6 @@
 import { PublishError, type PublishErrorCode } from '../errors.ts'
 
-/** What the S3 client throws. */
+/** The fields of S3 client errors that matter here. */
 interface Thrown {
   readonly name?: string
   readonly message?: string
@@ -36,19 +36,19 @@ const BY_STATUS: Readonly<Record<number, PublishErrorCode>> = {
 const HINTS: Partial<Record<PublishErrorCode, string>> = {
   E_CREDENTIALS: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
   E_DENIED: 'the key needs to get, put and delete objects there, and to list the bucket',
-  E_CLOCK: 'the clocks here and there differ: set the clock',
+  E_CLOCK: 'the clock of this machine disagrees with that of the store; set it',
   E_BAD_TARGET: 'the bucket is in another region: name it with --region',
-  E_RATE_LIMITED: 'the store asks for patience; the same command goes on where it stopped'
+  E_RATE_LIMITED: 'the store is throttling requests; run the same command later to resume'
 }
 
-/** The HTTP status of an answer that was an error; undefined where there was none. */
+/** The HTTP status of an error response; undefined if there was no response. */
 export const statusOf = (error: unknown): number | undefined =>
   (error as Thrown).$metadata?.httpStatusCode ?? (error as Thrown).$response?.statusCode
 
-/** The name that S3 has for an error. */
+/** S3's error code, such as `NoSuchBucket`. */
 export const nameOf = (error: unknown): string => (error as Thrown).Code ?? (error as Thrown).name ?? ''
 
-/** What a failed request means. Errors of this package, and what an abort throws, are passed on. */
+/** Maps a failed request to a {@link PublishError}. Errors of this package and aborts pass through unchanged. */
 export function s3Error(error: unknown, doing: string, signal?: AbortSignal): unknown {
   if (signal?.aborted === true) return signal.reason
   if (error instanceof PublishError) return error
@@ -56,7 +56,7 @@ export function s3Error(error: unknown, doing: string, signal?: AbortSignal): un
   const name = nameOf(error)
   const code = BY_NAME[name] ?? BY_STATUS[status ?? 0] ?? 'E_UNAVAILABLE'
   const { message, code: system } = error as Thrown
-  // the client's own messages for bodies that it cannot read are no use to anybody
+  // the client's messages about unparsable error bodies are useless to users
   const said = [name === 'Error' ? system : name, status].filter((part) => part !== undefined && part !== '').join(', ')
   const hint = HINTS[code] === undefined ? '' : `; ${HINTS[code]}`
   const short = message === undefined || message === 'UnknownError' || message === name ? '' : `: ${firstLine(message)}`

@@ -8,22 +8,22 @@ import { partsAtOnce } from './part-size.ts'
 
 const MAX_NOTE_BYTES = 64 << 10
 
-/** Which upload an object is being sent by: kept in the bucket, so that whoever goes on finds it. */
+/** The upload in progress for an object. Stored in the bucket, so that any machine can resume it. */
 interface Note {
   readonly key: string
   readonly uploadId: string
   readonly partBytes: number
 }
 
-/** Where the note of an object lies. */
+/** Key of an object's note. */
 const noteKey = ({ key, digest }: PublishedObject): string =>
   `.svc-publish/${digestHex(digest)}-${digestHex(digestOf(Buffer.from(key))).slice(0, 16)}.json`
 
 /**
- * Sends an object in parts. Parts that an earlier try has sent, and that the store's tags say are these bytes, are not sent again; all of
- * the object is read and hashed before it is made visible.
- * @returns false when the store knows the upload no more: somebody else finished it, or it was cleared away
- * @throws PublishError; on abort the signal's reason, and what was sent is kept
+ * Uploads an object in parts. Skips parts of an earlier attempt whose ETags match; still reads and hashes all of the object before
+ * completing the upload makes it visible.
+ * @returns false if the store no longer knows the upload: another publisher completed it, or it was cleaned up
+ * @throws PublishError; on abort the signal's reason, and the uploaded parts are kept
  */
 export async function sendInParts(
   bucket: Bucket,
@@ -57,7 +57,7 @@ interface Upload {
   readonly known: ReadonlyMap<number, StoredPart>
 }
 
-/** @returns the tags in order; `gone` where the upload is known no more, `wrong` where the bytes are not those of the digest */
+/** @returns the ETags in order; `gone` if the store no longer knows the upload, `wrong` if the content does not match the digest */
 async function sendParts(
   bucket: Bucket,
   object: PublishedObject,
@@ -132,7 +132,7 @@ async function readNote(
     const fits = note?.key === object.key && note.partBytes === partBytes && typeof note.uploadId === 'string'
     return fits ? (note as Note) : undefined
   } catch {
-    // a new upload begins, and takes the note's place
+    // unreadable: start a new upload, whose note replaces this one
     return undefined
   }
 }
@@ -155,7 +155,7 @@ async function writeNote(
   await bucket.put(written, bytes, undefined, signal)
 }
 
-/** What is left of it names an upload that is over, which does no harm. */
+/** Removes the note. Failures are ignored: a stale note refers to an upload that no longer exists. */
 async function forget(bucket: Bucket, object: PublishedObject, signal: AbortSignal | undefined): Promise<void> {
   await bucket.remove(noteKey(object), signal).catch((error: unknown) => {
     if (signal?.aborted === true || !(error instanceof PublishError)) throw error

@@ -9,13 +9,12 @@ import { sendInParts } from './multipart.ts'
 import type { S3Options } from './options.ts'
 import { PART_BYTES, partBytesFor } from './part-size.ts'
 
-/** S3's bound for the key of an object. */
+/** S3's limit. */
 const MAX_KEY_BYTES = 1024
 
 /**
- * A bucket that readers reach over HTTP. An object is visible whole or not at all; large ones go up in parts, and an upload that was
- * interrupted is taken up by the next call, from wherever that comes. What is there is told by its size and the SHA-256 that this noted
- * with it; where other tools have put it there, by the store's MD5.
+ * An S3 bucket. Large objects use multipart uploads, which any machine can resume; an object becomes visible only when it is complete.
+ * Existing objects are recognized by size and the SHA-256 in their metadata; those of other tools, which lack it, by their MD5.
  */
 export class S3Target implements Target {
   readonly #bucket: Bucket
@@ -39,13 +38,13 @@ export class S3Target implements Target {
     return this.#bucket.url
   }
 
-  /** Buckets do not say how much room they have; but keys have a bound. */
+  /** S3 has no way to ask for free space; this only checks key lengths. */
   async requireRoom(objects: readonly PublishedObject[]): Promise<void> {
     const long = objects.find(({ key }) => this.#bucket.keyBytes(key) > MAX_KEY_BYTES)
     if (long === undefined) return
     throw new PublishError(
       'E_BAD_TARGET',
-      `${this.name}${long.key} has more than the ${MAX_KEY_BYTES} bytes that S3 allows; take a shorter prefix`
+      `${this.name}${long.key} is longer than the ${MAX_KEY_BYTES} bytes that S3 allows; use a shorter prefix`
     )
   }
 
@@ -72,19 +71,19 @@ export class S3Target implements Target {
     try {
       const partBytes = partBytesFor(object.sizeBytes, this.#partBytes)
       if (object.sizeBytes <= partBytes) await this.#putAtOnce(object, options)
-      // once more where the store had forgotten the upload, and nobody else has finished it
+      // retry once if the store has dropped the upload, unless another publisher has completed the object
       else if (
         !(await sendInParts(this.#bucket, object, partBytes, options)) &&
         !(await this.has(object, { signal }))
       ) {
         if (!(await sendInParts(this.#bucket, object, partBytes, { signal }))) {
-          throw new PublishError('E_UNAVAILABLE', `${this.name} forgets uploads while they are sent: ${object.key}`)
+          throw new PublishError('E_UNAVAILABLE', `${this.name} drops uploads before they are complete: ${object.key}`)
         }
       }
       const facts = await this.#bucket.head(object.key, signal)
       if (facts?.sizeBytes !== object.sizeBytes) {
-        const found = facts === undefined ? 'does not have it' : `has ${facts.sizeBytes} bytes of it`
-        throw new PublishError('E_UNAVAILABLE', `${this.name} took ${object.key} and ${found}`)
+        const found = facts === undefined ? 'does not list it' : `lists it with ${facts.sizeBytes} bytes`
+        throw new PublishError('E_UNAVAILABLE', `${this.name} accepted ${object.key} but ${found}`)
       }
     } catch (error) {
       throw ioError(error, `read ${object.key}`, signal)
@@ -98,7 +97,7 @@ export class S3Target implements Target {
       const said = found.contentRange ?? 'none'
       throw new PublishError(
         'E_CHECK_FAILED',
-        `${this.name}${object.key} answers another range than the one asked for: ${said}`
+        `${this.name}${object.key}: got a different range than requested: ${said}`
       )
     }
     return found.bytes
