@@ -10,6 +10,7 @@ import { PROFILES, type Profile } from './harness/profile.ts'
 import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
 import type { Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
+import { adoptRow } from './rows/adopt.ts'
 import { blobRow } from './rows/blob.ts'
 import { boundsRow } from './rows/bounds.ts'
 import { cliRow } from './rows/cli.ts'
@@ -21,6 +22,7 @@ import { importRow } from './rows/import.ts'
 import { importManyRow } from './rows/import-many.ts'
 import { importMemoryRow } from './rows/import-memory.ts'
 import { importSmallRow } from './rows/import-small.ts'
+import { installedRow } from './rows/installed.ts'
 import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
@@ -36,11 +38,13 @@ const ROWS: readonly Row[] = [
   importManyRow,
   importSmallRow,
   reflinkRow,
+  adoptRow,
   verifyRow,
   blobRow,
   resolveRow,
   startRow,
   cliRow,
+  installedRow,
   hubRow,
   seedRow,
   firstRow,

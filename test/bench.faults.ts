@@ -25,9 +25,10 @@ test('the curves of growth are drawn', { timeout: 250_000 }, async () => {
 })
 
 test('the benchmarks of peers, of upkeep and of everything at once run', { timeout: 250_000 }, async () => {
-  const reports = await smoke('first', 'webtorrent', 'together', 'upkeep', 'growth-swarm', 'reflink')
+  const reports = await smoke('first', 'webtorrent', 'together', 'upkeep', 'growth-swarm', 'reflink', 'adopt')
   expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
     ['reflink', undefined, 1],
+    ['adopt', undefined, 2],
     ['first', undefined, 2],
     ['webtorrent', undefined, 1],
     ['together', undefined, 2],

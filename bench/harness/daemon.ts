@@ -54,6 +54,8 @@ export interface DaemonOptions {
   readonly nodeFlags?: readonly string[]
   /** Added to its environment. */
   readonly env?: NodeJS.ProcessEnv
+  /** An installed `svcd` instead of this checkout's; node's flags do not apply. */
+  readonly program?: string
   /** Words in front of its command, which becomes that process. */
   readonly prefix?: readonly string[]
 }
@@ -75,6 +77,7 @@ export class DaemonLauncher {
     probe = '/v1/jobs',
     nodeFlags = [],
     env = {},
+    program,
     prefix = []
   }: DaemonOptions): Promise<BenchDaemon> {
     const configPath = `${root}.toml`
@@ -85,8 +88,9 @@ export class DaemonLauncher {
       : [join(MAIN, 'dist/main.js')]
     const flags = ['--root', root, '--config', configPath, '--log-level', 'error']
     const begun = performance.now()
-    const [command = process.execPath, ...words] = [...prefix, process.execPath]
-    const child = spawn(command, [...words, ...this.#nodeFlags, ...nodeFlags, ...main, ...flags], {
+    const ours = [process.execPath, ...this.#nodeFlags, ...nodeFlags, ...main]
+    const [command = process.execPath, ...words] = [...prefix, ...(program === undefined ? ours : [program]), ...flags]
+    const child = spawn(command, words, {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, ...env, SVC_SOCKET: socketPath }
     })

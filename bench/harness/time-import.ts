@@ -14,11 +14,18 @@ export async function warmUpFolder(scratch: Scratch): Promise<string> {
   return folder
 }
 
-/** Imports a folder through a fresh daemon, warmed up by one small import. Its store lies in `scratch` and is gone afterwards. */
+/** What is asked of a daemon: a path of its interface, and a body. */
+export type JobRequest = readonly [path: string, body: object]
+
+/** Imports a folder through a fresh daemon, warmed up by one small import; or times another `job`. Its store lies in `scratch` and is gone afterwards. */
 export async function timeImport(
   daemons: Bench['daemons'],
   scratch: Scratch,
-  { warmUp, folder }: { readonly warmUp: string; readonly folder: string }
+  {
+    warmUp,
+    folder,
+    job: [path, body] = ['/v1/import/local', { paths: [folder], as: 'bench/model' }]
+  }: { readonly warmUp: string; readonly folder: string; readonly job?: JobRequest | undefined }
 ): Promise<Timed> {
   const place = await scratch.folder()
   mkdirSync(join(place, 'root'), { mode: 0o700 })
@@ -26,7 +33,7 @@ export async function timeImport(
   try {
     await daemon.api.job('/v1/import/local', { paths: [warmUp], as: 'bench/warm' })
     const before = daemon.cpuSeconds()
-    const { seconds } = await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
+    const { seconds } = await daemon.api.job(path, body)
     return { seconds, cpuSeconds: daemon.cpuSeconds() - before }
   } finally {
     await daemon.stop()

@@ -3,7 +3,7 @@ import { type Timed, timeCommand } from '../harness/command.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
 import { formatRate, formatSeconds } from '../harness/report.ts'
 import type { Bench, Line } from '../harness/row.ts'
-import { timeImport, warmUpFolder } from '../harness/time-import.ts'
+import { type JobRequest, timeImport, warmUpFolder } from '../harness/time-import.ts'
 
 export interface Comparison {
   readonly what: string
@@ -13,6 +13,8 @@ export interface Comparison {
   readonly note?: string
   /** Default 0.8. */
   readonly floor?: number
+  /** What is asked for instead of an import of the folder. */
+  readonly job?: JobRequest
 }
 
 /**
@@ -21,7 +23,7 @@ export interface Comparison {
  */
 export async function compareImport(
   { scratch, daemons, profile, say }: Bench,
-  { what, folder, sizeBytes, note, floor = 0.8 }: Comparison
+  { what, folder, sizeBytes, note, floor = 0.8, job }: Comparison
 ): Promise<Line> {
   const warmUp = await warmUpFolder(scratch)
   const rounds = await interleave<Timed, 'svc' | 'openssl' | 'copy'>(profile.runs, {
@@ -37,7 +39,7 @@ export async function compareImport(
       return time
     },
     svc: async (round) => {
-      const time = await timeImport(daemons, scratch, { warmUp, folder })
+      const time = await timeImport(daemons, scratch, { warmUp, folder, job })
       say(`${what}, round ${round + 1}: ${formatSeconds(time.seconds)}`)
       return time
     }
