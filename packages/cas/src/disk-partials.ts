@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { TEMPORARY_FILE } from '@svc/internal-files'
+import type { Sha256Digest } from '@svc/ref'
 import { abortError, CasError, errnoOf, ioError } from './errors.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { randomId } from './layout.ts'
@@ -38,7 +39,8 @@ export class DiskPartials {
 
   /**
    * Reads the journals and deletes everything that cannot be resumed: part files without a valid journal, journals
-   * without a part file, partials untouched for `maxAgeMs`, temporary files. Other files are left alone. Called once,
+   * without a part file, partials untouched for `maxAgeMs`, those of a blob that is there by now (a kill between its
+   * publication and the removal of its part, or it came another way), temporary files. Other files are left alone. Called once,
    * before anything else.
    *
    * Age is measured against the present clock and against the time of the last use, and the smaller one counts, so that
@@ -60,7 +62,8 @@ export class DiskPartials {
         const journal = found?.journal
         const ageMs = Math.min(nowMs, lastUsedMs) - (found?.mtimeMs ?? 0)
         const stale = found === undefined || ageMs > maxAgeMs || !parts.has(id)
-        if (journal === undefined || stale || this.#remains.has(journal.key)) {
+        const isOver = journal === undefined || stale || this.#isPresent(journal.digest, journal.sizeBytes)
+        if (isOver || this.#remains.has(journal.key)) {
           port.unlinkSync(layout.journal(id))
           continue
         }
@@ -70,6 +73,18 @@ export class DiskPartials {
       for (const id of parts) port.unlinkSync(layout.part(id))
     } catch (error) {
       throw ioError(error, 'sweep incoming', layout.incoming)
+    }
+  }
+
+  #isPresent(digest: Sha256Digest | undefined, sizeBytes: number): boolean {
+    if (digest === undefined) return false
+    const { port, layout } = this.#context
+    try {
+      const stat = port.lstatSync(layout.blob(digest))
+      return stat.isFile() && stat.size === sizeBytes
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return false
+      throw error
     }
   }
 

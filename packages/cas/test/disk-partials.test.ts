@@ -63,6 +63,26 @@ describe('partial blobs', () => {
     expect((await partial.publish()).digest).toBe(key.digest)
   })
 
+  test('are swept when their blob is there', async () => {
+    let store = await open()
+    const partial = await store.partial(key)
+    await partial.write(0, bytes.subarray(0, 1_000_000))
+    await partial.release()
+    const other = await store.partial({ key: 'of another blob', sizeBytes: 10, digest: digestOf(seededBytes(10)) })
+    await other.release()
+    const left = fs.readdirSync(join(root, 'incoming'))
+    expect(left.length).toBe(4)
+    const again = await store.partial({ key: 'the same bytes', sizeBytes: bytes.length })
+    await again.write(0, bytes)
+    await again.publish()
+    await store.close()
+    store = await open()
+    const swept = fs.readdirSync(join(root, 'incoming'))
+    expect(swept.length).toBe(2)
+    expect(left).toEqual(expect.arrayContaining(swept))
+    expect((await store.partial(key)).ranges()).toEqual([])
+  })
+
   test('are swept when nobody can use them', async () => {
     let store = await open()
     for (const name of ['keep', 'old', 'broken', 'partless']) {

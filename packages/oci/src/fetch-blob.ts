@@ -16,7 +16,15 @@ export interface BlobSink {
 export interface FetchOptions extends PatienceOptions {
   /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
+  /**
+   * In each of these spans, in milliseconds, a registry must send 1 KiB for each second, or the attempt counts as failed;
+   * what a failed attempt brought gives new attempts only at that rate. Default 60,000.
+   */
+  readonly slowMs?: number
 }
+
+/** Slower than any line, and fast enough that a registry which drips bytes does not hold an import for days. */
+const MIN_BYTES_PER_SECOND = 1_024
 
 const WRITE_BYTES = 1 << 20
 
@@ -33,6 +41,7 @@ export async function fetchBlob(
   options: FetchOptions = {}
 ): Promise<void> {
   const patience = new Patience(options)
+  const pace = new Pace()
   // of an earlier try: a registry may take its time before the next byte
   const held = heldBytes(sink)
   if (held > 0) options.onProgress?.(held)
@@ -40,11 +49,12 @@ export async function fetchBlob(
     const [start, end] = gap
     let at = start
     try {
-      for await (const bytes of bodyFrom(await repository.blob(digest, start, options), start, sink.sizeBytes)) {
+      const answer = await repository.blob(digest, start, options)
+      for await (const bytes of bodyFrom(answer, start, sink.sizeBytes, options.slowMs)) {
         const wanted = bytes.subarray(0, end - at)
         await sink.write(at, wanted)
         at += wanted.length
-        patience.progress()
+        if (pace.keepsUpWith(wanted.length)) patience.progress()
         options.onProgress?.(heldBytes(sink))
         options.signal?.throwIfAborted()
         if (at === end) break
@@ -52,6 +62,22 @@ export async function fetchBlob(
     } catch (failure) {
       await patience.after(failure)
     }
+  }
+}
+
+/** Whether bytes come at the least rate, pauses included. */
+class Pace {
+  #sinceMs = performance.now()
+  #bytes = 0
+
+  /** Counts bytes; starts anew when they have come fast enough. */
+  keepsUpWith(bytes: number): boolean {
+    this.#bytes += bytes
+    const nowMs = performance.now()
+    if (this.#bytes * 1_000 < MIN_BYTES_PER_SECOND * (nowMs - this.#sinceMs)) return false
+    this.#sinceMs = nowMs
+    this.#bytes = 0
+    return true
   }
 }
 
@@ -70,15 +96,34 @@ const heldBytes = (sink: BlobSink): number => sink.ranges().reduce((total, [star
  * The body from `start` on, in large chunks. A registry without range support sends everything; the bytes before
  * `start` are discarded.
  */
-async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): AsyncGenerator<Uint8Array, void, void> {
+async function* bodyFrom(
+  answer: Answer,
+  start: number,
+  sizeBytes: number,
+  slowMs = 60_000
+): AsyncGenerator<Uint8Array, void, void> {
   let skip = answer.statusCode === 206 ? 0 : start
   checkHead(answer, start, sizeBytes)
   let left = sizeBytes - start
   const buffer = Buffer.alloc(Math.min(WRITE_BYTES, left))
   let filled = 0
+  let arrived = 0
+  // while a chunk is being written nothing is read, which is not the registry's fault
+  let isWriting = false
+  let hasWritten = false
+  const leastBytes = Math.ceil((MIN_BYTES_PER_SECOND * slowMs) / 1_000)
+  const watch = setInterval(() => {
+    if (!hasWritten && arrived < leastBytes)
+      answer.body.destroy(
+        new OciError('E_UNAVAILABLE', `the registry sent ${arrived} bytes in ${Math.ceil(slowMs / 1_000)} s`)
+      )
+    arrived = 0
+    hasWritten = isWriting
+  }, slowMs)
   try {
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
       let rest = chunk
+      arrived += chunk.length
       if (skip > 0) {
         const dropped = Math.min(skip, rest.length)
         skip -= dropped
@@ -92,7 +137,9 @@ async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): Asyn
         filled += count
         rest = rest.subarray(count)
         if (filled < buffer.length) continue
+        isWriting = hasWritten = true
         yield buffer
+        isWriting = false
         filled = 0
       }
     }
@@ -102,6 +149,7 @@ async function* bodyFrom(answer: Answer, start: number, sizeBytes: number): Asyn
     if (cause instanceof OciError) throw cause
     throw new OciError('E_UNAVAILABLE', `the transfer broke off: ${(cause as Error).message}`, {}, cause)
   } finally {
+    clearInterval(watch)
     answer.body.destroy()
   }
   if (filled > 0) yield buffer.subarray(0, filled)

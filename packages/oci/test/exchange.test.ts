@@ -1,15 +1,17 @@
 // What a registry may make a client do, by responses that never end and by the addresses that it names.
 import { createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { parseOciManifest } from '../src/document.ts'
+import { digestOf, parseOciManifest } from '../src/document.ts'
 import { Exchange, readBody } from '../src/exchange.ts'
+import { fetchBlob } from '../src/fetch-blob.ts'
+import { Repository } from '../src/registry.ts'
 
 /** @returns the URL of a server that sends `first`, then `rest` again and again. */
-async function drip(first: string, rest: string): Promise<URL> {
+async function drip(first: string, rest: string, everyMs = 5): Promise<URL> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
-    const timer = setInterval(() => socket.write(rest), 5)
+    const timer = setInterval(() => socket.write(rest), everyMs)
     socket.on('error', () => undefined).on('close', () => clearInterval(timer))
     socket.once('data', () => socket.write(first))
   })
@@ -38,6 +40,27 @@ it('a document that arrives byte by byte is given up', async () => {
   const url = await drip('HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{', ' ')
   const answer = await open().send({ method: 'GET', url })
   await expect(readBody(answer, 1_000_000, 300)).rejects.toEqual(unavailable)
+})
+
+it('a blob that drips is given up, though each attempt brings some of it', async () => {
+  const sizeBytes = 3_000_000
+  const { host } = await drip(`HTTP/1.1 200 OK\r\nContent-Length: ${sizeBytes}\r\n\r\n`, 'x', 20)
+  const repository = new Repository(
+    { registry: host, repository: 'team/model' },
+    { credentials: async () => undefined }
+  )
+  onTestFinished(() => repository.close())
+  let held = 0
+  const sink = {
+    sizeBytes,
+    ranges: () => (held === 0 ? [] : [[0, held] as const]),
+    write: async (offset: number, bytes: Uint8Array) => void (held = offset + bytes.length)
+  }
+  const waits: string[] = []
+  const options = { tries: 3, firstDelayMs: 1, slowMs: 200, onWaiting: (message: string) => void waits.push(message) }
+  await expect(fetchBlob(repository, digestOf(Buffer.of(1)), sink, options)).rejects.toEqual(unavailable)
+  expect(waits.length).toBe(2)
+  expect(held).toBeGreaterThan(0)
 })
 
 it.each([

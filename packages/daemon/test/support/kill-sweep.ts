@@ -154,7 +154,9 @@ class KillRun {
     const at = `${point.call ?? 'operation'} ${point.when}, ${how}`
     const after = await testDaemon({ folder, ...rig.after })
     expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
-    const aftermath = await rig.check(after)
+    const aftermath = await rig.check(after).catch((cause: unknown) => {
+      throw new Error(`wrong after ${at}`, { cause })
+    })
     if (how === 'acknowledged') expect([at, aftermath]).toEqual([at, 'new'])
     expect([at, (await after.verify('all')).verify]).toEqual([at, {}])
     await after.running.close({ quick: true })
