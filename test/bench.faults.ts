@@ -43,7 +43,7 @@ test.skipIf(!hasNginx() && !strict)('an import from the hub', async () => {
 })
 
 test.skipIf(!hasNginx() && !strict)('blob and resolve beside nginx', async () => {
-  expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 5 }, () => expect.any(Number)))
+  expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 8 }, () => expect.any(Number)))
 })
 
 test('the bounds of the local rows are measured', { timeout: 250_000 }, async () => {

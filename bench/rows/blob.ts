@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { BareServer } from '../bounds/start-bare.ts'
 import type { BenchDaemon } from '../harness/daemon.ts'
 import { askAndStall, fetchAndDiscard } from '../harness/discard.ts'
 import { bestNote, interleave, median, medianRatio } from '../harness/measure.ts'
@@ -24,12 +25,17 @@ export const blobRow: Row = {
     const place = await scratch.folder()
     mkdirSync(join(place, 'root'), { mode: 0o700 })
     const daemon = await daemons.start({ root: join(place, 'root') })
-    const servers: Nginx[] = []
+    const servers: { stop(): Promise<void> }[] = []
     try {
       const { digest, path } = await importWeights(daemon, folder)
-      servers.push(await Nginx.start(await scratch.folder(), path, { sendfile: true }))
-      servers.push(await Nginx.start(await scratch.folder(), path, { sendfile: false }))
-      const [withSendfile, without] = servers as [Nginx, Nginx]
+      const started = async <T extends (typeof servers)[number]>(server: Promise<T>): Promise<T> => {
+        servers.push(await server)
+        return server
+      }
+      const withSendfile = await started(Nginx.start(await scratch.folder(), path, { sendfile: true }))
+      const without = await started(Nginx.start(await scratch.folder(), path, { sendfile: false }))
+      const reading = await started(BareServer.start(place, path, 'read'))
+      const pushing = await started(BareServer.start(place, path, 'push'))
       const ours = (): Promise<number> => fetchAndDiscard(daemon.api.socketPath, `/v1/blob/${digest}`)
       await ours()
       const cpuOf = async (
@@ -40,11 +46,16 @@ export const blobRow: Row = {
         const seconds = await work()
         return [seconds, server.cpuSeconds() - before]
       }
-      const rounds = await interleave<readonly [number, number], 'svc' | 'sendfile' | 'plain'>(shortRuns, {
-        sendfile: () => cpuOf(withSendfile, () => fetchAndDiscard(withSendfile.socketPath, '/')),
-        svc: () => cpuOf(daemon, ours),
-        plain: () => cpuOf(without, () => fetchAndDiscard(without.socketPath, '/'))
-      })
+      const rounds = await interleave<readonly [number, number], 'svc' | 'sendfile' | 'plain' | 'bare' | 'push'>(
+        shortRuns,
+        {
+          sendfile: () => cpuOf(withSendfile, () => fetchAndDiscard(withSendfile.socketPath, '/')),
+          svc: () => cpuOf(daemon, ours),
+          plain: () => cpuOf(without, () => fetchAndDiscard(without.socketPath, '/')),
+          bare: () => cpuOf(reading, () => fetchAndDiscard(reading.socketPath, '/')),
+          push: () => cpuOf(pushing, () => fetchAndDiscard(pushing.socketPath, '/'))
+        }
+      )
       const time = (name: keyof typeof rounds): number[] => rounds[name].map(([seconds]) => seconds)
       const cpu = (name: keyof typeof rounds): string =>
         `${(median(rounds[name].map(([, seconds]) => seconds)) / (blobBytes / 1e9)).toFixed(2)}`
@@ -60,9 +71,19 @@ export const blobRow: Row = {
           note: `${bestNote(time(name), time('svc'))}; server CPU s/GB ${cpu('svc')} against ${cpu(name)}`
         }
       }
+      const bound = (name: 'bare' | 'push', what: string): Line => ({
+        what,
+        ours: formatRate(blobBytes / median(time(name))),
+        peer: `nginx, sendfile off: ${formatRate(blobBytes / median(time('plain')))}`,
+        ratio: medianRatio(time('plain'), time(name)),
+        target: '',
+        note: `${bestNote(time('plain'), time(name))}; ${medianRatio(time('sendfile'), time(name)).toFixed(2)} of sendfile on; server CPU s/GB ${cpu(name)}`
+      })
       return [
         line('sendfile', 'sendfile on', 0.8),
         line('plain', 'sendfile off', 1.2),
+        bound('bare', 'bound: a bare Node server that reads and writes'),
+        bound('push', 'bound: one that writes without reading'),
         await besideStalled(daemon, digest, ours, shortRuns)
       ]
     } finally {

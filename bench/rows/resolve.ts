@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { BareServer } from '../bounds/start-bare.ts'
 import { startLoad } from '../harness/load.ts'
 import type { LoadResult } from '../harness/load-client.ts'
 import { bestNote, interleave, median } from '../harness/measure.ts'
@@ -9,6 +10,8 @@ import type { Row } from '../harness/row.ts'
 
 const CONNECTIONS = 16
 const MAX_REQUESTS = 1_000_000
+
+type Name = 'svc' | 'nginx' | 'bare'
 
 interface Served extends LoadResult {
   readonly cpuSeconds: number
@@ -25,12 +28,14 @@ export const resolveRow: Row = {
     mkdirSync(join(place, 'root'), { mode: 0o700 })
     const daemon = await daemons.start({ root: join(place, 'root') })
     let nginx: Nginx | undefined
+    let bare: BareServer | undefined
     try {
       await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
       const path = `/v1/resolve?ref=${encodeURIComponent('svc:///bench/model:bf16')}`
       const file = join(place, 'answer.json')
       writeFileSync(file, JSON.stringify(await daemon.api.get(path)))
       const server = (nginx = await Nginx.start(await scratch.folder(), file, { sendfile: true }))
+      const bound = (bare = await BareServer.start(place, file, 'answer'))
       const load = async (socketPath: string, cpu: () => number): Promise<Served> => {
         const before = cpu()
         const { result } = startLoad({
@@ -46,17 +51,16 @@ export const resolveRow: Row = {
       }
       const ours = (): Promise<Served> => load(daemon.api.socketPath, () => daemon.cpuSeconds())
       await ours()
-      const rounds = await interleave<Served, 'svc' | 'nginx'>(profile.runs, {
+      const rounds = await interleave<Served, Name>(profile.runs, {
         svc: ours,
-        nginx: () => load(server.socketPath, () => server.cpuSeconds())
+        nginx: () => load(server.socketPath, () => server.cpuSeconds()),
+        bare: () => load(bound.socketPath, () => bound.cpuSeconds())
       })
-      const rate = (name: 'svc' | 'nginx'): number =>
-        median(rounds[name].map(({ requests, seconds }) => requests / seconds))
-      const perRequest = (name: 'svc' | 'nginx'): number[] =>
-        rounds[name].map(({ requests, seconds }) => seconds / requests)
-      const perCpu = (name: 'svc' | 'nginx'): number =>
+      const rate = (name: Name): number => median(rounds[name].map(({ requests, seconds }) => requests / seconds))
+      const perRequest = (name: Name): number[] => rounds[name].map(({ requests, seconds }) => seconds / requests)
+      const perCpu = (name: Name): number =>
         median(rounds[name].map(({ requests, cpuSeconds }) => requests / cpuSeconds))
-      const p99 = (name: 'svc' | 'nginx'): number => median(rounds[name].map(({ p99Ms }) => p99Ms))
+      const p99 = (name: Name): number => median(rounds[name].map(({ p99Ms }) => p99Ms))
       const ratio = rate('svc') / rate('nginx')
       return [
         {
@@ -75,9 +79,18 @@ export const resolveRow: Row = {
           ratio: perCpu('svc') / perCpu('nginx'),
           target: '',
           note: 'the client cannot be the limit here'
+        },
+        {
+          what: 'bound: a bare node:http server with these bytes',
+          ours: `${Math.round(rate('bare'))}/s`,
+          peer: `nginx ${Math.round(rate('nginx'))}/s`,
+          ratio: rate('bare') / rate('nginx'),
+          target: '',
+          note: `requests per CPU second ${(perCpu('bare') / perCpu('nginx')).toFixed(2)} of nginx; the daemon reaches ${(rate('svc') / rate('bare')).toFixed(2)} of it`
         }
       ]
     } finally {
+      await bare?.stop()
       await nginx?.stop()
       await daemon.stop()
     }

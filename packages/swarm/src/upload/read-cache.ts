@@ -138,6 +138,11 @@ export class ReadCache {
     for (const notify of waiting) guarded(notify)()
   }
 
+  /** Pins a chunk once more for whom it is pinned already, and who waits for it if it is not ready. */
+  hold(chunk: Chunk): void {
+    ;(chunk as Entry).pins += 1
+  }
+
   /** Releases one pin. */
   release(chunk: Chunk): void {
     const entry = chunk as Entry

@@ -15,7 +15,7 @@ interface Entry {
   readonly fileIndex: number
   /** In the file. */
   readonly offset: number
-  chunks: Chunk[] | undefined
+  chunks: readonly Chunk[] | undefined
 }
 
 export interface UploadContext {
@@ -32,7 +32,11 @@ const MIN_HIGH_WATER = 262_144
 const MAX_HIGH_WATER = 4 * 1024 * 1024
 /** Approximate size of a write, so that memory is freed early. */
 const BATCH_BYTES = 1_048_576
-const keyOf = ({ piece, begin, length }: BlockRef): string => `${piece} ${begin} ${length}`
+/** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
+const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
+const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
+  a.piece === b.piece && a.begin === b.begin && a.length === b.length
+const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
 const ZEROS = new Uint8Array(131_072)
 
 /**
@@ -49,10 +53,10 @@ export class UploadQueue implements LimitedSender {
   readonly #context: UploadContext
   readonly #queue: Entry[] = []
   /**
-   * The waiting requests by block, so that a cancel without a match costs nothing. Of two requests for one block, the
-   * later.
+   * The waiting requests by where their block begins, so that a cancel without a match costs nothing. Of two requests for one
+   * place, the later.
    */
-  readonly #byBlock = new Map<string, Entry>()
+  readonly #byBlock = new Map<number, Entry>()
   #head = 0
   /** Number of entries at the head that have (or wait for) their chunks. */
   #fetched = 0
@@ -112,7 +116,7 @@ export class UploadQueue implements LimitedSender {
 
   cancel(block: BlockRef): void {
     const entry = this.#byBlock.get(keyOf(block))
-    if (entry === undefined) return
+    if (entry === undefined || !sameBlock(entry.block, block)) return
     this.#remove(this.#queue.indexOf(entry, this.#head))
     this.#reject(block)
   }
@@ -202,17 +206,26 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  #acquire(entry: Entry): Chunk[] | undefined {
+  #acquire(entry: Entry): readonly Chunk[] | undefined {
     const { layout, files, cache, source } = this.#context
     const file = layout.files[entry.fileIndex]!
     const end = Math.min(entry.offset + entry.block.length, file.lengthBytes)
+    // The block before it in the queue mostly lies in the same chunk and holds it.
+    const before = this.#fetched === 0 ? undefined : this.#queue[this.#head + this.#fetched - 1]!
+    if (before?.chunks?.length === 1 && before.block.piece === entry.block.piece) {
+      const at = chunkOf(entry.offset)
+      if (chunkOf(before.offset) === at && end <= (at + 1) * CHUNK_BYTES) {
+        cache.hold(before.chunks[0]!)
+        return before.chunks
+      }
+    }
     // Bytes next to the piece may be unverified or missing: they must not get into the cache.
     const whole = files.isDone(file)
     const piece = layout.span(entry.block.piece)
     const first = whole ? 0 : piece.offset
     const last = whole ? file.lengthBytes : piece.offset + piece.lengthBytes
     const chunks: Chunk[] = []
-    for (let at = Math.floor(entry.offset / CHUNK_BYTES); at * CHUNK_BYTES < end; at += 1) {
+    for (let at = chunkOf(entry.offset); at * CHUNK_BYTES < end; at += 1) {
       const base = at * CHUNK_BYTES
       const range = { from: Math.max(0, first - base), to: Math.min(CHUNK_BYTES, last - base) }
       // A queue without chunks gets its first ones even beyond the budget: slow readers must not starve the others.
@@ -292,7 +305,7 @@ export class UploadQueue implements LimitedSender {
     const end = Math.min(entry.offset + entry.block.length, lengthBytes)
     let at = entry.offset
     for (const chunk of entry.chunks!) {
-      const base = Math.floor(at / CHUNK_BYTES) * CHUNK_BYTES
+      const base = chunkOf(at) * CHUNK_BYTES
       const until = Math.min(end, base + CHUNK_BYTES)
       out.push(chunk.bytes.subarray(at - base, until - base))
       at = until
