@@ -40,6 +40,13 @@ export interface BlockSource {
 /** The events that a Downloader emits. */
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
+/**
+ * No piece is started while this much waits to be verified, or three pieces: who sends faster than the threads hash would
+ * otherwise fill all receive memory, and be no faster for it.
+ */
+const BACKLOG_BYTES = 12 * 1024 * 1024
+const BACKLOG_PIECES = 3
+
 /** Blocks to request from a source. */
 export interface BlockOrder {
   readonly buffer: PieceBuffer
@@ -74,6 +81,7 @@ export class Downloader {
   #starved = false
   /** Pieces that are being hashed or written: these use the storage's descriptors. */
   readonly #verifying = new Set<Promise<void>>()
+  #verifyingBytes = 0
   #closed = false
   readonly #notify = (): void => this.#emit({ kind: 'work' })
 
@@ -143,6 +151,10 @@ export class Downloader {
   }
 
   #open(piece: number): PieceBuffer | undefined {
+    if (this.#verifyingBytes >= Math.max(BACKLOG_BYTES, BACKLOG_PIECES * this.#layout.pieceLengthBytes)) {
+      this.#pool.wait(this.#notify)
+      return undefined
+    }
     const size = this.#layout.span(piece).lengthBytes
     let slot = this.#pool.take(size)
     if (slot === undefined && this.#evict()) slot = this.#pool.take(size)
@@ -271,6 +283,7 @@ export class Downloader {
     if (!buffer.complete) return
     buffer.sealed = true
     this.#loose.delete(buffer)
+    this.#verifyingBytes += buffer.sizeBytes
     const verifying = this.#verify(buffer)
       .catch(reportDefect)
       .finally(() => this.#verifying.delete(verifying))
@@ -285,6 +298,8 @@ export class Downloader {
     } catch (error) {
       if (!this.#closed) this.#picker.reopen(buffer.piece)
       event = { kind: 'failed', error: writeError(buffer.piece, error) }
+    } finally {
+      this.#verifyingBytes -= buffer.sizeBytes
     }
     if (this.#closed || event.kind !== 'piece-wrong') this.#dispose(buffer, kept)
     if (!this.#closed) this.#emit(event)

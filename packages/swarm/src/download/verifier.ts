@@ -39,6 +39,7 @@ export class Verifier {
       threads,
       idleMs: IDLE_MS,
       reusable: () => true,
+      youngMib: 3,
       errors: { ...plainErrors, closed: closedError, lost: (cause) => (cause instanceof Error ? cause : closedError()) }
     })
   }
