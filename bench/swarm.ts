@@ -73,7 +73,10 @@ const pairs: readonly (readonly [Kind, Kind])[] = (
     ['lt', 'lt'],
     ['us', 'lt'],
     ['lt', 'us'],
-    ['us', 'us']
+    ['us', 'us'],
+    // the bounds: what cannot be left out, as an engine and as a daemon
+    ['bare', 'bare'],
+    ['bare', 'flat']
   ] as const
 ).filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
 const results = new Map<string, Result[]>()

@@ -11,6 +11,7 @@ import { formatRate, formatSeconds, formatSize } from '../harness/report.ts'
 import type { Line, Row } from '../harness/row.ts'
 
 const SERVER = new URL('../harness/hub-server.ts', import.meta.url).pathname
+const BARE = new URL('../bounds/hub-process.ts', import.meta.url).pathname
 const CLIENT = new URL('../harness/hub_download.py', import.meta.url).pathname
 /** A Python that has `huggingface_hub`. */
 const PYTHON = process.env.BENCH_PYTHON ?? 'python3'
@@ -66,6 +67,22 @@ export const hubRow: Row = {
             await scratch.drop(target)
           }
         },
+        // It takes the bytes from the CDN at once, and need not ask the hub.
+        bare: async () => {
+          const target = await scratch.folder()
+          const child = spawn(
+            process.execPath,
+            [...process.execArgv, BARE, `${cdn.address}/model-q4_0.gguf`, String(hubBytes), join(target, 'file')],
+            { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, ...authority } }
+          )
+          const [time] = (await Promise.race([
+            once(child, 'message'),
+            once(child, 'exit').then(() => Promise.reject(new Error('the bare download failed')))
+          ])) as [Timed]
+          if (child.exitCode === null) await once(child, 'exit')
+          await scratch.drop(target)
+          return time
+        },
         // Its check of the bytes is ours: it compares lengths only.
         client: () =>
           into(`f=$("${PYTHON}" "$1" "$2" 2>/dev/null); sync "$f"; openssl dgst -sha256 "$f"`, [CLIENT], {
@@ -78,8 +95,8 @@ export const hubRow: Row = {
       const { client, ...withoutClient } = contestants
       const rounds: Record<string, Timed[]> =
         hasClient === undefined
-          ? await interleave<Timed, 'svc' | 'tools'>(runs, withoutClient)
-          : await interleave<Timed, 'svc' | 'tools' | 'client'>(runs, contestants)
+          ? await interleave<Timed, 'svc' | 'tools' | 'bare'>(runs, withoutClient)
+          : await interleave<Timed, 'svc' | 'tools' | 'bare' | 'client'>(runs, contestants)
       const seconds = (name: string): number[] => rounds[name]!.map((time) => time.seconds)
       const cpuPerGib = (name: string): number =>
         median(rounds[name]!.map((time) => time.cpuSeconds)) / (hubBytes / 2 ** 30)
@@ -104,6 +121,15 @@ export const hubRow: Row = {
           met: cpuPerGib('svc') <= 3.2
         }
       ]
+      const bare = median(seconds('bare'))
+      lines.push({
+        what: 'bound: TLS, both hashes and the write in bare Node',
+        ours: `${formatSeconds(bare)} (${formatRate(hubBytes / bare)})`,
+        peer: `curl, sync, openssl ${formatSeconds(tools)}`,
+        ratio: tools / bare,
+        target: '',
+        note: `${bestNote(seconds('tools'), seconds('bare'))}; CPU s/GiB ${cpuPerGib('bare').toFixed(2)}`
+      })
       if (hasClient !== undefined) {
         const theirs = median(seconds('client'))
         lines.push({

@@ -3,8 +3,13 @@
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
+import { setFlagsFromString } from 'node:v8'
 import { parseTorrent } from '@svc/metainfo'
 import { createFileStorage, createSwarm, type TorrentStorage } from '@svc/swarm'
+
+// the young generation, as the daemon bounds it
+setFlagsFromString('--max-semi-space-size=1')
+setFlagsFromString('--semi-space-growth-factor=1')
 
 const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 } })

@@ -19,9 +19,14 @@ const TUNED = {
   }
 }
 
-/** libtorrent, our engine, or webtorrent. */
-export type Kind = 'lt' | 'us' | 'wt'
-const PROGRAMS = { us: 'engine-peer.ts', wt: 'webtorrent-peer.ts' } as const
+/** libtorrent, our engine, webtorrent, or (`bare`, with the flat hash `flat`) what no engine on Node can leave out. */
+export type Kind = 'lt' | 'us' | 'wt' | 'bare' | 'flat'
+const PROGRAMS = {
+  us: ['engine-peer.ts'],
+  wt: ['webtorrent-peer.ts'],
+  bare: ['../bounds/bare-peer.ts'],
+  flat: ['../bounds/bare-peer.ts', 'flat']
+} as const
 type Message = Record<string, unknown> & { event: string }
 
 /** A seed or leech in a process of its own, told by JSON lines what to do. */
@@ -52,7 +57,7 @@ export class Peer {
         ? spawn('/usr/bin/python3', [python, JSON.stringify(defaults ? { defaults } : TUNED)], {
             stdio: ['pipe', 'pipe', 'inherit']
           })
-        : spawn(process.execPath, [path.join(here, PROGRAMS[kind])], {
+        : spawn(process.execPath, [path.join(here, PROGRAMS[kind][0]), ...PROGRAMS[kind].slice(1)], {
             stdio: ['pipe', 'pipe', 'inherit']
           })
     const peer = new Peer(child, kind)

@@ -29,7 +29,7 @@ export interface UploadContext {
 }
 
 const MIN_HIGH_WATER = 262_144
-const MAX_HIGH_WATER = 4 * 1024 * 1024
+const MAX_HIGH_WATER = 2 * 1024 * 1024
 /** Approximate size of a write, so that memory is freed early. */
 const BATCH_BYTES = 1_048_576
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */

@@ -1,0 +1,137 @@
+// What a seed and a leech cannot leave out, and nothing else: told by the JSON lines of `../swarm/engine-peer.ts`, one sends a file over TCP, read
+// in pieces from the page cache; the other receives it, hashes its blocks in two threads, writes it and syncs it. No
+// protocol, no choice of pieces, no limits, no errors. With argv[2] `flat` the file's SHA-256 is made as well, as the daemon does.
+import { closeSync, constants, fdatasyncSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { setFlagsFromString } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import { parseTorrent, TorrentLayout } from '@svc/metainfo'
+
+// the heap of the engine's process beside this one
+setFlagsFromString('--max-semi-space-size=1')
+setFlagsFromString('--semi-space-growth-factor=1')
+
+const WORKER = new URL('./piece-worker.ts', import.meta.url)
+const READ_BYTES = 256 << 10
+const THREADS = 2
+/** Pieces that are being received, hashed or written. */
+const SLOTS = 6
+const flat = process.argv[2] === 'flat'
+const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
+
+let served: string | undefined
+const server = createServer({ noDelay: true }, (socket) => {
+  const fd = openSync(served!, 'r')
+  const block = Buffer.allocUnsafeSlow(READ_BYTES)
+  let sent = 0
+  const next = (): void => {
+    const count = readSync(fd, block, 0, READ_BYTES, sent)
+    sent += count
+    if (count > 0) return void socket.write(count === READ_BYTES ? block : block.subarray(0, count), next)
+    closeSync(fd)
+    socket.end()
+  }
+  socket.on('error', () => undefined)
+  next()
+})
+server.listen(0, '127.0.0.1', () => out({ event: 'ready', port: (server.address() as AddressInfo).port }))
+
+function fetch(port: number, target: string, sizeBytes: number, pieceBytes: number): void {
+  mkdirSync(path.dirname(target), { recursive: true })
+  const fd = openSync(target, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC)
+  const threads = Array.from({ length: THREADS }, () => new Worker(WORKER, { trackUnmanagedFds: false }))
+  const flatThread = flat ? new Worker(WORKER, { trackUnmanagedFds: false }) : undefined
+  const free: Buffer[] = Array.from({ length: SLOTS }, () => Buffer.from(new SharedArrayBuffer(pieceBytes)))
+  const written = new Map<number, Buffer>()
+  let slot = free.pop()
+  let [filled, received, flatAt, left] = [0, 0, 0, Math.ceil(sizeBytes / pieceBytes)]
+  const release = (buffer: Buffer): void => {
+    free.push(buffer)
+    if (--left === 0) {
+      fdatasyncSync(fd)
+      closeSync(fd)
+      out({ event: 'finished' })
+    } else if (slot === undefined) {
+      slot = free.pop()
+      socket.resume()
+    }
+  }
+  const lengthAt = (position: number): number => Math.min(pieceBytes, sizeBytes - position)
+  let following = false
+  const follow = (): void => {
+    const buffer = written.get(flatAt)
+    following = buffer !== undefined
+    if (buffer === undefined) return
+    written.delete(flatAt)
+    flatThread!.postMessage({ buffer: buffer.buffer, length: lengthAt(flatAt), flat: true })
+    flatThread!.once('message', () => {
+      release(buffer)
+      follow()
+    })
+    flatAt += pieceBytes
+  }
+  const slots = new Map<number, Buffer>()
+  for (const thread of threads) {
+    thread.on('message', (position: number) => {
+      const buffer = slots.get(position)!
+      slots.delete(position)
+      if (flatThread === undefined) return release(buffer)
+      written.set(position, buffer)
+      if (!following) follow()
+    })
+  }
+  const socket = connect({
+    host: '127.0.0.1',
+    port,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback: (count, bytes) => {
+        for (let at = 0; at < count; ) {
+          // a read may end behind the last slot: the rest waits in one more
+          slot ??= Buffer.from(new SharedArrayBuffer(pieceBytes))
+          const take = Math.min(count - at, pieceBytes - filled)
+          ;(bytes as Buffer).copy(slot, filled, at, at + take)
+          at += take
+          filled += take
+          received += take
+          if (filled < pieceBytes && received < sizeBytes) continue
+          const position = received - filled
+          slots.set(position, slot)
+          threads[(position / pieceBytes) % THREADS]!.postMessage({ buffer: slot.buffer, length: filled, fd, position })
+          filled = 0
+          slot = free.pop()
+        }
+        return slot !== undefined
+      }
+    }
+  })
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { cmd, torrent, save, seed, peers } = JSON.parse(line) as {
+    cmd: string
+    torrent: string
+    save: string
+    seed?: boolean
+    peers?: [string, number][]
+  }
+  if (cmd === 'quit') process.exit(0)
+  if (cmd === 'usage') {
+    const usage = process.resourceUsage()
+    out({
+      event: 'usage',
+      cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
+      maxRssBytes: usage.maxRSS * 1024
+    })
+  }
+  if (cmd !== 'add') continue
+  const layout = new TorrentLayout(parseTorrent(readFileSync(torrent)).info)
+  const largest = layout.files.reduce((a, b) => (a.lengthBytes > b.lengthBytes ? a : b))
+  const file = path.join(save, layout.name, largest.path)
+  if (seed === true) {
+    served = file
+    out({ event: 'added' })
+  } else fetch(peers![0]![1], file, largest.lengthBytes, layout.pieceLengthBytes)
+}
