@@ -101,6 +101,33 @@ describe('layouts and archives', () => {
     expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
   })
 
+  it('does not take a name from another artifact because it says so itself', async () => {
+    const path = join(from.folder, 'names')
+    await ok(from, 'export', 'oci', REFS[0], path)
+    await forget(to)
+    makeModelFolder(join(to.folder, 'mine'), { ggufs: {} })
+    writeFileSync(join(to.folder, 'mine/chat_template.jinja'), 'mine')
+    await ok(to, 'import', 'local', 'mine', '--as', 'acme/tiny')
+    const mine = await manifestOf(to, REFS[0])
+    const theirs = await manifestOf(from, REFS[0])
+    expect(mine).not.toBe(theirs)
+    const refused = await to.svc('import', 'oci', path, '--json')
+    expect(refused.code).toBe(2)
+    expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NAME_TAKEN' } })
+    // what an artifact says of itself can be wrong: the files decide
+    const client = createClient({ socketPath: to.socketPath })
+    const job = await client.waitJob(await client.importOci({ path, as: 'acme/tiny', replace: false }))
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE', candidates: [REFS[0]] } })
+    expect(await manifestOf(to, REFS[0])).toBe(mine)
+    await ok(to, 'import', 'oci', path, '--as', 'other/tiny')
+    await ok(to, 'import', 'oci', path, '--as', 'acme/tiny')
+    expect(await manifestOf(to, REFS[0])).toBe(theirs)
+    // it is the same: nothing is taken from anybody
+    await ok(to, 'import', 'oci', path)
+    client.close()
+    await ok(to, 'rm', 'other/tiny')
+  })
+
   it('private models are exported only with --withheld', async () => {
     await ok(from, 'private', REFS[1])
     const refused = await from.svc('export', 'oci', REFS[1], 'secret')

@@ -7,4 +7,4 @@ export type { ByteRanges, FileState, FileWriter, TorrentStorage } from './storag
 export { createSwarm, type Swarm, type SwarmOptions } from './swarm.ts'
 export type { Torrent as SwarmTorrent } from './torrent/torrent.ts'
 export type { TorrentOptions as SwarmTorrentOptions } from './torrent/torrent-options.ts'
-export type { TorrentEvents, TorrentProgress, TorrentState } from './torrent/torrent-status.ts'
+export type { FileRange, TorrentEvents, TorrentProgress, TorrentState } from './torrent/torrent-status.ts'

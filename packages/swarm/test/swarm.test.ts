@@ -113,6 +113,32 @@ describe('between two engines', () => {
     torrent.priority(1, 3)
     await torrent.completed()
   })
+
+  test('what somebody waits for comes first, and another wait takes its place', async () => {
+    const [sizeBytes, start] = [40 * PIECE, 31 * PIECE]
+    fixture = await makeTorrent({ a: 5 * PIECE, b: sizeBytes }, PIECE)
+    const { address } = await engines.seed(fixture)
+    const torrent = (await engines.open()).add({
+      info: fixture.info,
+      pieceLayers: fixture.layers,
+      storage: createFileStorage(await fixture.target('leech'))
+    })
+    const { firstPiece } = torrent.layout!.files[1]!
+    torrent.hasten([{ fileIndex: 0, start: 0, end: PIECE }])
+    torrent.hasten([
+      { fileIndex: 1, start: start + 1, end: start + 2 * PIECE },
+      { fileIndex: 1, start: sizeBytes, end: sizeBytes + 1 },
+      { fileIndex: 7, start: 0, end: 1 }
+    ])
+    const pieces: number[] = []
+    torrent.on('piece', (piece) => pieces.push(piece))
+    torrent.addPeer(address)
+    await torrent.completed()
+    const awaited = [firstPiece + 31, firstPiece + 32]
+    expect(pieces.slice(0, 20)).toEqual(expect.arrayContaining(awaited))
+    expect(new Set(pieces).size).toBe(45)
+    torrent.hasten([])
+  })
 })
 
 describe('storage', () => {

@@ -43,6 +43,11 @@ export interface ViewOptions {
    * that of `svc.hf.revision`, or else derived from the manifest's digest.
    */
   readonly repo?: string | undefined
+  /**
+   * Mode `symlink` only: blobs whose files have their names in the manifest may be absent, and their links lead nowhere
+   * until they come. Default false.
+   */
+  readonly mayLack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /** Called with the bytes of each step of a copy, including shared ones. */
   readonly onCopied?: ((bytes: number) => void) | undefined
@@ -83,7 +88,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   if (earlier !== undefined && (await isSameAndWhole(target, earlier, source, { layout, mode, identity })))
     return { ...viewOf(target, earlier), made: false }
   try {
-    await checkBlobs(source)
+    await checkBlobs(source, options.mayLack === true && mode === 'symlink')
     const root = options.root === undefined ? undefined : await realpath(options.root)
     const draft = await openDraft(target)
     try {
@@ -133,10 +138,10 @@ const blobOf = ({ digest, size }: ManifestFile, source: ViewSource): Blob => ({
   sizeBytes: size
 })
 
-async function checkBlobs(source: ViewSource): Promise<void> {
+async function checkBlobs(source: ViewSource, mayLack: boolean): Promise<void> {
   const missing = new Set<string>()
   for (const file of source.manifest.files) {
-    if (file.kind === 'config') continue
+    if (file.kind === 'config' || (mayLack && tarFolder(file) === undefined)) continue
     if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
   }
   if (missing.size === 0) return

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { link, lstat, realpath, symlink } from 'node:fs/promises'
-import { dirname, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { errnoOf, ViewError } from './errors.ts'
 import { reflink } from './reflink.ts'
@@ -61,13 +61,23 @@ export async function placeBlob(blob: Blob, { to, finalPath }: Placement, contex
   if (context.mode === 'copy') return copyBlob(blob, to, context)
   try {
     if (context.mode === 'hardlink') await link(blob.path, to)
-    else await symlink(linkText(finalPath, await realpath(blob.path), context.root), to)
+    else await symlink(linkText(finalPath, await realpathOf(blob.path), context.root), to)
   } catch (error) {
     const errno = errnoOf(error) ?? ''
     if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errno)) throw error
     const what = context.mode === 'hardlink' ? 'hard link' : 'symbolic link'
     const message = `no ${what} to ${blob.path} is possible at ${finalPath} (${errno}); copy instead`
     throw new ViewError('E_NOT_LINKABLE', message, { path: finalPath, digest: blob.digest }, error)
+  }
+}
+
+/** Of a file that may be absent, and its folders too. */
+async function realpathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error
+    return join(await realpathOf(dirname(path)), basename(path))
   }
 }
 

@@ -99,20 +99,41 @@ export interface ImportOciOptions extends ChoiceOptions {
 /** `svc import oci DIR|FILE.tar|registry/name:tag [--as ns/name] [--tag TAG]` */
 export async function importOci(session: Session, source: string, options: ImportOciOptions): Promise<void> {
   const found = await look(session, source, options)
+  if (options.as === undefined) await requireVacancy(session, found, source)
   for (const { ref, body } of found) {
     const as =
       options.as === undefined
         ? (ref?.split(':')[0] ?? (await askName(session, source)))
         : importName(options.as, source)
+    // a name that somebody else wrote into the artifact is no reason to give up what has it here
+    const replace = options.as === undefined && ref !== undefined ? { replace: false } : {}
     const { names: _, ...choice } = choiceOf(options)
     // our own artifacts have a manifest's names already, those of others need to be normalized
     const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
-    await finish(session, await session.client.importOci({ ...body, as, ...choice, ...names }), options)
+    await finish(session, await session.client.importOci({ ...body, as, ...choice, ...names, ...replace }), options)
+  }
+}
+
+/**
+ * Refuses what would take a name that another artifact has, before anything is fetched. What the artifact says of itself may be wrong:
+ * the daemon decides when it has the files.
+ */
+async function requireVacancy(session: Session, found: readonly Found[], source: string): Promise<void> {
+  const { namespaces } = await session.client.models()
+  for (const { ref, pin } of found) {
+    const [name, quant] = ref?.split(':') ?? []
+    const here = namespaces.find((each) => `${each.ns}/${each.name}` === name)
+    const taken = here?.members.find((member) => member.quant === quant)
+    if (taken === undefined || pin === undefined || taken.manifest === pin) continue
+    const hint = `to keep both, give it another name: svc import oci ${source} --as ns/name; --as ${name} replaces what is here`
+    throw new CliError(EXIT.usage, `${ref} is another artifact here`, { code: 'E_NAME_TAKEN', hint })
   }
 }
 
 interface Found {
   readonly ref: string | undefined
+  /** The manifest that it says it was packed from. */
+  readonly pin: string | undefined
   readonly body: Omit<ImportOciBody, 'as'>
 }
 
@@ -124,7 +145,10 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
     () => false
   )
   return withOci(session, async (oci) => {
-    const refOf = ({ annotations }: OciManifest): string | undefined => annotations[oci.REF_ANNOTATION]
+    const namesOf = ({ annotations }: OciManifest): Pick<Found, 'ref' | 'pin'> => ({
+      ref: annotations[oci.REF_ANNOTATION],
+      pin: annotations[oci.PIN_ANNOTATION]
+    })
     if (!isPath) {
       if (oci.tryParseRegistryReference(source) === undefined) {
         throw new CliError(EXIT.notFound, `${source} is no file or folder here, and no registry/name:tag`)
@@ -133,8 +157,9 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
       try {
         const { bytes, mediaType } = await repository.manifest(reference.digest ?? reference.tag, session)
-        const ref = mediaType === oci.INDEX_TYPE ? undefined : refOf(oci.parseOciManifest(bytes))
-        return [{ ref, body: { image: source, ...(plainHttp === true && { plainHttp }) } }]
+        const unnamed = { ref: undefined, pin: undefined }
+        const own = mediaType === oci.INDEX_TYPE ? unnamed : namesOf(oci.parseOciManifest(bytes))
+        return [{ ...own, body: { image: source, ...(plainHttp === true && { plainHttp }) } }]
       } finally {
         await repository.close()
       }
@@ -144,8 +169,8 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
     const found: Found[] = []
     for (const descriptor of chosen) {
       if (descriptor.mediaType !== oci.MANIFEST_TYPE) continue
-      const ref = refOf(oci.parseOciManifest(await layout.document(descriptor)))
-      found.push({ ref, body: { path, manifest: descriptor.digest } })
+      const own = namesOf(oci.parseOciManifest(await layout.document(descriptor)))
+      found.push({ ...own, body: { path, manifest: descriptor.digest } })
     }
     if (found.length === 0) throw new CliError(EXIT.failed, `${source} holds no model`)
     if (found.length > 1) session.note(`${source} holds ${count(found.length, 'model')}`)

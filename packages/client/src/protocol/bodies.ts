@@ -131,6 +131,11 @@ export const ImportOciBodySchema = Type.Object(
       Type.Boolean({ description: 'without TLS; as it is done with registries on this machine' })
     ),
     as: AsSchema,
+    replace: Type.Optional(
+      Type.Boolean({
+        description: 'false: the job fails where a quant of that name is another artifact here; true when absent'
+      })
+    ),
     ...wishes
   },
   { title: 'ImportOciBody' }

@@ -43,7 +43,7 @@ export const CONFIG_KEYS = {
     hub_addr: { type: 'string', summary: 'address that answers as a model hub does; unset: none' },
     oci_addr: { type: 'string', summary: 'address that answers as an OCI registry does; unset: none' },
     names: { type: 'strings', summary: 'further host names that both mirrors answer to' },
-    on_demand: { type: 'boolean', summary: 'let hub_addr import from the hub what a client asks for and is not here' },
+    on_demand: { type: 'boolean', summary: 'let clients of the mirrors have fetched what is not here' },
     on_demand_allow: { type: 'strings', summary: 'repositories that may be: "owner/name", "owner/*" or "*"' },
     on_demand_bytes: { type: 'count', summary: 'bytes fetched on demand within 24 hours, at most' },
     on_demand_timeout: { type: 'seconds', summary: 'an import on demand is given up after so many seconds' }

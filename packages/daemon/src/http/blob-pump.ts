@@ -36,6 +36,8 @@ export interface PumpOptions {
   /** Absent: as fast as the client accepts it. */
   readonly budget?: SendBudget | undefined
   readonly slowReaderTimeoutMs?: number | undefined
+  /** The head is sent without waiting for the first bytes, which may take long to come. */
+  readonly headFirst?: boolean
 }
 
 /**
@@ -54,7 +56,7 @@ export async function pumpBlob(
   if (response.destroyed || response.closed) return
   const { budget, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
   const { fd } = blob
-  const body = new ResponseBody(response, options.pool, slowMs)
+  const body = new ResponseBody(response, options.pool, slowMs, options.headFirst === true)
   let quickInARow = 0
   try {
     for (let offset = start; offset < end; ) {
@@ -131,19 +133,24 @@ class ResponseBody {
   #buffersTaken = 0
   #inHand: Buffer | undefined
   #released = false
-  #headHeld = true
+  /** The head leaves with the first chunk. */
+  #headHeld: boolean
   #wake: () => void = () => undefined
   writesPending = 0
   isGone = false
 
-  constructor(response: ServerResponse, pool: BufferPool, slowMs: number) {
+  constructor(response: ServerResponse, pool: BufferPool, slowMs: number, headFirst: boolean) {
     this.#response = response
     this.#pool = pool
-    this.#slowTimer = setTimeout(() => response.destroy(), slowMs)
+    // what is not written yet, because it has not been read, is not the client's fault
+    this.#slowTimer = setTimeout(
+      () => (this.writesPending > 0 ? response.destroy() : this.#slowTimer.refresh()),
+      slowMs
+    )
     response.once('close', this.#onClose)
-    // the head leaves with the first chunk
     this.#out = response.socket ?? response
-    this.#out.cork()
+    this.#headHeld = !headFirst
+    if (this.#headHeld) this.#out.cork()
     response.flushHeaders()
   }
 
@@ -185,7 +192,7 @@ class ResponseBody {
   write(count: number): void {
     const buffer = this.#inHand!
     this.#inHand = undefined
-    this.writesPending++
+    if (this.writesPending++ === 0) this.#slowTimer.refresh()
     this.#out.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
       this.writesPending--
       if (this.#released) return this.#pool.give(buffer)

@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
-import type { RepoId, Sha256Digest } from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
@@ -21,8 +21,8 @@ export interface CommitContext {
 /**
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first
  * and the state last, so that a crash leaves at worst unreferenced blobs.
- * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing: the state is then unchanged (spec
- *   route.13)
+ * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
+ *   candidates where nothing may be replaced: the state is then unchanged (spec route.13, add.31)
  */
 export async function commitArtifacts(
   repo: RepoId,
@@ -31,12 +31,15 @@ export async function commitArtifacts(
     readonly restricted: boolean
     readonly private: boolean
     readonly origin: ArtifactSource
+    /** False: a quant that the index has stays what it is. */
+    readonly mayReplace?: boolean
   },
   { store, documents, repos, artifacts, superseded }: CommitContext
 ): Promise<Sha256Digest> {
   let replaced: readonly Sha256Digest[] = []
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
+    if (source.mayReplace === false) requireVacancy(repo, before, sealed)
     const index = mergeIndex(
       before,
       sealed.map(({ member }) => member)
@@ -59,6 +62,19 @@ export async function commitArtifacts(
   })
   superseded.tell(replaced)
   return state.index!
+}
+
+function requireVacancy(repo: RepoId, before: ModelIndex | undefined, sealed: readonly SealedArtifact[]): void {
+  const taken = sealed.flatMap(({ member: { quant, manifest } }) =>
+    (before?.members ?? []).some((own) => own.quant === quant && own.manifest !== manifest) ? [quant] : []
+  )
+  if (taken.length === 0) return
+  const name = formatRepoId(repo)
+  throw new DaemonError(
+    'E_NOT_IMPORTABLE',
+    `${name} has ${taken.join(', ')} already, and it is another artifact; import this one under another name with --as`,
+    { candidates: taken.map((quant) => `${name}:${quant}`) }
+  )
 }
 
 /** The source, with only the upstream names of this artifact's own files. */

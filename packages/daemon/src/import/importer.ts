@@ -123,7 +123,8 @@ export class Importer {
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
     const { origin, hints } = source
-    const marks = { origin, hints, restricted: source.isRestricted(), private: wishes.private }
+    const { mayReplace = true } = wishes
+    const marks = { origin, hints, restricted: source.isRestricted(), private: wishes.private, mayReplace }
     const indexDigest = await commitArtifacts(repo, sealed, marks, this.#deps)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)

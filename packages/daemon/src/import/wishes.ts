@@ -10,6 +10,8 @@ export interface ImportWishes {
   /** A test for names as recognition sees them. */
   readonly files?: ((name: string) => boolean) | undefined
   readonly private: boolean
+  /** False: a quant that the name has stays what it is, and the import fails. Default true. */
+  readonly mayReplace?: boolean
 }
 
 /** Everything under its own names: the default of a request without wishes. */

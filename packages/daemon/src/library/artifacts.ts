@@ -26,6 +26,8 @@ export interface ArtifactState {
   readonly importedAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true
+  /** The name, `ns/name`, that a pinned import gives it in the end; absent when it has it. */
+  readonly futureName?: string
 }
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
@@ -143,6 +145,7 @@ export class Artifacts {
     const origin = state.source.kind === 'bt' && before !== undefined ? before : state
     const bittorrentV1 = origin.source.bittorrentV1 ?? before?.source.bittorrentV1
     const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
+    const futureName = state.futureName ?? before?.futureName
     const next: ArtifactState = {
       ...state,
       source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
@@ -152,7 +155,8 @@ export class Artifacts {
       hints,
       importedAt: new Date().toISOString(),
       ...(record !== undefined && { record }),
-      ...(incomplete && { incomplete })
+      ...(incomplete && { incomplete }),
+      ...(futureName !== undefined && { futureName })
     }
     await this.#write(next)
   }
@@ -163,6 +167,16 @@ export class Artifacts {
       const before = await this.read(manifestDigest)
       if (before?.incomplete !== true) return
       const { incomplete: _, ...next } = before
+      await this.#write(next)
+    })
+  }
+
+  /** It has the name that it was to have. */
+  named(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.futureName === undefined) return
+      const { futureName: _, ...next } = before
       await this.#write(next)
     })
   }
@@ -217,7 +231,8 @@ export class Artifacts {
 /** @throws CorruptStateError */
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
-  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', 'importedAt', 'incomplete'], file)
+  const optional = ['importedAt', 'incomplete', 'futureName']
+  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', ...optional], file)
   const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
   // Earlier versions called this field `foreign`.
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
@@ -243,6 +258,8 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
   if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
     throw new CorruptStateError(file, '"importedAt" is not a string')
+  if (fields.futureName !== undefined && typeof fields.futureName !== 'string')
+    throw new CorruptStateError(file, '"futureName" is not a string')
   const hints = fieldsOf(fields.hints, file, '"hints"')
   onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
   return {
@@ -255,6 +272,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
     ...(fields.incomplete === true && { incomplete: true }),
+    ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
     hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
@@ -270,9 +288,10 @@ const formatArtifactState = ({
   hints,
   importedAt,
   incomplete,
+  futureName,
   ...state
 }: ArtifactState): string =>
-  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt, incomplete }, null, 2)}\n`
+  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt, incomplete, futureName }, null, 2)}\n`
 
 const MAX_HINTS = 100
 const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>

@@ -24,6 +24,7 @@ export interface CreateRequest {
   readonly mode: ViewMode
   readonly root: string
   readonly repo: string | undefined
+  readonly mayLack: boolean
 }
 
 /**

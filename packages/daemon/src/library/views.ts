@@ -151,11 +151,11 @@ export class Views {
 
   /**
    * Like {@link make}, for callers who must not decide what is kept: a view below `cache` that holds nothing, is not
-   * listed, and does not count as use. @throws as {@link make}
+   * listed, and does not count as use. With `mayLack` only what is unpacked has to be here. @throws as {@link make}
    */
-  lend(manifest: Sha256Digest): Promise<ViewAnswer> {
+  lend(manifest: Sha256Digest, { mayLack = false }: { readonly mayLack?: boolean } = {}): Promise<ViewAnswer> {
     // only the digest matters: a pinned artifact has no name of its own
-    return this.#deps.uses.during(() => this.#make({ ref: `svc:///by/digest@${manifest}` }, true))
+    return this.#deps.uses.during(() => this.#make({ ref: `svc:///by/digest@${manifest}` }, { mayLack }))
   }
 
   /** Removes a view made by {@link lend}, if there is one. */
@@ -166,7 +166,7 @@ export class Views {
 
   async #make(
     { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody,
-    isLent = false
+    lent?: { readonly mayLack: boolean }
   ): Promise<ViewAnswer> {
     const { resolver, store, uses, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
@@ -175,6 +175,7 @@ export class Views {
       throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
     if (path !== undefined && holdSeconds !== undefined)
       throw bad('only the managed view can be held: leave out "path" or "holdSeconds"')
+    const isLent = lent !== undefined
     const folder = isLent ? this.#lent : this.#folder
     const { place, device } =
       path === undefined ? await this.#managed(folder, manifestDigest, layout) : await this.#named(path)
@@ -193,7 +194,8 @@ export class Views {
       layout,
       mode,
       root: store.root,
-      repo: manifest.annotations['svc.hf.repo'] === undefined ? `${resolved.ns}/${resolved.name}` : undefined
+      repo: manifest.annotations['svc.hf.repo'] === undefined ? `${resolved.ns}/${resolved.name}` : undefined,
+      mayLack: lent?.mayLack === true
     }
     const create = (): Promise<ViewAnswer> =>
       this.#change(place, async () => {

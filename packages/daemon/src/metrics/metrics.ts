@@ -14,6 +14,21 @@ interface OnDemandFigures {
   readonly dayBytesLimit: number
 }
 
+/** What a mirror has fetched through the swarm for its clients. */
+interface SwarmDemandFigures {
+  readonly fills: number
+  readonly fillsLimit: number
+  readonly fillsTotal: number
+  readonly waiting: number
+  readonly waitingLimit: number
+}
+
+/** An absent part is off. */
+interface MirrorFigures {
+  readonly onDemand: OnDemandFigures | undefined
+  readonly swarmDemand: SwarmDemandFigures | undefined
+}
+
 /** The sources of the metrics. */
 export interface MetricsDeps {
   readonly status: () => Promise<Status>
@@ -23,7 +38,7 @@ export interface MetricsDeps {
     readonly openLimit: number
   }
   readonly listeners: Pick<Listeners, 'figures'>
-  readonly mirrors?: { figures(): OnDemandFigures | undefined } | undefined
+  readonly mirrors?: { figures(): MirrorFigures } | undefined
   readonly swarm?: { totals(): { readonly downloadedBytes: number; readonly uploadedBytes: number } } | undefined
 }
 
@@ -97,16 +112,10 @@ export class Metrics {
   }
 
   #mirrorMetrics(): Metric[] {
-    const figures = this.#deps.mirrors?.figures()
-    if (figures === undefined) return []
-    const { imports, importsLimit, importsTotal, lookupsTotal, dayBytes, dayBytesLimit } = figures
+    const { onDemand, swarmDemand } = this.#deps.mirrors?.figures() ?? {}
     return [
-      gauge('svc_mirror_imports', 'Imports on demand that are under way.', imports),
-      gauge('svc_mirror_imports_limit', 'So many there may be.', importsLimit),
-      counter('svc_mirror_imports_total', 'Imports on demand that were started.', importsTotal),
-      counter('svc_mirror_lookups_total', 'Repositories that the hub was asked for on demand.', lookupsTotal),
-      gauge('svc_mirror_day_bytes', 'Bytes that were to be fetched on demand in the last 24 hours.', dayBytes),
-      gauge('svc_mirror_day_bytes_limit', 'So many there may be.', dayBytesLimit)
+      ...(onDemand === undefined ? [] : onDemandMetrics(onDemand)),
+      ...(swarmDemand === undefined ? [] : swarmDemandMetrics(swarmDemand))
     ]
   }
 
@@ -209,3 +218,28 @@ const counter = (name: string, help: string, value: number | readonly Sample[]):
   help,
   samples: samplesOf(value)
 })
+
+const onDemandMetrics = (figures: OnDemandFigures): Metric[] => [
+  gauge('svc_mirror_imports', 'Imports on demand that are under way.', figures.imports),
+  gauge('svc_mirror_imports_limit', 'So many there may be.', figures.importsLimit),
+  counter('svc_mirror_imports_total', 'Imports on demand that were started.', figures.importsTotal),
+  counter('svc_mirror_lookups_total', 'Repositories that the hub was asked for on demand.', figures.lookupsTotal),
+  gauge('svc_mirror_day_bytes', 'Bytes that were to be fetched on demand in the last 24 hours.', figures.dayBytes),
+  gauge('svc_mirror_day_bytes_limit', 'So many there may be.', figures.dayBytesLimit)
+]
+
+const swarmDemandMetrics = (figures: SwarmDemandFigures): Metric[] => [
+  gauge(
+    'svc_mirror_fills',
+    'Fetches from the swarm that clients of the registry caused and that are under way.',
+    figures.fills
+  ),
+  gauge('svc_mirror_fills_limit', 'So many there may be.', figures.fillsLimit),
+  counter('svc_mirror_fills_total', 'Fetches from the swarm that clients of the registry caused.', figures.fillsTotal),
+  gauge(
+    'svc_mirror_waiting',
+    'Clients of the registry that wait for, or read, what is still arriving.',
+    figures.waiting
+  ),
+  gauge('svc_mirror_waiting_limit', 'So many there may be.', figures.waitingLimit)
+]

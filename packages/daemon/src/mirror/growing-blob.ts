@@ -36,6 +36,10 @@ export interface Arrival {
 export interface GrowingOptions {
   readonly trickleMs?: number
   readonly reserveBytes?: number
+  /** Called with the offset before each read. */
+  readonly onRead?: (offset: number) => void
+  /** Called once, when it is closed. */
+  readonly onClose?: () => void
 }
 
 /**
@@ -52,6 +56,8 @@ export class GrowingBlob implements BlobReader {
   readonly #follower: PartialFollower
   readonly #trickleMs: number
   readonly #reserveBytes: number
+  readonly #onRead: GrowingOptions['onRead']
+  #onClose: GrowingOptions['onClose']
   readonly #given = createHash('sha256')
   #wake: () => void = () => undefined
   /** Something happened since the last check. */
@@ -69,8 +75,10 @@ export class GrowingBlob implements BlobReader {
     store: DiskBlobStore,
     { digest, sizeBytes }: { readonly digest: Sha256Digest; readonly sizeBytes: number },
     arrival: Arrival,
-    { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES }: GrowingOptions = {}
+    { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES, onRead, onClose }: GrowingOptions = {}
   ) {
+    this.#onRead = onRead
+    this.#onClose = onClose
     this.digest = digest
     this.sizeBytes = sizeBytes
     this.#store = store
@@ -102,6 +110,7 @@ export class GrowingBlob implements BlobReader {
   async read(target: Uint8Array, offset: number): Promise<number> {
     this.#first ??= offset
     if (offset !== this.#first + this.#next) throw new Error('a growing blob is read in order')
+    this.#onRead?.(offset)
     const count = await this.#read(target, offset)
     this.#given.update(target.subarray(0, count))
     this.#next += count
@@ -127,6 +136,8 @@ export class GrowingBlob implements BlobReader {
 
   async close(): Promise<void> {
     this.abandon()
+    this.#onClose?.()
+    this.#onClose = undefined
     const final = this.#final
     this.#final = undefined
     await final?.close()

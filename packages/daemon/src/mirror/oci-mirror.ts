@@ -2,15 +2,19 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
-import { isDigest, parseDigest, type Sha256Digest } from '@svc/ref'
+import { isDigest, parseDigest, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
+import { configQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
-import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
+import { isOutOfRoom, type Published, type PublishedFile, type PublishedMember } from './published.ts'
 import { sendFile } from './send-file.ts'
+import { sendGrowing } from './send-growing.ts'
+import type { SwarmDemand } from './swarm-demand.ts'
+import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
 const MAX_MODEL_CONFIG_BYTES = 1 << 20
@@ -23,6 +27,8 @@ export interface OciMirrorDeps {
   readonly published: Published
   /** Counts the listener's traffic. */
   readonly listeners?: Listeners
+  /** Absent: of artifacts that are not complete nothing is shown. */
+  readonly demand?: () => SwarmDemand | undefined
 }
 
 interface Packed {
@@ -72,6 +78,7 @@ export class OciMirror {
     try {
       await this.#answer(request, response, url)
     } catch (error) {
+      if (error instanceof NotNowError) return notNow(request, response, error)
       if (!isOutOfRoom(error)) throw error
       refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
     }
@@ -87,10 +94,9 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    for (const packed of await this.#candidates(name, wanted)) {
-      const { manifest } = packed.image
-      if (isDigest(wanted) && manifest.digest !== wanted) continue
-      const { digest, mediaType, bytes } = manifest
+    for await (const { image } of this.#candidates(name, wanted)) {
+      if (isDigest(wanted) && image.manifest.digest !== wanted) continue
+      const { digest, mediaType, bytes } = image.manifest
       const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
       return sendBytes(request, response, bytes, headers)
     }
@@ -115,8 +121,10 @@ export class OciMirror {
     digest: Sha256Digest,
     headers: OutgoingHttpHeaders
   ): Promise<'sent' | 'gone' | 'absent'> {
+    const options = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
+    const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
-    for (const { files, small } of await this.#candidates(name, digest)) {
+    for await (const { files, small } of this.#candidates(name, digest, true)) {
       const bytes = small.get(digest)
       if (bytes !== undefined) {
         sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
@@ -124,9 +132,12 @@ export class OciMirror {
       }
       const file = files.get(digest)
       if (file === undefined) continue
-      const { store } = this.#deps
-      if (await sendFile(request, response, file, { store, pool: this.#pool, headers, etag: `"${digest}"` }))
-        return 'sent'
+      if (await sendFile(request, response, file, options)) return 'sent'
+      if (file.isBlob && demand !== undefined) {
+        const awaited = { name, manifest: file.manifest }
+        const open = (start: number) => demand.open(awaited, file, start)
+        if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
+      }
       this.#published.forget(file.manifest)
       this.#packed.clear()
       result = 'gone'
@@ -135,35 +146,71 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const tags = (await this.#published.named(name)).map(({ quant }) => quant)
-    if (tags.length === 0) return absent(request, response, 'NAME_UNKNOWN')
-    const body = Buffer.from(JSON.stringify({ name, tags: tags.sort() }))
+    const tags = new Set((await this.#published.named(name)).map(({ quant }) => quant))
+    const demand = this.#deps.demand?.()
+    for (const manifest of demand === undefined ? [] : await this.#published.awaited(name))
+      if (demand?.offers({ name, manifest }) && (await demand.isDescribed(manifest)))
+        tags.add(await this.#quantOf(manifest))
+    if (tags.size === 0) return absent(request, response, 'NAME_UNKNOWN')
+    const body = Buffer.from(JSON.stringify({ name, tags: [...tags].sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
   }
 
-  /** The artifacts of a name: the one with a quant, or all of them for a digest. */
-  async #candidates(name: string, wanted: string): Promise<Packed[]> {
-    const found: Packed[] = []
-    for (const { quant, manifest } of await this.#published.named(name)) {
-      if (!isDigest(wanted) && quant !== wanted) continue
-      const packed = await this.#pack(`${name}:${quant}`, manifest).catch((error: unknown) => {
+  /**
+   * The artifacts of a name: the one with a quant, or all of them for a digest; those that are complete come first. Asking for a digest
+   * causes no fetch but of the artifact that must be meant. @throws NotNowError
+   */
+  async *#candidates(name: string, wanted: string, isBlob = false): AsyncGenerator<Packed> {
+    const digest = tryParseDigest(wanted)
+    const demand = this.#deps.demand?.()
+    const lacking: PublishedMember[] = []
+    const seen = new Set<Sha256Digest>()
+    for (const member of await this.#published.named(name)) {
+      seen.add(member.manifest)
+      if (digest === undefined && member.quant !== wanted) continue
+      const packed = this.#known(`${name}:${member.quant}`, member.manifest)
+      if (packed === undefined && (await demand?.lacks(member.manifest)) === true) {
+        lacking.push(member)
+        continue
+      }
+      const found = await this.#pack(`${name}:${member.quant}`, member.manifest, false).catch((error: unknown) => {
         if (isOutOfRoom(error)) throw error
         return undefined
       })
-      if (packed !== undefined) found.push(packed)
+      if (found !== undefined) yield found
     }
-    return found
+    if (demand === undefined) return
+    const isMeant = async (manifest: Sha256Digest, others: number): Promise<boolean> =>
+      digest === undefined ||
+      (isBlob ? (await demand.sizeOf(manifest, digest)) !== undefined : others === 0 && lacking.length < 2)
+    for (const { quant, manifest } of lacking) {
+      if (!(await demand.described({ name, manifest }, await isMeant(manifest, 0)))) continue
+      yield await this.#pack(`${name}:${quant}`, manifest, true)
+    }
+    const awaited = (await this.#published.awaited(name)).filter((manifest) => !seen.has(manifest))
+    for (const manifest of awaited) {
+      const mayStart = await isMeant(manifest, lacking.length + awaited.length - 1)
+      if (!(await demand.described({ name, manifest }, mayStart))) continue
+      const quant = await this.#quantOf(manifest)
+      if (digest === undefined && quant !== wanted) continue
+      yield await this.#pack(`${name}:${quant}`, manifest, true)
+    }
   }
-
-  #pack(ref: string, manifest: Sha256Digest): Promise<Packed> {
+  #known(ref: string, manifest: Sha256Digest): Promise<Packed> | undefined {
     const key = `${manifest} ${ref}`
     const known = this.#packed.get(key)
-    if (known !== undefined) {
-      this.#packed.delete(key)
-      this.#packed.set(key, known)
-      return known
-    }
-    const packed = this.#packNow(ref, manifest)
+    if (known === undefined) return undefined
+    this.#packed.delete(key)
+    this.#packed.set(key, known)
+    return known
+  }
+
+  /** With `isLacking` of the names and sizes in the manifest: it is the same in the end, byte for byte. */
+  #pack(ref: string, manifest: Sha256Digest, isLacking: boolean): Promise<Packed> {
+    const known = this.#known(ref, manifest)
+    if (known !== undefined) return known
+    const key = `${manifest} ${ref}`
+    const packed = this.#packNow(ref, manifest, isLacking)
     if (this.#packed.size >= MAX_PACKED) this.#packed.delete(this.#packed.keys().next().value!)
     this.#packed.set(key, packed)
     packed.catch(() => {
@@ -172,7 +219,7 @@ export class OciMirror {
     return packed
   }
 
-  async #packNow(ref: string, digest: Sha256Digest): Promise<Packed> {
+  async #packNow(ref: string, digest: Sha256Digest, isLacking: boolean): Promise<Packed> {
     const { packArtifact } = await import('@svc/oci')
     const { store, documents } = this.#deps
     const manifest = await documents.manifest(digest)
@@ -180,7 +227,8 @@ export class OciMirror {
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
     // packing adds the licence texts from the annotations itself
-    const files = (await this.#published.files(digest)).filter(({ bytes }) => bytes === undefined)
+    const found = await (isLacking ? this.#published.lackingFiles(digest) : this.#published.files(digest))
+    const files = found.filter(({ bytes }) => bytes === undefined)
     const image = packArtifact({
       files,
       manifestDigest: digest,
@@ -195,6 +243,23 @@ export class OciMirror {
     }
     return { image, small, files: new Map(files.map((file) => [file.digest, file])) }
   }
+
+  async #quantOf(digest: Sha256Digest): Promise<string> {
+    const { store, documents } = this.#deps
+    const manifest = await documents.manifest(digest)
+    return configQuant(store, manifest ?? { files: [] })
+  }
+}
+
+/** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */
+function notNow(request: IncomingMessage, response: ServerResponse, error: NotNowError): void {
+  const { status, message, retryAfterSeconds: wait } = error
+  const code = status === 429 ? 'TOOMANYREQUESTS' : status === 503 ? 'UNAVAILABLE' : 'DENIED'
+  const body = Buffer.from(JSON.stringify({ errors: [{ code, message }] }))
+  const retry = wait === undefined ? {} : { 'Retry-After': wait }
+  const type = { 'Content-Type': 'application/json', 'Content-Length': body.length }
+  response.writeHead(status, { ...HARDENING, ...retry, ...type })
+  response.end(request.method === 'HEAD' ? undefined : body)
 }
 
 /** In the form of the distribution specification. */

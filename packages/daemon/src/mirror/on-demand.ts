@@ -38,6 +38,8 @@ export interface OnDemandDeps {
   readonly log: Log
   /** A monotonic clock; default: the process's. */
   readonly nowMs?: () => number
+  /** Default: its own, of the configured size. */
+  readonly day?: DayBudget
 }
 
 interface Import extends Arrival {
@@ -77,7 +79,7 @@ export class OnDemand {
     this.#config = config
     this.#nowMs = deps.nowMs ?? (() => performance.now())
     this.#lookups = new Lookups({ ...deps, nowMs: this.#nowMs })
-    this.#day = new DayBudget(config.bytesPerDay, this.#nowMs)
+    this.#day = deps.day ?? new DayBudget(config.bytesPerDay, this.#nowMs)
   }
 
   figures(): OnDemandFigures {
@@ -93,11 +95,7 @@ export class OnDemand {
 
   /** Whether a repository may be fetched at all. */
   allows(repo: string): boolean {
-    const name = repo.toLowerCase()
-    return this.#config.allow.some((pattern) => {
-      const allowed = pattern.toLowerCase()
-      return allowed === '*' || allowed === name || (allowed.endsWith('/*') && name.startsWith(allowed.slice(0, -1)))
-    })
+    return allowsName(this.#config, repo)
   }
 
   /**
@@ -219,7 +217,18 @@ export class OnDemand {
   }
 }
 
-const failureOf = ({ error }: Job): Error | undefined => (error === undefined ? undefined : new Error(error.message))
+/** Why a job failed, when it is over. */
+export const failureOf = ({ error }: Job): Error | undefined =>
+  error === undefined ? undefined : new Error(error.message)
+
+/** Whether a pattern of the configuration names `owner/name`. */
+export function allowsName({ allow }: Pick<OnDemandConfig, 'allow'>, text: string): boolean {
+  const name = text.toLowerCase()
+  return allow.some((pattern) => {
+    const allowed = pattern.toLowerCase()
+    return allowed === '*' || allowed === name || (allowed.endsWith('/*') && name.startsWith(allowed.slice(0, -1)))
+  })
+}
 
 /** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
 async function inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {

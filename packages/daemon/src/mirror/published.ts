@@ -69,7 +69,11 @@ export interface PublishedMember {
 }
 
 /** The artifacts of each name, `ns/name`. */
-type ByName = ReadonlyMap<string, readonly PublishedMember[]>
+interface ByName {
+  readonly members: ReadonlyMap<string, readonly PublishedMember[]>
+  /** Those that pinned imports will add. */
+  readonly awaited: ReadonlyMap<string, readonly Sha256Digest[]>
+}
 
 /** A fraction of a millisecond, then other work runs. */
 const NAMES_IN_A_ROW = 64
@@ -81,6 +85,7 @@ const NAMES_IN_A_ROW = 64
 export class Published {
   readonly #deps: PublishedDeps
   readonly #files = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
+  readonly #lacking = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
   #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
@@ -118,15 +123,29 @@ export class Published {
    * so that the time of a response does not tell the two apart.
    */
   async named(name: string): Promise<readonly PublishedMember[]> {
+    const shown: PublishedMember[] = []
+    for (const member of (await this.#names()).members.get(name) ?? [])
+      if (await this.#has(member.manifest)) shown.push(member)
+    return shown
+  }
+
+  /** The artifacts that `ns/name` will have when their imports are complete, and that may be shown now. */
+  async awaited(name: string): Promise<readonly Sha256Digest[]> {
+    const shown: Sha256Digest[] = []
+    for (const manifest of (await this.#names()).awaited.get(name) ?? []) {
+      const state = await this.#deps.artifacts.known(manifest)
+      if (state !== undefined && state.futureName === name && !state.private && !state.restricted) shown.push(manifest)
+    }
+    return shown
+  }
+
+  async #names(): Promise<ByName> {
     const { artifacts, repos } = this.#deps
     const revision = repos.changes + artifacts.changes
     if (this.#named?.revision !== revision) this.#named = { revision, byName: this.#byName() }
     const named = this.#named
     try {
-      const shown: PublishedMember[] = []
-      for (const member of (await named.byName).get(name) ?? [])
-        if (await this.#has(member.manifest)) shown.push(member)
-      return shown
+      return await named.byName
     } catch (error) {
       if (this.#named === named) this.#named = undefined
       throw error
@@ -139,7 +158,7 @@ export class Published {
   }
 
   async #byName(): Promise<ByName> {
-    const { repos, documents, log } = this.#deps
+    const { repos, documents, artifacts, log } = this.#deps
     const byName = new Map<string, readonly PublishedMember[]>()
     const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
     let looks = 0
@@ -156,7 +175,25 @@ export class Published {
         onCorrupt(error)
       }
     }
-    return byName
+    const awaited = new Map<string, readonly Sha256Digest[]>()
+    for await (const { futureName, manifestDigest } of artifacts.list(() => undefined, { cached: true }))
+      if (futureName !== undefined) awaited.set(futureName, [...(awaited.get(futureName) ?? []), manifestDigest])
+    return { members: byName, awaited }
+  }
+
+  /**
+   * The files of an artifact of which only what is unpacked is here, under the names and in the order of {@link files}.
+   * @throws as {@link files}
+   */
+  lackingFiles(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
+    const known = this.#lacking.get(manifest)
+    if (known !== undefined) return known
+    const found = this.#making.run(undefined, () => this.#read(manifest, true))
+    this.#lacking.set(manifest, found)
+    // only for those who ask meanwhile: when it is complete its files are others' business as well
+    const forget = (): void => void this.#lacking.delete(manifest)
+    found.then(forget, forget)
+    return found
   }
 
   /**
@@ -209,8 +246,8 @@ export class Published {
     return { shown: byRepo, withheld }
   }
 
-  async #read(manifest: Sha256Digest): Promise<PublishedFile[]> {
-    const view = await this.#deps.views.lend(manifest)
+  async #read(manifest: Sha256Digest, mayLack = false): Promise<PublishedFile[]> {
+    const view = await this.#deps.views.lend(manifest, { mayLack })
     const files: PublishedFile[] = []
     for (const { name, path, size: sizeBytes, kind, role, digest } of view.files) {
       const known = digest === undefined ? undefined : tryParseDigest(digest)

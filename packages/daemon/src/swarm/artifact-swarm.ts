@@ -9,6 +9,7 @@ import { OpenBlobs } from '../library/open-blobs.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Log } from '../log.ts'
 import { ArtifactStorage } from './artifact-storage.ts'
+import { Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
 export interface ArtifactSwarmDeps {
@@ -68,6 +69,11 @@ export class ArtifactSwarm {
   readonly #deps: ArtifactSwarmDeps
   readonly #blobs: OpenBlobs
   readonly #entries = new Map<Sha256Digest, Entry>()
+  /** Those who wait for bytes of artifacts, whether these are joined or not. */
+  readonly readings = new Readings((manifestDigest) => {
+    const entry = this.#entries.get(manifestDigest)
+    entry?.handle.hasten(this.readings.ranges(entry.torrent))
+  })
   /** Totals of the torrents that have left. */
   readonly #past = { downloadedBytes: 0, uploadedBytes: 0 }
 
@@ -125,6 +131,7 @@ export class ArtifactSwarm {
       over
     }
     this.#entries.set(torrent.manifestDigest, entry)
+    handle.hasten(this.readings.ranges(torrent))
     handle.on('warning', (warning) => {
       // anyone who knows an infohash can break the protocol as often as they like: only proven bad data deserves a line
       log[warning.lied || warning.kind === 'storage' ? 'info' : 'debug']({ torrent: torrent.name, ...warning }, 'swarm')

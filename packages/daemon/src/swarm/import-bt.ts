@@ -1,16 +1,7 @@
-import { RAW } from '@svc/classify'
 import type { ImportBtBody, Job } from '@svc/client/protocol'
-import {
-  type ArtifactTorrent,
-  type Manifest,
-  ManifestError,
-  parseModelConfig,
-  pieceLayersOf,
-  sealRecord,
-  torrentOf
-} from '@svc/manifest'
+import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
 import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
-import { formatRepoId, isQuant, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
@@ -18,6 +9,7 @@ import { importTarget } from '../import/target.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
 import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
+import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
@@ -180,6 +172,7 @@ class BtImport {
     )
     const record = layers === undefined ? await this.#record(torrent, layers) : undefined
     const named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
+    if (repo !== undefined) await artifacts.named(pin)
     await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
@@ -283,7 +276,8 @@ class BtImport {
       restricted: this.#restricted,
       private: this.#request.private,
       pinned: repo === undefined,
-      hints
+      hints,
+      ...(repo !== undefined && { futureName: formatRepoId(repo) })
     }
   }
 
@@ -294,24 +288,11 @@ class BtImport {
     distribution: Sha256Digest
   ): Promise<{ readonly indexDigest: Sha256Digest; readonly quants: string[] }> {
     const { context } = this.#deps
-    const quant = await this.#quantOf(manifest.document)
+    const quant = await configQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
     const source = { origin: { kind: 'bt' }, restricted: this.#restricted, hints: this.#request.hints } as const
     const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: this.#request.private }, context)
     return { indexDigest, quants: [quant] }
-  }
-
-  async #quantOf({ files }: Manifest): Promise<string> {
-    const config = files.find(({ kind }) => kind === 'config')
-    const bytes = config && (await readSmallBlob(this.#deps.context.store, config.digest))
-    try {
-      const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
-      return quantization !== undefined && isQuant(quantization) ? quantization : RAW
-    } catch (error) {
-      // the publisher's document may differ from ours: that is no reason to refuse what the pin names
-      if (!(error instanceof ManifestError)) throw error
-      return RAW
-    }
   }
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */

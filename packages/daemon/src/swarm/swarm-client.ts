@@ -8,6 +8,7 @@ import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
 import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
@@ -20,6 +21,7 @@ import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
 import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
+import type { Reading } from './readings.ts'
 import { Seeding } from './seeding.ts'
 import { isWhole } from './space.ts'
 import { WebseedKeys } from './webseed-keys.ts'
@@ -274,6 +276,28 @@ export class SwarmClient {
       ...(port !== undefined && { peer: formatHostPort({ host: this.#peerHost, port }) }),
       ...(webseed !== undefined && { webseed: formatHostPort(webseed) })
     }
+  }
+
+  /** Starts a pinned import again that was interrupted, with what is known of it. @throws DaemonError `E_NOT_FOUND` */
+  async resume({ manifestDigest, hints, futureName }: ArtifactState): Promise<Job> {
+    const torrent = await this.#torrents.of(manifestDigest)
+    if (torrent === undefined)
+      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    const { trackers, webseeds, peers } = hints
+    return this.importBt({
+      infohash: torrent.infohashText,
+      manifestDigest,
+      trackers: [...trackers],
+      webseeds: [...webseeds],
+      peers: [...peers],
+      manifestFromPeers: true,
+      ...(futureName !== undefined && { as: futureName })
+    })
+  }
+
+  /** Somebody waits for blobs of an artifact: whenever it is fetched, they come first. */
+  reading(manifestDigest: Sha256Digest, digests: Iterable<Sha256Digest>): Reading {
+    return this.#artifacts.readings.open(manifestDigest, digests)
   }
 
   /**

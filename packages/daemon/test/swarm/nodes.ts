@@ -34,6 +34,7 @@ export const MODEL: Files = {
 export interface NodeOptions {
   readonly folder?: string
   readonly swarm?: FileConfig['swarm']
+  readonly mirror?: FileConfig['mirror']
   readonly more?: Partial<DaemonOptions>
 }
 
@@ -49,12 +50,18 @@ export class Node {
     this.client = createClient({ socketPath: running.socketPath })
   }
 
-  static async start({ folder, swarm, more }: NodeOptions = {}, cleanUp: CleanUp = onTestFinished): Promise<Node> {
+  static async start(
+    { folder, swarm, mirror, more }: NodeOptions = {},
+    cleanUp: CleanUp = onTestFinished
+  ): Promise<Node> {
     const own = folder ?? temporaryFolder(cleanUp)
     const running = await startDaemon({
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
-      fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm } },
+      fileConfig: {
+        swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm },
+        ...(mirror && { mirror })
+      },
       networks: { swarm: (context) => SwarmClient.open(context) },
       ...more
     })

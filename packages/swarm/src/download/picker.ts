@@ -3,6 +3,13 @@ import type { Bitfield } from '../bitfield.ts'
 /** 3 is highest; 0: do not fetch. */
 export type Priority = 0 | 1 | 2 | 3
 const PRIORITIES = 3
+
+/** Consecutive pieces of one file. */
+export interface PieceRange {
+  readonly firstPiece: number
+  readonly endPiece: number
+}
+
 /** Pieces that at least this many peers have count as equally common. */
 const RARITIES = 32
 /** The last bucket holds the pieces that are not to be picked (verified, in progress, unwanted). */

@@ -10,6 +10,7 @@ import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { BlockSource, Downloader } from './downloader.ts'
 import type { WebseedAllowance } from './origin-gate.ts'
+import type { PieceRange } from './picker.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
 /**
@@ -36,6 +37,8 @@ export interface WebseedOptions {
   readonly allowance: () => WebseedAllowance | undefined
   /** Whether a piece is ours to fetch; asked while the webseed is to be spared. */
   readonly mine: (piece: number) => boolean
+  /** What somebody waits for: taken first. */
+  readonly hastened: () => readonly PieceRange[]
   /** Called when pieces that no near peer has were requested. */
   readonly took: () => void
   readonly emit: Emit<'received' | 'warning'>
@@ -144,6 +147,12 @@ export class Webseed {
     const mine = sparing ? { mine: this.#options.mine } : {}
     const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
     const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
+    for (const awaited of this.#options.hastened()) {
+      const file = layout.fileOf(awaited.firstPiece)
+      if (this.#out.has(file.index)) continue
+      const buffers = downloader.takePieces(source, awaited, bytes)
+      if (buffers.length > 0) return { file, buffers }
+    }
     const begin = scattered ? layout.fileOf(this.#cursor % layout.pieceCount).index : this.#nextFile
     for (let step = 0; step < files.length; step += 1) {
       const file = files[(begin + step) % files.length]!

@@ -35,6 +35,7 @@ import { checkFile } from './file-check.ts'
 import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
 import type { TorrentOptions } from './torrent-options.ts'
+import type { FileRange } from './torrent-status.ts'
 
 /** The events that an ActivePhase emits. */
 type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
@@ -158,6 +159,18 @@ export class ActivePhase {
       this.#unwanted.delete(file.index)
       if (this.#passedOver.delete(file.index)) this.#leeching?.wantHashes(file)
     }
+  }
+
+  /** The pieces of these byte ranges come first. */
+  hasten(ranges: readonly FileRange[]): void {
+    const { pieceLengthBytes: each, files } = this.layout
+    const pieces = ranges.flatMap(({ fileIndex, start, end }) => {
+      const file = files[fileIndex]
+      if (file === undefined || start >= Math.min(end, file.lengthBytes)) return []
+      const endPiece = file.firstPiece + Math.ceil(Math.min(end, file.lengthBytes) / each)
+      return [{ firstPiece: file.firstPiece + Math.floor(start / each), endPiece }]
+    })
+    this.#leeching?.hasten(pieces)
   }
 
   // Beginning

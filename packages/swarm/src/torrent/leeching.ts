@@ -18,7 +18,7 @@ import type { Bitfield } from '../bitfield.ts'
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
 import { FAR_AT_ONCE, OriginGate, type WebseedAllowance } from '../download/origin-gate.ts'
-import { PiecePicker, type Priority } from '../download/picker.ts'
+import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import { isResponsible, nodeHash } from '../download/responsibility.ts'
 import { givesPlenty } from '../download/same-machine.ts'
@@ -81,6 +81,9 @@ export class Leeching {
   #nearHashes: readonly number[] | undefined
   /** See `OriginGate.rank`, as of the last decision. */
   #rank = 0
+  /** Not 1, by the file's index. */
+  readonly #priorities = new Map<number, Priority>()
+  #hastened: readonly PieceRange[] = []
   #asking = false
   #closed = false
 
@@ -113,6 +116,7 @@ export class Leeching {
       allowance: () => this.#webseedAllowance(),
       mine: this.#mine,
       took: () => this.#gate.took(performance.now()),
+      hastened: () => this.#hastened,
       isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
       emit
     })
@@ -162,8 +166,24 @@ export class Leeching {
   }
 
   setPriority(file: LayoutFile, priority: Priority): void {
+    this.#priorities.set(file.index, priority)
     for (let at = 0; at < file.pieceCount; at += 1) this.#picker.setPriority(file.firstPiece + at, priority)
+    this.hasten(this.#hastened)
+  }
+
+  /** Somebody waits for these pieces: they come before all others that are wanted. Replaces the earlier ones. */
+  hasten(ranges: readonly PieceRange[]): void {
+    this.#setPriorities(this.#hastened, (usual) => usual)
+    this.#hastened = ranges
+    this.#setPriorities(ranges, (usual) => (usual === 0 ? 0 : 3))
     this.moreWork()
+  }
+
+  #setPriorities(ranges: readonly PieceRange[], of: (usual: Priority) => Priority): void {
+    for (const { firstPiece, endPiece } of ranges) {
+      const usual = this.#priorities.get(this.#deps.layout.fileOf(firstPiece).index) ?? 1
+      for (let piece = firstPiece; piece < endPiece; piece += 1) this.#picker.setPriority(piece, of(usual))
+    }
   }
 
   // Webseeds

@@ -21,6 +21,13 @@ export interface TorrentEvents {
   closed: []
 }
 
+/** Bytes `[start, end)` of a file. */
+export interface FileRange {
+  readonly fileIndex: number
+  readonly start: number
+  readonly end: number
+}
+
 /** The progress of a torrent; a snapshot. */
 export interface TorrentProgress {
   readonly state: TorrentState

@@ -33,7 +33,7 @@ import { PeerSet, peerLabel } from './peer-set.ts'
 import { settled } from './settled.ts'
 import { handshakeOf, parsePeer, type TorrentIdentity } from './torrent-identity.ts'
 import type { TorrentOptions } from './torrent-options.ts'
-import type { TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
+import type { FileRange, TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
 
 /** A peer that requested blocks is closed when its socket takes nothing for this long. */
 const STALL_MS = 60_000
@@ -197,6 +197,14 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (active === undefined || file === undefined)
       throw new SwarmError('E_OPTION', 'file', `there is no file ${fileIndex}, or the metadata is not known`)
     active.setPriority(file, priority)
+  }
+
+  /**
+   * Somebody waits for these bytes: their pieces are requested before all others, except of files with priority 0. Replaces the ranges
+   * of the call before; those beyond the end of a file, and of files that there are not, do not count. Without metadata it does nothing.
+   */
+  hasten(ranges: readonly FileRange[]): void {
+    this.#active?.hasten(ranges)
   }
 
   /** True when the piece is verified and stored. */

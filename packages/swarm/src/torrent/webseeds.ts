@@ -1,6 +1,7 @@
 import type { TorrentLayout } from '@svc/metainfo'
 import type { Downloader } from '../download/downloader.ts'
 import type { WebseedAllowance } from '../download/origin-gate.ts'
+import type { PieceRange } from '../download/picker.ts'
 import { Webseed } from '../download/webseed.ts'
 import type { Emit, EventOf } from '../events.ts'
 import type { TorrentEnvironment } from './environment.ts'
@@ -16,6 +17,7 @@ export interface WebseedsDeps {
   /** See `WebseedOptions`. */
   readonly mine: (piece: number) => boolean
   readonly took: () => void
+  readonly hastened: () => readonly PieceRange[]
   /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */
   readonly isServedBy: (host: string) => boolean
   readonly emit: Emit<'received' | 'warning'>
@@ -32,7 +34,7 @@ export class Webseeds {
 
   /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
   start(urls: readonly string[]): void {
-    const { env, layout, downloader, allowance, mine, took, isServedBy, emit } = this.#deps
+    const { env, layout, downloader, allowance, mine, took, hastened, isServedBy, emit } = this.#deps
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
       try {
@@ -48,6 +50,7 @@ export class Webseeds {
           allowance,
           mine,
           took,
+          hastened,
           isServedBy,
           headersFor: env.webseedHeaders,
           emit

@@ -40,7 +40,8 @@ export class OciImports {
       throw new DaemonError('E_BAD_REQUEST', 'give one of the fields "path" (a layout) and "image" (registry/name:tag)')
     }
     if (path !== undefined) checkPath(path)
-    const wishes = wishesOf(body, path !== undefined && this.#seedLocal() === false)
+    const privateByDefault = path !== undefined && this.#seedLocal() === false
+    const wishes = { ...wishesOf(body, privateByDefault), mayReplace: body.replace !== false }
     const oci = await import('@svc/oci')
     if (image !== undefined) {
       try {

@@ -1,0 +1,19 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { RAW } from '@svc/classify'
+import { type Manifest, ManifestError, parseModelConfig } from '@svc/manifest'
+import { isQuant } from '@svc/ref'
+import { readSmallBlob } from './small-blob.ts'
+
+/** The quant that an artifact from elsewhere gets in an index: that of its model config, or else `raw` (spec add.8). */
+export async function configQuant(store: DiskBlobStore, { files }: Pick<Manifest, 'files'>): Promise<string> {
+  const config = files.find(({ kind }) => kind === 'config')
+  const bytes = config && (await readSmallBlob(store, config.digest))
+  try {
+    const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
+    return quantization !== undefined && isQuant(quantization) ? quantization : RAW
+  } catch (error) {
+    // the publisher's document may differ from ours: that is no reason to refuse what the pin names
+    if (!(error instanceof ManifestError)) throw error
+    return RAW
+  }
+}
