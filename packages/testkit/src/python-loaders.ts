@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url'
 /** The Python interpreter to use. */
 export const PYTHON = process.env.SVC_PYTHON ?? 'python3'
 
+/** The script that shows what the hub's Python client makes of a hub: see there. */
+export const HUB_CLIENT: string = fileURLToPath(new URL('./hub_client.py', import.meta.url))
+
 const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
 
 /** The missing Python packages, which a skipped test names. */

@@ -1,17 +1,17 @@
-import { hash } from 'node:crypto'
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import { Gate } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
+import { GuardedListener, HARDENING, type ListenerOptions, refuse } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
+import { absent, branchesOf, commitHeaders, modelInfo, sendJson, sha1 } from './hub-answers.ts'
 import type { OnDemand } from './on-demand.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
 import { Rendered } from './rendered.ts'
@@ -146,7 +146,7 @@ export class HubMirror {
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
       const found = verb === 'paths-info' ? await this.#repository(repo!, rest) : undefined
-      if (found === undefined) return absent(request, response)
+      if (found === undefined) return this.#unknown(request, response, repo)
       if (paths === undefined)
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
       return this.#pathsInfo(request, response, found, paths)
@@ -154,13 +154,17 @@ export class HubMirror {
     const [, named] = /^\/api\/models\/([^/]+\/[^/]+)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
       const found = await this.#repository(named, 'main')
-      return found === undefined ? absent(request, response) : sendJson(request, response, found, branchesOf(found))
+      return found === undefined
+        ? this.#unknown(request, response, named)
+        : sendJson(request, response, found, branchesOf(found))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
       const found = await this.#repository(repo, verb === undefined ? 'main' : rest)
-      if (found === undefined) return absent(request, response)
-      return sendJson(request, response, found, await this.#rendered.get(`${found.id}`, async () => modelInfo(found)))
+      if (found === undefined) return this.#unknown(request, response, repo)
+      const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
+      const info = (): Promise<unknown> => this.#info(found, withFiles)
+      return sendJson(request, response, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
     const file = /^\/([^/]+\/[^/]+)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(request, response)
@@ -171,7 +175,7 @@ export class HubMirror {
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
     const found = slash < 0 ? undefined : await this.#repository(repo, rest.slice(0, slash))
-    if (found === undefined) return absent(request, response)
+    if (found === undefined) return this.#unknown(request, response, repo)
     const file = found.files.get(rest.slice(slash + 1))
     if (file === undefined) return absent(request, response, 'EntryNotFound')
     const name = await this.#contentName(file, rest.slice(slash + 1))
@@ -189,6 +193,12 @@ export class HubMirror {
     if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
   }
 
+  /** Clients tell a revision that is not here from a repository that is not. */
+  async #unknown(request: IncomingMessage, response: ServerResponse, repo: string | undefined): Promise<void> {
+    const isHere = repo !== undefined && (await this.#published.ofRepo(repo.toLowerCase())).length > 0
+    absent(request, response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
+  }
+
   async #tree(
     request: IncomingMessage,
     response: ServerResponse,
@@ -198,7 +208,7 @@ export class HubMirror {
   ): Promise<void> {
     const [revision = '', ...segments] = rest.split('/')
     const found = await this.#repository(repo, revision)
-    if (found === undefined) return absent(request, response)
+    if (found === undefined) return this.#unknown(request, response, repo)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
     // responses are cached by folder name, so accept only existing ones
@@ -242,6 +252,22 @@ export class HubMirror {
       return Buffer.from(JSON.stringify(entries))
     }
     sendJson(request, response, found, await this.#lists.run(undefined, list))
+  }
+
+  /** With the files' sizes and names of content, if the client asks for these. */
+  async #info(found: Snapshot, withFiles: boolean): Promise<unknown> {
+    const siblings: unknown[] = []
+    for (const [rfilename, file] of found.files) {
+      if (!withFiles) {
+        siblings.push({ rfilename })
+        continue
+      }
+      const { sizeBytes: size } = file
+      const name = await this.#contentName(file, rfilename)
+      const lfs = isLarge(rfilename, file) ? { lfs: { sha256: name, size, pointerSize: POINTER_BYTES } } : {}
+      siblings.push({ rfilename, size, blobId: isLarge(rfilename, file) ? sha1(name) : name, ...lfs })
+    }
+    return modelInfo(found, siblings)
   }
 
   async #entry(path: string, file: RepoFile, { commit, importedAt }: Snapshot): Promise<unknown> {
@@ -353,43 +379,6 @@ function upstreamName({ source: { names = {} } }: ArtifactState, name: string): 
 const isUpstream = (file: RepoFile): file is UpstreamFile => 'isLarge' in file
 const isLarge = (name: string, file: RepoFile): boolean =>
   isUpstream(file) ? file.sha256 !== undefined : isInLargeFileStorage(name, file.sizeBytes)
-const sha1 = (text: string): string => hash('sha1', text)
-const commitHeaders = ({ commit }: Snapshot): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
-
-const branchesOf = ({ commit }: Snapshot): Buffer =>
-  Buffer.from(JSON.stringify({ branches: [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }] }))
-
-function modelInfo({ repo, commit, files, importedAt }: Snapshot): unknown {
-  const at = importedAt ?? new Date(0).toISOString()
-  return {
-    _id: sha1(repo).slice(0, 24),
-    id: repo,
-    modelId: repo,
-    author: repo.split('/')[0],
-    sha: commit,
-    lastModified: at,
-    createdAt: at,
-    private: false,
-    gated: false,
-    disabled: false,
-    downloads: 0,
-    likes: 0,
-    tags: [],
-    siblings: [...files.keys()].map((rfilename) => ({ rfilename }))
-  }
-}
-
-function sendJson(request: IncomingMessage, response: ServerResponse, found: Snapshot, bytes: Uint8Array): void {
-  const headers = { ...commitHeaders(found), 'Content-Type': 'application/json; charset=utf-8' }
-  sendBytes(request, response, bytes, headers)
-}
-
-/** In the hub's form, so that its clients raise their own errors. */
-function absent(request: IncomingMessage, response: ServerResponse, code = 'RepoNotFound'): void {
-  const what =
-    code === 'RepoNotFound' ? 'this mirror does not have that repository' : 'the repository has no such file here'
-  refuse(request, response, 404, 'E_NOT_FOUND', what, { 'X-Error-Code': code, 'X-Error-Message': what })
-}
 
 function decoded(path: string): string | undefined {
   try {

@@ -11,14 +11,17 @@ import { ApiClient, sharedByFile } from '../support/daemon.ts'
 import { kindOf } from '../swarm/fake-webseed.ts'
 import { eventually, MIB, Node, pinned, weights } from '../swarm/nodes.ts'
 
-// the last file that a webseed is asked for: one that waits takes one of two places there
-const WEIGHTS = 'z-q8_0.gguf'
+const WEIGHTS = 'model-q8_0.gguf'
+/** Nobody is there; but as long as it may name somebody, a fetch without a source goes on. */
+const TRACKER = 'http://127.0.0.1:1/announce'
 const FILES = {
   [WEIGHTS]: weights(6 * MIB + 9, 61),
   'config.json': '{"model_type":"llama"}',
   'tokenizer.json': '{"version":"1.0"}',
   'chat_template.jinja': '{{ messages }}'
 }
+/** On a busy machine starting a daemon alone takes a while. */
+const LONG = { timeout: 180_000 }
 const ON_DEMAND = { oci_addr: '127.0.0.1:0', on_demand: true }
 
 const source = sharedByFile(async (cleanUp) => {
@@ -30,31 +33,28 @@ interface Gate {
   readonly url: string
   /** Paths of files that were asked for. */
   readonly asked: readonly string[]
-  /** Lets files through whose path `may` names, by default all; those that wait, too. */
+  /** Lets files through whose path `may` names, by default all. */
   open(may?: (path: string) => boolean): void
 }
 
-/** Stands before the seed's listener: documents pass, files wait until they may. */
+/** Stands before the seed's listener: documents pass; for files it says to come again until they may. */
 async function gated({ webseeds }: ShareResult): Promise<Gate> {
   const seed = new URL(webseeds[0]!)
   const asked: string[] = []
   let may = (_path: string): boolean => false
-  let waiting: { path: string; go: () => void }[] = []
   const server = createServer((incoming, response) => {
     const path = decodeURIComponent(incoming.url!)
-    const go = (): void => {
-      const headers = { ...incoming.headers, host: seed.host }
-      const onward = request({ host: seed.hostname, port: seed.port, path: incoming.url, headers }, (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers)
-        answer.pipe(response)
-      })
-      onward.on('error', () => response.destroy())
-      onward.end()
+    if (kindOf(path) === 'file') {
+      asked.push(path)
+      if (!may(path)) return void response.writeHead(503, { 'retry-after': '1' }).end()
     }
-    if (kindOf(path) !== 'file') return go()
-    asked.push(path)
-    if (may(path)) go()
-    else waiting.push({ path, go })
+    const headers = { ...incoming.headers, host: seed.host }
+    const onward = request({ host: seed.hostname, port: seed.port, path: incoming.url, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    onward.end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
@@ -66,11 +66,6 @@ async function gated({ webseeds }: ShareResult): Promise<Gate> {
     asked,
     open: (which = () => true) => {
       may = which
-      const all = waiting
-      waiting = []
-      for (const each of all)
-        if (may(each.path)) each.go()
-        else waiting.push(each)
     }
   }
 }
@@ -91,7 +86,15 @@ interface Asked {
   readonly onHead?: (status: number) => void
 }
 
-function ask(node: Node, path: string, { method = 'GET', range, onHead }: Asked = {}): Promise<Got> {
+/** Comes again when it is told to, as clients of registries do. */
+async function ask(node: Node, path: string, asked: Asked = {}): Promise<Got> {
+  for (;;) {
+    const got = await askOnce(node, path, asked)
+    if (got.status !== 429) return got
+  }
+}
+
+function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: Asked): Promise<Got> {
   const [host, port] = addressOf(node).split(':')
   return new Promise((resolve, reject) => {
     const headers = range === undefined ? {} : { range }
@@ -117,67 +120,72 @@ const isSmall = (path: string): boolean => !path.endsWith('.gguf')
 
 /** A node whose import from the gate has begun, without a byte of any file. */
 async function importing(gate: Gate, share: ShareResult, mirror: object): Promise<Node> {
-  const node = await Node.start({ mirror: { oci_addr: '127.0.0.1:0', ...mirror } })
-  await node.client.importBt(pinned(share, { webseeds: [gate.url], peers: [], as: 'acme/model' }))
+  const node = await Node.start({ mirror: { oci_addr: '127.0.0.1:0', ...mirror }, swarm: { fill_timeout: 600 } })
+  const hints = { webseeds: [gate.url], peers: [], trackers: [TRACKER] }
+  await node.client.importBt(pinned(share, { ...hints, as: 'acme/model' }))
   await eventually(() => (gate.asked.length > 0 ? true : undefined))
   return node
 }
 
-test('a pull that begins before a byte is here waits for each part, and gets the bytes that the seed gives', async () => {
-  const { node: seed, share } = await source()
-  const gate = await gated(share)
-  const node = await importing(gate, share, {})
-  expect(await ask(node, 'tags/list')).toMatchObject({ status: 404 })
-  expect(await ask(node, 'manifests/q4_0', { method: 'PUT' })).toMatchObject({ status: 405 })
+test(
+  'a pull that begins before a byte is here waits for each part, and gets the bytes that the seed gives',
+  LONG,
+  async () => {
+    const { node: seed, share } = await source()
+    const gate = await gated(share)
+    const node = await importing(gate, share, {})
+    expect(await ask(node, 'tags/list')).toMatchObject({ status: 404 })
+    expect(await ask(node, 'manifests/q4_0', { method: 'PUT' })).toMatchObject({ status: 405 })
 
-  // the manifest: as soon as the small files are here that it describes
-  const manifest = ask(node, 'manifests/q8_0')
-  const head = ask(node, 'manifests/q8_0', { method: 'HEAD' })
-  expect(await settled(manifest)).toBe(false)
-  gate.open(isSmall)
-  const { status, body, headers } = await manifest
-  expect(status).toBe(200)
-  expect(body.equals((await ask(seed, 'manifests/q8_0')).body)).toBe(true)
-  expect(await head).toMatchObject({ status: 200, headers: { 'docker-content-digest': digestOf(body) } })
-  expect(headers['docker-content-digest']).toBe(digestOf(body))
-  expect(await ask(node, `manifests/${digestOf(body)}`)).toMatchObject({ status: 200 })
-  expect(await ask(node, `manifests/sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 404 })
-  expect(JSON.parse((await ask(node, 'tags/list')).body.toString())).toMatchObject({ tags: ['q8_0'] })
-  const small = JSON.parse(body.toString()).layers.filter((layer: { digest: string }) => layer.digest !== digest)
-  for (const { digest: each, size } of [JSON.parse(body.toString()).config, ...small])
-    expect((await ask(node, `blobs/${each}`)).body).toHaveLength(size)
+    // the manifest: as soon as the small files are here that it describes
+    const manifest = ask(node, 'manifests/q8_0')
+    const head = ask(node, 'manifests/q8_0', { method: 'HEAD' })
+    expect(await settled(manifest)).toBe(false)
+    gate.open(isSmall)
+    const { status, body, headers } = await manifest
+    expect(status).toBe(200)
+    expect(body.equals((await ask(seed, 'manifests/q8_0')).body)).toBe(true)
+    expect(await head).toMatchObject({ status: 200, headers: { 'docker-content-digest': digestOf(body) } })
+    expect(headers['docker-content-digest']).toBe(digestOf(body))
+    expect(await ask(node, `manifests/${digestOf(body)}`)).toMatchObject({ status: 200 })
+    expect(await ask(node, `manifests/sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 404 })
+    expect(JSON.parse((await ask(node, 'tags/list')).body.toString())).toMatchObject({ tags: ['q8_0'] })
+    const small = JSON.parse(body.toString()).layers.filter((layer: { digest: string }) => layer.digest !== digest)
+    for (const { digest: each, size } of [JSON.parse(body.toString()).config, ...small])
+      expect((await ask(node, `blobs/${each}`)).body).toHaveLength(size)
 
-  // the weights: the head at once, the body as it comes
-  expect(await ask(node, `blobs/${digest}`, { method: 'HEAD' })).toMatchObject({
-    status: 200,
-    headers: { 'content-length': `${FILES[WEIGHTS]!.length}`, 'docker-content-digest': digest }
-  })
-  const heads: Promise<number>[] = []
-  const headed = (range?: string): Promise<Got> => {
-    const { promise, resolve } = Promise.withResolvers<number>()
-    heads.push(promise)
-    return ask(node, `blobs/${digest}`, { onHead: resolve, ...(range !== undefined && { range }) })
+    // the weights: the head at once, the body as it comes
+    expect(await ask(node, `blobs/${digest}`, { method: 'HEAD' })).toMatchObject({
+      status: 200,
+      headers: { 'content-length': `${FILES[WEIGHTS]!.length}`, 'docker-content-digest': digest }
+    })
+    const heads: Promise<number>[] = []
+    const headed = (range?: string): Promise<Got> => {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      heads.push(promise)
+      return ask(node, `blobs/${digest}`, { onHead: resolve, ...(range !== undefined && { range }) })
+    }
+    const bodies = [headed(), headed(`bytes=${5 * MIB}-`), headed('bytes=10-19')]
+    expect(await Promise.all(heads)).toEqual([200, 206, 206])
+    expect(await ask(node, `blobs/${digest}`, { range: 'bytes=99999999-' })).toMatchObject({ status: 416 })
+    expect(await settled(Promise.race(bodies))).toBe(false)
+    gate.open()
+    const [whole, end, part] = await Promise.all(bodies)
+    expect(whole!.body.equals(FILES[WEIGHTS]!)).toBe(true)
+    expect(end!.body.equals(FILES[WEIGHTS]!.subarray(5 * MIB))).toBe(true)
+    expect(part!.body.equals(FILES[WEIGHTS]!.subarray(10, 20))).toBe(true)
+
+    // afterwards nothing has changed for a client
+    await eventually(async () => {
+      const [job] = await node.client.jobs()
+      return job?.state === 'done' ? true : undefined
+    })
+    expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
+    await node.expectWhole(share.manifestDigest)
   }
-  const bodies = [headed(), headed(`bytes=${5 * MIB}-`), headed('bytes=10-19')]
-  expect(await Promise.all(heads)).toEqual([200, 206, 206])
-  expect(await ask(node, `blobs/${digest}`, { range: 'bytes=99999999-' })).toMatchObject({ status: 416 })
-  expect(await settled(Promise.race(bodies))).toBe(false)
-  gate.open()
-  const [whole, end, part] = await Promise.all(bodies)
-  expect(whole!.body.equals(FILES[WEIGHTS]!)).toBe(true)
-  expect(end!.body.equals(FILES[WEIGHTS]!.subarray(5 * MIB))).toBe(true)
-  expect(part!.body.equals(FILES[WEIGHTS]!.subarray(10, 20))).toBe(true)
+)
 
-  // afterwards nothing has changed for a client
-  await eventually(async () => {
-    const [job] = await node.client.jobs()
-    return job?.state === 'done' ? true : undefined
-  })
-  expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
-  await node.expectWhole(share.manifestDigest)
-})
-
-test.skipIf(!haveSkopeo)('skopeo copies an artifact of which no byte is here when it begins', async () => {
+test.skipIf(!haveSkopeo)('skopeo copies an artifact of which no byte is here when it begins', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const node = await importing(gate, share, {})
@@ -200,7 +208,7 @@ async function waitingAt(node: Node): Promise<number> {
   return Number(/^svc_mirror_waiting (\d+)$/m.exec(bytes.toString())![1])
 }
 
-test('an import that was interrupted goes on when a client asks, if clients may start that', async () => {
+test('an import that was interrupted goes on when a client asks, if clients may start that', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const first = await importing(gate, share, {})
@@ -228,20 +236,24 @@ test('an import that was interrupted goes on when a client asks, if clients may 
   expect(await node.client.resolve('svc:///acme/model:q8_0')).toMatchObject({ manifestDigest: share.manifestDigest })
 })
 
-test('a blob that was lost comes back when a client asks for it; without a source the client hears so', async () => {
-  const { share } = await source()
-  const node = await Node.start({ mirror: ON_DEMAND })
-  expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
-  const { body } = await ask(node, 'manifests/q8_0')
-  unlinkSync(node.blobPath(digest))
-  const blob = await ask(node, `blobs/${digest}`)
-  expect(blob.body.equals(FILES[WEIGHTS]!)).toBe(true)
-  expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
+test(
+  'a blob that was lost comes back when a client asks for it; without a source the client hears so',
+  LONG,
+  async () => {
+    const { share } = await source()
+    const node = await Node.start({ mirror: ON_DEMAND })
+    expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
+    const { body } = await ask(node, 'manifests/q8_0')
+    unlinkSync(node.blobPath(digest))
+    const blob = await ask(node, `blobs/${digest}`)
+    expect(blob.body.equals(FILES[WEIGHTS]!)).toBe(true)
+    expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
 
-  const lonely = await Node.start({ mirror: ON_DEMAND, swarm: { fill_timeout: 1 } })
-  await lonely.importFiles(FILES, 'acme/model')
-  unlinkSync(lonely.blobPath(digest))
-  expect((await ask(lonely, 'manifests/q8_0')).status).toBe(200)
-  expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 200, isCut: true, body: Buffer.alloc(0) })
-  expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 503, headers: { 'retry-after': '30' } })
-})
+    const lonely = await Node.start({ mirror: ON_DEMAND, swarm: { fill_timeout: 1 } })
+    await lonely.importFiles(FILES, 'acme/model')
+    unlinkSync(lonely.blobPath(digest))
+    expect((await ask(lonely, 'manifests/q8_0')).status).toBe(200)
+    expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 200, isCut: true, body: Buffer.alloc(0) })
+    expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 503, headers: { 'retry-after': '30' } })
+  }
+)

@@ -21,7 +21,7 @@ import { reportDefect } from '../net/guarded.ts'
 import { type BlockRun, NOBODY, PieceBuffer } from '../piece/piece-buffer.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
 import type { FileProgress } from './file-progress.ts'
-import type { PiecePicker } from './picker.ts'
+import type { PiecePicker, PieceRange } from './picker.ts'
 import type { PieceHashes } from './piece-hashes.ts'
 import type { Verifier } from './verifier.ts'
 
@@ -223,6 +223,18 @@ export class Downloader {
       if (!endGame && buffer.touchedAt > stillSince) continue
       const run = buffer.takeAgain(maxBlocks, source.id)
       if (run !== undefined) return { buffer, run }
+    }
+    return undefined
+  }
+
+  /** A piece of these ranges that was begun and that nobody works at. */
+  takeLoose(source: BlockSource, ranges: readonly PieceRange[]): BlockOrder | undefined {
+    if (this.#closed || ranges.length === 0) return undefined
+    for (const buffer of this.#loose) {
+      const { piece } = buffer
+      if (!ranges.some(({ firstPiece, endPiece }) => firstPiece <= piece && piece < endPiece)) continue
+      const order = has(source, piece) ? this.#from(buffer, source, buffer.blockCount) : undefined
+      if (order !== undefined) return order
     }
     return undefined
   }

@@ -8,7 +8,7 @@ import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
-import type { BlockSource, Downloader } from './downloader.ts'
+import type { BlockOrder, BlockSource, Downloader } from './downloader.ts'
 import type { WebseedAllowance } from './origin-gate.ts'
 import type { PieceRange } from './picker.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
@@ -124,7 +124,9 @@ export class Webseed {
   }
 
   #take({ scattered, unsharedOnly }: WebseedAllowance): Taken | undefined {
-    const { downloader, layout } = this.#options
+    const { downloader } = this.#options
+    const begun = unsharedOnly ? undefined : downloader.takeLoose(this.#source, this.#hastened())
+    if (begun !== undefined) return this.#alone(begun)
     const taken =
       (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly) : undefined) ??
       (unsharedOnly ? undefined : this.#takeRange(false, scattered, false))
@@ -132,7 +134,16 @@ export class Webseed {
     if (taken !== undefined || unsharedOnly) return taken
     // No piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
-    if (order === undefined) return undefined
+    return order && this.#alone(order)
+  }
+
+  #hastened(): readonly PieceRange[] {
+    const { hastened, layout } = this.#options
+    return hastened().filter(({ firstPiece }) => !this.#out.has(layout.fileOf(firstPiece).index))
+  }
+
+  #alone(order: BlockOrder): Taken | undefined {
+    const { downloader, layout } = this.#options
     const file = layout.fileOf(order.buffer.piece)
     if (this.#out.has(file.index)) {
       downloader.release(order.buffer, order.run, this.id)
@@ -147,11 +158,9 @@ export class Webseed {
     const mine = sparing ? { mine: this.#options.mine } : {}
     const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
     const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
-    for (const awaited of this.#options.hastened()) {
-      const file = layout.fileOf(awaited.firstPiece)
-      if (this.#out.has(file.index)) continue
+    for (const awaited of this.#hastened()) {
       const buffers = downloader.takePieces(source, awaited, bytes)
-      if (buffers.length > 0) return { file, buffers }
+      if (buffers.length > 0) return { file: layout.fileOf(awaited.firstPiece), buffers }
     }
     const begin = scattered ? layout.fileOf(this.#cursor % layout.pieceCount).index : this.#nextFile
     for (let step = 0; step < files.length; step += 1) {
