@@ -25,11 +25,12 @@ export function licenceWords(text: string): string[] {
   )
 }
 
+// Characters beyond Latin-1 are escaped: one of them in a bundle makes its whole text take two bytes a character in memory.
 const END_OF_TERMS = /END OF (?:THE )?TERMS AND CONDITIONS/i
 /** A notice with its holder, as opposed to a wrapped line of the terms that starts with the same word. */
 const COPYRIGHT_LINE =
-  /^[\s#*/>_;%-]*(?:(?:portions )?copyright\s*(?:$|\(c\)|©|\d{4}|[[{,]|by\b)|©|\(c\)\s*(?:\d{4}|copyright)|all rights reserved\.?[\s*]*$)/i
-const LIST_MARKER = /^[\s#>*]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[a-z]|[ivx]{1,4})[.)]|[*•+-])(?=\s)/i
+  /^[\s#*/>_;%-]*(?:(?:portions )?copyright\s*(?:$|\(c\)|\xa9|\d{4}|[[{,]|by\b)|\xa9|\(c\)\s*(?:\d{4}|copyright)|all rights reserved\.?[\s*]*$)/i
+const LIST_MARKER = /^[\s#>*]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[a-z]|[ivx]{1,4})[.)]|[*\u2022+-])(?=\s)/i
 
 /** A multiset of adjacent word pairs. */
 export interface Bigrams {

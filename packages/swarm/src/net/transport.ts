@@ -41,7 +41,7 @@ export class Transport {
     )
   }
 
-  /** Hands the stream to its next reader (handshake → peer). */
+  /** Hands the stream to its next reader: from the handshake to the peer. */
   setSink(sink: TransportSink): void {
     this.#sink = sink
   }

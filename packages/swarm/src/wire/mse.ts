@@ -79,7 +79,7 @@ export class MseResponder {
   #stage: 'key' | 'sync' | 'offer' | 'initial' = 'key'
   #padBytes = 0
 
-  /** `infohashByKey`: {@link mseKeyOf} → the torrent's 20-byte infohash. */
+  /** `infohashByKey`: gives the torrent's 20-byte infohash for its {@link mseKeyOf}. */
   constructor(infohashByKey: (key: string) => Uint8Array | undefined) {
     this.#infohashByKey = infohashByKey
   }
