@@ -1,4 +1,4 @@
-// The life of a piece in progress:
+// The life of a piece in progress, in one file because each step works on the same buffers:
 //
 //   1. A source (peer or webseed) asks for work: `take` returns free blocks of a piece in progress, or starts the piece
 //      that the picker chooses, which needs a slot of receive memory. Without a slot nothing is requested.
