@@ -1,5 +1,5 @@
-// Rollouts of one model to many machines: built daemons in network namespaces with shaped links (root, Linux), beside libtorrent on
-// the same links. Times are multiples of F/C, the time in which one link carries the model.
+// Rollouts of one model to many machines: built daemons in network namespaces with shaped links (root, Linux), compared with
+// libtorrent on the same links. Times are multiples of F/C, the time in which one link carries the model once.
 // Usage: node --conditions=svc-source bench/rollout.ts [--mib 96] [--megabits 40] [--only a,b] [--json FILE]
 import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const bytes = Number(values.mib) * 1024 * 1024
 const megabits = Number(values.megabits)
-/** Seconds in which a link carries the model's bytes and nothing else. */
+/** F/C in seconds, without any protocol overhead. */
 const unit = (bytes * 8) / (megabits * 1e6)
 const root = mkdtempSync('/dev/shm/bench-rollout-')
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
@@ -33,7 +33,7 @@ process.on('exit', () => {
 const model = join(root, 'model')
 mkdirSync(model)
 writeSafetensors(model, 'model.safetensors', bytes)
-// libtorrent takes a folder with one file for that file
+// a second file, because libtorrent makes a single-file torrent of a folder with one
 const folder = join(root, 'data')
 mkdirSync(folder)
 linkSync(join(model, 'model.safetensors'), join(folder, 'model.safetensors'))
@@ -42,7 +42,7 @@ writeFileSync(join(folder, 'small.txt'), 'small')
 type Scenario = () => Promise<Run>
 let scratch = 0
 
-/** Starts a fleet, runs `body` in it, and takes it away. */
+/** Runs `body` with a fresh fleet, and removes it afterwards. */
 async function inFleet(
   name: string,
   options: Pick<FleetOptions, 'receivers'> & Partial<FleetOptions>,
@@ -81,7 +81,7 @@ const crowd =
   () =>
     inFleet('flash crowd', { receivers }, everybody)
 
-/** Without `trusted`: what the fleet settings bring. */
+/** Without `trusted`, to show what the fleet settings gain. */
 const plain =
   (receivers: number): Scenario =>
   () =>
@@ -99,7 +99,7 @@ const staggered =
       )
     )
 
-/** The seed goes as soon as one other has everything. */
+/** Stops the seed as soon as one receiver has completed. */
 const seedGone =
   (receivers: number): Scenario =>
   () =>
@@ -143,7 +143,7 @@ const zones =
   () =>
     inFleet('two zones', { receivers, zones: 2 }, everybody)
 
-/** The same links, the same bytes, libtorrent at both ends. */
+/** The flash crowd with libtorrent, over the same links. */
 const libtorrent =
   (receivers: number): Scenario =>
   async () => {
@@ -215,16 +215,16 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
 }
 
 const runs: Run[] = []
-/** After each run: a long row that is cut short has kept what it knows. */
-function keep(): void {
+/** Saves the results after each run, so that an interrupted series is not lost. */
+function saveRuns(): void {
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(runs, null, 2)}\n`)
 }
 for (const name of values.only?.split(',') ?? Object.keys(SCENARIOS)) {
   const scenario = SCENARIOS[name]
-  if (scenario === undefined) throw new Error(`there is no scenario ${name}: ${Object.keys(SCENARIOS).join(', ')}`)
+  if (scenario === undefined) throw new Error(`unknown scenario ${name}; one of ${Object.keys(SCENARIOS).join(', ')}`)
   try {
     runs.push(await scenario())
-    keep()
+    saveRuns()
     process.stderr.write(`${formatRuns(runs.slice(-1)).split('\n').at(-1)}\n`)
   } catch (error) {
     process.stderr.write(`${name}: ${(error as Error).stack}\n`)

@@ -1,6 +1,7 @@
-// Rollouts in virtual time, with the engine's own picker, choker, super-seeding and origin rules: what no machine here can run.
+// Simulates rollouts in virtual time, at sizes that no test machine can run, with the engine's own picker, choker, super-seeding and
+// origin rules.
 // Usage: node --conditions=svc-source bench/simulate.ts [--quick] [--plots FOLDER] [--runs FILE]
-// `--runs` takes what bench/rollout.ts wrote with --json: its sizes are simulated as well, beside what was measured.
+// `--runs` reads the --json output of bench/rollout.ts, to put measured and simulated results side by side.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +17,7 @@ const { values } = parseArgs({
   options: { quick: { type: 'boolean' }, plots: { type: 'string' }, runs: { type: 'string' } }
 })
 
-interface Asked {
+interface Request {
   readonly name: string
   readonly receivers: number
   readonly pieces: number
@@ -29,7 +30,7 @@ interface Asked {
   readonly enginePieceBytes?: number
 }
 
-interface Answer {
+interface Response {
   readonly seconds: readonly number[]
   readonly origin: number
   readonly crossing: readonly number[]
@@ -37,13 +38,13 @@ interface Answer {
   readonly tookSeconds: number
 }
 
-/** 100 GB over 10 Gbit/s. The more nodes, the fewer pieces stand for them: fewer than the engine has makes times longer, never shorter. */
+/** 100 GB over 10 Gbit/s. Larger fleets use fewer, larger pieces to bound run time: coarser pieces only make a rollout slower. */
 const LARGE = { fileBytes: 1e11, bytesPerSecond: 1.25e9, enginePieceBytes: 16 * 1_048_576 }
-/** What bench/rollout.ts runs. */
+/** The parameters of bench/rollout.ts. */
 const SMALL = { fileBytes: 96 * 1_048_576, pieces: 96, bytesPerSecond: 4e6, dials: 40 }
 const UNIT_MS = (SMALL.fileBytes * 1000) / SMALL.bytesPerSecond
 
-const asked: readonly Asked[] = [
+const requests: readonly Request[] = [
   ...[1, 4, 8, 16].map((receivers) => ({ name: 'flash crowd', receivers, ...SMALL })),
   { name: 'spread out', receivers: 8, ...SMALL, staggerMs: UNIT_MS / 2 },
   { name: 'bucket, flash crowd', receivers: 16, ...SMALL, bucket: 10 * SMALL.bytesPerSecond },
@@ -60,14 +61,14 @@ const asked: readonly Asked[] = [
 ]
 
 const child = spawn(process.execPath, ['--conditions=svc-source', MAIN], { stdio: ['pipe', 'pipe', 'inherit'] })
-const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+const responses = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
 const runs: Run[] = values.runs === undefined ? [] : (JSON.parse(readFileSync(values.runs, 'utf8')) as Run[])
 const bounds = new Map<number, number>()
-for (const { name, ...options } of asked) {
+for (const { name, ...options } of requests) {
   child.stdin.write(`${JSON.stringify(options)}\n`)
-  const answer = await answers.next()
-  if (answer.done) throw new Error('the simulation ended')
-  const { seconds, origin, crossing, connections, tookSeconds } = JSON.parse(answer.value) as Answer
+  const line = await responses.next()
+  if (line.done) throw new Error('the simulation process exited early')
+  const { seconds, origin, crossing, connections, tookSeconds } = JSON.parse(line.value) as Response
   const { receivers, pieces, fileBytes, bytesPerSecond } = options
   runs.push({
     name,

@@ -1,6 +1,7 @@
 /**
- * `pnpm test`: builds, then makes the other checks while the tests run. Tests wait a lot, for disks, timers and programs of others; the
- * checks take the cores meanwhile, at a lower priority. Arguments are vitest's: `pnpm test packages/ref`. What the checks say comes last.
+ * `pnpm test`: builds, then runs the tests and the other checks in parallel. Tests often wait for disks, timers and other programs; the
+ * checks use the cores in the meantime, at a lower priority. Arguments go to vitest: `pnpm test packages/ref`. The output of the
+ * checks is printed last.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,8 +19,8 @@ if (built !== 0) process.exit(1)
 const others = CHECKS.map(({ name }) => name).filter((name) => name !== 'build')
 const checks = spawn(process.execPath, [CHECK, ...others], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
 if (checks.pid !== undefined) setPriority(checks.pid, constants.priority.PRIORITY_BELOW_NORMAL)
-let said = ''
-checks.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+let checkOutput = ''
+checks.stdout.setEncoding('utf8').on('data', (text: string) => (checkOutput += text))
 const checked = once(checks, 'close')
 
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
@@ -32,5 +33,5 @@ const tested = once(tests, 'close')
 
 const [testCode] = await tested
 const [checkCode] = await checked
-console.log(said.trimEnd())
+console.log(checkOutput.trimEnd())
 if (testCode !== 0 || checkCode !== 0) process.exitCode = 1

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Often enough to time a job of a second, and too seldom to be a load of its own. */
+/** Short enough to time a job of a second, long enough not to load the daemon. */
 const POLL_MS = 20
 
 export interface Job {
@@ -15,7 +15,7 @@ export interface Job {
   }
 }
 
-/** The management API, as plain as can be: the measured programs get the same kind of client. */
+/** A minimal client of the management API, comparable to the clients of the other measured programs. */
 export class Api {
   readonly socketPath: string
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4 })
@@ -36,7 +36,7 @@ export class Api {
     return this.#send('POST', path, JSON.stringify(body))
   }
 
-  /** Starts a job and waits for its end; gives seconds from the request to the end as a poll sees it. @throws when it fails */
+  /** Runs a job to completion. @returns seconds from the request until polling sees the end. @throws if the job fails */
   async job(path: string, body: object): Promise<{ readonly seconds: number; readonly job: Job }> {
     const begun = performance.now()
     let job = (await this.post(path, body)) as Job

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** A self-made certificate that is its own authority: both are paths of PEM files. */
+/** Paths of the PEM files of a self-signed certificate and its key. */
 export interface Certificate {
   readonly key: string
   readonly certificate: string
 }
 
-/** For `host`, an IP address; valid for a day. Clients get `certificate` as the authority that they trust. */
+/** Creates a certificate for `host`, an IP address, valid for a day. Clients have to trust `certificate` as a CA. */
 export function makeCertificate(folder: string, host: string): Certificate {
   const made = { key: join(folder, 'key.pem'), certificate: join(folder, 'certificate.pem') }
   execFileSync(

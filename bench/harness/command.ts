@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 
-/** Time of a finished command. */
+/** Elapsed and CPU time of a finished command. */
 export interface Timed {
   readonly seconds: number
   /** User and system time of the command and its children. */
@@ -35,7 +35,7 @@ export function timeCommand(
   })
 }
 
-/** First line of what a program says about its version; undefined when it is absent. */
+/** The first line of a program's `--version` output; undefined if it is not installed. */
 export function versionOf(program: string, ...args: string[]): string | undefined {
   const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' })
   return status === 0 ? (stdout + stderr).trim().split('\n')[0] : undefined

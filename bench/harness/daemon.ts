@@ -10,11 +10,11 @@ const START_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 10_000
 const MAIN = new URL('../../packages/daemon/', import.meta.url).pathname
 
-/** A daemon process of its own, as a user starts it. */
+/** A daemon process, started as a user would start it. */
 export class BenchDaemon {
   readonly api: Api
   readonly root: string
-  /** From its start to its first answer. */
+  /** From spawning the process to its first answer. */
   readonly startSeconds: number
   readonly #process: ChildProcess
 
@@ -44,23 +44,23 @@ export class BenchDaemon {
 }
 
 export interface DaemonOptions {
-  /** The store's folder; socket and configuration are put beside it. */
+  /** The store's folder; the socket and the configuration file are created next to it. */
   readonly root: string
-  /** The configuration file. Without it the swarm is off. */
+  /** Content of the configuration file; default: the swarm disabled. */
   readonly config?: string
-  /** What counts as the first answer. */
+  /** Path to poll until the daemon answers. */
   readonly probe?: string
-  /** More flags of node, e.g. `--cpu-prof`. */
+  /** Additional Node flags, such as `--cpu-prof`. */
   readonly nodeFlags?: readonly string[]
-  /** Added to its environment. */
+  /** Additional environment variables. */
   readonly env?: NodeJS.ProcessEnv
-  /** An installed `svcd` instead of this checkout's; node's flags do not apply. */
+  /** An installed `svcd` to run instead of this checkout's; `nodeFlags` does not apply to it. */
   readonly program?: string
-  /** Words in front of its command, which becomes that process. */
+  /** A command that executes the daemon, such as `ip netns exec`. It must exec rather than fork, so that the pid is the daemon's. */
   readonly prefix?: readonly string[]
 }
 
-/** Starts daemons, built or from their sources; ends what is left over. */
+/** Starts daemons, built or from source, and stops those still running at the end. */
 export class DaemonLauncher {
   readonly #source: boolean
   readonly #nodeFlags: readonly string[]
@@ -112,7 +112,7 @@ export class DaemonLauncher {
     }
   }
 
-  /** For the end of this process: nothing is awaited. */
+  /** Synchronous clean-up, for `process.on('exit')`. */
   killAll(): void {
     for (const child of this.#running) child.kill('SIGTERM')
   }
@@ -125,7 +125,7 @@ export class DaemonLauncher {
 const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** SIGTERM, and SIGKILL when that does not help. */
+/** Sends SIGTERM, then SIGKILL after a timeout. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 const BUFFER_BYTES = 1 << 20
 
 /**
- * Fetches over a Unix socket and drops the body, into one reused buffer: it costs little beside the kernel's copy. Gives seconds from
- * the request to the last byte. @throws when fewer bytes than announced come
+ * Fetches over a Unix socket and discards the body, reading into one reused buffer to keep the client cheap. @returns seconds from the
+ * request to the last byte. @throws if the body is shorter than announced
  */
 export function fetchAndDiscard(socketPath: string, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ export function fetchAndDiscard(socketPath: string, path: string): Promise<numbe
             const length = /\r\ncontent-length: (\d+)\r\n/i.exec(head)?.[1]
             const body = head.indexOf('\r\n\r\n') + 4
             if (!head.startsWith('HTTP/1.1 200') || length === undefined || body < 4) {
-              socket.destroy(new Error(`no good answer: ${head.slice(0, 500)}`))
+              socket.destroy(new Error(`unexpected response: ${head.slice(0, 500)}`))
               return false
             }
             expected = body + Number(length)
@@ -36,12 +36,12 @@ export function fetchAndDiscard(socketPath: string, path: string): Promise<numbe
       }
     })
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error(`${received} of ${expected} bytes came`)))
+    socket.on('close', () => reject(new Error(`received ${received} of ${expected} bytes`)))
     socket.write(`GET ${path} HTTP/1.1\r\nHost: svc\r\n\r\n`)
   })
 }
 
-/** A client that asks for a body and reads no more than the socket's buffers take. Destroy it when done. */
+/** A stalled reader: requests a body and never reads it, beyond what the socket buffers hold. Destroy it when done. */
 export function askAndStall(socketPath: string, path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(socketPath)

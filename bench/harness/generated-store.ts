@@ -25,7 +25,7 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 const put = async (store: DiskBlobStore, bytes: Uint8Array): Promise<Sha256Digest> =>
   (await store.ingest(one(bytes), { sizeBytes: bytes.length })).digest
 async function seal<T>(store: DiskBlobStore, sealed: Sealed<T>): Promise<Sealed<T>> {
-  // the store takes the buffer over
+  // the store takes ownership of the buffer
   await put(store, sealed.bytes.slice())
   return sealed
 }
@@ -36,7 +36,7 @@ const fileOf = (digest: Sha256Digest, bytes: Uint8Array) => ({
   bt: { merkleRoot: digestFromBytes(piecesRoot(leafLayer(bytes), bytes.length)) }
 })
 
-/** Opens a store in a new folder, fills it with `count` repositories at a time, and closes it. */
+/** Creates a store with `count` repositories, several at a time. */
 async function fill(
   root: string,
   count: number,
@@ -55,14 +55,14 @@ async function fill(
   }
 }
 
-/** The layout of docs/disk.md. */
+/** Paths as in docs/disk.md. */
 function writeRepo(root: string, index: number, digest: Sha256Digest): void {
   const folder = join(root, 'state', 'repos', `org${Math.floor(index / NAMES_PER_NAMESPACE)}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   writeFileSync(join(folder, `model-${index}.json`), JSON.stringify({ index: digest, tags: {} }), { mode: 0o600 })
 }
 
-/** A store with `count` complete artifacts of one small weights file each, every one in a repository of its own. */
+/** Creates a store with `count` complete artifacts of one small weights file, each in its own repository. */
 export async function generateArtifacts(root: string, count: number): Promise<void> {
   await fill(root, count, async (store, number) => {
     const weights = randomBytes(WEIGHTS_BYTES)
@@ -100,7 +100,7 @@ export async function generateArtifacts(root: string, count: number): Promise<vo
   })
 }
 
-/** A store with `count` repositories, each with an index of two members whose manifests are elsewhere. */
+/** Creates a store with `count` repositories, each an index of two members whose manifests are absent. */
 export async function generateRepositories(root: string, count: number): Promise<void> {
   const digest = (): Sha256Digest => digestFromBytes(randomBytes(32))
   await fill(root, count, async (store, number) => {

@@ -1,12 +1,12 @@
-// The fake hub as a process of its own: argv[2] is the size of the one file of `bench/model`, which is written into the folder argv[3];
-// argv[4] is the address where that folder is served, as a CDN. Its own address comes as a message.
+// Runs the fake hub in a separate process. argv[2]: size of the single file of `bench/model`, which is written to the folder argv[3].
+// argv[4]: base URL of the CDN that serves that folder. Sends its own address as an IPC message.
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
 
 const [sizeBytes, folder, cdn] = [Number(process.argv[2]), process.argv[3]!, process.argv[4]!]
-/** What the warm-up fetches: large enough to come in ranges, like the other. */
+/** Size of the warm-up file: large enough to be fetched in ranges, like the measured one. */
 const WARM_UP_BYTES = 40 << 20
 const repos = [
   { id: 'bench/model', files: [{ path: 'model-q4_0.gguf', content: { seed: 7, sizeBytes } }] },

@@ -1,5 +1,5 @@
-// A keep-alive client over a Unix socket, as a process of its own so that it shares nothing with what it measures.
-// argv[2] is a LoadRequest as JSON; the LoadResult comes back as a message. It ends after its time or count, or when it gets a message.
+// A keep-alive HTTP client over a Unix socket, in a separate process so that it does not share an event loop with the harness.
+// argv[2] is a LoadRequest as JSON; sends the LoadResult as an IPC message. Stops after its time or count, or on any IPC message.
 import { connect } from 'node:net'
 import { quantile } from './measure.ts'
 
@@ -9,7 +9,7 @@ export interface LoadRequest {
   readonly connections: number
   readonly seconds: number
   readonly maxRequests: number
-  /** A pause between an answer and the next request of a connection; 0 for none. */
+  /** Pause of each connection between a response and the next request; 0: none. */
   readonly pauseMs: number
 }
 export interface LoadResult {
@@ -47,7 +47,7 @@ function fail(message: string): never {
   process.exit(1)
 }
 
-/** All answers have one length: head and body are the same each time. */
+/** Every response has the same length, so that counting bytes is enough. */
 function lengthOf(head: string): number {
   if (!head.startsWith('HTTP/1.1 200')) fail(head)
   const end = head.indexOf('\r\n\r\n')

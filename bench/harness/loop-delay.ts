@@ -1,9 +1,10 @@
-// Loaded into a daemon with --import: measures its event loop from SIGUSR2 on, and leaves the figures in the file that BENCH_LOOP_DELAY names at its end.
+// Loaded into a daemon with --import: measures its event loop delay from SIGUSR2 on, and on exit writes the results to the file named
+// by BENCH_LOOP_DELAY.
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
-/** How late a turn of the event loop was. */
+/** Delay of event loop iterations. */
 export interface LoopDelay {
   readonly p50Ms: number
   readonly p99Ms: number
@@ -19,7 +20,7 @@ if (path !== undefined && isMainThread) {
     histogram.reset()
   })
   process.on('exit', () => {
-    // what it records is the time between two timers
+    // the histogram records the interval between timers, so subtract the resolution
     const lateMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
     const delay: LoopDelay = {
       p50Ms: lateMs(histogram.percentile(50)),

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { versionOf } from './command.ts'
 
-/** How each is made; xfs is the one that shares blocks among files. */
+/** The mkfs command of each; xfs is here for its reflinks. */
 const MAKE = {
   ext4: ['mkfs.ext4', '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0'],
   xfs: ['mkfs.xfs', '-q', '-m', 'reflink=1']
 } as const
 
-/** A file system on a loop device: needs root and the tools for it. */
+/** A mounted file system on a loop device; needs root and mkfs. */
 export const hasLoopDisk = (kind: keyof typeof MAKE = 'ext4'): boolean =>
   process.platform === 'linux' && process.geteuid?.() === 0 && versionOf(`mkfs.${kind}`, '-V') !== undefined
 
-/** A file system of its own, in a file on the system's temporary folder; `close` takes it away. */
+/** Creates and mounts a file system in an image file in the temporary folder; `close` unmounts and deletes it. */
 export class LoopDisk {
   readonly #folder: string
   readonly path: string

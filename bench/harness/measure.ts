@@ -1,19 +1,19 @@
-/** The middle value; of an even count the mean of the two in the middle. */
+/** The median; of an even number of values the mean of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** The value below which a share of all lies, e.g. 0.99. */
+/** The quantile for a share of the values, such as 0.99. */
 export function quantile(values: ArrayLike<number>, share: number): number {
   const sorted = Float64Array.from(values).sort()
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
 /**
- * Runs the contestants in turn, `rounds` times, each round in the other direction, so that what else the machine does meets all of
- * them alike. Gives each one's results in order.
+ * Runs the contestants alternately for `rounds` rounds, reversing the order each time, so that background load affects all of them
+ * alike. @returns the results of each, in order.
  */
 export async function interleave<T, K extends string>(
   rounds: number,
@@ -30,7 +30,7 @@ export async function interleave<T, K extends string>(
 /** Ratio of medians, `a` over `b`. */
 export const medianRatio = (a: readonly number[], b: readonly number[]): number => median(a) / median(b)
 
-/** Ratio of the shortest rounds, `a` over `b`: what is left when the rest of the machine happens to be quiet. */
+/** Ratio of the fastest rounds, `a` over `b`: less sensitive to background load than the medians. */
 const bestRatio = (a: readonly number[], b: readonly number[]): number => Math.min(...a) / Math.min(...b)
 
 export const bestNote = (a: readonly number[], b: readonly number[]): string =>

@@ -6,7 +6,7 @@ const RANDOM_BYTES = 8 << 20
 let block: Buffer | undefined
 let stamp = 0n
 
-/** Incompressible bytes, no two files alike: one random block, with a running number in every 8 MiB of it. */
+/** Incompressible data without duplicates: one random block of 8 MiB, repeated with a running number in each copy. */
 function writeBytes(fd: number, sizeBytes: number): void {
   block ??= randomFillSync(Buffer.allocUnsafe(RANDOM_BYTES))
   for (let left = sizeBytes; left > 0; ) {
@@ -16,7 +16,7 @@ function writeBytes(fd: number, sizeBytes: number): void {
 }
 
 function writeModel(path: string, head: Uint8Array, sizeBytes: number): void {
-  if (head.length > sizeBytes) throw new RangeError(`${sizeBytes} bytes do not hold the header of ${path}`)
+  if (head.length > sizeBytes) throw new RangeError(`${sizeBytes} bytes are too few for the header of ${path}`)
   const fd = openSync(path, 'wx')
   try {
     writeSync(fd, head)
@@ -26,7 +26,7 @@ function writeModel(path: string, head: Uint8Array, sizeBytes: number): void {
   }
 }
 
-/** A safetensors file of one BF16 tensor; the size includes its header and is even. */
+/** Writes a safetensors file with one BF16 tensor. @param sizeBytes even, header included */
 export function writeSafetensors(folder: string, name: string, sizeBytes: number): string {
   const path = join(folder, name)
   const header = (length: number): string =>
@@ -40,7 +40,7 @@ export function writeSafetensors(folder: string, name: string, sizeBytes: number
   return path
 }
 
-/** A GGUF file without tensors or metadata; what follows its head is data all the same. */
+/** Writes a GGUF file without tensors or metadata, padded with data to its size. */
 export function writeGguf(folder: string, name: string, sizeBytes: number): string {
   const path = join(folder, name)
   const head = Buffer.alloc(24)
@@ -50,7 +50,7 @@ export function writeGguf(folder: string, name: string, sizeBytes: number): stri
   return path
 }
 
-/** A file of Python that the recognition takes as code. */
+/** Writes a Python file, which the importer classifies as code. */
 export function writeCode(folder: string, name: string, sizeBytes: number): string {
   const path = join(folder, name)
   writeModel(path, Buffer.from(`# ${name}\n`), sizeBytes)

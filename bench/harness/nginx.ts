@@ -13,10 +13,10 @@ const START_TIMEOUT_MS = 5_000
 
 export const hasNginx = (): boolean => versionOf('nginx', '-v') !== undefined
 
-/** nginx with one worker, serving a file or a folder, and nothing else of its configuration tuned. */
+/** nginx with one worker and an otherwise default configuration. */
 export class Nginx {
   readonly #process: ChildProcess
-  /** Where it listens: a Unix socket, or `https://127.0.0.2:<port>`. */
+  /** The Unix socket path or the base URL `https://127.0.0.2:<port>`. */
   readonly address: string
 
   private constructor(address: string, child: ChildProcess) {
@@ -24,14 +24,14 @@ export class Nginx {
     this.#process = child
   }
 
-  /** On a Unix socket in `folder`, one file at any address. */
+  /** Listens on a Unix socket in `folder`, and serves the same file for every path. */
   static async start(folder: string, file: string, { sendfile }: { readonly sendfile: boolean }): Promise<Nginx> {
     const socketPath = join(folder, 'nginx.sock')
     const server = `listen unix:${socketPath}; location / { root /; rewrite ^ ${file} break; }`
     return new Nginx(socketPath, await run(folder, server, sendfile, () => connect(socketPath)))
   }
 
-  /** TLS on a loopback address of its own, the files of `root`: what a CDN is. */
+  /** Serves the files of `root` over TLS on a separate loopback address, like a CDN. */
   static async startTls(folder: string, root: string, { key, certificate }: Certificate): Promise<Nginx> {
     const port = await freePort(CDN_HOST)
     const server =
@@ -45,7 +45,7 @@ export class Nginx {
     return this.address
   }
 
-  /** Of its worker. */
+  /** The process id of its worker. */
   cpuSeconds(): number {
     return childrenOf(this.#process.pid!).reduce((sum, pid) => sum + cpuSecondsOf(pid), 0)
   }
@@ -65,7 +65,7 @@ async function run(folder: string, server: string, sendfile: boolean, dial: () =
   writeFileSync(
     configPath,
     [
-      // the worker must read what belongs to whoever runs this
+      // the worker has to read files that belong to the current user
       ...(process.geteuid?.() === 0 ? ['user root;'] : []),
       `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr error;`,
       'events { worker_connections 1024; }',

@@ -1,10 +1,10 @@
-/** One curve: `[x, y]`, all above zero. */
+/** One curve of `[x, y]` points; all values positive, because the axes are logarithmic. */
 export interface Series {
   readonly name: string
   readonly points: readonly (readonly [number, number])[]
 }
 
-/** What is drawn: both axes count in powers of ten, so that what grows linearly has the slope of the dashed lines. */
+/** A log-log plot, in which linear growth has the slope of the dashed lines. */
 export interface Plot {
   readonly title: string
   readonly x: string
@@ -26,18 +26,18 @@ const escaped = (text: string): string =>
 const shown = (value: number): string =>
   value >= 1 ? value.toLocaleString('en-US', { maximumSignificantDigits: 3 }) : String(Number(value.toPrecision(3)))
 
-/** Powers of ten around the values, at least one apart. */
+/** The range of decades that covers the values; at least one decade. */
 function decades(values: readonly number[]): readonly [number, number] {
   const low = Math.floor(Math.log10(Math.min(...values)))
   const high = Math.ceil(Math.log10(Math.max(...values)))
   return [low, Math.max(high, low + 1)]
 }
 
-/** A plot as an SVG document that needs no font, script or style from elsewhere. @throws RangeError for values that are not above zero */
+/** Renders a plot as a self-contained SVG document. @throws RangeError for values that are not positive */
 export function plotSvg({ title, x, y, series }: Plot): string {
   const points = series.flatMap((each) => each.points)
   if (points.length === 0 || points.some(([a, b]) => !(a > 0 && b > 0 && Number.isFinite(a + b))))
-    throw new RangeError(`${title}: all values are above zero`)
+    throw new RangeError(`${title}: values must be positive`)
   const [xLow, xHigh] = decades(points.map(([a]) => a))
   const [yLow, yHigh] = decades(points.map(([, b]) => b))
   const right = WIDTH - RIGHT
@@ -63,7 +63,7 @@ export function plotSvg({ title, x, y, series }: Plot): string {
     const colour = COLOURS[i % COLOURS.length]!
     const sorted = [...points].sort(([a], [b]) => a - b)
     const [lastX, lastY] = sorted.at(-1)!
-    // what linear growth up to the last point would have looked like, as far as it lies in the picture
+    // the linear reference through the last point, clipped to the plot
     const firstX = Math.max(10 ** xLow, (lastX * 10 ** yLow) / lastY)
     const linear = `${at([firstX, (lastY * firstX) / lastX])} ${at([lastX, lastY])}`
     parts.push(`<polyline points="${linear}" fill="none" stroke="${colour}" stroke-dasharray="2 5" opacity="0.6"/>`)
@@ -90,7 +90,7 @@ export function plotSvg({ title, x, y, series }: Plot): string {
 }
 
 /**
- * How a quantity grows between the two largest sizes: 1 is linear, 2 quadratic; what is fixed hides growth below that.
+ * The exponent of growth between the two largest sizes: 1 is linear, 2 quadratic. At smaller sizes fixed costs would hide it.
  * @throws RangeError with fewer than two points
  */
 export function growthOf({ points }: Series): number {
@@ -98,6 +98,6 @@ export function growthOf({ points }: Series): number {
     readonly [number, number],
     readonly [number, number]
   ]
-  if (points.length < 2) throw new RangeError('growth is between two points')
+  if (points.length < 2) throw new RangeError('the growth rate needs two points')
   return Math.log(y2 / y1) / Math.log(x2 / x1)
 }

@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs'
 
 const TICKS_PER_SECOND = 100
 
-/** User and system time of a running process and its threads. @throws when it is gone */
+/** User and system time of a running process, all threads included. @throws if it has exited */
 export function cpuSecondsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  // the name in parentheses may hold spaces
+  // the process name in parentheses may contain spaces
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** Resident memory now and at its highest, in bytes. Pages of files and of tmpfs that are mapped count, page cache does not. */
+/** Current and peak resident memory in bytes. Includes mapped files and tmpfs pages, but not the page cache. */
 export function memoryOf(pid: number): {
   readonly rssBytes: number
   readonly peakBytes: number
-  /** What no file stands behind. */
+  /** Anonymous memory: not backed by a file. */
   readonly ownBytes: number
 } {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1')

@@ -1,10 +1,10 @@
 const MIB = 1 << 20
 
-/** How much each row does. */
+/** The sizes and counts of all rows. */
 export interface Profile {
-  /** Interleaved rounds; the median counts. */
+  /** Number of interleaved rounds; rows report medians. */
   readonly runs: number
-  /** Rounds of what takes a fraction of a second. */
+  /** Rounds for measurements of less than a second. */
   readonly shortRuns: number
   readonly largeBytes: number
   readonly memoryBytes: number
@@ -18,7 +18,7 @@ export interface Profile {
   readonly repositories: number
   readonly hubBytes: number
   readonly seedBytes: number
-  /** Repositories of a start with very many artifacts. */
+  /** Number of repositories for measuring the start of a very large store. */
   readonly manyArtifacts: number
   readonly manyRepositories: number
   readonly growthNames: readonly number[]
@@ -78,7 +78,7 @@ export const PROFILES = {
     growthPeers: [1, 4, 16],
     growthTorrents: [1, 10, 100]
   },
-  /** Shows that every row still runs; its figures mean nothing. */
+  /** A smoke test of every row; its results are meaningless. */
   smoke: {
     runs: 1,
     shortRuns: 1,

@@ -11,7 +11,7 @@ export interface RowReport {
 
 const HEADS = ['row', 'what', 'svc', 'peer', 'ratio', 'target', '', 'note'] as const
 
-/** The table as Markdown that also reads well in a terminal. */
+/** Formats the results as a Markdown table, aligned so that it is readable in a terminal. */
 export function formatTable(reports: readonly RowReport[]): string {
   const cells = reports.flatMap(({ row, lines, error }) => [
     ...lines.map(({ what, ours, peer, ratio, target, met, note }) => [

@@ -3,15 +3,15 @@ import type { Plot } from './plot.ts'
 import type { Profile } from './profile.ts'
 import type { Scratch } from './scratch.ts'
 
-/** What a row gets to work with. */
+/** The context passed to each row. */
 export interface Bench {
   readonly profile: Profile
-  /** A fresh folder of this row, removed afterwards. */
+  /** A fresh temporary folder, removed afterwards. */
   readonly scratch: Scratch
   readonly daemons: DaemonLauncher
-  /** A curve of this run; written as `NAME.svg` where `--plots` names a folder. */
+  /** Writes a plot as `NAME.svg` if `--plots` names a folder. */
   plot(name: string, plot: Plot): void
-  /** Progress for the person who waits, on stderr. */
+  /** Reports progress on stderr. */
   say(text: string): void
 }
 
@@ -20,10 +20,10 @@ export interface Line {
   readonly what: string
   readonly ours: string
   readonly peer: string
-  /** Ours against the peer's, larger is better; undefined for figures that stand alone. */
+  /** Our result relative to the competitor's, larger is better; undefined if there is none to compare with. */
   readonly ratio?: number | undefined
   readonly target: string
-  /** Undefined where the line has no target. */
+  /** Undefined if the line has no target. */
   readonly met?: boolean | undefined
   readonly note?: string
 }

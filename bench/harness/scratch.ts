@@ -11,7 +11,7 @@ export class Scratch {
     this.path = mkdtempSync(join(parent, 'svc-bench-'))
   }
 
-  /** A new empty folder in it. */
+  /** Creates an empty folder. */
   async folder(): Promise<string> {
     const path = join(this.path, String(this.#count++))
     await mkdir(path, { mode: 0o700 })
@@ -20,11 +20,11 @@ export class Scratch {
 
   /** Removes one of its folders. */
   async drop(path: string): Promise<void> {
-    if (!path.startsWith(`${this.path}/`)) throw new RangeError(`${path} is not in ${this.path}`)
+    if (!path.startsWith(`${this.path}/`)) throw new RangeError(`${path} is outside ${this.path}`)
     await rm(path, { recursive: true, force: true })
   }
 
-  /** Removes everything; synchronous, as it also runs when the process is told to end. */
+  /** Removes everything; synchronous, so that it can run in exit handlers. */
   remove(): void {
     rmSync(this.path, { recursive: true, force: true })
   }

@@ -7,17 +7,17 @@ import type { Scratch } from './scratch.ts'
 
 const WARM_UP_BYTES = 12 << 20
 
-/** A folder to warm a daemon up with: one small model, other than those that are timed. */
+/** Creates a folder with a small model to warm up a daemon, different from the measured ones. */
 export async function warmUpFolder(scratch: Scratch): Promise<string> {
   const folder = await scratch.folder()
   writeSafetensors(folder, 'model.safetensors', WARM_UP_BYTES)
   return folder
 }
 
-/** What is asked of a daemon: a path of its interface, and a body. */
+/** A request that starts a job: API path and body. */
 export type JobRequest = readonly [path: string, body: object]
 
-/** Imports a folder through a fresh daemon, warmed up by one small import; or times another `job`. Its store lies in `scratch` and is gone afterwards. */
+/** Times an import of a folder, or another `job`, by a fresh daemon, after one small warm-up import. Its store is in `scratch` and removed afterwards. */
 export async function timeImport(
   daemons: Bench['daemons'],
   scratch: Scratch,

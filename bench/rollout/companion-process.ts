@@ -1,5 +1,5 @@
-// What a rollout needs beside daemons, in a process of its own on a machine of the measurement: `tracker`, `bucket FOLDER`, or
-// `poisoner TORRENT FOLDER TRACKER`, a seed whose bytes are wrong. Says one line when it is ready; ends with its standard input.
+// The other roles of a rollout, run as a separate process in a namespace: `tracker`, `bucket FOLDER`, or
+// `poisoner TORRENT FOLDER TRACKER`, a seed that serves corrupt data. Prints a JSON line when ready; exits when stdin closes.
 import { open, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join, normalize } from 'node:path'
@@ -11,7 +11,7 @@ import { startTracker } from '@svc/testkit/tracker'
 const say = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 const [role, ...args] = process.argv.slice(2)
 
-/** Static files with ranges, as a bucket has them; `bytes` asks how many bodies brought. */
+/** A static file server with ranges, like a bucket. Any line on stdin makes it report the total of body bytes sent. */
 async function bucket(folder: string): Promise<() => Promise<void>> {
   let bytes = 0
   const server = createServer(async (request, response) => {

@@ -8,10 +8,10 @@ const LIBTORRENT = fileURLToPath(new URL('../../packages/swarm/test/interop/libt
 
 type Message = Readonly<Record<string, unknown>>
 
-/** A program beside the daemons, on a machine of its own: speaks JSON lines both ways, ends with its standard input. */
+/** A non-daemon process in a namespace of its own: exchanges JSON lines over stdio and exits when its stdin closes. */
 export class Companion {
   readonly #child: ChildProcess
-  readonly #seen: Message[] = []
+  readonly #inbox: Message[] = []
   readonly #gone: Promise<unknown>
   #wake: () => void = () => undefined
 
@@ -20,18 +20,18 @@ export class Companion {
     this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#gone = new Promise((resolve) => this.#child.once('exit', resolve))
     createInterface({ input: this.#child.stdout! }).on('line', (line) => {
-      this.#seen.push(JSON.parse(line) as Message)
+      this.#inbox.push(JSON.parse(line) as Message)
       this.#wake()
     })
   }
 
-  static async start(machine: Machine, ...words: readonly string[]): Promise<Companion> {
-    const companion = new Companion(machine, [process.execPath, '--conditions=svc-source', OURS, ...words])
+  static async start(machine: Machine, ...args: readonly string[]): Promise<Companion> {
+    const companion = new Companion(machine, [process.execPath, '--conditions=svc-source', OURS, ...args])
     await companion.next((message) => message.ready === true)
     return companion
   }
 
-  /** libtorrent with its defaults for connections, TCP alone, and no limit to slots: what it is at its best in such a network. */
+  /** libtorrent tuned for a LAN, for a fair comparison: TCP only, unlimited upload slots, default connection limits. */
   static async libtorrent(machine: Machine): Promise<Companion> {
     const settings = { unchoke_slots_limit: -1, mixed_mode_algorithm: 0, rate_limit_ip_overhead: false }
     const options = JSON.stringify({ listen: '0.0.0.0:6881', settings })
@@ -50,15 +50,15 @@ export class Companion {
 
   async next(is: (message: Message) => boolean): Promise<Message> {
     for (;;) {
-      const at = this.#seen.findIndex(is)
-      if (at >= 0) return this.#seen.splice(at, 1)[0]!
+      const at = this.#inbox.findIndex(is)
+      if (at >= 0) return this.#inbox.splice(at, 1)[0]!
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
   }
 
-  /** Ends at once. */
+  /** SIGKILL, to simulate a crash. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#gone

@@ -9,14 +9,14 @@ import { type Machine, Network, on } from './network.ts'
 
 export interface FleetOptions {
   readonly root: string
-  /** A model's folder. */
+  /** Folder of the model to roll out. */
   readonly model: string
   readonly receivers: number
   readonly megabits: number
   readonly zones?: number
-  /** Fleet settings of the daemons; false: as without them. */
+  /** Whether the daemons list each other as `trusted`; default true. */
   readonly trusted?: boolean
-  /** The only origin is a web server; the publisher is gone before anybody asks. */
+  /** Make a web server the only origin: the publisher stops before the first download. */
   readonly bucket?: boolean
 }
 
@@ -37,7 +37,7 @@ interface Status {
 
 const POLL_MS = 100
 
-/** A publisher (or a bucket), a tracker and daemons, each on its machine. */
+/** A publisher (or a bucket), a tracker and daemons, each in its own network namespace. */
 export class Fleet {
   readonly receivers: BenchDaemon[] = []
   readonly #launcher = new DaemonLauncher({ source: false })
@@ -45,7 +45,7 @@ export class Fleet {
   readonly network: Network
   readonly #options: FleetOptions
   #seedMachine!: Machine
-  #over = (): void => undefined
+  #offExit = (): void => undefined
   readonly tracker: string
   seed: BenchDaemon | undefined
   share!: Share
@@ -62,7 +62,7 @@ export class Fleet {
     const fleet = new Fleet(options, Network.create(options.zones))
     const abandon = (): void => fleet.abandon()
     process.once('exit', abandon)
-    fleet.#over = () => void process.off('exit', abandon)
+    fleet.#offExit = () => void process.off('exit', abandon)
     try {
       await fleet.#start()
     } catch (error) {
@@ -87,7 +87,7 @@ export class Fleet {
       await delay(50)
     }
     if (bucket) await this.#publish()
-    // one after the other: each takes a second of a core
+    // sequentially, because each start takes a second of CPU
     for (let index = 1; index <= receivers; index += 1) {
       const zone = Math.floor(((index - 1) * zones) / receivers)
       const machine = this.network.machine(index, megabits, zone)
@@ -104,7 +104,7 @@ export class Fleet {
       'dht = false',
       `trackers = ["${this.tracker}"]`,
       'peer_addr = "0.0.0.0:6881"',
-      // reached from its own machine alone: nobody is told of it
+      // loopback, so that peers do not learn of it
       'webseed_addr = "127.0.0.1:0"',
       'seed_on_import = true',
       ...(trusted ? ['trusted = ["10.99.0.0/16"]'] : []),
@@ -113,7 +113,7 @@ export class Fleet {
     return this.#launcher.start({ root: folder, config: `${config.join('\n')}\n`, prefix: on(machine) })
   }
 
-  /** What the publisher serves, as static files. */
+  /** Copies what the publisher serves as a webseed to static files. */
   async #layout(): Promise<string> {
     const folder = join(this.#options.root, 'static')
     const { swarm } = (await this.seed!.api.get('/v1/status')) as Status
@@ -133,7 +133,7 @@ export class Fleet {
     return folder
   }
 
-  /** A web server has it, and the publisher goes. */
+  /** Starts a web server with the model and stops the publisher. */
   async #publish(): Promise<void> {
     const folder = await this.#layout()
     const machine = this.network.machine(200, 0)
@@ -148,7 +148,7 @@ export class Fleet {
     this.seed = undefined
   }
 
-  /** A poisoner joins, on a link like the others'. */
+  /** Adds a peer that serves corrupt data, on a link of the same rate. */
   async poison(): Promise<void> {
     const folder = await this.#layout()
     const machine = this.network.machine(201, this.#options.megabits)
@@ -156,7 +156,7 @@ export class Fleet {
     this.#companions.push(await Companion.start(machine, 'poisoner', torrent, folder, this.tracker))
   }
 
-  /** One receiver fetches. @returns seconds from the request to the durable end */
+  /** Downloads the model on one receiver. @returns seconds from the request until it is stored durably */
   async fetch(index: number): Promise<number> {
     const { api } = this.receivers[index]!
     const { magnet, manifestDigest } = this.share
@@ -178,7 +178,7 @@ export class Fleet {
     }
   }
 
-  /** Bytes of pieces that left the origin. */
+  /** Piece data uploaded by the origin. */
   async originBytes(): Promise<number> {
     if (this.#bucket !== undefined) {
       this.#bucket.send({})
@@ -188,7 +188,7 @@ export class Fleet {
     return swarm.torrents.reduce((sum, { uploadedBytes }) => sum + uploadedBytes, 0)
   }
 
-  /** For the end of this process: nothing is awaited. */
+  /** Synchronous clean-up, for `process.on('exit')`. */
   abandon(): void {
     this.#launcher.killAll()
   }
@@ -197,7 +197,7 @@ export class Fleet {
     await this.#launcher.stopAll()
     await Promise.all(this.#companions.map((companion) => companion.stop()))
     this.network.remove()
-    this.#over()
+    this.#offExit()
     for (const { root } of [...this.receivers, ...(this.seed ? [this.seed] : [])])
       rmSync(root, { recursive: true, force: true })
   }

@@ -3,18 +3,18 @@ import { execFileSync } from 'node:child_process'
 const ip = (...args: readonly string[]): string => execFileSync('ip', args, { encoding: 'utf8' })
 const PREFIX = 'svcroll'
 const HUB = `${PREFIX}-hub`
-/** What a queue holds before it drops: as much as a switch port has. */
+/** Queue length of a link, about that of a switch port. */
 const QUEUE_MS = 100
 
-/** A machine of the measurement: a network namespace with one shaped link. */
+/** A simulated machine: a network namespace with one shaped link. */
 export interface Machine {
   readonly space: string
   readonly address: string
 }
 
 /**
- * A network of namespaces on this machine: per zone a bridge, per machine a link that carries so much in each direction, and one link
- * between zones, which is wide and counted. Nothing of it touches the machine's own interfaces. Needs root, `ip` and `tc` (`tbf`).
+ * A network of namespaces: a bridge per zone, a rate-limited full-duplex link per machine, and unlimited trunks between zones whose
+ * traffic is counted. Does not touch the host's interfaces. Needs root, `ip` and `tc` (`tbf`).
  */
 export class Network {
   readonly zones: number
@@ -24,7 +24,7 @@ export class Network {
     this.zones = zones
   }
 
-  /** Takes away what an earlier run left. @throws when namespaces or shaping are not to be had */
+  /** Also removes namespaces left by an earlier run. @throws if namespaces or traffic shaping are unavailable */
   static create(zones = 1): Network {
     Network.sweep()
     const network = new Network(zones)
@@ -40,7 +40,7 @@ export class Network {
       ip('-n', HUB, 'link', 'set', `trunk${zone}`, 'master', 'zone0', 'up')
       ip('-n', HUB, 'link', 'set', `other${zone}`, 'master', `zone${zone}`, 'up')
     }
-    // Where the tracker lives: reached by all.
+    // the address of the tracker, which every machine can reach
     ip('-n', HUB, 'addr', 'add', '10.99.255.250/16', 'dev', 'zone0')
     return network
   }
@@ -57,7 +57,7 @@ export class Network {
     return { space: HUB, address: '10.99.255.250' }
   }
 
-  /** @param megabits of its link, each way; 0: not shaped */
+  /** @param megabits rate of its link in each direction; 0: unlimited */
   machine(index: number, megabits: number, zone = 0): Machine {
     const space = `${PREFIX}-${index}`
     const address = `10.99.0.${index + 1}`
@@ -75,7 +75,7 @@ export class Network {
     return { space, address }
   }
 
-  /** Bytes that came into zone `zone` (not 0) over its trunk, and went out of it, all headers included. */
+  /** Traffic over the trunk of a zone other than 0, headers included. */
   crossed(zone: number): { readonly inBytes: number; readonly outBytes: number } {
     const [{ stats64 }] = JSON.parse(ip('-s', '-j', '-n', HUB, 'link', 'show', `other${zone}`))
     return { inBytes: stats64.rx.bytes, outBytes: stats64.tx.bytes }
@@ -92,5 +92,5 @@ function shape(space: string, device: string, megabits: number): void {
   execFileSync('ip', ['netns', 'exec', space, 'tc', ...args.split(' ')])
 }
 
-/** The words in front of a command that run it on that machine, before whatever else this one has to do: links are measured, not neighbours. */
+/** A command prefix that runs a command on that machine; with real-time priority, so that other load on the host does not skew the result. */
 export const on = ({ space }: Machine): readonly string[] => ['chrt', '--rr', '1', 'ip', 'netns', 'exec', space]

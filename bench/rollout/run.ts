@@ -1,15 +1,15 @@
-/** What one scenario measured. */
+/** The results of one scenario. */
 export interface Run {
   readonly name: string
   readonly program: 'svc' | 'libtorrent' | 'simulation'
   readonly receivers: number
-  /** Per receiver, from its own begin. */
+  /** Download time of each receiver, from its own start. */
   readonly seconds: readonly number[]
-  /** F/C in seconds. */
+  /** F/C in seconds: the time in which one link carries the file once. */
   readonly unit: number
-  /** Bytes that left the origin, in copies of the model; undefined: not counted. */
+  /** Bytes uploaded by the origin, in multiples of the model's size; undefined if not counted. */
   readonly origin: number | undefined
-  /** Bytes into and out of each further zone, in copies of the model, headers of the network included. */
+  /** Bytes into and out of each zone but the first, in multiples of the model's size, network headers included. */
   readonly crossing: readonly (readonly [inCopies: number, outCopies: number])[]
   /** Absent in the simulation. */
   readonly processors?: ProcessorUse
@@ -25,13 +25,13 @@ export interface ProcessorUse {
   readonly own: number
 }
 
-/** The value below which so much of a list lies: of `n` values the one at ⌈share · n⌉. */
+/** The nearest-rank quantile: of `n` sorted values the one at ⌈share · n⌉. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 }
 
-/** A table in Markdown; times in multiples of F/C. */
+/** Formats a Markdown table, with times in multiples of F/C. */
 export function formatRuns(runs: readonly Run[]): string {
   const percent = (share: number | undefined): string => (share === undefined ? '' : `${(share * 100).toFixed(0)} %`)
   const line = ({ name, program, receivers, seconds, unit, origin, crossing, processors }: Run): string => {

@@ -100,13 +100,13 @@ async function importWeights(
   await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
   const open = (await daemon.api.get(`/v1/open?ref=${encodeURIComponent('svc:///bench/model:bf16')}`)) as OpenAnswer
   const weights = open.files.find((file) => file.kind === 'weights.safetensors')
-  if (weights === undefined) throw new Error('the import gave no weights')
+  if (weights === undefined) throw new Error('the import has no weights file')
   return weights
 }
 
 const STALLED = 8
 
-/** The same read alone and beside clients that asked for the blob and take nothing. */
+/** Times the same read alone, and alongside stalled clients that requested the blob but do not read. */
 async function besideStalled(
   daemon: BenchDaemon,
   digest: string,

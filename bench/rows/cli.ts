@@ -13,7 +13,7 @@ export const cliRow: Row = {
   name: 'cli',
   summary: 'a cold `svc ls` against `git --version`',
   async run({ scratch, daemons, profile }) {
-    if (!existsSync(MAIN)) throw new Error(`${MAIN} is not there: build first`)
+    if (!existsSync(MAIN)) throw new Error(`${MAIN} does not exist; run the build first`)
     const folder = await scratch.folder()
     writeSafetensors(folder, 'model.safetensors', 1 << 20)
     const place = await scratch.folder()
@@ -23,7 +23,7 @@ export const cliRow: Row = {
       await daemon.api.job('/v1/import/local', { paths: [folder], as: 'bench/model' })
       const env = { ...process.env, SVC_SOCKET: daemon.api.socketPath }
       const rounds = await interleave(profile.shortRuns, {
-        // a listing without the model is no listing
+        // check the output, so that an error cannot count as a fast listing
         svc: () =>
           timeCommand(
             '"$1" "$2" ls >"$3"; grep -q bench/model "$3"',

@@ -16,7 +16,7 @@ export const firstRow: Row = {
     const folder = await scratch.folder()
     const { torrents } = await makeTorrents(folder, 1, profile.seedBytes, PIECE_BYTES)
     const torrent = torrents[0]!
-    /** Seconds from the address of a seed to the first piece or block. */
+    /** Seconds from adding a seed's address to the first piece or block. */
     const first = async (leech: Peer, more: object): Promise<number> => {
       const seed = await Peer.start('us')
       seed.send({ cmd: 'add', id: 's', torrent, save: folder, seed: true })

@@ -5,7 +5,7 @@ import { Peer } from '../swarm/peer-process.ts'
 import { makeTorrents } from '../swarm/swarm-data.ts'
 
 const PIECE_BYTES = 1 << 20
-/** The same bytes come whatever their number is: what grows is the work for each peer and torrent. */
+/** Exponent allowed. The total size is constant, so only the overhead per peer and torrent grows. */
 const MAX_GROWTH = 1.15
 
 interface Fill {
@@ -14,7 +14,7 @@ interface Fill {
   readonly rssBytes: number
 }
 
-/** One leech fetches all torrents from so many seeds, which have all of them. */
+/** Times a leech that downloads all torrents from `peers` complete seeds. */
 async function fill({ scratch }: Bench, folder: string, torrents: readonly string[], peers: number): Promise<Fill> {
   const seeds: Peer[] = []
   for (let at = 0; at < peers; at++) {
@@ -39,7 +39,7 @@ async function fill({ scratch }: Bench, folder: string, torrents: readonly strin
   return { seconds, cpuSeconds: after.cpuSeconds - before.cpuSeconds, rssBytes: after.maxRssBytes }
 }
 
-/** A fill of the same bytes against the number of peers, and of torrents. */
+/** Download cost of a constant total size, by number of peers and by number of torrents. */
 export const growthSwarmRow: Row = {
   name: 'growth-swarm',
   summary: 'a fill of the same bytes from 1 to 64 peers, and as 1 to 1,000 torrents; plots',

@@ -9,11 +9,11 @@ import type { Bench, Line, Row } from '../harness/row.ts'
 
 const MIB = 1 << 20
 const OFF = '[swarm]\nenabled = false\n'
-/** What is fixed hides behind small sizes, and what a machine does beside it shows in a run: this much above linear is none. */
+/** Tolerance for linear growth: an exponent up to this is measurement noise. */
 const MAX_GROWTH = 1.15
 const RESOLVES = 200
 
-/** A curve's last step, as a line of the table. */
+/** Summarizes a curve by its last step. */
 function lineOf(series: Series, unit: string, format: (value: number) => string): Line {
   const growth = growthOf(series)
   const [x, y] = series.points.at(-1)!
@@ -33,7 +33,7 @@ async function seconds(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - begun) / 1000
 }
 
-/** Start, models, resolve and memory against the number of repositories. */
+/** Start, `/v1/models`, resolve and memory by number of repositories. */
 export const growthNamesRow: Row = {
   name: 'growth-names',
   summary: 'start, /v1/models, resolve and memory against 10 to 30,000 repositories; a plot',
@@ -79,7 +79,7 @@ export const growthNamesRow: Row = {
   }
 }
 
-/** One import into a fresh daemon, and what it took. */
+/** Measures one import into a fresh daemon. */
 async function imported(
   { scratch, daemons }: Bench,
   folder: string
@@ -96,7 +96,7 @@ async function imported(
   }
 }
 
-/** Time and memory of an import against its size, and against the number of its files. */
+/** Time and memory of an import, by its size and by its number of files. */
 export const growthImportRow: Row = {
   name: 'growth-import',
   summary: 'an import against its size and against the number of its files, with the memory that it takes; plots',

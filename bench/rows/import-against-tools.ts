@@ -7,7 +7,7 @@ import { type JobRequest, timeImport, warmUpFolder } from '../harness/time-impor
 
 export interface Comparison {
   readonly what: string
-  /** Folder of the files, all of it imported. */
+  /** The folder to import. */
   readonly folder: string
   readonly sizeBytes: number
   readonly note?: string
@@ -18,8 +18,8 @@ export interface Comparison {
 }
 
 /**
- * Imports a folder through a fresh daemon each round (warmed up by one small import), in turn with `openssl dgst` over the same files
- * and with `cp` and `sync` of them, and compares with the slower of the two.
+ * Alternates between importing a folder into a fresh daemon (after a small warm-up import), `openssl dgst` of the same files, and `cp`
+ * plus `sync` of them. Compares the import with the slower of the two.
  */
 export async function compareImport(
   { scratch, daemons, profile, say }: Bench,
@@ -30,7 +30,7 @@ export async function compareImport(
     openssl: () => timeCommand('find "$1" -type f -exec openssl dgst -sha256 {} +', [folder]),
     copy: async () => {
       const target = await scratch.folder()
-      // each file is synced, as the store's are
+      // sync each file, because the store does so too
       const time = await timeCommand('cp -r "$1" "$2"; find "$2" -type f -exec sync {} +', [
         folder,
         join(target, 'copy')

@@ -5,7 +5,7 @@ import type { Row } from '../harness/row.ts'
 import { Scratch } from '../harness/scratch.ts'
 import { compareImport } from './import-against-tools.ts'
 
-/** xfs takes no less. */
+/** The minimum for xfs. */
 const MIN_DISK_BYTES = 512 << 20
 
 export const reflinkRow: Row = {
@@ -16,7 +16,7 @@ export const reflinkRow: Row = {
     const what = `one file of ${formatSize(largeBytes)}, shared blocks`
     if (!hasLoopDisk('xfs'))
       return [{ what, ours: '', peer: '', target: '≥ 0.92', note: 'not measured: needs root and mkfs.xfs' }]
-    // the source, a copy by `cp`, and the metadata; the store takes none
+    // room for the source, a copy by `cp`, and metadata; a reflinked store needs none
     const disk = new LoopDisk(MIN_DISK_BYTES + 3 * largeBytes, 'xfs')
     const scratch = new Scratch(disk.path)
     try {

@@ -12,7 +12,7 @@ import { Peer } from '../swarm/peer-process.ts'
 const PIECE_BYTES = 4 << 20
 const BLOCK_BYTES = 16_384
 const DISCARD = new URL('../swarm/discard-process.ts', import.meta.url).pathname
-/** With so many connections, so much of libtorrent's speed. */
+/** Target by number of connections, relative to libtorrent's speed. */
 const TARGETS = [
   [1, 1],
   [4, 1.15],

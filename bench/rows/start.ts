@@ -63,7 +63,7 @@ export const startRow: Row = {
   }
 }
 
-/** The list of all models: the first one after a start, and later ones. */
+/** Times `/v1/models`, first and warm. */
 async function inventory({ daemons, say }: Bench, place: string, repositories: number, runs: number): Promise<Line[]> {
   const root = join(place, `names-${repositories}`)
   await generateRepositories(root, repositories)
@@ -75,7 +75,7 @@ async function inventory({ daemons, say }: Bench, place: string, repositories: n
       const { namespaces } = (await daemon.api.get('/v1/models')) as { readonly namespaces: readonly unknown[] }
       const seconds = (performance.now() - begun) / 1000
       if (namespaces.length !== repositories)
-        throw new Error(`${namespaces.length} of ${repositories} repositories are listed`)
+        throw new Error(`only ${namespaces.length} of ${repositories} repositories are listed`)
       return seconds
     }
     const cold = await time()

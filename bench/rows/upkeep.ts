@@ -9,7 +9,7 @@ import type { Line, Row } from '../harness/row.ts'
 
 const CLI = new URL('../../packages/cli/dist/main.js', import.meta.url).pathname
 const OFF = '[swarm]\nenabled = false\n'
-/** Weights, model config, manifest, piece layers, record, index. */
+/** Blobs per artifact: weights, model config, manifest, piece layers, record, index. */
 const BLOBS_PER_ARTIFACT = 6
 const MAX_GROWTH = 1.15
 const VIEWS = 100
@@ -27,7 +27,7 @@ async function medianOf(work: () => Promise<number>): Promise<number> {
   return median(times)
 }
 
-/** What is done to a store beside importing and reading: collecting, counting, laying out. */
+/** Maintenance of a store: garbage collection, disk usage, views. */
 export const upkeepRow: Row = {
   name: 'upkeep',
   summary: 'gc and du against the number of blobs, and the creation of views; a plot',

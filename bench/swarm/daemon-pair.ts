@@ -14,9 +14,9 @@ interface Share {
 }
 
 /**
- * Two built daemons on loopback: one holds a model, the other imports it by its pin, with the whole way of a byte: peer protocol and
- * webseed, merkle and flat check, the store, synced. Each measurement starts a fresh leech, warmed up by one small import of the same kind: what a
- * daemon loads once for its first fill is no part of it.
+ * Two built daemons on loopback: one seeds a model, the other imports it by its pin. This measures the whole download path: peer
+ * protocol or webseed, Merkle and SHA-256 verification, synced writes to the store. Each measurement uses a fresh leech, warmed up by
+ * a small import, so that one-time module loading does not count.
  */
 export class DaemonPair {
   readonly #root: string
@@ -67,7 +67,7 @@ export class DaemonPair {
     return new DaemonPair(root, launcher, sizeBytes, seed, await shared('model'), await shared('warm'))
   }
 
-  /** From the request to the durable end of the job. */
+  /** From the request until the job has completed durably. */
   async measure(): Promise<{
     readonly megabytesPerSecond: number
     readonly leechCpu: number

@@ -1,4 +1,5 @@
-// Discarding connections in a process of their own: argv[2] is a JSON object of `port`, `infohash` (hex), `pieceBytes`, `connections` and `blocks` (of all together).
+// Runs discarding peers in a separate process. argv[2] is a JSON object with `port`, `infohash` (hex), `pieceBytes`, `connections` and
+// `blocks` (the total over all connections).
 import { discard } from './discarder.ts'
 
 const { port, infohash, pieceBytes, connections, blocks } = JSON.parse(process.argv[2]!) as {

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 
-/** Largest request that every client takes. */
+/** The largest block size that every client accepts. */
 const BLOCK_BYTES = 16_384
 const IN_FLIGHT = 256
 const MESSAGE = { unchoke: 1, interested: 2, request: 6, piece: 7, haveNone: 15 } as const
 const HANDSHAKE_BYTES = 68
 
-/** A peer that asks for `count` blocks from `firstPiece` on and throws them away: what is measured is the seed. Resolves after the last. */
+/** A peer that requests `count` blocks from `firstPiece` on and discards them, so that the seed is the bottleneck. Resolves after the last one. */
 export function discard(options: {
   readonly port: number
   readonly infohash: Uint8Array
@@ -64,11 +64,11 @@ export function discard(options: {
       socket.write(Buffer.concat([shake, Buffer.from([0, 0, 0, 1, MESSAGE.haveNone, 0, 0, 0, 1, MESSAGE.interested])]))
     })
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error(`the seed hung up after ${answered} of ${count} blocks`)))
+    socket.on('close', () => reject(new Error(`the seed closed the connection after ${answered} of ${count} blocks`)))
   })
 }
 
-/** Counts messages by their lengths, after the handshake; bodies are not looked at. */
+/** Counts messages by their length prefix, after the handshake, without parsing their bodies. */
 class Frames {
   readonly #onMessage: (id: number) => void
   #skip = HANDSHAKE_BYTES
@@ -92,7 +92,7 @@ class Frames {
       while (at < length && this.#held.length < 5) {
         this.#held.push(bytes[at]!)
         at += 1
-        // a keep-alive has no id
+        // a keep-alive is empty: it has no message id
         if (this.#held.length === 4 && this.#held.every((byte) => byte === 0)) this.#held = []
       }
       if (this.#held.length < 5) return

@@ -1,4 +1,4 @@
-// One engine in a process of its own, told by JSON lines what to do: the seed or the leech of a measurement.
+// Runs one engine in a separate process, as the seed or leech of a measurement; controlled by JSON lines on stdin.
 
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -58,7 +58,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   torrent.once('piece', () => out({ event: 'first-block', seconds: (performance.now() - begun) / 1000 }))
   torrent.completed().then(
     () => out({ event: 'finished', seconds: (performance.now() - begun) / 1000 }),
-    // told to end before it was over
+    // rejects if the engine is closed before the download completes
     () => undefined
   )
 }

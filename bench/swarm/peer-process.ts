@@ -29,7 +29,7 @@ const PROGRAMS = {
 } as const
 type Message = Record<string, unknown> & { event: string }
 
-/** A seed or leech in a process of its own, told by JSON lines what to do. */
+/** A seed or leech in a separate process, controlled by JSON lines on its stdin. */
 export class Peer {
   readonly #child: ChildProcess
   readonly #seen: Message[] = []
@@ -46,11 +46,11 @@ export class Peer {
       this.#wake()
     })
     child.on('exit', (code, signal) => {
-      if (code !== 0) throw new Error(`a peer (${kind}) ended with ${code ?? signal}`)
+      if (code !== 0) throw new Error(`a peer (${kind}) exited with ${code ?? signal}`)
     })
   }
 
-  /** `defaults`: libtorrent as it comes, with uTP and encryption. */
+  /** `defaults`: libtorrent's default settings, with uTP and encryption. */
   static async start(kind: Kind, { defaults = false } = {}): Promise<Peer> {
     const child =
       kind === 'lt'

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { writeGguf } from '../harness/model-files.ts'
 import { Peer } from './peer-process.ts'
 
-/** Files and their v2 torrents, as libtorrent makes them. */
+/** Test files, and v2 torrents of them made by libtorrent. */
 export interface SwarmData {
-  /** What a seed saves to. */
+  /** The save path for a seed. */
   readonly folder: string
   readonly torrents: readonly string[]
 }
 
-/** `count` torrents of one file of `sizeBytes` each, and of a small one. */
+/** Creates `count` torrents, each with one file of `sizeBytes` and a tiny one. */
 export async function makeTorrents(
   folder: string,
   count: number,
@@ -23,7 +23,7 @@ export async function makeTorrents(
     const data = join(folder, `data-${at}`)
     mkdirSync(data)
     writeGguf(data, 'model.bin', sizeBytes)
-    // libtorrent takes a folder with one file for that file
+    // a second file, because libtorrent makes a single-file torrent of a folder with one
     writeFileSync(join(data, 'small.txt'), `small ${at}`)
     const out = join(folder, `data-${at}.torrent`)
     maker.send({ cmd: 'make', path: data, piece: pieceBytes, out })

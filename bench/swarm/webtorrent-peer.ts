@@ -1,4 +1,4 @@
-// webtorrent in a process of its own, told by JSON lines what to do, as engine-peer.ts is. It makes its v1 torrent when it seeds.
+// Runs webtorrent in a separate process, controlled like engine-peer.ts. It creates its v1 torrent when it starts to seed.
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
@@ -35,7 +35,7 @@ const client = new WebTorrent({
   natPmp: false
 })
 client.on('error', (error) => out({ event: 'error', message: String(error) }))
-// it listens when the first torrent comes, and says 0 until then
+// webtorrent only listens once it has a torrent, and reports port 0 until then
 out({ event: 'ready', port: 0 })
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts'
 const REF = 'demo/tiny:bf16'
 const QUIET = '[swarm]\nenabled = false\n'
 
-/** A model crosses to a machine without any network, as one file. */
+/** Carries a model to an air-gapped machine, as one file. */
 export async function run(stage: Stage): Promise<void> {
   stage.step('A machine with a model')
   const model = join(stage.folder, 'Tiny')
@@ -15,13 +15,13 @@ export async function run(stage: Stage): Promise<void> {
   await outside.svc('import', 'local', model, '--as', 'demo/tiny')
   const pin = await manifestOf(outside)
 
-  stage.step('It is written into one file: an OCI image layout in a tar, which skopeo and oras read as well')
+  stage.step('Export it to one file: an OCI image layout in a tar, which skopeo and oras can read too')
   const bundle = join(outside.folder, 'tiny.tar')
   await outside.svc('export', 'oci', REF, bundle)
   stage.say(`  ${statSync(bundle).size} bytes`)
   await outside.stop()
 
-  stage.step('The file crosses: a disk that is carried over')
+  stage.step('Carry the file over on a disk')
   const medium = join(stage.folder, 'medium')
   mkdirSync(medium)
   copyFileSync(bundle, join(medium, 'tiny.tar'))
@@ -29,10 +29,10 @@ export async function run(stage: Stage): Promise<void> {
   damaged[damaged.length >> 1]! ^= 1
   writeFileSync(join(medium, 'damaged.tar'), damaged)
 
-  stage.step('A machine that never had a network: an empty store, no swarm, no hub')
+  stage.step('A machine without a network: an empty store, no swarm, no hub')
   const inside = await stage.daemon('inside', QUIET)
   await inside.svc('ls')
-  stage.say('  a copy with one flipped bit is refused, and nothing of it is to be seen:')
+  stage.say('  a copy with one flipped bit is rejected, and leaves nothing behind:')
   const refused = await inside.svc('import', 'oci', join(medium, 'damaged.tar'), '--as', 'demo/damaged').then(
     () => false,
     (error: { stderr?: string }) => {
@@ -40,14 +40,14 @@ export async function run(stage: Stage): Promise<void> {
       return true
     }
   )
-  if (!refused) throw new Error('a damaged bundle was taken')
+  if (!refused) throw new Error('a damaged bundle was accepted')
   await inside.svc('import', 'oci', join(medium, 'tiny.tar'))
   await inside.svc('verify', REF)
 
-  stage.step('It is the same model: the manifests have one digest')
+  stage.step('It is the same model: the manifest digests match')
   const arrived = await manifestOf(inside)
   stage.say(`  outside ${pin}\n  inside  ${arrived}`)
-  if (arrived !== pin) throw new Error('another manifest arrived')
+  if (arrived !== pin) throw new Error('the imported manifest is a different one')
 }
 
 async function manifestOf(daemon: { svc(...args: string[]): Promise<string> }): Promise<string> {

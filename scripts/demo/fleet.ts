@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts'
 
 const MIB = 1 << 20
 const RECEIVERS = 8
-/** An upload limit stands for a machine's link. */
+/** Simulates a machine's link with an upload limit. */
 const LINK_BYTES_PER_SECOND = 3 * MIB
 const MODEL_MIB = 48
 const modelBytes = MODEL_MIB * MIB
@@ -21,7 +21,7 @@ interface Member {
 const bar = (share: number): string => '█'.repeat(Math.round(share * 24)).padEnd(24, '·')
 const rate = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB/s`.padStart(10)
 
-/** One line per member: how far it is, whom it knows, what comes and goes. */
+/** One line per member: progress, peers and rates. */
 async function table(
   receivers: readonly { readonly member: Member; readonly job: Job }[],
   seed: Member
@@ -43,8 +43,8 @@ async function table(
 }
 
 /**
- * One daemon publishes a model and eight others fetch it at once. A table shows how pieces go from one to the other; at the end
- * stands how much left the publisher.
+ * One daemon publishes a model and eight others fetch it at once. A table shows pieces spreading among them, and at the end how much
+ * the publisher had to upload.
  */
 export async function run(stage: Stage): Promise<void> {
   const tracker = await startTracker({ intervalMs: 30_000 })
@@ -96,7 +96,7 @@ export async function run(stage: Stage): Promise<void> {
   let drawn = 0
   for (;;) {
     const lines = await table(jobs, seed)
-    // a terminal shows one table that changes, a file one after the other
+    // redraw in place on a terminal; elsewhere print one table after another
     if (process.stdout.isTTY && drawn > 0) process.stdout.write(`\x1b[${drawn}A\x1b[J`)
     for (const line of lines) stage.say(line)
     drawn = lines.length
@@ -112,6 +112,6 @@ export async function run(stage: Stage): Promise<void> {
     `${RECEIVERS} nodes have it, verified, after ${seconds.toFixed(1)} s; ${(sent / modelBytes).toFixed(2)} copies left the publisher`
   )
   stage.say(
-    `  from the publisher alone: ${((RECEIVERS * modelBytes) / LINK_BYTES_PER_SECOND).toFixed(0)} s at the least`
+    `  from the publisher alone it would take at least ${((RECEIVERS * modelBytes) / LINK_BYTES_PER_SECOND).toFixed(0)} s`
   )
 }

@@ -1,6 +1,6 @@
 /**
- * `pnpm demo NAME`: shows one thing that a fleet does, on loopback, in throw-away folders. It tells what it does, ends by itself, and
- * leaves nothing. A demo is a file beside this one whose `run` is given a stage.
+ * `pnpm demo NAME`: demonstrates one feature on loopback, in temporary folders. It narrates each step, ends by itself, and leaves
+ * nothing behind. A demo is a file next to this one that exports `run(stage)`.
  */
 import { Stage } from './stage.ts'
 

@@ -7,9 +7,9 @@ import type { Stage } from './stage.ts'
 const REPO = 'Demo/Tiny'
 const CLIENT = 'packages/testkit/src/stock-hub-client.ts'
 
-/** A stock client of the hub loads through a daemon's mirror: first what nobody imported, then with the internet away. */
+/** An unmodified hub client loads a model through a daemon's mirror: first on demand, then without internet access. */
 export async function run(stage: Stage): Promise<void> {
-  stage.step('A model hub, as the internet has it: on loopback, with one small model')
+  stage.step('A model hub in place of the one on the internet: on loopback, with one small model')
   const source = join(stage.folder, 'model')
   const names = makeModelFolder(source, { ggufs: {} })
   const hub = await startFakeHub()
@@ -25,7 +25,7 @@ export async function run(stage: Stage): Promise<void> {
   })
   stage.say(`  ${hub.endpoint} has ${REPO} at ${commit.slice(0, 12)}: ${names.length} files`)
 
-  stage.step('One machine that has internet: a daemon whose mirror brings in what is asked for')
+  stage.step('A machine with internet access: a daemon whose mirror imports what clients request')
   const config = `[swarm]\nenabled = false\n\n[hub]\nendpoint = "${hub.endpoint}"\n\n[mirror]\nhub_addr = "127.0.0.1:0"\non_demand = true\non_demand_allow = ["demo/*"]\n`
   stage.say(config.replaceAll(/^(?=.)/gm, '  '))
   const daemon = await stage.daemon('gateway', config)
@@ -40,7 +40,7 @@ export async function run(stage: Stage): Promise<void> {
   compare(stage, source, first)
   await daemon.svc('ls')
 
-  stage.step('The internet goes away')
+  stage.step('Internet access is lost')
   await goAway()
   stage.say(`  ${hub.endpoint} is closed`)
 
@@ -48,19 +48,19 @@ export async function run(stage: Stage): Promise<void> {
   const second = await stage.script(CLIENT, mirror, REPO, join(stage.folder, 'second-cache'))
   compare(stage, source, second)
 
-  stage.step('What nobody brought in while there was internet is not there')
+  stage.step('A model that nobody requested before is not available')
   const { status, headers } = await fetch(`${mirror}/api/models/Other/Model`)
   stage.say(`  ${mirror}/api/models/Other/Model: ${status} ${headers.get('x-error-code')}`)
   if (status !== 404) throw new Error(`404 was expected, not ${status}`)
 }
 
-/** What was loaded is what the hub had, byte for byte. */
+/** Checks that the loaded files are byte-identical to those of the hub. */
 function compare(stage: Stage, source: string, snapshot: string): void {
   const loaded = readdirSync(snapshot)
   for (const name of loaded) {
     const same = readFileSync(join(snapshot, name)).equals(readFileSync(join(source, name)))
-    if (!same) throw new Error(`${name} is not what the hub has`)
+    if (!same) throw new Error(`${name} differs from the file on the hub`)
   }
   if (!loaded.includes('model.safetensors')) throw new Error('the weights were not loaded')
-  stage.say(`  ${loaded.length} files, the same bytes as at the hub: ${loaded.join(', ')}`)
+  stage.say(`  ${loaded.length} files, byte-identical to those on the hub: ${loaded.join(', ')}`)
 }

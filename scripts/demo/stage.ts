@@ -10,17 +10,17 @@ const root = resolve(import.meta.dirname, '../..')
 const NODE = [process.execPath, '--conditions=svc-source', '--disable-warning=ExperimentalWarning'] as const
 const execute = promisify(execFile)
 
-/** A daemon of a demo, in a process and a folder of its own. */
+/** A daemon process with its own folder. */
 export interface DemoDaemon {
   readonly folder: string
-  /** What it wrote to `runtime.json`. */
+  /** The content of its `runtime.json`. */
   readonly facts: Readonly<Record<string, string>>
-  /** Runs `svc`, and shows the command and what it said. */
+  /** Runs `svc`, and prints the command and its output. */
   svc(...args: string[]): Promise<string>
   stop(): Promise<void>
 }
 
-/** Where a demo takes place: a throw-away folder, daemons, and a narrator. What was begun is ended by `close`, last first. */
+/** The setting of a demo: a temporary folder, daemons, and narration. `close` undoes everything in reverse order. */
 export class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'svc-demo-'))
   readonly #undo: (() => Promise<void>)[] = []
@@ -34,12 +34,12 @@ export class Stage {
     console.log(`\n▸ ${line}`)
   }
 
-  /** Done at the end, whatever happens. */
+  /** Registers clean-up work, which runs even if the demo fails. */
   later(work: () => Promise<void>): void {
     this.#undo.push(work)
   }
 
-  /** Starts a daemon with this configuration file, and waits until it answers. */
+  /** Starts a daemon with this configuration, and waits until it answers. */
   async daemon(name: string, config: string): Promise<DemoDaemon> {
     const folder = join(this.folder, name)
     mkdirSync(folder)
@@ -65,7 +65,7 @@ export class Stage {
     return { folder, facts, svc, stop }
   }
 
-  /** Runs a script of the repository in a process of its own. @returns the last line of its standard output */
+  /** Runs a script of the repository in a separate process. @returns the last line of its stdout */
   async script(path: string, ...args: string[]): Promise<string> {
     const [node, ...flags] = NODE
     return (await execute(node, [...flags, join(root, path), ...args])).stdout.trimEnd().split('\n').at(-1)!
@@ -86,7 +86,7 @@ export class Stage {
         const facts = JSON.parse(readFileSync(path, 'utf8'))
         if (facts.state === 'running') return facts
       } catch {
-        // it is not there yet
+        // not there yet
       }
       await delay(50)
     }

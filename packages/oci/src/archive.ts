@@ -72,7 +72,7 @@ async function requireAbsent(path: string): Promise<void> {
 }
 
 const taken = (path: string, cause?: unknown): OciError =>
-  new OciError('E_BAD_TARGET', `${path} is there already`, { path }, cause)
+  new OciError('E_BAD_TARGET', `${path} already exists`, { path }, cause)
 
 /**
  * Links rather than renames, since a link never replaces an existing file. On file systems without links (common on

@@ -16,7 +16,7 @@ export async function openPartial(path: string): Promise<FileHandle> {
     const handle = await open(path, PARTIAL, 0o644)
     try {
       const mine = await handle.stat()
-      if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is no file`, { path })
+      if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is not a regular file`, { path })
       await lock(handle, path)
       // the previous owner may have published it in the meantime; then it is no longer ours to write
       const named = await stat(path).catch(() => undefined)
@@ -50,7 +50,7 @@ export async function claimFolder(path: string): Promise<FileHandle> {
 /** Where locking is impossible (no `flock` program, a network share), two simultaneous calls are not detected. */
 async function lock({ fd }: FileHandle, path: string): Promise<void> {
   if ((await tryFlock(fd).catch(() => undefined)) !== false) return
-  throw new OciError('E_BAD_TARGET', `${path} is being written by another export; try again when it has ended`, {
+  throw new OciError('E_BAD_TARGET', `another export is writing ${path}; try again when it has finished`, {
     path
   })
 }

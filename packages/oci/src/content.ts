@@ -40,12 +40,13 @@ async function* readFile(path: string, start: number, end: number, digest: strin
   try {
     const stats = await handle.stat()
     if (!stats.isFile() || stats.size !== end) {
-      throw new OciError('E_DIGEST_MISMATCH', `${path} has another size than ${end} bytes`, { path, digest })
+      throw new OciError('E_DIGEST_MISMATCH', `${path} is not a file of ${end} bytes`, { path, digest })
     }
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - start))
     for (let at = start; at < end; ) {
       const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, end - at), at)
-      if (bytesRead === 0) throw new OciError('E_DIGEST_MISMATCH', `${path} shrinks while it is read`, { path, digest })
+      if (bytesRead === 0)
+        throw new OciError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`, { path, digest })
       yield buffer.subarray(0, bytesRead)
       at += bytesRead
     }
@@ -109,14 +110,10 @@ export async function checkContent(content: BlobContent, signal?: AbortSignal): 
 function wrongBytes(content: BlobContent): OciError {
   const [first] = content.segments
   const path = first === undefined || first instanceof Uint8Array ? undefined : first.path
-  return new OciError(
-    'E_DIGEST_MISMATCH',
-    `the bytes of ${path ?? content.digest} are not those of ${content.digest}`,
-    {
-      digest: content.digest,
-      ...(path !== undefined && { path })
-    }
-  )
+  return new OciError('E_DIGEST_MISMATCH', `${path ?? 'the content'} does not match its digest ${content.digest}`, {
+    digest: content.digest,
+    ...(path !== undefined && { path })
+  })
 }
 
 async function hashBack(

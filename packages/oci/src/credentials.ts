@@ -127,7 +127,7 @@ async function askHelper(
     answer = parseObject(Buffer.from(output), `the answer of ${program}`)
   } catch (cause) {
     // its output may contain a secret
-    throw new OciError('E_CREDENTIALS', `${program} answered something that is no JSON`, {}, cause)
+    throw new OciError('E_CREDENTIALS', `the output of ${program} is not JSON`, {}, cause)
   }
   const username = textOf(answer.Username)
   const secret = textOf(answer.Secret)

@@ -94,14 +94,14 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
       throw new SyntaxError(`nested deeper than ${MAX_DEPTH} levels`)
     value = JSON.parse(text)
   } catch (cause) {
-    throw new OciError('E_FORMAT', `${what} is no JSON`, {}, cause)
+    throw new OciError('E_FORMAT', `${what} is not JSON`, {}, cause)
   }
-  if (!isRecord(value)) throw malformed(`${what} is no JSON object`)
+  if (!isRecord(value)) throw malformed(`${what} is not a JSON object`)
   return value
 }
 
 function checkVersion(document: Readonly<Record<string, unknown>>, mediaType: string, what: string): void {
-  if (document.schemaVersion !== 2) throw malformed(`${what} has no schemaVersion 2`)
+  if (document.schemaVersion !== 2) throw malformed(`${what} does not have schemaVersion 2`)
   const { mediaType: given } = document
   if (given !== undefined && given !== mediaType) {
     throw malformed(`${what} says it is ${JSON.stringify(String(given).slice(0, 200))}`)
@@ -109,7 +109,7 @@ function checkVersion(document: Readonly<Record<string, unknown>>, mediaType: st
 }
 
 function descriptor(value: unknown, what: string): Descriptor {
-  if (!isRecord(value)) throw malformed(`${what} is no descriptor`)
+  if (!isRecord(value)) throw malformed(`${what} is not a descriptor`)
   const { mediaType, digest, size, artifactType } = value
   if (typeof mediaType !== 'string' || mediaType.length > 255) throw malformed(`${what} has no mediaType`)
   if (!isDigest(digest)) throw malformed(`${what} has no SHA-256 digest`)
@@ -125,15 +125,15 @@ function descriptor(value: unknown, what: string): Descriptor {
 }
 
 function list(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw malformed(`the ${what} are no list`)
-  if (value.length > MAX_ENTRIES) throw malformed(`the ${what} are more than ${MAX_ENTRIES}`)
+  if (!Array.isArray(value)) throw malformed(`the ${what} are not a list`)
+  if (value.length > MAX_ENTRIES) throw malformed(`there are more than ${MAX_ENTRIES} ${what}`)
   return value
 }
 
 function annotations(value: unknown, what: string): Readonly<Record<string, string>> | undefined {
   if (value === undefined || value === null) return undefined
   if (!isRecord(value) || !Object.values(value).every((text) => typeof text === 'string')) {
-    throw malformed(`annotations of ${what} are not all text`)
+    throw malformed(`annotations of ${what} must be strings`)
   }
   return value as Record<string, string>
 }

@@ -39,7 +39,7 @@ export interface OciErrorDetails {
   readonly retryAfterMs?: number
 }
 
-/** The one error class of this package. */
+/** The only error class of this package. */
 export class OciError extends Error {
   override readonly name = 'OciError'
   readonly code: OciErrorCode
@@ -56,7 +56,7 @@ export class OciError extends Error {
 export function ioError(error: unknown, doing: string, path: string, signal?: AbortSignal): unknown {
   if (error instanceof OciError || signal?.aborted === true) return error
   if (isNoSpace(error)) {
-    return new OciError('E_NO_SPACE', `no room to ${doing}: ${path}`, { path }, error)
+    return new OciError('E_NO_SPACE', `no space left to ${doing}: ${path}`, { path }, error)
   }
   return new OciError('E_IO', `cannot ${doing}: ${(error as Error).message}`, { path }, error)
 }

@@ -125,7 +125,10 @@ const lookupWithin =
   }
 
 const inner = (host: string): OciError =>
-  new OciError('E_UNAVAILABLE', `the registry names ${host}, which is this machine or in an inner network: refused`)
+  new OciError(
+    'E_UNAVAILABLE',
+    `refused to connect to ${host}, which the registry names: it is this machine or on a private network`
+  )
 
 function reasonOf(cause: unknown): string {
   const { code, message } = cause as { code?: unknown; message?: unknown }
@@ -141,12 +144,17 @@ export async function readBody({ body }: Answer, maxBytes: number, withinMs = DO
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       length += chunk.length
       if (length > maxBytes)
-        throw new OciError('E_UNAVAILABLE', `the registry answers with more than ${maxBytes} bytes`)
+        throw new OciError('E_UNAVAILABLE', `the registry's response is larger than ${maxBytes} bytes`)
       chunks.push(chunk)
     }
   } catch (cause) {
     if (cause instanceof OciError) throw cause
-    throw new OciError('E_UNAVAILABLE', `an answer of the registry broke off: ${reasonOf(cause)}`, {}, cause)
+    throw new OciError(
+      'E_UNAVAILABLE',
+      `the connection broke during a response of the registry: ${reasonOf(cause)}`,
+      {},
+      cause
+    )
   } finally {
     clearTimeout(timer)
   }

@@ -79,7 +79,7 @@ async function tarLayer(
     onBytes?.(chunk.length)
   }
   if (digestFromBytes(fileHash.digest()) !== fileDigest) {
-    throw new OciError('E_DIGEST_MISMATCH', `the bytes of ${name} are not those of ${fileDigest}`, {
+    throw new OciError('E_DIGEST_MISMATCH', `${name} does not match its digest ${fileDigest}`, {
       digest: fileDigest
     })
   }

@@ -139,7 +139,7 @@ async function openTarget(folder: string): Promise<Before> {
   // a killed attempt may have left its first file
   const names = (await readdir(folder)).filter((name) => name !== `${LAYOUT_FILE}.partial`)
   if (names.length > 0 && !names.includes(LAYOUT_FILE)) {
-    throw new OciError('E_BAD_TARGET', `${folder} holds something that is no OCI image layout`, { path: folder })
+    throw new OciError('E_BAD_TARGET', `${folder} is neither empty nor an OCI image layout`, { path: folder })
   }
   if (names.length === 0) await replace(join(folder, LAYOUT_FILE), LAYOUT_CONTENT)
   await mkdir(join(folder, 'blobs/sha256'), { recursive: true })
@@ -164,7 +164,7 @@ async function writeBlob(folder: string, content: BlobContent, options: CopyOpti
   )
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw new OciError('E_BAD_TARGET', `${partial} is no file`, { path: partial })
+    if (!stats.isFile()) throw new OciError('E_BAD_TARGET', `${partial} is not a regular file`, { path: partial })
     await copyContent(content, handle, 0, stats.size, options)
     await handle.truncate(content.sizeBytes)
     await handle.sync()

@@ -44,7 +44,7 @@ type Find = (name: string) => Promise<BlobPlace | undefined>
 export async function openLayout(path: string): Promise<OpenedLayout> {
   try {
     const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') throw new OciError('E_NOT_FOUND', `${path} is not there`, { path })
+      if (error.code === 'ENOENT') throw new OciError('E_NOT_FOUND', `${path} does not exist`, { path })
       throw error
     })
     if (!stats.isDirectory() && !stats.isFile()) throw noLayout(path)
@@ -76,7 +76,7 @@ async function layoutOf(path: string, find: Find): Promise<OpenedLayout> {
 
 function checked(bytes: Uint8Array, digest: Sha256Digest, path: string): Uint8Array {
   if (digestOf(bytes) === digest) return bytes
-  throw new OciError('E_DIGEST_MISMATCH', `the blob ${digest} in ${path} has other bytes`, { path, digest })
+  throw new OciError('E_DIGEST_MISMATCH', `the blob ${digest} in ${path} does not match its digest`, { path, digest })
 }
 
 const inFolder =
@@ -117,7 +117,7 @@ async function membersOf(handle: FileHandle, path: string): Promise<Map<string, 
       })
     }
     const entry = readTarHeader(block)
-    if (entry === 'bad') throw broken('is no tar, or a damaged one')
+    if (entry === 'bad') throw broken('is not a tar, or a damaged one')
     if (entry === undefined) break
     if (++count > MAX_MEMBERS) throw broken(`has more than ${MAX_MEMBERS} members`)
     const sizeBytes = pax.size ?? entry.sizeBytes
@@ -168,4 +168,4 @@ async function readSmall({ path, offset, sizeBytes }: BlobPlace): Promise<Uint8A
 }
 
 const noLayout = (path: string): OciError =>
-  new OciError('E_FORMAT', `${path} is no OCI image layout: it has no ${LAYOUT_FILE} and ${INDEX_FILE}`, { path })
+  new OciError('E_FORMAT', `${path} is not an OCI image layout: it lacks ${LAYOUT_FILE} and ${INDEX_FILE}`, { path })

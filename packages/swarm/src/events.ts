@@ -3,16 +3,15 @@ import type { Peer } from './peer/peer.ts'
 import type { ConnectionEvent } from './peer/peer-event.ts'
 import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 
-// Everything that happens in a torrent is one of these events, and they flow one way, from whoever notices something to
-// whoever decides about it:
+// Everything that happens in a torrent is one of these events. They flow in one direction, from the object that observes
+// something to the one that decides about it:
 //
 //   Peer, MetadataFetch ────────────────────────────► MetadataPhase ─┐
 //   Peer, FileProgress, UploadQueue ──────────────────► ActivePhase ─┼─► Torrent ─► the user's listeners
 //   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ─┘
 //
-// Each level acts on the kinds that it decides about and passes the rest on. What is decided comes back as plain method
-// calls on the objects below; an object never calls what is above it, nor asks it for anything. All bytes in an event are views
-// that are valid during the call.
+// Each level handles its own kinds of events and forwards the rest. Decisions come back as plain method calls on the
+// objects below; an object never calls one above it. All bytes in an event are views that are valid during the call only.
 
 /** Events of a connection. */
 export type PeerEvent = ConnectionEvent<Peer>

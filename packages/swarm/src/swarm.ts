@@ -41,13 +41,14 @@ export interface SwarmOptions {
   /** Peer exchange; default true. */
   readonly pex?: boolean
   /**
-   * Address ranges (`10.0.0.0/8`, `fd00::/8`, or single addresses) of one's own fleet. Peers there may be dialled whoever names them,
-   * and are served in turn, whatever they give; webseeds are spared while such ranges are set. Default none.
+   * Address ranges of the user's own fleet (`10.0.0.0/8`, `fd00::/8`, or single addresses). Peers there may be dialled even if an
+   * untrusted source names them, and are unchoked round-robin instead of tit-for-tat; setting any range reduces the use of webseeds.
+   * Default none.
    */
   readonly trusted?: readonly string[]
   /**
-   * Where this engine stands: 1 to 64 letters, digits, `.`, `_`, `-`. It is told to trusted peers; what a peer of the own zone has
-   * is not taken from elsewhere. Default: no zone.
+   * Label of the rack or site of this engine: 1 to 64 letters, digits, `.`, `_`, `-`. Sent to trusted peers only. Pieces that a peer of
+   * the same zone has are not requested from other zones. Default: no zone.
    */
   readonly zone?: string
   /** Bytes per second over all torrents; 0: unlimited. */
@@ -70,7 +71,7 @@ export interface SwarmOptions {
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   readonly clientName?: string
-  /** Makes requests to webseeds that want more than an address; see {@link WebseedHeaders}. */
+  /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
   /**
    * Called once per fault: a thread that finds peers (`dht`, `trackers`) crashed or hung, and restarts after a pause.
@@ -110,8 +111,8 @@ export interface Swarm {
 }
 
 /**
- * Starts an engine. @throws the system's error when the address cannot be listened on; SwarmError `E_OPTION` for ranges or a zone
- * that are none.
+ * Starts an engine. @throws the system's error if it cannot listen on the address; SwarmError `E_OPTION` for invalid ranges or an
+ * invalid zone.
  */
 export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
   const engine = new Engine(options)
@@ -183,7 +184,7 @@ class Engine implements Swarm {
     if (address !== false)
       this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
     if (this.#options.lsd === true && this.#listener !== undefined) {
-      // loaded by those alone who want it
+      // lazy, because it is off by default
       const { LocalDiscovery } = await import('./discovery/lsd.ts')
       this.#local = new LocalDiscovery(this.#listener.port)
     }
@@ -231,7 +232,7 @@ class Engine implements Swarm {
   }
 
   async #discover(torrent: DiscoverySubject, sink: DiscoverySink): Promise<readonly Discovery[]> {
-    // what the DHT may not know of is not told to the local network either
+    // a torrent that is kept from the DHT is kept from the local network, too
     const dht = torrent.options.dht !== false && torrent.info?.private !== true
     const { infohash, trackers } = torrent
     const { peerId } = this.#environment

@@ -48,13 +48,13 @@ export class EventLoop {
       {
         name: 'svc_event_loop_delay_seconds',
         type: 'summary',
-        help: 'How late the event loop is, of the last minute; sum and count since it is looked at.',
+        help: 'Event loop delay: quantiles over the last minute; sum and count over completed windows.',
         samples
       },
       {
         name: 'svc_event_loop_seconds_total',
         type: 'counter',
-        help: 'Time that the event loop worked (active) or waited (idle).',
+        help: 'Time that the event loop was active or idle.',
         samples: [spent('active', active), spent('idle', idle)]
       }
     ]

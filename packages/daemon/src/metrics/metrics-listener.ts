@@ -5,7 +5,7 @@ import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 
-/** Requests within this time share one response: collecting takes time in proportion to what there is, and anyone may ask. */
+/** Requests within this time share one response: collecting takes time proportional to the store, and anyone may ask. */
 const FRESH_MS = 1_000
 
 /** `GET /metrics`, `/healthz` and `/readyz` on a separate port (spec add.26). */
@@ -41,9 +41,9 @@ export class MetricsListener {
               response,
               503,
               'E_SHUTTING_DOWN',
-              'the API does not answer now: starting, or stopping'
+              'the API is not ready: the daemon is starting or stopping'
             )
-          refuse(request, response, 404, 'E_NOT_FOUND', 'here are /metrics, /healthz and /readyz')
+          refuse(request, response, 404, 'E_NOT_FOUND', 'this port serves only /metrics, /healthz and /readyz')
         }
       })
     } catch (cause) {

@@ -4,7 +4,7 @@ import type { Listeners } from '../http/traffic.ts'
 import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
-/** What a mirror brings in on demand. */
+/** Counters of a mirror's on-demand imports. */
 interface OnDemandFigures {
   readonly imports: number
   readonly importsLimit: number
@@ -90,10 +90,10 @@ export class Metrics {
       { labels: { state: 'failed' }, value: failed }
     ]
     return [
-      gauge('svc_jobs', 'Jobs that wait or run, by kind and state.', samples),
-      gauge('svc_jobs_limit', 'So many jobs may wait or run.', jobs.openLimit),
-      gauge('svc_jobs_kept', 'Jobs that have ended and are still listed, by state.', byState(kept)),
-      counter('svc_jobs_ended_total', 'Jobs that have ended, by state.', byState(jobs.ended))
+      gauge('svc_jobs', 'Waiting and running jobs, by kind and state.', samples),
+      gauge('svc_jobs_limit', 'Limit of waiting and running jobs.', jobs.openLimit),
+      gauge('svc_jobs_kept', 'Finished jobs that are still listed, by state.', byState(kept)),
+      counter('svc_jobs_ended_total', 'Finished jobs, by state.', byState(jobs.ended))
     ]
   }
 
@@ -104,10 +104,10 @@ export class Metrics {
     return [
       counter(
         'svc_swarm_received_bytes_total',
-        'Bytes of models from peers and web seeds (protocol v2).',
+        'Model data received from peers and webseeds (protocol v2).',
         downloadedBytes
       ),
-      counter('svc_swarm_transmitted_bytes_total', 'Bytes of models that peers got (protocol v2).', uploadedBytes)
+      counter('svc_swarm_transmitted_bytes_total', 'Model data sent to peers (protocol v2).', uploadedBytes)
     ]
   }
 
@@ -126,7 +126,7 @@ export class Metrics {
     return [
       counter(
         'svc_http_responses_total',
-        'Answers, by listener and the first digit of their status.',
+        'Responses, by listener and status class.',
         all.flatMap(({ listener, answers }) =>
           [...answers].map(([digit, value]): Sample => ({ labels: { listener, code: `${digit}xx` }, value }))
         )
@@ -143,12 +143,12 @@ export class Metrics {
       ),
       gauge(
         'svc_http_connections_limit',
-        'So many there may be.',
+        'Limit of open connections, by listener.',
         each(({ maxConnections }) => maxConnections)
       ),
       counter(
         'svc_http_connections_refused_total',
-        'Connections beyond the limit.',
+        'Connections refused because of the limit.',
         each(({ refused }) => refused)
       )
     ]
@@ -159,7 +159,7 @@ function storeMetrics({ store }: Status): Metric[] {
   return [
     gauge('svc_store_blobs', 'Blobs in the store.', store.blobs),
     gauge('svc_store_bytes', 'Bytes of all blobs.', store.bytes),
-    gauge('svc_store_free_bytes', 'Free on the file system of the store.', store.freeBytes ?? [])
+    gauge('svc_store_free_bytes', 'Free space on the file system of the store.', store.freeBytes ?? [])
   ]
 }
 
@@ -178,12 +178,12 @@ function swarmMetrics({ swarm, catalog }: Status): Metric[] {
       'Torrents, by state.',
       [...byState].map(([state, value]) => ({ labels: { state }, value }))
     ),
-    gauge('svc_swarm_held_back', 'Artifacts that are complete and not announced.', swarm.heldBack.length),
+    gauge('svc_swarm_held_back', 'Complete artifacts that are not announced.', swarm.heldBack.length),
     gauge('svc_swarm_peers', 'Connected peers, by protocol version.', both(swarm.peers, catalog?.peers)),
-    gauge('svc_swarm_receive_bytes_per_second', 'Bytes that peers send us, smoothed.', swarm.downBytesPerSecond),
+    gauge('svc_swarm_receive_bytes_per_second', 'Download rate from peers, smoothed.', swarm.downBytesPerSecond),
     gauge(
       'svc_swarm_transmit_bytes_per_second',
-      'Bytes that peers get, smoothed, by protocol version.',
+      'Upload rate to peers, smoothed, by protocol version.',
       both(swarm.upBytesPerSecond, catalog?.upBytesPerSecond)
     )
   ]
@@ -195,11 +195,11 @@ async function processMetrics({ version, startedAt }: Status): Promise<Metric[]>
   const descriptors = await readdir('/proc/self/fd').catch(() => undefined)
   return [
     gauge('svc_build_info', 'Always 1; the version is a label.', [{ labels: { version }, value: 1 }]),
-    gauge('svc_heap_bytes', 'Objects of the main thread.', heapUsed),
+    gauge('svc_heap_bytes', 'Heap in use by the main thread.', heapUsed),
     gauge('svc_buffer_bytes', 'Buffers outside the heap.', arrayBuffers),
-    counter('process_cpu_seconds_total', 'Processor time, of all threads.', (user + system) / 1e6),
+    counter('process_cpu_seconds_total', 'CPU time of all threads.', (user + system) / 1e6),
     gauge('process_resident_memory_bytes', 'Resident memory.', rss),
-    gauge('process_open_fds', 'Open descriptors, where /proc tells.', descriptors?.length ?? []),
+    gauge('process_open_fds', 'Open file descriptors, if /proc is available.', descriptors?.length ?? []),
     gauge('process_start_time_seconds', 'When the daemon started, since the epoch.', Date.parse(startedAt) / 1e3)
   ]
 }

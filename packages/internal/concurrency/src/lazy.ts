@@ -1,6 +1,6 @@
 /**
- * A value that is made when it is first asked for, and kept. A failure is not kept: while no descriptor is free not even a
- * module can be loaded, and a moment later it can.
+ * A value that is created on first use and cached. Failures are not cached: importing a module fails while the process is out of file
+ * descriptors, and works a moment later.
  */
 export class Lazy<T> {
   readonly #make: () => Promise<T>
@@ -10,7 +10,7 @@ export class Lazy<T> {
     this.#make = make
   }
 
-  /** Makes it, unless somebody did. */
+  /** Returns the value, creating it on the first call. */
   get(): Promise<T> {
     if (this.#made !== undefined) return this.#made
     const made = this.#make()
@@ -21,7 +21,7 @@ export class Lazy<T> {
     return made
   }
 
-  /** What was made or is being made; undefined while nobody has asked. */
+  /** The value, or the pending one; undefined before the first call. */
   get made(): Promise<T> | undefined {
     return this.#made
   }

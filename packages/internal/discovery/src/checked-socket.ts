@@ -82,7 +82,7 @@ export class CheckedSocket extends EventEmitter {
   }
 
   send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: Done): void {
-    if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`nobody can be reached at port ${port}`)))
+    if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`port ${port} is invalid`)))
     const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
     // Answers are limited by the queries that they answer.
     if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END) || this.#mayAsk(host, port)) {
@@ -90,7 +90,7 @@ export class CheckedSocket extends EventEmitter {
       return
     }
     if (this.#waiting.length >= MAX_WAITING) {
-      queueMicrotask(() => done(new Error('too many queries wait for their turn')))
+      queueMicrotask(() => done(new Error('too many queries are waiting')))
       return
     }
     this.#waiting.push({ bytes: datagram, port, host, done })

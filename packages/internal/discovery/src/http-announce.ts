@@ -53,7 +53,7 @@ export async function announceHttp(
 function redirected(from: TrackerUrl, location: string | undefined): TrackerUrl {
   const url = URL.parse(location ?? '', from.url.href)
   const to = url === null ? undefined : tryParseTrackerUrl(url.href)
-  if (to === undefined || to.url.protocol === 'udp:') throw new Error('it redirects to what is no tracker')
+  if (to === undefined || to.url.protocol === 'udp:') throw new Error('it redirects to a URL that is not a tracker')
   if (from.url.protocol === 'https:' && to.url.protocol === 'http:') throw new Error('it redirects from https to http')
   // Trackers may or may not repeat the query in a redirect: replace it by ours.
   const own = [...to.url.searchParams.keys()].filter((key) => QUERY_KEYS.has(key))
@@ -139,9 +139,9 @@ function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
       allowTrailing: true
     })
   } catch (cause) {
-    throw new Error('its answer is not bencoded as it should be', { cause })
+    throw new Error('its answer is not valid bencoding', { cause })
   }
-  if (!(root instanceof BencodeDictionary)) throw new Error('its answer is no dictionary')
+  if (!(root instanceof BencodeDictionary)) throw new Error('its answer is not a dictionary')
   const failure = text(root.get('failure reason'))
   if (failure !== undefined) throw new Error(`it refuses: ${failure}`)
   const interval = root.get('interval') ?? root.get('min interval')

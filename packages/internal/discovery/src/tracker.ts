@@ -40,7 +40,7 @@ export class Trackers {
     for (const text of options.urls) {
       const target = tryParseTrackerUrl(text)
       if (target) targets.set(target.url.href, target)
-      else options.warn('a tracker is left out: only http, https and udp URLs with a host and a port are supported')
+      else options.warn('ignoring a tracker: only http, https and udp URLs with a host and a port are supported')
     }
     this.#trackers = [...targets.values()].map((target) => new OneTracker(target, options))
   }

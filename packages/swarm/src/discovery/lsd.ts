@@ -48,7 +48,7 @@ export class LocalDiscovery {
 
   #open(family: 4 | 6): Socket {
     const socket = createSocket({ type: family === 4 ? 'udp4' : 'udp6', reuseAddr: true, ipv6Only: family === 6 })
-    // a machine without this address family, or without a network, has nobody to listen to
+    // without a network, or without this address family, there is nothing to do
     socket.on('error', () => undefined)
     socket.on(
       'message',

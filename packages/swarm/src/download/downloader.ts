@@ -31,9 +31,9 @@ export interface BlockSource {
   readonly id: number
   /** Undefined: the source has every piece. */
   readonly bits: Bitfield | undefined
-  /** True: only pieces that no near peer has, one after the other, and none that somebody else has begun. */
+  /** True: only pieces that no near peer has, one at a time, and none that another source has started. */
   readonly unsharedOnly?: boolean
-  /** With that: which of them may be taken. */
+  /** With `unsharedOnly`: which of them may be requested. */
   readonly mine?: (piece: number) => boolean
 }
 
@@ -144,7 +144,7 @@ export class Downloader {
     return buffer
   }
 
-  /** A piece of its own is under way. */
+  /** Whether the source has a piece in progress. */
   #hasOwn(source: BlockSource): boolean {
     for (const buffer of this.#active.values()) if (!buffer.sealed && buffer.exclusive === source.id) return true
     return false
@@ -188,7 +188,7 @@ export class Downloader {
     this.#picker.reopen(buffer.piece)
   }
 
-  /** `kept`: until when somebody else needs the slot as it is. */
+  /** @param kept settles when the storage no longer reads from the slot */
   #dispose(buffer: PieceBuffer, kept?: Promise<void>): void {
     buffer.sealed = true
     this.#active.delete(buffer.piece)

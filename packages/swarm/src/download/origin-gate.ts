@@ -1,4 +1,4 @@
-/** What may be requested from a webseed at the moment. */
+/** What may currently be requested from a webseed. */
 export interface WebseedAllowance {
   /** Take pieces that no near peer has first, starting at a random one, so that nodes start in different places. */
   readonly scattered: boolean
@@ -10,11 +10,11 @@ export interface WebseedAllowance {
 export const FAR_AT_ONCE = 4
 
 /**
- * Decides when a far source (a webseed, or a peer of another zone) is asked for what near peers have: not while they deliver. Near
- * peers that deliver nothing for a while count as absent until one delivers again. Pure: times in milliseconds of one monotonic clock.
+ * Decides when to request pieces that near peers have from a far source (a webseed, or a peer of another zone): only if near peers have
+ * delivered nothing for a while, until one delivers again. Pure: times in milliseconds of one monotonic clock.
  *
- * What no near peer has may always be taken, a piece or two at a time: each node takes few, says at once what it has, and
- * the others take something else.
+ * Pieces that no near peer has may always be requested, one or two at a time: a node announces each piece at once, so that the
+ * others fetch different ones.
  */
 export class OriginGate {
   readonly #patienceMs: number
@@ -24,8 +24,8 @@ export class OriginGate {
   #tookAt: number
 
   /**
-   * @param jitter in [0, 1): nodes that start at the same moment do not come at the same moment
-   * @param pieceBytes a large piece takes longer until it counts as given
+   * @param jitter in [0, 1): spreads the first requests of nodes that start simultaneously
+   * @param pieceBytes larger pieces get longer timeouts
    */
   constructor({
     nowMs,
@@ -43,7 +43,7 @@ export class OriginGate {
     this.#tookAt = this.#readyAt
   }
 
-  /** What a webseed may take; `alone`: nobody is connected. */
+  /** What may be requested from a webseed; `alone`: no peer is connected. */
   allowance(nowMs: number, alone: boolean): WebseedAllowance | undefined {
     if (nowMs < this.#readyAt) return undefined
     if (alone || this.isStarving(nowMs)) return { scattered: true, unsharedOnly: false }
@@ -58,7 +58,7 @@ export class OriginGate {
     return Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))
   }
 
-  /** A piece that no near peer has was taken from afar. */
+  /** A piece that no near peer has was requested from a far source. */
   took(nowMs: number): void {
     this.#tookAt = nowMs
   }
@@ -68,7 +68,7 @@ export class OriginGate {
     this.#nearAt = nowMs
   }
 
-  /** Near peers have delivered nothing for so long that far sources are asked for what they have. */
+  /** Whether near peers have delivered nothing for so long that far sources may be used for pieces that they have. */
   isStarving(nowMs: number): boolean {
     return nowMs - this.#nearAt >= this.#patienceMs
   }
@@ -79,6 +79,6 @@ const MIB = 1_048_576
 const MIN_DELAY_MS = 300
 const SPREAD_MS = 1_200
 const PATIENCE_MS = 4_000
-/** For this long nothing of our own was left to take: the next node's pieces may be taken as well. */
+/** After this long without a piece to fetch ourselves, the next node's pieces may be fetched as well. */
 const TURN_MS = 2_000
 const PATIENCE_PER_MIB_MS = 1_000

@@ -28,7 +28,7 @@ const OUT = PRIORITIES * RARITIES
 export class PiecePicker {
   readonly pieceCount: number
   readonly #availability: Uint16Array
-  /** Of these, peers that are near; near seeds left aside. */
+  /** Of these, near peers, not counting near seeds. */
   readonly #near: Uint16Array
   readonly #priority: Uint8Array
   /** 1: may be started. */
@@ -79,7 +79,7 @@ export class PiecePicker {
     return this.#availability[piece]! + this.#seeds
   }
 
-  /** No near peer has the piece. */
+  /** Whether no near peer has the piece. */
   isUnshared(piece: number): boolean {
     return this.#nearSeeds === 0 && this.#near[piece] === 0
   }

@@ -1,7 +1,7 @@
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 
-/** As signatures of object stores have it: all but letters, digits and `-._~` (RFC 3986 §2.3), which every server decodes. */
+/** Encodes all but unreserved characters (RFC 3986 §2.3), as signatures of object stores require; every server decodes the rest. */
 const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 

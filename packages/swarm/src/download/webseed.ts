@@ -14,8 +14,8 @@ import type { PieceRange } from './picker.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
 /**
- * More headers for a request to a webseed, such as a signature; undefined for none. Asked before every request, those that follow a
- * redirect included, with the address that it goes to: an answer for one host is never sent to another.
+ * Returns additional headers for a request to a webseed, such as a signature; undefined for none. Called before every request, also
+ * after a redirect, with the URL requested: headers for one host are never sent to another.
  */
 export type WebseedHeaders = (url: URL, range: string) => Promise<Readonly<Record<string, string>> | undefined>
 
@@ -31,11 +31,11 @@ export interface WebseedOptions {
   /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
   readonly isServedBy: (host: string) => boolean
   readonly headersFor?: WebseedHeaders | undefined
-  /** In [0, 1): where it begins. */
+  /** In [0, 1): the relative position at which it starts. */
   readonly random: () => number
-  /** Asked before each range; undefined: nothing now. */
+  /** Called before each range; undefined: request nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Whether a piece is ours to fetch; asked while the webseed is to be spared. */
+  /** Whether this node is responsible for a piece; used while webseed traffic is limited. */
   readonly mine: (piece: number) => boolean
   /** What somebody waits for: taken first. */
   readonly hastened: () => readonly PieceRange[]
@@ -51,17 +51,16 @@ const IDLE_MS = 15_000
 const RATE_FLOOR = 16_384
 const USER_AGENT = 'svc-swarm'
 
-/** Pieces of one file that one range brings. */
+/** Consecutive pieces of one file, fetched by one range request. */
 interface Taken {
   readonly file: LayoutFile
   readonly buffers: readonly PieceBuffer[]
 }
 
 /**
- * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. While others download
- * as well it starts anywhere; where it is to be spared it takes a piece at a time of what no near peer has. Wrong bytes
- * show in the pieces' hashes, and nothing more of that file is then taken from this webseed. It pauses while a peer on
- * the same machine delivers enough.
+ * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. While other nodes download
+ * as well it starts at a random position; while its use is limited it fetches single pieces that no near peer has. After
+ * a piece with a wrong hash it is not used for that file again. It pauses while a peer on the same machine is fast enough.
  *
  * Invariant: every piece taken is either received or released when its range ends.
  */
@@ -80,7 +79,7 @@ export class Webseed {
   #closed = false
   #rangeBytes = 2 * MIN_RANGE_BYTES
   #nextFile = 0
-  /** The piece to go on with, once others fetch as well. */
+  /** Where the next run of pieces starts, while other nodes download as well. */
   #cursor: number
 
   /** @throws SwarmError `E_ADDRESS`. */
@@ -98,7 +97,7 @@ export class Webseed {
     return this.#running > 0
   }
 
-  /** It sent wrong bytes of the file: take nothing more of that file from it. */
+  /** It sent corrupt data of a file: stop using it for that file. */
   banFile(file: LayoutFile): void {
     this.#out.add(file.index)
   }

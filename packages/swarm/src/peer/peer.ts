@@ -148,7 +148,7 @@ export class Peer implements WireSink {
     return this.#closed
   }
 
-  /** The label of its zone, as far as its word is taken. */
+  /** The label of its zone; undefined unless it is trusted. */
   get zone(): string | undefined {
     return this.trusted ? this.extended?.zone : undefined
   }

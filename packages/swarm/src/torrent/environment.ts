@@ -40,9 +40,9 @@ export interface TorrentEnvironment {
   readonly globalBucket: TokenBucket
   readonly uploadSlots: number
   readonly pex: boolean
-  /** Whose peers are of the same fleet. */
+  /** The ranges of peers that belong to the same fleet. */
   readonly trusted: AddressRanges
-  /** Where this engine stands; undefined: every peer is as near as another. */
+  /** The zone of this engine; undefined: all peers are equally near. */
   readonly zone: string | undefined
   readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => Promise<readonly Discovery[]>
   readonly removed: (torrent: DiscoverySubject) => void

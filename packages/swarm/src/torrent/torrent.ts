@@ -328,7 +328,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       metadataBytes: active?.info.infoBytes.length,
       listenPort: this.#env.listenPort(),
       client: this.#env.clientName,
-      // who seems to have nothing is of no use to others if it only uploads
+      // a super-seed looks empty to its peers, who would drop it as useless if it said that it only uploads
       uploadOnly: seeds && (active?.have === undefined || active.shownTo(peer) !== undefined),
       pex: this.#pexEnabled,
       ...(peer.trusted && { zone: this.#env.zone })

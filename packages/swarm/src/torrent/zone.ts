@@ -1,13 +1,13 @@
-/** The properties of a peer that matter here. */
+/** The properties of a peer that decide whether it is far. */
 export interface PeerPlace {
   readonly trusted: boolean
-  /** Undefined if it names none. */
+  /** Undefined if it sent none. */
   readonly zone: string | undefined
 }
 
 /**
- * Whether traffic with a peer should be avoided. Without a zone of our own never; otherwise for peers of another zone, and for those
- * outside the trusted ranges. A trusted peer that names no zone counts as near. Pure.
+ * Whether to avoid traffic with a peer: it is in another zone, or outside the trusted ranges. Never if this engine has no zone; a
+ * trusted peer without a zone counts as near. Pure.
  */
 export function isFar(peer: PeerPlace, ownZone: string | undefined): boolean {
   if (ownZone === undefined) return false

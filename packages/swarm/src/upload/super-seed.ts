@@ -1,8 +1,8 @@
 import { Bitfield } from '../bitfield.ts'
 
-/** Number of peers with offers at first: a piece leaves sooner if few peers share the link. It grows with each piece that has left. */
+/** Number of peers with offers at first: a piece is uploaded sooner if few peers share the link. Grows with each uploaded piece. */
 const FIRST_PEERS = 4
-/** Offered to one peer and not passed on to it yet. */
+/** Limit of unused offers per peer. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
 /** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much. */
@@ -18,9 +18,9 @@ interface Receiver {
   readonly bits: Bitfield
   /** Pieces offered to it that it does not have yet, with the time of the offer. */
   readonly offered: Map<number, number>
-  /** When it last got a piece that was not offered to it, so somebody else delivers. */
+  /** When it last got a piece that we had not offered, so from another peer. */
   elsewhereAt: number
-  /** It came when hardly any piece had left: part of a crowd whose members wait for each other. */
+  /** It joined before many pieces were uploaded: part of a flash crowd, whose members all depend on this seed. */
   readonly early: boolean
   /** Unused offers since it last used one. */
   wasted: number
@@ -44,11 +44,11 @@ export class SuperSeed {
   /** Pieces that nobody has or was offered, in random order; entries taken since are skipped. */
   readonly #fresh: Uint32Array
   #nextFresh = 0
-  /** Pieces that somebody has had. */
+  /** Pieces that some peer has or had. */
   readonly #out: Bitfield
   /** Number of offers that peers used. */
   #left = 0
-  /** Of these, in this second or so and in the one before. */
+  /** Of these, in the current and in the previous interval of about a second. */
   #leftNow = 0
   #leftBefore = 0
   #leftSince = 0
@@ -61,7 +61,7 @@ export class SuperSeed {
   }: {
     readonly pieceCount: number
     readonly pieceBytes: number
-    /** Pieces that every peer is told of at once. */
+    /** Pieces that are announced to every peer at once. */
     readonly known?: readonly number[]
     readonly random: () => number
   }) {
@@ -141,7 +141,7 @@ export class SuperSeed {
     return Math.max(least, 2 * (this.#leftBefore + this.#leftNow))
   }
 
-  /** The peer is gone. One that had everything keeps uploading elsewhere: seeds do not stay connected to each other. */
+  /** The peer disconnected. A complete one still counts as a copy: seeds disconnect from each other but keep uploading. */
   gone(id: number): void {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
@@ -204,7 +204,7 @@ export class SuperSeed {
     return out
   }
 
-  /** A peer that got nothing from others for this long is served whatever others have. */
+  /** A peer that gets nothing from others for this long is offered pieces that others have, too. */
   get patienceMs(): number {
     return PATIENCE_MS + (PATIENCE_PER_MIB_MS * this.#pieceBytes) / MIB
   }

@@ -24,7 +24,7 @@ export interface ExtendedHandshake {
   readonly uploadOnly: boolean
   /** Longest request that the peer accepts; 16 KiB unless it says more. */
   readonly maxRequestBytes: number
-  /** The label of where it stands (`svc_zone`); undefined: it names none. */
+  /** The peer's zone label (`svc_zone`); undefined if it sent none. */
   readonly zone: string | undefined
 }
 
@@ -74,7 +74,7 @@ export interface OurExtendedHandshake {
   readonly client: string
   readonly uploadOnly: boolean
   readonly pex: boolean
-  /** Told to peers in trusted ranges only. */
+  /** Sent to peers in trusted ranges only. */
   readonly zone?: string | undefined
 }
 

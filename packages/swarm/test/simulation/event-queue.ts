@@ -1,4 +1,4 @@
-/** Events in the order of their times: a binary heap over flat arrays, so that millions of them stay cheap. */
+/** A priority queue of timed events: a binary heap over typed arrays, so that millions of events stay cheap. */
 export class EventQueue {
   #times = new Float64Array(1024)
   #ids = new Int32Array(1024)
@@ -32,7 +32,7 @@ export class EventQueue {
     this.#ids.set(ids)
   }
 
-  /** Runs the next event; false: there is none. */
+  /** Runs the earliest event. @returns false if the queue is empty */
   step(): boolean {
     if (this.#size === 0) return false
     const id = this.#ids[0]!

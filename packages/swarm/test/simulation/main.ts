@@ -1,4 +1,4 @@
-// One simulated rollout per line of standard input: options as JSON in, figures as JSON out.
+// Runs one simulation per line of stdin: options as JSON in, results as JSON out.
 import { createInterface } from 'node:readline'
 import { type SimulationOptions, simulate } from './simulation.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type SimulationOptions, simulate } from './simulation.ts'
 
-// 96 pieces of 1 MiB over links of 4 MB/s: F/C is 25 s of virtual time.
+// 96 pieces of 1 MiB over links of 4 MB/s: F/C is 25 s of virtual time
 const SMALL = { fileBytes: 96 * 1_048_576, pieces: 96, bytesPerSecond: 4e6, dials: 40 }
 const UNIT = SMALL.fileBytes / SMALL.bytesPerSecond
 
@@ -11,7 +11,7 @@ function run(options: Partial<SimulationOptions> & Pick<SimulationOptions, 'rece
   return { ...others, slowest, count: seconds.length }
 }
 
-test('a flash crowd ends within one and a half of F/C, and little leaves the first seed twice', () => {
+test('a flash crowd completes within 1.5 F/C, and the first seed uploads few pieces twice', () => {
   for (const receivers of [1, 4, 8, 16]) {
     const { slowest, origin, count } = run({ receivers })
     expect(count).toBe(receivers)
@@ -21,7 +21,7 @@ test('a flash crowd ends within one and a half of F/C, and little leaves the fir
   }
 })
 
-test('nodes that come one after the other leave the first seed, and a bucket, nearly alone', () => {
+test('when nodes arrive one after the other, the first seed or bucket uploads little more than one copy', () => {
   for (const bucket of [undefined, 4e7]) {
     const { slowest, origin } = run({ receivers: 8, staggerMs: UNIT * 500, ...(bucket && { bucket }) })
     expect(origin).toBeLessThan(1.1)
@@ -29,12 +29,12 @@ test('nodes that come one after the other leave the first seed, and a bucket, ne
   }
 })
 
-test('a crowd at a bucket brings each piece in about once', () => {
+test('a flash crowd fetches each piece from a bucket about once', () => {
   const { slowest, origin } = run({ receivers: 16, bucket: 4e7 })
   expect(origin).toBeLessThan(1.5)
   expect(slowest).toBeLessThan(1.5)
 })
 
-test('the same numbers give the same rollout', () => {
+test('the same random seed gives the same rollout', () => {
   expect(simulate({ ...SMALL, receivers: 8, seed: 7 })).toEqual(simulate({ ...SMALL, receivers: 8, seed: 7 }))
 })

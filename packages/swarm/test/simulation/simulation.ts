@@ -1,9 +1,9 @@
-// A rollout in virtual time: the engine's own picker, choker, super-seeding and origin rules decide, and a model of links carries the
-// pieces. It is one file because a node, its links and its neighbours are one state.
+// A discrete-event simulation of a rollout: the engine's own picker, choker, super-seeding and origin rules decide, and a model of
+// links carries the pieces. It is one file because every step touches a node, its links and its neighbours at once.
 //
-// The model: every node has one uplink and one downlink of the same rate. An uplink sends parts of pieces to those who asked for them,
-// in turn; a downlink takes what arrives in order. A piece is verified a moment after its last part, and neighbours hear of it then.
-// Left out: packets and their loss, the time of a message on the wire, discovery (who knows whom is given), crashes.
+// The model: every node has one uplink and one downlink of the same rate. An uplink sends parts of pieces to its requesters
+// round-robin; a downlink receives in order of arrival. A piece is verified shortly after its last part, and announced then.
+// Not modelled: packets and loss, message latency, peer discovery (nodes know random earlier ones), crashes.
 
 import { Bitfield } from '../../src/bitfield.ts'
 import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
@@ -18,29 +18,29 @@ export interface SimulationOptions {
   readonly receivers: number
   readonly fileBytes: number
   readonly pieces: number
-  /** Of every link, each way. */
+  /** Rate of every link, in each direction. */
   readonly bytesPerSecond: number
   /** Connections that each node opens. */
   readonly dials: number
-  /** Milliseconds between one arrival and the next; 0: all at once. */
+  /** Milliseconds between arrivals of receivers; 0: all at once. */
   readonly staggerMs?: number
   readonly zones?: number
-  /** Bytes per second of a bucket that is the only origin; absent: a first seed. */
+  /** Rate of a bucket that is the only origin, in bytes per second; absent: the origin is a seed. */
   readonly bucket?: number
-  /** The pieces of the engine, where those here are larger: what its memory and its patience go by. */
+  /** Piece size for the engine's quotas and timeouts, if the simulated pieces are larger than real ones. */
   readonly enginePieceBytes?: number
-  /** False: the seed shows everything at once, as any other. Default true. */
+  /** False disables super-seeding. Default true. */
   readonly firstSeed?: boolean
-  /** Of the random numbers. */
+  /** Seed of the random numbers; default 1. */
   readonly seed?: number
 }
 
 export interface SimulationResult {
-  /** Of each receiver, from its own begin. */
+  /** Download time of each receiver, from its own start. */
   readonly seconds: readonly number[]
-  /** Bytes that left the origin, in copies of the file. */
+  /** Bytes uploaded by the origin, in multiples of the file size. */
   readonly origin: number
-  /** Bytes that came into each zone but the first, in copies. */
+  /** Bytes into each zone but the first, in multiples of the file size. */
   readonly crossing: readonly number[]
   readonly connections: { readonly mean: number; readonly max: number }
 }
@@ -55,8 +55,8 @@ interface Transfer {
 interface Link {
   readonly peer: Node
   readonly far: boolean
-  /** What we asked of the peer, and it has not sent. */
-  asked: number
+  /** Pieces requested from the peer and not yet received. */
+  outstanding: number
   unchoked: boolean
   turnSince: number
   sentThisTurn: number
@@ -66,19 +66,19 @@ const PARTS = 4
 const VERIFY_MS = 20
 const ROUND_MS = 10_000
 const TICK_MS = 1_000
-/** The engine's: upload slots, bytes of a turn. */
+/** The engine's upload slots, and bytes per upload turn. */
 const SLOTS = 32
 const QUOTA_BYTES = 64 * 1_048_576
-/** Pieces outstanding at one peer. */
+/** Limit of outstanding pieces per peer. */
 const PIPELINE = 2
-/** Pieces under way at a node. Where the engine's memory holds fewer, several sources share one: as much is under way. */
+/** Limit of outstanding pieces per node. The engine may hold fewer, but then splits them among sources: as many requests are in flight. */
 const MAX_IN_FLIGHT = 32
 
 class Node {
   readonly id: number
   readonly zone: string | undefined
   readonly bits: Bitfield
-  /** Whether a piece is for this node to bring in from afar. */
+  /** Whether this node, among those nearby, is the one to fetch a piece from another zone or the origin. */
   readonly mine = (piece: number): boolean => {
     this.nearHashes ??= [...this.links.values()]
       .filter(({ peer, far }) => !far && peer.superSeed === undefined && peer.doneAt === undefined)
@@ -91,8 +91,8 @@ class Node {
   gate: OriginGate | undefined
   rank = 0
   superSeed: SuperSeed | undefined
-  /** What the peer was told of, by a first seed. */
-  readonly shown = new Map<number, Bitfield>()
+  /** By peer: the pieces that a super-seed has revealed to it. */
+  readonly revealed = new Map<number, Bitfield>()
   inFlight = 0
   sending = false
   downFreeAt = 0
@@ -113,17 +113,18 @@ class Node {
   }
 }
 
-const seeded = (seed: number) => () => {
+/** A seeded generator (mulberry32). */
+const randomOf = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
   mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
 }
 
-/** Runs one rollout to its end. @throws Error when it stands still before everybody has everything */
+/** Simulates one rollout. @throws Error if it stalls before every receiver is complete */
 export function simulate(options: SimulationOptions): SimulationResult {
   const { receivers, fileBytes, pieces, bytesPerSecond, dials, staggerMs = 0, zones = 1, bucket } = options
-  const random = seeded(options.seed ?? 1)
+  const random = randomOf(options.seed ?? 1)
   const events = new EventQueue()
   const pieceBytes = fileBytes / pieces
   const engineBytes = options.enginePieceBytes ?? pieceBytes
@@ -141,7 +142,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     const one = (peer: Node): Link => ({
       peer,
       far,
-      asked: 0,
+      outstanding: 0,
       unchoked: false,
       turnSince: events.nowMs,
       sentThisTurn: 0
@@ -156,19 +157,19 @@ export function simulate(options: SimulationOptions): SimulationResult {
     ] as const) {
       if (other.superSeed === undefined) node.picker.addPeer(other.bits, !far)
       else {
-        other.shown.set(node.id, new Bitfield(pieces))
+        other.revealed.set(node.id, new Bitfield(pieces))
         other.superSeed.joined(node.id, node.bits, events.nowMs)
       }
     }
   }
 
-  /** What `of` seems to have, seen from `by`. */
-  const seen = (of: Node, by: Node): Bitfield => of.shown.get(by.id) ?? of.bits
+  /** The pieces of `owner` as far as `viewer` knows. */
+  const visible = (owner: Node, viewer: Node): Bitfield => owner.revealed.get(viewer.id) ?? owner.bits
 
   const offer = (node: Node): void => {
     for (const [id, piece] of node.superSeed?.offers(events.nowMs, !node.sending) ?? []) {
       const peer = nodes[id]!
-      node.shown.get(id)!.set(piece)
+      node.revealed.get(id)!.set(piece)
       peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
       fill(peer, node)
     }
@@ -205,39 +206,39 @@ export function simulate(options: SimulationOptions): SimulationResult {
     }
   }
 
-  const farAsked = (node: Node): number => {
+  const farSources = (node: Node): number => {
     let count = 0
-    for (const each of node.links.values()) if (each.far && each.asked > 0) count += 1
+    for (const each of node.links.values()) if (each.far && each.outstanding > 0) count += 1
     return count
   }
 
-  /** `node` asks `source` for as much as it may. */
+  /** Requests as many pieces of `source` as the limits allow. */
   function fill(node: Node, source: Node): void {
     if (!wants(node)) return
-    const mine = node.links.get(source.id)!
+    const toSource = node.links.get(source.id)!
     if (!source.links.get(node.id)!.unchoked) return
-    const unsharedOnly = mine.far && !node.gate!.isStarving(events.nowMs)
-    if (unsharedOnly && mine.asked > 0) return
+    const unsharedOnly = toSource.far && !node.gate!.isStarving(events.nowMs)
+    if (unsharedOnly && toSource.outstanding > 0) return
     const own = unsharedOnly ? node.mine : undefined
     if (unsharedOnly) node.rank = node.gate!.rank(events.nowMs)
-    while (mine.asked < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
-      if (unsharedOnly && mine.asked === 0 && farAsked(node) >= FAR_AT_ONCE) return
-      const piece = node.picker.pick(seen(source, node), unsharedOnly, own)
+    while (toSource.outstanding < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
+      if (unsharedOnly && toSource.outstanding === 0 && farSources(node) >= FAR_AT_ONCE) return
+      const piece = node.picker.pick(visible(source, node), unsharedOnly, own)
       if (piece === undefined) return
       if (unsharedOnly) node.gate!.took(events.nowMs)
       node.picker.close(piece)
       node.inFlight += 1
-      mine.asked += 1
+      toSource.outstanding += 1
       source.queue.push({ to: node, piece, partsLeft: PARTS, arrived: 0 })
       if (!source.sending) send(source)
     }
   }
 
   const fillAll = (node: Node): void => {
-    for (const each of node.links.values()) if (each.asked < PIPELINE) fill(node, each.peer)
+    for (const each of node.links.values()) if (each.outstanding < PIPELINE) fill(node, each.peer)
   }
 
-  /** The uplink sends the next part of whoever is first in turn. */
+  /** Sends the next part in the uplink's queue. */
   function send(source: Node): void {
     const transfer = source.queue.shift()
     source.sending = transfer !== undefined
@@ -250,12 +251,12 @@ export function simulate(options: SimulationOptions): SimulationResult {
     const leftAt = events.nowMs + partMs
     events.at(leftAt, () => {
       if (transfer.partsLeft > 0) {
-        // one piece after the other for each peer, peers in turn
+        // round-robin between peers, but one piece at a time for each of them
         const same = source.queue.findIndex((other) => other.to === to)
         if (same < 0) source.queue.push(transfer)
         else source.queue.splice(same, 0, transfer)
       }
-      // what was on its way meanwhile did not keep the downlink from taking this
+      // cut-through: a part arrives while it is being sent, unless parts of other sources keep the downlink busy
       to.downFreeAt = Math.max(events.nowMs, to.downFreeAt + partMs)
       events.at(to.downFreeAt, () => arrived(transfer, source))
       send(source)
@@ -267,7 +268,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     transfer.arrived += 1
     if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs)
     if (transfer.arrived < PARTS) return
-    if (source !== undefined) to.links.get(source.id)!.asked -= 1
+    if (source !== undefined) to.links.get(source.id)!.outstanding -= 1
     const wasFull = to.inFlight >= MAX_IN_FLIGHT
     to.inFlight -= 1
     events.at(events.nowMs + VERIFY_MS, () => verified(to, piece))
@@ -294,7 +295,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       }
       if (peer.inFlight < MAX_IN_FLIGHT && peer.picker.isOpen(piece)) fill(peer, node)
     }
-    // a free slot is given at once, as the engine does
+    // like the engine, fill a free upload slot at once
     if (first) choke(node)
     takeFromBucket(node)
   }
@@ -353,14 +354,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   const start = (): void => {
-    // ids are places in `nodes`
+    // ids are indexes of `nodes`
     const node = new Node(nodes.length, pieces, zoneOf(bucket === undefined ? nodes.length : nodes.length + 1), random)
     node.startedAt = events.nowMs
     const reported = engineBytes
     node.gate = new OriginGate({ nowMs: events.nowMs, jitter: random(), pieceBytes: reported })
     for (let piece = 0; piece < pieces; piece += 1) node.picker.reopen(piece)
     if (bucket === undefined && nodes[0]!.links.size < 200) link(node, nodes[0]!)
-    // those that came before; of other zones a quarter
+    // dial random earlier nodes, at most a quarter of them in other zones
     const before = nodes.length - (bucket === undefined ? 1 : 0)
     const firstId = bucket === undefined ? 1 : 0
     let near = 0
@@ -392,10 +393,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
   const firstId = nodes.length
   for (let index = 0; index < receivers; index += 1) {
-    // within half a second, also where all come at once
+    // spread over half a second: even simultaneous starts are never exact
     events.at(index * staggerMs + random() * 500, start)
   }
-  while (unfinished > 0) if (!events.step()) throw new Error(`the rollout stands still: ${unfinished} are not done`)
+  while (unfinished > 0)
+    if (!events.step()) throw new Error(`the rollout has stalled with ${unfinished} receivers incomplete`)
   const degrees = nodes.map((node) => node.links.size)
   return {
     seconds: nodes.filter(({ id }) => id >= firstId).map((node) => (node.doneAt! - node.startedAt) / 1000),
