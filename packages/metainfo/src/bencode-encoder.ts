@@ -25,19 +25,39 @@ export type Encodable =
 
 const notEncodable = (message: string): MetainfoError => new MetainfoError('E_BENCODE', 'not-encodable', message)
 
-function sortedEntries(value: object): readonly (readonly [Uint8Array, Encodable])[] {
-  const entries: [Uint8Array, Encodable][] = []
-  if (value instanceof BencodeDictionary) for (const entry of value.entries()) entries.push(entry)
-  else if (value instanceof Map) for (const [key, item] of value) entries.push([toKey(key), item])
-  else {
-    for (const [key, item] of Object.entries(value as Record<string, Encodable | undefined>)) {
-      if (item !== undefined) entries.push([toKey(key), item])
-    }
+type Entry = readonly [key: Uint8Array, value: Encodable]
+
+function entriesOf(value: object): Entry[] {
+  if (value instanceof BencodeDictionary) return [...value.entries()]
+  const entries: Entry[] = []
+  if (value instanceof Map) {
+    const map: ReadonlyMap<string | Uint8Array, Encodable> = value
+    map.forEach((item, key) => {
+      entries.push([toKey(key), item])
+    })
+    return entries
   }
-  entries.sort(([a], [b]) => compareBytes(a, b))
+  for (const key of Object.keys(value)) {
+    const item = (value as Record<string, Encodable | undefined>)[key]
+    if (item !== undefined) entries.push([toKey(key), item])
+  }
+  return entries
+}
+
+/** How the first two neighbours stand that are not in ascending order: zero or positive; negative when there are none. */
+function firstDisorder(entries: readonly Entry[]): number {
   for (let i = 1; i < entries.length; i++) {
-    if (compareBytes(entries[i - 1]![0], entries[i]![0]) === 0) throw notEncodable('a dictionary key occurs twice')
+    const order = compareBytes(entries[i - 1]![0], entries[i]![0])
+    if (order >= 0) return order
   }
+  return -1
+}
+
+function sortedEntries(value: object): readonly Entry[] {
+  const entries = entriesOf(value)
+  // most are given in order, and a sort makes copies
+  if (firstDisorder(entries) > 0) entries.sort((a, b) => compareBytes(a[0], b[0]))
+  if (firstDisorder(entries) === 0) throw notEncodable('a dictionary key occurs twice')
   return entries
 }
 

@@ -152,6 +152,15 @@ describe('encoding', () => {
         [bytes('a'), 2]
       ])
     ],
+    [
+      'equal keys apart',
+      new Map<string | Uint8Array, Encodable>([
+        ['b', 1],
+        ['a', 1],
+        [bytes('b'), 2]
+      ])
+    ],
+    ['an undefined value of a map', new Map([['a', undefined as unknown as Encodable]])],
     ['null', null as unknown as Encodable],
     ['a function', (() => 1) as unknown as Encodable]
   ])('refuses %s', (_name, value) => {
