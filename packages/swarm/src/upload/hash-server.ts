@@ -34,7 +34,8 @@ const BLOCK_COST = 20
 export class HashServer {
   readonly #keyPrefix: string
   readonly #layout: TorrentLayout
-  readonly #files: ReadonlyMap<string, LayoutFile>
+  /** Made for the first request: most torrents of a large store are never asked. */
+  #files: ReadonlyMap<string, LayoutFile> | undefined
   readonly #hashes: PieceHashes
   readonly #storage: TorrentStorage
   readonly #have: Bitfield
@@ -53,7 +54,6 @@ export class HashServer {
   }) {
     this.#keyPrefix = `${deps.id}/`
     this.#layout = deps.layout
-    this.#files = deps.layout.byRoot()
     this.#hashes = deps.hashes
     this.#storage = deps.storage
     this.#have = deps.have
@@ -67,6 +67,7 @@ export class HashServer {
 
   /** The hashes of the answer, or undefined to reject. Out-of-range requests cost nothing. */
   async answer(range: HashRange): Promise<Uint8Array | undefined> {
+    this.#files ??= this.#layout.byRoot()
     const file = this.#files.get(rootKey(range.root))
     if (file === undefined) return undefined
     const shape = this.#shape(file)
