@@ -1,6 +1,6 @@
 // What a seed and a leech cannot leave out, and nothing else: told by the JSON lines of `../swarm/engine-peer.ts`, one sends a file over TCP, read
 // in pieces from the page cache; the other receives it, hashes its blocks in two threads, writes it and syncs it. No
-// protocol, no choice of pieces, no limits, no errors. With argv[2] `flat` the file's SHA-256 is made as well, as the daemon does.
+// protocol, no choice of pieces, no limits, no errors. With the word `flat` the file's SHA-256 is made as well, as the daemon does.
 import { closeSync, constants, fdatasyncSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
@@ -14,11 +14,12 @@ setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 
 const WORKER = new URL('./piece-worker.ts', import.meta.url)
+const THREAD = { trackUnmanagedFds: false, execArgv: [] }
 const READ_BYTES = 256 << 10
 const THREADS = 2
 /** Pieces that are being received, hashed or written. */
 const SLOTS = 6
-const flat = process.argv[2] === 'flat'
+const flat = process.argv.includes('flat')
 const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 
 let served: string | undefined
@@ -41,8 +42,8 @@ server.listen(0, '127.0.0.1', () => out({ event: 'ready', port: (server.address(
 function fetch(port: number, target: string, sizeBytes: number, pieceBytes: number): void {
   mkdirSync(path.dirname(target), { recursive: true })
   const fd = openSync(target, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC)
-  const threads = Array.from({ length: THREADS }, () => new Worker(WORKER, { trackUnmanagedFds: false }))
-  const flatThread = flat ? new Worker(WORKER, { trackUnmanagedFds: false }) : undefined
+  const threads = Array.from({ length: THREADS }, () => new Worker(WORKER, THREAD))
+  const flatThread = flat ? new Worker(WORKER, THREAD) : undefined
   const free: Buffer[] = Array.from({ length: SLOTS }, () => Buffer.from(new SharedArrayBuffer(pieceBytes)))
   const written = new Map<number, Buffer>()
   let slot = free.pop()
@@ -82,27 +83,23 @@ function fetch(port: number, target: string, sizeBytes: number, pieceBytes: numb
       if (!following) follow()
     })
   }
+  const bytes = Buffer.allocUnsafeSlow(READ_BYTES)
   const socket = connect({
     host: '127.0.0.1',
     port,
     onread: {
-      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
-      callback: (count, bytes) => {
-        for (let at = 0; at < count; ) {
-          // a read may end behind the last slot: the rest waits in one more
-          slot ??= Buffer.from(new SharedArrayBuffer(pieceBytes))
-          const take = Math.min(count - at, pieceBytes - filled)
-          ;(bytes as Buffer).copy(slot, filled, at, at + take)
-          at += take
-          filled += take
-          received += take
-          if (filled < pieceBytes && received < sizeBytes) continue
-          const position = received - filled
-          slots.set(position, slot)
-          threads[(position / pieceBytes) % THREADS]!.postMessage({ buffer: slot.buffer, length: filled, fd, position })
-          filled = 0
-          slot = free.pop()
-        }
+      // no read goes beyond the slot
+      buffer: () => bytes.subarray(0, pieceBytes - filled),
+      callback: (count) => {
+        bytes.copy(slot!, filled, 0, count)
+        filled += count
+        received += count
+        if (filled < pieceBytes && received < sizeBytes) return true
+        const position = received - filled
+        slots.set(position, slot!)
+        threads[(position / pieceBytes) % THREADS]!.postMessage({ buffer: slot!.buffer, length: filled, fd, position })
+        filled = 0
+        slot = free.pop()
         return slot !== undefined
       }
     }
