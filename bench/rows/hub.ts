@@ -67,7 +67,7 @@ export const hubRow: Row = {
             await scratch.drop(target)
           }
         },
-        // It takes the bytes from the CDN at once, and need not ask the hub.
+        // downloads directly from the CDN, without the requests to the hub
         bare: async () => {
           const target = await scratch.folder()
           const child = spawn(
@@ -83,7 +83,7 @@ export const hubRow: Row = {
           await scratch.drop(target)
           return time
         },
-        // Its check of the bytes is ours: it compares lengths only.
+        // add a hash to its time: huggingface_hub only compares lengths
         client: () =>
           into(`f=$("${PYTHON}" "$1" "$2" 2>/dev/null); sync "$f"; openssl dgst -sha256 "$f"`, [CLIENT], {
             HF_ENDPOINT: endpoint,

@@ -42,7 +42,7 @@ export async function fetchBlob(
 ): Promise<void> {
   const patience = new Patience(options)
   const pace = new Pace()
-  // of an earlier try: a registry may take its time before the next byte
+  // report what an earlier attempt fetched at once: the next byte may take a while
   const held = heldBytes(sink)
   if (held > 0) options.onProgress?.(held)
   for (let gap = firstGap(sink); gap !== undefined; gap = firstGap(sink)) {
