@@ -1,6 +1,6 @@
 // Rollouts of one model to many machines: built daemons in network namespaces with shaped links (root, Linux), compared with
 // libtorrent on the same links. Times are multiples of F/C, the time in which one link carries the model once.
-// Usage: node --conditions=svc-source bench/rollout.ts [--mib 96] [--megabits 40] [--only a,b] [--json FILE]
+// Usage: node --conditions=svc-source bench/rollout.ts [--mib 96] [--megabits 16] [--only a,b] [--json FILE]
 import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import { formatRuns, type Run } from './rollout/run.ts'
 const { values } = parseArgs({
   options: {
     mib: { type: 'string', default: '96' },
-    megabits: { type: 'string', default: '40' },
+    megabits: { type: 'string', default: '16' },
     only: { type: 'string' },
     json: { type: 'string' }
   }
@@ -24,6 +24,8 @@ const bytes = Number(values.mib) * 1024 * 1024
 const megabits = Number(values.megabits)
 /** F/C in seconds, without any protocol overhead. */
 const unit = (bytes * 8) / (megabits * 1e6)
+/** Both programs cut files of this size into pieces of a mebibyte. */
+const pieces = Math.ceil(bytes / 1_048_576)
 const root = mkdtempSync('/dev/shm/bench-rollout-')
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
 process.on('exit', () => {
@@ -63,6 +65,7 @@ async function inFleet(
       receivers: options.receivers,
       seconds,
       unit,
+      pieces,
       origin,
       crossing: zones.map(({ inBytes, outBytes }) => [inBytes / bytes, outBytes / bytes] as const),
       processors: used
@@ -180,6 +183,7 @@ const libtorrent =
         receivers,
         seconds,
         unit,
+        pieces,
         origin: undefined,
         crossing: [],
         processors: processors.use()

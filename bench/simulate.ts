@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { plotSvg } from './harness/plot.ts'
-import { formatRuns, quantile, type Run } from './rollout/run.ts'
+import { boundOf, formatRuns, quantile, type Run } from './rollout/run.ts'
 
 const MAIN = fileURLToPath(new URL('../packages/swarm/test/simulation/main.ts', import.meta.url))
 const { values } = parseArgs({
@@ -41,7 +41,7 @@ interface Response {
 /** 100 GB over 10 Gbit/s. Larger fleets use fewer, larger pieces to bound run time: coarser pieces only make a rollout slower. */
 const LARGE = { fileBytes: 1e11, bytesPerSecond: 1.25e9, enginePieceBytes: 16 * 1_048_576 }
 /** The parameters of bench/rollout.ts. */
-const SMALL = { fileBytes: 96 * 1_048_576, pieces: 96, bytesPerSecond: 4e6, dials: 40 }
+const SMALL = { fileBytes: 96 * 1_048_576, pieces: 96, bytesPerSecond: 2e6, dials: 40 }
 const UNIT_MS = (SMALL.fileBytes * 1000) / SMALL.bytesPerSecond
 
 const requests: readonly Request[] = [
@@ -76,10 +76,11 @@ for (const { name, ...options } of requests) {
     receivers,
     seconds,
     unit: fileBytes / bytesPerSecond,
+    pieces,
     origin,
     crossing: crossing.map((copies) => [copies, 0] as const)
   })
-  bounds.set(receivers, 1 + Math.floor(Math.log2(receivers)) / pieces)
+  bounds.set(receivers, boundOf({ receivers, pieces }))
   process.stderr.write(
     `${name}, ${receivers} nodes, ${connections.mean.toFixed(0)} connections each: ${tookSeconds.toFixed(0)} s\n`
   )

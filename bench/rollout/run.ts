@@ -7,6 +7,7 @@ export interface Run {
   readonly seconds: readonly number[]
   /** F/C in seconds: the time in which one link carries the file once. */
   readonly unit: number
+  readonly pieces: number
   /** Bytes uploaded by the origin, in multiples of the model's size; undefined if not counted. */
   readonly origin: number | undefined
   /** Bytes into and out of each zone but the first, in multiples of the model's size, network headers included. */
@@ -31,18 +32,39 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 }
 
-/** Formats a Markdown table, with times in multiples of F/C. */
+/** In multiples of F/C: no way of sending is faster. */
+export const boundOf = ({ receivers, pieces }: Pick<Run, 'receivers' | 'pieces'>): number =>
+  1 + Math.floor(Math.log2(receivers)) / pieces
+
+/** What a rollout has to keep: times in multiples of F/C, bytes in copies of the model. */
+const BARS = { p99: 1.5, max: 2, crowdOrigin: 1.5, spreadOrigin: 1.1, zone: 1.2 }
+
+function missed({ name, seconds, unit, origin, crossing }: Run): readonly string[] {
+  const originBar = name.includes('spread out') ? BARS.spreadOrigin : BARS.crowdOrigin
+  return [
+    ...(quantile(seconds, 0.99) / unit > BARS.p99 ? ['p99'] : []),
+    ...(quantile(seconds, 1) / unit > BARS.max ? ['max'] : []),
+    ...((origin ?? 0) > originBar ? ['origin'] : []),
+    ...(crossing.some(([into]) => into > BARS.zone) ? ['zone'] : [])
+  ]
+}
+
+/** Formats a Markdown table, one row per run, as docs/fleet.md has it. Times are in multiples of F/C. */
 export function formatRuns(runs: readonly Run[]): string {
   const percent = (share: number | undefined): string => (share === undefined ? '' : `${(share * 100).toFixed(0)} %`)
-  const line = ({ name, program, receivers, seconds, unit, origin, crossing, processors }: Run): string => {
+  const line = (run: Run): string => {
+    const { name, program, receivers, seconds, unit, origin, crossing, processors } = run
     const times = [0.5, 0.99, 1].map((share) => (quantile(seconds, share) / unit).toFixed(2))
-    const zones = crossing.map(([into, out]) => `${into.toFixed(2)} in, ${out.toFixed(2)} out`).join('; ')
-    const load = [processors?.own, processors?.busy, processors?.waiting].map(percent).join(' | ')
-    return `| ${name} | ${program} | ${receivers} | ${times.join(' | ')} | ${origin?.toFixed(2) ?? ''} | ${zones} | ${load} |`
+    const zones = crossing.map(([into]) => into.toFixed(2)).join(', ')
+    const load = [processors?.busy, processors?.waiting].map(percent)
+    const bars = missed(run)
+    const verdict = bars.length === 0 ? 'met' : `${bars.join(', ')} missed`
+    const cells = [boundOf(run).toFixed(2), ...times, origin?.toFixed(2) ?? '', zones, ...load, verdict]
+    return `| ${name} | ${program} | ${receivers} | ${cells.join(' | ')} |`
   }
   return [
-    '| scenario | program | N | p50 | p99 | max | origin | zone | own CPU | all CPU | waited for CPU |',
-    '| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |',
+    '| Scenario | Program | N | bound | p50 | p99 | max | origin | into a zone | machine busy | waited for a core | bars |',
+    '| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |',
     ...runs.map(line)
   ].join('\n')
 }

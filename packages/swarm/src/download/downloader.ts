@@ -164,7 +164,8 @@ export class Downloader {
       return undefined
     }
     const buffer = new PieceBuffer(piece, slot)
-    buffer.touchedAt = performance.now()
+    buffer.begunAt = performance.now()
+    buffer.touchedAt = buffer.begunAt
     this.#active.set(piece, buffer)
     this.#picker.close(piece)
     return buffer

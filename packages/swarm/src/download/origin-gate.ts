@@ -19,7 +19,8 @@ export const FAR_AT_ONCE = 4
 export class OriginGate {
   readonly #patienceMs: number
   readonly #readyAt: number
-  readonly #turnMs: number
+  readonly #leastTurnMs: number
+  #turnMs: number
   #nearAt: number
   #tookAt: number
 
@@ -39,7 +40,8 @@ export class OriginGate {
     this.#readyAt = nowMs + MIN_DELAY_MS + jitter * SPREAD_MS
     this.#patienceMs = PATIENCE_MS + (PATIENCE_PER_MIB_MS * pieceBytes) / MIB + jitter * SPREAD_MS
     this.#nearAt = nowMs
-    this.#turnMs = TURN_MS + jitter * SPREAD_MS
+    this.#leastTurnMs = TURN_MS + jitter * SPREAD_MS
+    this.#turnMs = this.#leastTurnMs
     this.#tookAt = this.#readyAt
   }
 
@@ -63,6 +65,11 @@ export class OriginGate {
     this.#tookAt = nowMs
   }
 
+  /** Such a piece has arrived after so much time: others will need about as much for theirs. */
+  brought(tookMs: number): void {
+    this.#turnMs = Math.min(MAX_TURN_MS, Math.max(this.#leastTurnMs, TURN_PIECES * tookMs))
+  }
+
   /** A near peer delivered a block, or no near peer has anything that we lack. */
   nearGave(nowMs: number): void {
     this.#nearAt = nowMs
@@ -81,4 +88,7 @@ const SPREAD_MS = 1_200
 const PATIENCE_MS = 4_000
 /** After this long without a piece to fetch ourselves, the next node's pieces may be fetched as well. */
 const TURN_MS = 2_000
+const MAX_TURN_MS = 20_000
+/** Another node has had its chance when a piece could have come so many times. */
+const TURN_PIECES = 3
 const PATIENCE_PER_MIB_MS = 1_000

@@ -41,6 +41,8 @@ export interface WebseedOptions {
   readonly hastened: () => readonly PieceRange[]
   /** Called when pieces that no near peer has were requested. */
   readonly took: () => void
+  /** Called when pieces have arrived, with the milliseconds that one took. */
+  readonly brought: (tookMs: number) => void
   readonly emit: Emit<'received' | 'warning'>
 }
 
@@ -236,7 +238,9 @@ export class Webseed {
       }
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
       this.#failures = 0
-      this.#adapt(end - start, performance.now() - begun)
+      const tookMs = performance.now() - begun
+      this.#options.brought(tookMs / buffers.length)
+      this.#adapt(end - start, tookMs)
     } catch (error) {
       if (!this.#closed) this.#failed(file, error as Error)
     } finally {

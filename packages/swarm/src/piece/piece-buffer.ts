@@ -31,6 +31,8 @@ export class PieceBuffer {
    * culprit.
    */
   parole = false
+  /** When it was begun, by the caller's clock. */
+  begunAt = 0
   /** When a block of it last arrived, by the caller's clock. */
   touchedAt = 0
   /** Being verified; nothing may touch the slot. */

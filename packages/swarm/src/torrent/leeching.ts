@@ -116,6 +116,7 @@ export class Leeching {
       allowance: () => this.#webseedAllowance(),
       mine: this.#mine,
       took: () => this.#gate.took(performance.now()),
+      brought: (tookMs) => this.#gate.brought(tookMs),
       hastened: () => this.#hastened,
       isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
       emit
@@ -286,8 +287,10 @@ export class Leeching {
 
   block(peer: Peer, request: PendingRequest): void {
     this.downloadedBytes += request.length
-    if (!this.#far.has(peer.id)) this.#gate.nearGave(performance.now())
     this.#downloader.arrived(request.buffer, request.run, peer.id)
+    const now = performance.now()
+    if (!this.#far.has(peer.id)) this.#gate.nearGave(now)
+    else if (request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
     this.fill(peer)
   }
 

@@ -17,6 +17,7 @@ export interface WebseedsDeps {
   /** See `WebseedOptions`. */
   readonly mine: (piece: number) => boolean
   readonly took: () => void
+  readonly brought: (tookMs: number) => void
   readonly hastened: () => readonly PieceRange[]
   /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */
   readonly isServedBy: (host: string) => boolean
@@ -34,7 +35,7 @@ export class Webseeds {
 
   /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
   start(urls: readonly string[]): void {
-    const { env, layout, downloader, allowance, mine, took, hastened, isServedBy, emit } = this.#deps
+    const { env, layout, downloader, allowance, mine, took, brought, hastened, isServedBy, emit } = this.#deps
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
       try {
@@ -50,6 +51,7 @@ export class Webseeds {
           allowance,
           mine,
           took,
+          brought,
           hastened,
           isServedBy,
           headersFor: env.webseedHeaders,

@@ -5,7 +5,7 @@ const FIRST_PEERS = 4
 /** Limit of unused offers per peer. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
-/** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much. */
+/** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
 const RATE_MS = 1_000
 /** An offer that led to nothing for this long no longer counts against the limit. */
@@ -179,8 +179,14 @@ export class SuperSeed {
     const out: (readonly [number, number])[] = []
     const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
     const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
-    let left = this.#budget(nowMs)
-    for (const [, { offered }] of all) for (const since of offered.values()) if (nowMs - since < STALE_MS) left -= 1
+    let left = Math.max(all.length, this.#budget(nowMs))
+    let anyIdle = false
+    for (const [, { offered }] of all) {
+      if (offered.size === 0) anyIdle = true
+      for (const since of offered.values()) if (nowMs - since < STALE_MS) left -= 1
+    }
+    // asked at every piece of every peer
+    if (left <= 0 && !anyIdle) return out
     let active = all.filter(([, receiver]) => this.#isActive(receiver, nowMs)).length
     all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
     for (const [id, receiver] of all) {

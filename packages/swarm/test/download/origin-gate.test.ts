@@ -14,6 +14,13 @@ test('an origin is asked after a moment that differs by node', () => {
   expect([0, 2_299, 2_300, 4_299, 4_300].map((now) => early!.rank(now))).toEqual([0, 0, 1, 1, 2])
   early!.took(4_300)
   expect([early!.rank(4_301), early!.rank(6_300)]).toEqual([0, 1])
+  // where a piece takes long, others are given more time, but not for ever
+  early!.brought(4_000)
+  expect([early!.rank(16_299), early!.rank(16_300)]).toEqual([0, 1])
+  early!.brought(100_000)
+  expect([early!.rank(24_299), early!.rank(24_300)]).toEqual([0, 1])
+  early!.brought(10)
+  expect(early!.rank(6_300)).toBe(1)
   expect(early!.allowance(20_000, false)).toEqual(all)
 })
 

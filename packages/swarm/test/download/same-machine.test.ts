@@ -55,6 +55,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     random: () => 0,
     mine: () => true,
     took: () => undefined,
+    brought: () => undefined,
     hastened: () => [],
     allowance: () => ({ scattered: false, unsharedOnly: false }),
     isServedBy: (host) => {

@@ -35,6 +35,14 @@ test('a flash crowd fetches each piece from a bucket about once', () => {
   expect(slowest).toBeLessThan(1.5)
 })
 
+test('little crosses between zones twice', () => {
+  for (const receivers of [8, 16]) {
+    const { slowest, crossing } = run({ receivers, zones: 2 })
+    expect(crossing[0]).toBeLessThan(1.2)
+    expect(slowest).toBeLessThan(1.6)
+  }
+})
+
 test('the same random seed gives the same rollout', () => {
   expect(simulate({ ...SMALL, receivers: 8, seed: 7 })).toEqual(simulate({ ...SMALL, receivers: 8, seed: 7 }))
 })

@@ -2,8 +2,9 @@
 // links carries the pieces. It is one file because every step touches a node, its links and its neighbours at once.
 //
 // The model: every node has one uplink and one downlink of the same rate. An uplink sends parts of pieces to its requesters
-// round-robin; a downlink receives in order of arrival. A piece is verified shortly after its last part, and announced then.
-// Not modelled: packets and loss, message latency, peer discovery (nodes know random earlier ones), crashes.
+// round-robin; a downlink receives in order of arrival. A piece is verified shortly after its last part, and announced then. Messages of
+// a busy node (announcements, requests) wait behind the bytes in its sockets. Headers take their share of a link.
+// Not modelled: packets and loss, processors, peer discovery (nodes know random earlier ones), crashes.
 
 import { Bitfield } from '../../src/bitfield.ts'
 import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
@@ -50,6 +51,7 @@ interface Transfer {
   readonly piece: number
   partsLeft: number
   arrived: number
+  readonly askedAt: number
 }
 
 interface Link {
@@ -64,13 +66,19 @@ interface Link {
 
 const PARTS = 4
 const VERIFY_MS = 20
+/** From the begin of a fetch to its first connections: the tracker is asked, handshakes and the metadata are exchanged. */
+const START_MS = 1_500
+/** What a message of a node waits that is sending: less than `QUEUE_MS` of the engine's requests, and the queue of a switch. */
+const NEWS_MS = 250
+/** Ethernet, IP, TCP and the protocol itself, as a share of the bytes of pieces. */
+const HEADERS = 0.035
 const ROUND_MS = 10_000
 const TICK_MS = 1_000
 /** The engine's upload slots, and bytes per upload turn. */
 const SLOTS = 32
 const QUOTA_BYTES = 64 * 1_048_576
-/** Limit of outstanding pieces per peer. */
-const PIPELINE = 2
+/** Limit of pieces that are reserved for one peer. */
+const PIPELINE = 1
 /** Limit of outstanding pieces per node. The engine may hold fewer, but then splits them among sources: as many requests are in flight. */
 const MAX_IN_FLIGHT = 32
 
@@ -78,6 +86,8 @@ class Node {
   readonly id: number
   readonly zone: string | undefined
   readonly bits: Bitfield
+  /** What it has announced. */
+  readonly told: Bitfield
   /** Whether this node, among those nearby, is the one to fetch a piece from another zone or the origin. */
   readonly mine = (piece: number): boolean => {
     this.nearHashes ??= [...this.links.values()]
@@ -96,7 +106,10 @@ class Node {
   inFlight = 0
   sending = false
   downFreeAt = 0
+  /** When it was connected. */
   startedAt = 0
+  /** When its user asked for it. */
+  begunAt = 0
   doneAt: number | undefined
   webseedBusy = false
   cursor: number
@@ -107,6 +120,7 @@ class Node {
     this.id = id
     this.zone = zone
     this.bits = new Bitfield(pieces)
+    this.told = new Bitfield(pieces)
     this.picker = new PiecePicker(pieces, random)
     this.hash = nodeHash(Uint8Array.of(id >> 16, id >> 8, id, 1, 2, 3))
     this.cursor = Math.floor(random() * pieces)
@@ -128,7 +142,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
   const events = new EventQueue()
   const pieceBytes = fileBytes / pieces
   const engineBytes = options.enginePieceBytes ?? pieceBytes
-  const partMs = ((pieceBytes / PARTS) * 1000) / bytesPerSecond
+  const partMs = ((pieceBytes / PARTS) * (1 + HEADERS) * 1000) / bytesPerSecond
+  const newsMs = (node: Node): number => (node.sending ? NEWS_MS : 1)
   const zoneOf = (id: number): string | undefined =>
     zones === 1 ? undefined : `zone-${id === 0 ? 0 : Math.floor(((id - 1) * zones) / receivers)}`
   const nodes: Node[] = []
@@ -155,7 +170,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       [a, b],
       [b, a]
     ] as const) {
-      if (other.superSeed === undefined) node.picker.addPeer(other.bits, !far)
+      if (other.superSeed === undefined) node.picker.addPeer(other.told, !far)
       else {
         other.revealed.set(node.id, new Bitfield(pieces))
         other.superSeed.joined(node.id, node.bits, events.nowMs)
@@ -164,7 +179,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   /** The pieces of `owner` as far as `viewer` knows. */
-  const visible = (owner: Node, viewer: Node): Bitfield => owner.revealed.get(viewer.id) ?? owner.bits
+  const visible = (owner: Node, viewer: Node): Bitfield => owner.revealed.get(viewer.id) ?? owner.told
 
   const offer = (node: Node): void => {
     for (const [id, piece] of node.superSeed?.offers(events.nowMs, !node.sending) ?? []) {
@@ -229,8 +244,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
       node.picker.close(piece)
       node.inFlight += 1
       toSource.outstanding += 1
-      source.queue.push({ to: node, piece, partsLeft: PARTS, arrived: 0 })
-      if (!source.sending) send(source)
+      const askedAt = events.nowMs
+      events.at(askedAt + newsMs(node), () => {
+        source.queue.push({ to: node, piece, partsLeft: PARTS, arrived: 0, askedAt })
+        if (!source.sending) send(source)
+      })
     }
   }
 
@@ -268,6 +286,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     transfer.arrived += 1
     if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs)
     if (transfer.arrived < PARTS) return
+    if (source === undefined || to.links.get(source.id)!.far) to.gate!.brought(events.nowMs - transfer.askedAt)
     if (source !== undefined) to.links.get(source.id)!.outstanding -= 1
     const wasFull = to.inFlight >= MAX_IN_FLIGHT
     to.inFlight -= 1
@@ -283,21 +302,26 @@ export function simulate(options: SimulationOptions): SimulationResult {
       unfinished -= 1
       for (const each of node.links.values()) each.peer.nearHashes = undefined
     }
-    const first = node.bits.count === 1
+    events.at(events.nowMs + newsMs(node), () => say(node, piece))
+    // a free slot is given at once, as the engine does
+    if (node.bits.count === 1) choke(node)
+    takeFromBucket(node)
+  }
+
+  /** Neighbours hear that the node has the piece. */
+  function say(node: Node, piece: number): void {
+    node.told.set(piece)
     for (const each of node.links.values()) {
       const { peer } = each
       if (peer.superSeed === undefined) {
         if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
       } else {
         peer.superSeed.got(node.id, piece, events.nowMs)
-        if (node.bits.complete) peer.superSeed.gone(node.id)
+        if (node.told.complete) peer.superSeed.gone(node.id)
         offer(peer)
       }
       if (peer.inFlight < MAX_IN_FLIGHT && peer.picker.isOpen(piece)) fill(peer, node)
     }
-    // like the engine, fill a free upload slot at once
-    if (first) choke(node)
-    takeFromBucket(node)
   }
 
   const noteNear = (node: Node): void => {
@@ -324,8 +348,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
     node.webseedBusy = true
     node.inFlight += 1
     originBytes += pieceBytes
-    bucketFreeAt = Math.max(events.nowMs, bucketFreeAt) + (pieceBytes * 1000) / bucket
-    const transfer: Transfer = { to: node, piece, partsLeft: 0, arrived: 0 }
+    bucketFreeAt = Math.max(events.nowMs, bucketFreeAt) + (pieceBytes * (1 + HEADERS) * 1000) / bucket
+    const transfer: Transfer = { to: node, piece, partsLeft: 0, arrived: 0, askedAt: events.nowMs }
     node.downFreeAt = Math.max(bucketFreeAt, node.downFreeAt + partMs * PARTS)
     events.at(node.downFreeAt, () => {
       transfer.arrived = PARTS - 1
@@ -357,6 +381,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     // ids are indexes of `nodes`
     const node = new Node(nodes.length, pieces, zoneOf(bucket === undefined ? nodes.length : nodes.length + 1), random)
     node.startedAt = events.nowMs
+    node.begunAt = events.nowMs - START_MS
     const reported = engineBytes
     node.gate = new OriginGate({ nowMs: events.nowMs, jitter: random(), pieceBytes: reported })
     for (let piece = 0; piece < pieces; piece += 1) node.picker.reopen(piece)
@@ -384,6 +409,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   if (bucket === undefined) {
     const first = new Node(0, pieces, zoneOf(0), random)
     first.bits.setAll()
+    first.told.setAll()
     first.doneAt = 0
     if (options.firstSeed !== false)
       first.superSeed = new SuperSeed({ pieceCount: pieces, pieceBytes: engineBytes, random })
@@ -400,7 +426,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (!events.step()) throw new Error(`the rollout has stalled with ${unfinished} receivers incomplete`)
   const degrees = nodes.map((node) => node.links.size)
   return {
-    seconds: nodes.filter(({ id }) => id >= firstId).map((node) => (node.doneAt! - node.startedAt) / 1000),
+    seconds: nodes.filter(({ id }) => id >= firstId).map((node) => (node.doneAt! - node.begunAt) / 1000),
     origin: originBytes / fileBytes,
     crossing: [...crossing]
       .filter(([zone]) => zone !== 'zone-0')
