@@ -5,7 +5,7 @@ import { openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 
 const [socketPath, file, mode] = process.argv.slice(2) as [string, string, 'read' | 'push' | 'answer']
-const PIECE_BYTES = 256 << 10
+const PIECE_BYTES = 192 << 10
 const { size } = statSync(file)
 const fd = openSync(file, 'r')
 const piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
