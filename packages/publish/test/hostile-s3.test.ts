@@ -212,3 +212,32 @@ test('without any key it says where keys come from', async () => {
     }
   )
 })
+
+test('a proxy of the environment is asked, and not for addresses that NO_PROXY names', async () => {
+  const asked: string[] = []
+  const proxy = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    refuse(response, 404, 'NoSuchKey')
+  })
+  await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done))
+  const { port } = proxy.address() as AddressInfo
+  const keys = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hush' }
+  const open = async (endpoint: string, env: Record<string, string>): Promise<Target> => {
+    const more = { ...keys, AWS_ENDPOINT_URL_S3: endpoint, HTTP_PROXY: `http://127.0.0.1:${port}`, ...env }
+    const target = await openTarget({ kind: 's3', bucket: 'models', prefix: 'p/' }, { env: more })
+    onTestFinished(() => target.close())
+    return target
+  }
+  onTestFinished(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  expect(await (await open('http://s3.invalid', {})).readDocument('index.json', 64)).toBeUndefined()
+  expect(asked[0]).toMatch(/^GET http:\/\/s3\.invalid(?::80)?\/models\/p\//)
+  asked.length = 0
+  // it is its own store now, and is asked as one
+  expect(
+    await (await open(`http://127.0.0.1:${port}`, { NO_PROXY: '127.0.0.1' })).readDocument('index.json', 64)
+  ).toBeUndefined()
+  expect(asked[0]).toMatch(/^GET \/models\/p\//)
+})

@@ -1,3 +1,4 @@
+import { buckets } from '../doctor/buckets.ts'
 import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
 import { type Check, codeOf, type Finding, type Level, type Subject } from '../doctor/finding.ts'
 import { clock, dht, listeners, proxies } from '../doctor/network.ts'
@@ -19,6 +20,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   listeners,
   DHT: dht,
   proxies,
+  buckets,
   clock
 }
 

@@ -1,8 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import cli from '../../package.json' with { type: 'json' }
+import { judgeSkew } from '../../src/doctor/buckets.ts'
 import { judgeFileLimit, judgeNode, OLDEST_NODE } from '../../src/doctor/daemon.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { judgeClock } from '../../src/doctor/network.ts'
@@ -58,6 +61,37 @@ describe('svc doctor', () => {
     expect(ran.stderr).toMatch(/^svc: 1 thing must be put right: socket\n/)
     const quiet = await daemon.svc('doctor', '--quiet')
     expect(quiet.stdout).not.toMatch(/^(ok|note)/m)
+  })
+
+  it('looks at the keys for buckets: their file, its mode, and the clock there', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const keys = join(folder, 'credentials')
+    writeFileSync(keys, '[default]\naws_access_key_id = id\naws_secret_access_key = secret-of-the-test\n', {
+      mode: 0o600
+    })
+    let date = new Date()
+    const bucket = createServer((_request, response) => response.writeHead(403, { date: date.toUTCString() }).end())
+    await new Promise<void>((resolve) => bucket.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void bucket.close())
+    const url = `http://127.0.0.1:${(bucket.address() as AddressInfo).port}/models/`
+    const webseed = { [url]: { credentials_file: keys } }
+    const daemon = await testDaemon({ fileConfig: { swarm: QUIET_SWARM, webseed } })
+    const ask = async (): Promise<Report> => read((await daemon.svc('doctor', '--json')).stdout)
+    const well = await ask()
+    expect(levels(well, 'buckets')).toEqual(['ok'])
+    expect(JSON.stringify(well)).not.toContain('secret-of-the-test')
+    date = new Date(Date.now() - 3_600_000)
+    expect(levels(await ask(), 'buckets')).toEqual(['ok', 'bad'])
+    date = new Date()
+    chmodSync(keys, 0o644)
+    const open = await ask()
+    expect([open.ok, of(open, 'buckets')]).toEqual([
+      false,
+      [expect.objectContaining({ level: 'bad', advice: `chmod 600 ${keys}` })]
+    ])
+    rmSync(keys)
+    expect(of(await ask(), 'buckets')).toMatchObject([{ level: 'bad', text: expect.stringContaining(keys) }])
   })
 
   it('works without a daemon', async () => {
@@ -116,6 +150,9 @@ describe('judgements', () => {
     expect(judgeClock(now, now + 60_000, true)[0]!.level).toBe('warn')
     expect(judgeClock(now, now - 1, false)[0]!.level).toBe('note')
     expect(judgeClock(now, now - 1, undefined)[0]!.level).toBe('ok')
+    const skewed = (minutes: number) => judgeSkew('http://x/', new Date(now + minutes * 60_000).toUTCString(), now)
+    expect([0, 4, 6, -16].map((minutes) => skewed(minutes)[0]?.level)).toEqual([undefined, undefined, 'warn', 'bad'])
+    expect(judgeSkew('http://x/', null, now)).toEqual([])
     expect(['1024', '4096', 'unlimited', undefined].map((soft) => judgeFileLimit(soft).level)).toEqual([
       'warn',
       'ok',

@@ -50,7 +50,17 @@ export const SwarmStatusSchema = Type.Object(
     upBytesPerSecond: BytesSchema,
     peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
     webseedAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
-    dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' }))
+    dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' })),
+    signedWebseeds: Type.Optional(
+      Type.Array(
+        Type.Object({
+          url: Type.String({ description: 'of `[webseed."URL"]`' }),
+          credentialsFile: Type.Optional(Type.String({ description: "absent: the key of the daemon's environment" })),
+          problem: Type.Optional(Type.String({ description: 'why the key could not be used when it was last needed' }))
+        }),
+        { description: 'absent where none is configured' }
+      )
+    )
   },
   { title: 'SwarmStatus' }
 )

@@ -260,7 +260,8 @@ export class SwarmClient {
       upBytesPerSecond: sum(({ upBytesPerSecond }) => upBytesPerSecond),
       ...(peer !== undefined && { peerAddress: peer }),
       ...(webseed !== undefined && { webseedAddress: webseed }),
-      ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort })
+      ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort }),
+      ...(this.#context.config.webseedKeys.length > 0 && { signedWebseeds: this.#keys.states() })
     }
   }
 

@@ -24,6 +24,8 @@ export class WebseedKeys {
   readonly #env: Environment
   readonly #now: () => Date
   readonly #files = new Map<string, KnownFile>()
+  /** Why a key could not be used when it was last needed. */
+  readonly #problems = new Map<WebseedKeyConfig, string>()
 
   /** @param now for tests */
   constructor(configs: readonly WebseedKeyConfig[], env: Environment, now: () => Date = () => new Date()) {
@@ -49,9 +51,23 @@ export class WebseedKeys {
     const config = this.#configOf(url)
     if (config === undefined) return undefined
     const key = await this.#keyOf(config).catch((cause: unknown) => {
+      this.#problems.set(config, (cause as Error).message)
       throw new Error('its key cannot be used; svcd --check says why', { cause })
     })
+    this.#problems.delete(config)
     return signGet({ url, headers, region: config.region, key, at: this.#now() })
+  }
+
+  /** For the status: where the keys come from, and what is wrong with them, but nothing of them. */
+  states(): { readonly url: string; readonly credentialsFile?: string; readonly problem?: string }[] {
+    return this.#configs.map((config) => {
+      const [problem, { base, credentialsFile }] = [this.#problems.get(config), config]
+      return {
+        url: base.href,
+        ...(credentialsFile !== undefined && { credentialsFile }),
+        ...(problem !== undefined && { problem })
+      }
+    })
   }
 
   /**

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -82,7 +84,7 @@ export class Bucket {
       maxAttempts: MAX_ATTEMPTS,
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STALL_MS }
+      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STALL_MS, ...proxyAgents(env) }
     }
     const client = new S3Client(config)
     try {
@@ -271,6 +273,15 @@ export const md5Of = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string =>
   createHash('md5').update(bytes).digest(encoding)
 
 const isGone = (error: unknown): boolean => nameOf(error) === 'NoSuchUpload'
+
+const PROXY_NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
+
+/** Connections through the proxy in the environment, which Node's agents know how to make from version 24.5 on. */
+function proxyAgents(env: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
+  if (PROXY_NAMES.every((name) => set(env[name]) === undefined)) return {}
+  const options = { keepAlive: true, maxSockets: 50, proxyEnv: env }
+  return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) }
+}
 
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
