@@ -1,5 +1,12 @@
+import { createRequire } from 'node:module'
 import { Lazy } from '@svc/internal-concurrency'
 import type { Dispatcher, request } from 'undici'
+
+/**
+ * Loaded with the first request. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
+ * fails for ever, while this is loaded again.
+ */
+const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
 
 type Options = NonNullable<Parameters<typeof request>[1]>
 
@@ -9,13 +16,13 @@ type Options = NonNullable<Parameters<typeof request>[1]>
  */
 export class WebClient {
   readonly #agent = new Lazy(async () => {
-    const { EnvHttpProxyAgent: Agent } = await import('undici')
+    const { EnvHttpProxyAgent: Agent } = undici()
     return new Agent({ allowH2: false })
   })
 
   /** Like undici's `request`. Redirects are not followed. */
   async request(url: string, options: Options): Promise<Dispatcher.ResponseData<unknown>> {
-    const { request: send } = await import('undici')
+    const { request: send } = undici()
     return send(url, { ...options, dispatcher: await this.#agent.get() })
   }
 

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { Lazy } from '@svc/internal-concurrency'
 import type { Dispatcher } from 'undici'
 import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
@@ -69,6 +70,12 @@ const SENDABLE = /^[\x20-\x7e]*$/
 const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
   ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
 
+/**
+ * Loaded with the first request. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
+ * fails for ever, while this is loaded again.
+ */
+const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
@@ -79,7 +86,7 @@ export function createNet(options: NetOptions): Net {
   const { endpoint, token, userAgent, publicOnly, limits, timings } = options
   // HTTP/2 is off: its flow-control windows throttle streams with a long round trip. Loaded with the first request.
   const agent = async (lookup?: typeof guardedLookup): Promise<Dispatcher> => {
-    const { EnvHttpProxyAgent } = await import('undici')
+    const { EnvHttpProxyAgent } = undici()
     return new EnvHttpProxyAgent({
       allowH2: false,
       pipelining: 1,

@@ -31,11 +31,15 @@ const SPOKEN: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'it stopped sending'
 }
 
+/** Of the disk, when a module cannot be read: no fault of the network. */
+const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.syscall === 'open'
+
 /**
- * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts and our own errors pass unchanged.
+ * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts, our own errors and those of the disk pass
+ * unchanged.
  */
 export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
-  if (error instanceof Trouble || error instanceof HubError) return error
+  if (error instanceof Trouble || error instanceof HubError || isOfDisk(error)) return error
   const code = (error as { code?: unknown } | null)?.code
   const what =
     typeof code === 'string' ? (SPOKEN[code] ?? code) : error instanceof Error ? error.name : 'unknown failure'

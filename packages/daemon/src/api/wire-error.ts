@@ -27,10 +27,11 @@ export interface WireError {
  */
 type Rule<E> =
   | ErrorCode
+  | typeof DEFECT
   | { readonly code: ErrorCode; readonly message: (error: E) => string; readonly status?: number }
 
 const UNFORESEEN = 'the daemon failed unexpectedly; its log has the details'
-const DEFECT = { code: 'E_INTERNAL', message: () => UNFORESEEN } as const
+const DEFECT = 'a defect, or an error of the disk behind one'
 
 /*
  * One table per error class that can reach a response or a job. Each is complete: when a library gains a code, this
@@ -147,7 +148,9 @@ const wire = (
 
 /** `rule` is undefined when a worker thread sent a code that its library does not have. */
 function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {
-  if (rule === undefined) return unforeseen(error)
+  if (rule === undefined || rule === DEFECT) return unforeseen(error)
+  // a full disk is named as one, whatever it was found at
+  if (typeof rule !== 'string' && rule.code === 'E_INTERNAL' && isNoSpace(systemError(error))) return unforeseen(error)
   if (typeof rule === 'string') return wire(rule, error.message, { candidates: candidatesOf(error) })
   return wire(rule.code, rule.message(error), { hidden: true, status: rule.status })
 }
@@ -160,27 +163,33 @@ function candidatesOf(
   return Array.isArray(candidates) ? candidates.map(String) : undefined
 }
 
-const ERRNO = /^E[A-Z0-9]{2,20}$/
+const ERRNO = /^(?:E[A-Z0-9]{2,20}|Unknown system error -\d{1,5})$/
+const SYSCALL = /^[a-z0-9_]{1,20}$/
+/** Errors are wrapped where they cross a thread, a library and a job: more than that is a loop. */
+const MAX_CAUSES = 8
+
+/** The system error that an error is, or that caused it: a thread that could not read its own code ends with one. */
+function systemError(error: unknown): NodeJS.ErrnoException | undefined {
+  let at = error as NodeJS.ErrnoException | undefined
+  for (let n = 0; n < MAX_CAUSES && typeof at === 'object' && at !== null; n++) {
+    const { code, syscall } = at
+    if (typeof code === 'string' && ERRNO.test(code) && typeof syscall === 'string' && SYSCALL.test(syscall)) return at
+    if (isNoSpace(at)) return at
+    at = at.cause as NodeJS.ErrnoException | undefined
+  }
+  return undefined
+}
 
 /** For a system error the client gets the errno, which shows what is wrong with the disk, but never the path. */
 function unforeseen(error: unknown): WireError {
-  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
-  if (isNoSpace(error)) {
-    return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
-  }
-  if (
-    typeof code === 'string' &&
-    ERRNO.test(code) &&
-    typeof syscall === 'string' &&
-    /^[a-z0-9_]{1,20}$/.test(syscall)
-  ) {
-    return wire('E_INTERNAL', ioMessage(error, syscall), { hidden: true })
-  }
-  return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
+  const system = systemError(error)
+  if (system === undefined) return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
+  if (isNoSpace(system)) return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
+  return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 
 function ioMessage(cause: unknown, operation = 'work'): string {
-  const { code } = (cause ?? {}) as { code?: unknown }
+  const { code } = (systemError(cause) ?? cause ?? {}) as { code?: unknown }
   const name = typeof code === 'string' && ERRNO.test(code) ? code : 'unknown error'
   return `an input/output error (${name}) while the daemon tried to: ${operation}; its log has the details`
 }

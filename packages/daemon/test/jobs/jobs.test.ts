@@ -1,3 +1,4 @@
+import { CasError } from '@svc/cas'
 import type { ErrorBody } from '@svc/client/protocol'
 import { describe, expect, it } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
@@ -211,5 +212,19 @@ describe('errors on the wire', () => {
     ])
     for (const odd of [undefined, null, 'text', 7, {}]) expect(toWireError(odd).envelope.error.code).toBe('E_INTERNAL')
     expect(toWireError(Object.assign(new Error(), { code: 'ENOSPC' })).envelope.error.code).toBe('E_NO_SPACE')
+  })
+
+  it('name the error of the disk that ended a thread, and never its path', () => {
+    const ended = (code: string): string => {
+      const disk = Object.assign(new Error(`${code}, open '/srv/x'`), { code, syscall: 'open' })
+      const { code: told, message } = toWireError(new CasError('E_THREAD', 'a thread ended', {}, disk)).envelope.error
+      expect(message).not.toContain('/srv/x')
+      return `${told} ${/\((E[A-Z]+)\)/.exec(message)?.[1]}`
+    }
+    expect(ended('EMFILE')).toBe('E_INTERNAL EMFILE')
+    expect(ended('ENOSPC')).toBe('E_NO_SPACE undefined')
+    const loop = new Error('in a circle')
+    loop.cause = loop
+    expect(toWireError(loop).envelope.error.code).toBe('E_INTERNAL')
   })
 })

@@ -1,4 +1,5 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { createRequire } from 'node:module'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from '@svc/internal-net'
 import type { Agent } from 'undici'
@@ -26,9 +27,14 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** Loads the client with the first web seed: most swarms have none. */
+/**
+ * Loaded with the first web seed: most swarms have none. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
+ * fails for ever, while this is loaded again.
+ */
+const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+
 async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
-  const { Agent } = await import('undici')
+  const { Agent } = undici()
   return new Agent({
     connections: 8,
     pipelining: 1,
