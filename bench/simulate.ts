@@ -49,13 +49,13 @@ const requests: readonly Request[] = [
   { name: 'spread out', receivers: 8, ...SMALL, staggerMs: UNIT_MS / 2 },
   { name: 'bucket, flash crowd', receivers: 16, ...SMALL, bucket: 10 * SMALL.bytesPerSecond },
   { name: 'bucket, spread out', receivers: 8, ...SMALL, bucket: 10 * SMALL.bytesPerSecond, staggerMs: UNIT_MS / 2 },
-  { name: 'two zones', receivers: 8, ...SMALL, zones: 2 },
-  { name: 'flash crowd, 100 GB', receivers: 64, ...LARGE, pieces: 512, dials: 20 },
+  ...[8, 16].map((receivers) => ({ name: 'two zones', receivers, ...SMALL, zones: 2 })),
+  { name: 'flash crowd, 100 GB', receivers: 64, ...LARGE, pieces: 1_024, dials: 20 },
   ...(values.quick
     ? []
     : [
         { name: 'flash crowd, 100 GB', receivers: 256, ...LARGE, pieces: 512, dials: 20 },
-        { name: 'flash crowd, 100 GB', receivers: 1_000, ...LARGE, pieces: 256, dials: 20 },
+        { name: 'flash crowd, 100 GB', receivers: 1_000, ...LARGE, pieces: 512, dials: 20 },
         { name: 'flash crowd, 100 GB', receivers: 10_000, ...LARGE, pieces: 128, dials: 15 }
       ])
 ]
