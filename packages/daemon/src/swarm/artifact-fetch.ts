@@ -145,10 +145,13 @@ function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean):
 }
 
 function toDaemonError(error: Error): Error {
+  let errno = ''
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== undefined && /^E[A-Z0-9]{2,20}$/.test(code)) errno = ` (${code})`
     if (cause instanceof DaemonError || cause instanceof CasError) return cause
     if (isNoSpace(cause))
       return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
   }
-  return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}`, { cause: error })
+  return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}${errno}`, { cause: error })
 }

@@ -6,5 +6,7 @@ import { constants } from 'node:os'
  */
 export function isNoSpace(error: unknown): boolean {
   const { code, errno } = (error ?? {}) as NodeJS.ErrnoException
-  return code === 'ENOSPC' || code === 'EDQUOT' || errno === -constants.errno.EDQUOT
+  const quota = -constants.errno.EDQUOT
+  // only the code crosses threads
+  return code === 'ENOSPC' || code === 'EDQUOT' || errno === quota || code === `Unknown system error ${quota}`
 }
