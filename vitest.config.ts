@@ -14,16 +14,13 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/sv
 /** They take longest, most of it waiting: begun last, they would be waited for while the cores idle. */
 const LONGEST = [
   'test/commands',
-  'swarm/restart',
   'interop/libtorrent',
   'swarm/from-peers-sources',
   'swarm/places',
   'swarm/discovery',
   'swarm/seeding',
-  'test/install',
   'test/first-hour',
   'test/doors',
-  'catalog/seeding-and-resuming',
   'swarm/from-peers'
 ]
 

@@ -10,6 +10,8 @@ export default mergeConfig(
       include: [
         'packages/*/test/**/*.faults.ts',
         'test/**/*.faults.ts',
+        'packages/*/test/**/*.slow.ts',
+        'test/**/*.slow.ts',
         'packages/*/test/**/fuzz.test.ts',
         'packages/*/test/**/library-model.test.ts',
         'packages/*/test/**/collect.model.test.ts',

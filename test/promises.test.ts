@@ -5,11 +5,11 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 
-/** Base names of all test files of both tiers. */
+/** Base names of all test files of every tier. */
 const testNames = new Set(
   ['packages', 'test']
     .flatMap((folder) => readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }))
-    .filter((path) => /\.(?:test|faults)\.ts$/.test(path) && !path.includes('node_modules'))
+    .filter((path) => /\.(?:test|slow|faults)\.ts$/.test(path) && !path.includes('node_modules'))
     .map((path) => path.slice(path.lastIndexOf('/') + 1))
 )
 
@@ -29,7 +29,7 @@ test('each test whose words docs/reliability.md quotes has them', () => {
 })
 
 test.each(['docs/budgets.md', 'SECURITY.md'])('each test that %s names exists', (page) => {
-  const named = [...read(page).matchAll(/`([\w./-]+\.(?:test|faults)\.ts)`/g)].map(([, path]) => path!)
+  const named = [...read(page).matchAll(/`([\w./-]+\.(?:test|slow|faults)\.ts)`/g)].map(([, path]) => path!)
   expect(named.length).toBeGreaterThan(0)
   const exists = (path: string): boolean => (path.includes('/') ? existsSync(`${root}${path}`) : testNames.has(path))
   expect(named.filter((path) => !exists(path))).toEqual([])

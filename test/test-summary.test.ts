@@ -8,9 +8,11 @@ import { afterAll, expect, test } from 'vitest'
 const scratch = mkdtempSync(join(tmpdir(), 'svc-summary-'))
 afterAll(() => rmSync(scratch, { recursive: true }))
 
+const script = fileURLToPath(new URL('../scripts/test-summary.ts', import.meta.url))
 type File = [status: 'passed' | 'failed', ...tests: ('passed' | 'failed' | 'skipped' | 'pending')[]]
-function summary(success: boolean, ...files: File[]): string {
-  const report = join(scratch, 'report.json')
+let reports = 0
+function reportOf(success: boolean, ...files: File[]): string {
+  const report = join(scratch, `report-${reports++}.json`)
   writeFileSync(
     report,
     JSON.stringify({
@@ -21,9 +23,11 @@ function summary(success: boolean, ...files: File[]): string {
       }))
     })
   )
-  const script = fileURLToPath(new URL('../scripts/test-summary.ts', import.meta.url))
-  return execFileSync(process.execPath, [script, report], { encoding: 'utf8' }).trimEnd()
+  return report
 }
+const summaryOf = (...paths: string[]): string =>
+  execFileSync(process.execPath, [script, ...paths], { encoding: 'utf8' }).trimEnd()
+const summary = (success: boolean, ...files: File[]): string => summaryOf(reportOf(success, ...files))
 
 test('counts tests', () => {
   expect(summary(true, ['passed', 'passed', 'skipped'], ['passed', 'passed'])).toBe('2 passed, 0 failed, 1 skipped')
@@ -37,4 +41,15 @@ test('a file that fails without a failed test is a failure', () => {
 
 test('a run that fails without a failed file is a failure', () => {
   expect(summary(false, ['passed', 'passed'])).toBe('1 passed, 1 failed, 0 skipped')
+})
+
+test('reports are added up, and each run that fails counts', () => {
+  const good = reportOf(true, ['passed', 'passed', 'skipped'])
+  expect(summaryOf(good, good)).toBe('2 passed, 0 failed, 2 skipped')
+  expect(summaryOf(reportOf(true, ['passed', 'passed']), reportOf(false, ['passed', 'passed']))).toBe(
+    '2 passed, 1 failed, 0 skipped'
+  )
+  expect(summaryOf(reportOf(false, ['failed', 'failed']), reportOf(false, ['passed', 'passed']))).toBe(
+    '1 passed, 2 failed, 0 skipped'
+  )
 })

@@ -1,0 +1,10 @@
+import { describeBlobStore } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
+import { describe, expect, test } from 'vitest'
+import { freshDiskStore } from './fresh-disk-store.ts'
+
+describeBlobStore(
+  'disk store with one thread, short reads and writes, no hard links',
+  freshDiskStore({ hashThreads: 1, filePort: new Faults({ awkward: true }).filePort }),
+  { describe, test, expect }
+)
