@@ -237,11 +237,11 @@ describe('the OCI mirror', () => {
   })
 })
 
-it('a mirror with a token asks for it, as bearer or as password', async () => {
+it('mirrors with a token ask for it, as bearer or as password', async () => {
   vi.stubEnv('SVC_MIRROR_TOKEN', TOKEN)
   const { mergeConfig } = await import('../../daemon/src/config/config.ts')
   const config = mergeConfig(
-    { swarm: { enabled: false }, mirror: { oci_addr: '127.0.0.1:0' } },
+    { swarm: { enabled: false }, mirror: { oci_addr: '127.0.0.1:0', hub_addr: '127.0.0.1:0' } },
     { root: join(daemon.folder, 'with-token/root') },
     process.env
   )
@@ -249,24 +249,29 @@ it('a mirror with a token asks for it, as bearer or as password', async () => {
   mkdirSync(join(daemon.folder, 'with-token'))
   const guarded = await testDaemon({ folder: join(daemon.folder, 'with-token'), config })
   const facts = JSON.parse(readFileSync(join(guarded.folder, 'runtime.json'), 'utf8'))
-  const status = async (authorization?: string) =>
-    (await ask(facts.ociMirrorAddress, '/v2/', { headers: authorization === undefined ? {} : { authorization } }))
-      .status
-  expect(await status()).toBe(401)
-  for (const wrong of [
-    'Bearer wrong',
-    'Bearer',
-    'Bearer ',
-    `Bearer ${TOKEN}x`,
-    `Digest ${TOKEN}`,
-    TOKEN,
-    'Basic !',
-    'Basic Og=='
-  ])
-    expect(await status(wrong), wrong).toBe(401)
-  expect(await status(`bearer ${TOKEN}`)).toBe(200)
-  expect(await status(`Bearer ${Buffer.from(TOKEN).toString('base64')}`)).toBe(401)
-  expect(await status(`Basic ${Buffer.from(`any:${TOKEN}`).toString('base64')}`)).toBe(200)
+  for (const [address, path, open] of [
+    [facts.ociMirrorAddress, '/v2/', 200],
+    // nothing is imported: who is let in hears that there is no such model
+    [facts.hubMirrorAddress, `/api/models/${REPO}`, 404]
+  ] as const) {
+    const status = async (authorization?: string) =>
+      (await ask(address, path, { headers: authorization === undefined ? {} : { authorization } })).status
+    expect(await status()).toBe(401)
+    for (const wrong of [
+      'Bearer wrong',
+      'Bearer',
+      'Bearer ',
+      `Bearer ${TOKEN}x`,
+      `Digest ${TOKEN}`,
+      TOKEN,
+      'Basic !',
+      'Basic Og=='
+    ])
+      expect(await status(wrong), wrong).toBe(401)
+    expect(await status(`bearer ${TOKEN}`)).toBe(open)
+    expect(await status(`Bearer ${Buffer.from(TOKEN).toString('base64')}`)).toBe(401)
+    expect(await status(`Basic ${Buffer.from(`any:${TOKEN}`).toString('base64')}`)).toBe(open)
+  }
 })
 
 describe('metrics', () => {
