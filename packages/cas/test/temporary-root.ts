@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -12,4 +12,12 @@ export async function temporaryFolder(): Promise<{ readonly path: string; dispos
   return { path, dispose: () => rm(path, { recursive: true, force: true }) }
 }
 
-export const openDescriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length
+/**
+ * Number of this process's descriptors in such folders. Others do not count: threads of other test files in this process end
+ * when they like, and take theirs along.
+ */
+export async function openDescriptors(): Promise<number> {
+  const names = await readdir('/proc/self/fd')
+  const targets = await Promise.all(names.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+  return targets.filter((target) => target.startsWith(join(BASE, 'svc-cas-'))).length
+}
