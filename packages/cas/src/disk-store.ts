@@ -236,7 +236,8 @@ class DiskStore implements DiskBlobStore {
       const failure = await this.#partials.releaseAll()
       await this.#context.threads.close()
       this.#endHoldOff()
-      this.#lock.release()
+      // a name whose folder could not be synced is made durable, or is gone, after the start that follows a crash
+      this.#lock.release(this.#context.notDurable.size === 0)
       if (failure !== undefined) throw failure
     })()
     return this.#closed

@@ -11,8 +11,11 @@ export interface RootLock {
   readonly afterCrash: boolean
   /** When the lock was last taken or released, by the clock of that time; the present for a new one. */
   readonly lastUsedMs: number
-  /** Idempotent. */
-  release(): void
+  /**
+   * Idempotent. Not `clean`: the next holder is told of a crash, and checks what that can leave behind. A pid file is always
+   * cleared, since its owner would seem to hold it for as long as this process lives.
+   */
+  release(clean?: boolean): void
 }
 
 const FLAGS = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW
@@ -56,12 +59,12 @@ export async function lockRoot(path: string): Promise<RootLock> {
       kind,
       afterCrash: owner !== undefined,
       lastUsedMs,
-      release: () => {
+      release: (clean = true) => {
         if (!held) return
         held = false
         openInThisProcess.delete(path)
         try {
-          fs.ftruncateSync(fd, 0)
+          if (clean || kind === 'pid-file') fs.ftruncateSync(fd, 0)
         } catch {
           // The next start then assumes a crash, which only costs more checks.
         }

@@ -140,4 +140,18 @@ describe('a blob is there once its folder is durable, and not before', () => {
     expect(await store.stat(digest)).toEqual({ digest, sizeBytes: bytes.length })
     expect((await store.ingest(chunksOf(bytes, 999))).existed).toBe(true)
   })
+
+  test('such a name is made durable by the next start, as after a crash', async () => {
+    const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
+    await open(plan)
+    plan.arm(2, { failures: 2 })
+    expect(await codeOf(store.ingest(chunksOf(bytes, 999)))).toBe('E_IO')
+    plan.arm(0)
+    await store.close()
+    expect(fs.readFileSync(`${root}/lock`, 'latin1')).not.toBe('')
+    await open(plan)
+    expect(await store.stat(digest)).toEqual({ digest, sizeBytes: bytes.length })
+    await store.close()
+    expect(fs.readFileSync(`${root}/lock`, 'latin1')).toBe('')
+  })
 })

@@ -1,12 +1,9 @@
-import { createRequire } from 'node:module'
 import { Lazy } from '@svc/internal-concurrency'
+import { loadAgain } from '@svc/internal-net'
 import type { Dispatcher, request } from 'undici'
 
-/**
- * Loaded with the first request. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
- * fails for ever, while this is loaded again.
- */
-const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+/** Loaded with the first request. */
+const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
 
 type Options = NonNullable<Parameters<typeof request>[1]>
 

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { Lazy } from '@svc/internal-concurrency'
+import { loadAgain } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
@@ -70,11 +70,8 @@ const SENDABLE = /^[\x20-\x7e]*$/
 const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
   ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
 
-/**
- * Loaded with the first request. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
- * fails for ever, while this is loaded again.
- */
-const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+/** Loaded with the first request. */
+const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 

@@ -27,19 +27,24 @@ const notEncodable = (message: string): MetainfoError => new MetainfoError('E_BE
 
 type Entry = readonly [key: Uint8Array, value: Encodable]
 
+function checkedKey(key: string | Uint8Array): Uint8Array {
+  if (typeof key === 'string' && !key.isWellFormed()) throw notEncodable('a key holds a lone surrogate')
+  return toKey(key)
+}
+
 function entriesOf(value: object): Entry[] {
   if (value instanceof BencodeDictionary) return [...value.entries()]
   const entries: Entry[] = []
   if (value instanceof Map) {
     const map: ReadonlyMap<string | Uint8Array, Encodable> = value
     map.forEach((item, key) => {
-      entries.push([toKey(key), item])
+      entries.push([checkedKey(key), item])
     })
     return entries
   }
   for (const key of Object.keys(value)) {
     const item = (value as Record<string, Encodable | undefined>)[key]
-    if (item !== undefined) entries.push([toKey(key), item])
+    if (item !== undefined) entries.push([checkedKey(key), item])
   }
   return entries
 }
@@ -55,9 +60,13 @@ function firstDisorder(entries: readonly Entry[]): number {
 
 function sortedEntries(value: object): readonly Entry[] {
   const entries = entriesOf(value)
+  let disorder = firstDisorder(entries)
   // most are given in order, and a sort makes copies
-  if (firstDisorder(entries) > 0) entries.sort((a, b) => compareBytes(a[0], b[0]))
-  if (firstDisorder(entries) === 0) throw notEncodable('a dictionary key occurs twice')
+  if (disorder > 0) {
+    entries.sort((a, b) => compareBytes(a[0], b[0]))
+    disorder = firstDisorder(entries)
+  }
+  if (disorder === 0) throw notEncodable('a dictionary key occurs twice')
   return entries
 }
 

@@ -9,9 +9,14 @@ const HEX_BYTES_AT_ONCE = 1024
 
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
-  if (bytes.length > HEX_BYTES_AT_ONCE)
-    return toHex(bytes.subarray(0, HEX_BYTES_AT_ONCE)) + toHex(bytes.subarray(HEX_BYTES_AT_ONCE))
-  // made in one go: a text put together from pieces keeps all of them alive, as many as 60 for each key of a map
+  if (bytes.length <= HEX_BYTES_AT_ONCE) return hexOf(bytes)
+  let hex = ''
+  for (let at = 0; at < bytes.length; at += HEX_BYTES_AT_ONCE) hex += hexOf(bytes.subarray(at, at + HEX_BYTES_AT_ONCE))
+  return hex
+}
+
+/** In one go: a text put together from pieces keeps all of them alive, as many as 60 for each key of a map. */
+function hexOf(bytes: Uint8Array): string {
   const codes: number[] = []
   for (let i = 0; i < bytes.length; i++) codes.push(HEX_DIGITS[bytes[i]! >> 4]!, HEX_DIGITS[bytes[i]! & 15]!)
   return String.fromCharCode(...codes)

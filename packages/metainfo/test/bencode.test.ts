@@ -145,6 +145,8 @@ describe('encoding', () => {
     ['an unsafe number', 2 ** 53],
     ['NaN', Number.NaN],
     ['a lone surrogate', '\ud800'],
+    ['a lone surrogate in a key', { '\ud800': 1 }],
+    ['a lone surrogate in a key of a map', new Map([['\udfff', 1]])],
     [
       'equal keys',
       new Map<string | Uint8Array, Encodable>([

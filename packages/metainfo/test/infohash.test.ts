@@ -6,3 +6,8 @@ test.each([0, 1, 20, 32, 1024, 1025, 5000])('%i bytes to hex and back', (length)
   expect(toHex(bytes)).toBe(Buffer.from(bytes).toString('hex'))
   expect(tryFromHex(toHex(bytes))).toEqual(bytes)
 })
+
+test('more bytes than calls can be nested', () => {
+  const bytes = Buffer.alloc(16 << 20, 0xa5)
+  expect(toHex(bytes) === bytes.toString('hex')).toBe(true)
+})

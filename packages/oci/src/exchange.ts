@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns'
 import { lookup as lookupAll } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { type AddressReach, addressReach } from '@svc/internal-net'
-import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici'
+import { type AddressReach, addressReach, loadAgain } from '@svc/internal-net'
+import type { Dispatcher } from 'undici'
 import { OciError } from './errors.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -13,6 +13,8 @@ const HEAD_MS = 60_000
 const DOCUMENT_MS = 120_000
 const CONNECTIONS = 8
 const MAX_HEADER_BYTES = 32_768
+
+const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
 
 /** One request to a registry, or to a server that it redirects to. */
 export interface Call {
@@ -30,7 +32,7 @@ export type Answer = Dispatcher.ResponseData
 export class Exchange {
   readonly #userAgent: string
   readonly #headMs: number
-  readonly #own = agent()
+  #own: Dispatcher | undefined
   #strangers: Dispatcher | undefined
   #registryReaches: Promise<ReadonlySet<AddressReach>> | undefined
 
@@ -46,7 +48,6 @@ export class Exchange {
   async send({ method, url, headers, body, signal }: Call, only?: ReadonlySet<AddressReach>): Promise<Answer> {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (only !== undefined && isIP(host) !== 0 && !only.has(addressReach(host))) throw inner(host)
-    if (only !== undefined) this.#strangers ??= agent(lookupWithin(only))
     // interim responses (1xx) restart undici's timer; a streamed body is sent before there is a response
     const late = new AbortController()
     const isStream = body !== undefined && !(body instanceof Uint8Array)
@@ -54,12 +55,12 @@ export class Exchange {
       ? undefined
       : setTimeout(() => late.abort(new Error(`no response within ${this.#headMs} ms`)), this.#headMs)
     try {
-      const answer = await request(url, {
+      const answer = await undici().request(url, {
         method,
         headers: { 'user-agent': this.#userAgent, 'accept-encoding': 'identity', ...headers },
         ...(body !== undefined && { body: body as Uint8Array }),
         signal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
-        dispatcher: only === undefined ? this.#own : this.#strangers!,
+        dispatcher: only === undefined ? (this.#own ??= agent()) : (this.#strangers ??= agent(lookupWithin(only))),
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
@@ -90,12 +91,12 @@ export class Exchange {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#own.destroy(), this.#strangers?.destroy()])
+    await Promise.all([this.#own?.destroy(), this.#strangers?.destroy()])
   }
 }
 
 const agent = (only?: LookupFunction): Dispatcher =>
-  new EnvHttpProxyAgent({
+  new (undici().EnvHttpProxyAgent)({
     allowH2: false,
     pipelining: 1,
     connections: CONNECTIONS,

@@ -1,6 +1,7 @@
 // Stores that are busy, full, wrong or lying: a server of our own answers in place of one.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openTarget, type PublishedObject, publish, type Target } from '../src/index.ts'
 import { failure, makeModel, temporaryFolder } from './fixture.ts'
@@ -241,3 +242,19 @@ test('a proxy of the environment is asked, and not for addresses that NO_PROXY n
   ).toBeUndefined()
   expect(asked[0]).toMatch(/^GET \/models\/p\//)
 })
+
+test.each(['http://user:s3cret@pro xy:3128', 'http://us%er:s3cret@proxy:3128', 'http://user:s3cret@proxy:99999'])(
+  'a proxy that is none (%s) is refused without its password',
+  async (HTTPS_PROXY) => {
+    const env = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hush', HTTPS_PROXY }
+    const error = await openTarget(
+      { kind: 's3', bucket: 'models', prefix: '' },
+      { endpoint: 'https://s3.invalid', env }
+    ).then(
+      () => undefined,
+      (thrown: unknown) => thrown
+    )
+    expect(error).toMatchObject({ code: 'E_BAD_TARGET' })
+    expect(inspect(error, { depth: 5 })).not.toContain('s3cret')
+  }
+)

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
+import { type Check, type Finding, findingsOf } from './finding.ts'
 
 /** As the daemon has it: what others may read or modify is no secret. */
 const TOO_OPEN = 0o037
@@ -9,14 +9,11 @@ const NOTABLE_MS = 5 * 60_000
 const ASK_MS = 3_000
 
 /** The keys for `[webseed."https://…"]`: whether they can be used, and whether the store's clock is ours. */
-export const buckets: Check = async ({ status, uid }) => {
+export const buckets: Check = async ({ status }) => {
   const say = findingsOf('buckets')
   const found: Finding[] = []
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
-    const wrong = credentialsFile === undefined ? undefined : await defectOf(credentialsFile, uid)
-    if (wrong !== undefined) found.push(wrong)
-    else if (problem !== undefined)
-      found.push(say.bad(problem, 'svcd --check, in the environment of the daemon, says more'))
+    if (problem !== undefined) found.push(say.bad(problem, await adviceOn(credentialsFile)))
     else found.push(say.ok(`${url}: the key of ${credentialsFile ?? "the daemon's environment"}`))
     const answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(ASK_MS) }).catch(
       () => undefined
@@ -28,18 +25,12 @@ export const buckets: Check = async ({ status, uid }) => {
   return found
 }
 
-/** What is wrong with a file of keys; undefined where the daemon takes it. */
-async function defectOf(path: string, uid: number): Promise<Finding | undefined> {
-  const say = findingsOf('buckets')
-  try {
-    const stats = await stat(path)
-    if (!stats.isFile()) return say.bad(`${path} is no file`, 'let credentials_file name a file of keys')
-    if ((stats.mode & TOO_OPEN) !== 0) return say.bad(`${path} is open to others`, `chmod 600 ${path}`)
-    if (![0, uid].includes(stats.uid)) return say.bad(`${path} belongs to somebody else`, `chown ${uid} ${path}`)
-    return undefined
-  } catch (error) {
-    return say.bad(`${path} cannot be read (${codeOf(error)})`, 'write it again, or let credentials_file name another')
-  }
+/** Whether a key can be used, the daemon has said; it may run as another user, who alone can read the file. */
+async function adviceOn(credentialsFile: string | undefined): Promise<string> {
+  const stats = credentialsFile === undefined ? undefined : await stat(credentialsFile).catch(() => undefined)
+  return stats?.isFile() && (stats.mode & TOO_OPEN) !== 0
+    ? `chmod 600 ${credentialsFile}`
+    : 'svcd --check, in the environment of the daemon, says more'
 }
 
 /** Compares the clocks, by the `Date` of an answer. */

@@ -56,7 +56,7 @@ export const SwarmStatusSchema = Type.Object(
         Type.Object({
           url: Type.String({ description: 'of `[webseed."URL"]`' }),
           credentialsFile: Type.Optional(Type.String({ description: "absent: the key of the daemon's environment" })),
-          problem: Type.Optional(Type.String({ description: 'why the key could not be used when it was last needed' }))
+          problem: Type.Optional(Type.String({ description: 'why the key cannot be used now' }))
         }),
         { description: 'absent where none is configured' }
       )

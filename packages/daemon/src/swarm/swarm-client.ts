@@ -227,7 +227,7 @@ export class SwarmClient {
     return this.#seeding.verifying
   }
 
-  status(): SwarmStatus {
+  async status(): Promise<SwarmStatus> {
     const { seed } = this.#context.config.swarm
     const torrents = [...this.#artifacts.joined].map(
       ([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
@@ -261,7 +261,9 @@ export class SwarmClient {
       ...(peer !== undefined && { peerAddress: peer }),
       ...(webseed !== undefined && { webseedAddress: webseed }),
       ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort }),
-      ...(this.#context.config.webseedKeys.length > 0 && { signedWebseeds: this.#keys.states() })
+      ...(this.#context.config.webseedKeys.length > 0 && {
+        signedWebseeds: await this.#keys.states()
+      })
     }
   }
 

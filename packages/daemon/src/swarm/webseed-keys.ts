@@ -24,8 +24,6 @@ export class WebseedKeys {
   readonly #env: Environment
   readonly #now: () => Date
   readonly #files = new Map<string, KnownFile>()
-  /** Why a key could not be used when it was last needed. */
-  readonly #problems = new Map<WebseedKeyConfig, string>()
 
   /** @param now for tests */
   constructor(configs: readonly WebseedKeyConfig[], env: Environment, now: () => Date = () => new Date()) {
@@ -51,23 +49,27 @@ export class WebseedKeys {
     const config = this.#configOf(url)
     if (config === undefined) return undefined
     const key = await this.#keyOf(config).catch((cause: unknown) => {
-      this.#problems.set(config, (cause as Error).message)
       throw new Error('its key cannot be used; svcd --check says why', { cause })
     })
-    this.#problems.delete(config)
     return signGet({ url, headers, region: config.region, key, at: this.#now() })
   }
 
-  /** For the status: where the keys come from, and what is wrong with them, but nothing of them. */
-  states(): { readonly url: string; readonly credentialsFile?: string; readonly problem?: string }[] {
-    return this.#configs.map((config) => {
-      const [problem, { base, credentialsFile }] = [this.#problems.get(config), config]
-      return {
-        url: base.href,
-        ...(credentialsFile !== undefined && { credentialsFile }),
-        ...(problem !== undefined && { problem })
-      }
-    })
+  /** For the status: where the keys come from, and what is wrong with them now, but nothing of them. */
+  states(): Promise<{ readonly url: string; readonly credentialsFile?: string; readonly problem?: string }[]> {
+    return Promise.all(
+      this.#configs.map(async (config) => {
+        const { base, credentialsFile } = config
+        const problem = await this.#keyOf(config).then(
+          () => undefined,
+          (error: unknown) => (error as Error).message
+        )
+        return {
+          url: base.href,
+          ...(credentialsFile !== undefined && { credentialsFile }),
+          ...(problem !== undefined && { problem })
+        }
+      })
+    )
   }
 
   /**
@@ -108,7 +110,8 @@ export class WebseedKeys {
       const stats = await handle.stat()
       if (!stats.isFile()) throw wrong('is no file')
       if ((stats.mode & TOO_OPEN) !== 0) throw wrong(`is open to others: chmod 600 ${path}`)
-      if (![0, process.geteuid?.()].includes(stats.uid)) throw wrong('belongs to somebody else')
+      const uid = process.geteuid?.()
+      if (![0, uid].includes(stats.uid)) throw wrong(`belongs to user ${stats.uid}, and svcd runs as user ${uid}`)
       if (stats.size > MAX_FILE_BYTES) throw wrong(`has more than ${MAX_FILE_BYTES} bytes`)
       const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ')
       const known = this.#files.get(path)

@@ -11,4 +11,5 @@ export {
 } from './address.ts'
 export { isHost, isPort } from './host.ts'
 export { jsonShape } from './json-shape.ts'
+export { loadAgain } from './load-again.ts'
 export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'

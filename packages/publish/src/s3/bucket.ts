@@ -280,7 +280,12 @@ const PROXY_NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
 function proxyAgents(env: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
   if (PROXY_NAMES.every((name) => set(env[name]) === undefined)) return {}
   const options = { keepAlive: true, maxSockets: 50, proxyEnv: env }
-  return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) }
+  try {
+    return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) }
+  } catch {
+    // Node's error repeats the address, which may hold a password
+    throw new PublishError('E_BAD_TARGET', 'the proxy in the environment is not a valid http:// or https:// address')
+  }
 }
 
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)

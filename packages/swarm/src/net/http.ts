@@ -1,7 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
-import { createRequire } from 'node:module'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '@svc/internal-net'
+import { isPublicAddress, loadAgain } from '@svc/internal-net'
 import type { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
 
@@ -27,11 +26,8 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/**
- * Loaded with the first web seed: most swarms have none. By `require`: an ES module whose evaluation failed once, for want of descriptors for example,
- * fails for ever, while this is loaded again.
- */
-const undici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+/** Loaded with the first web seed: most swarms have none. */
+const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
 
 async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
   const { Agent } = undici()

@@ -13,7 +13,7 @@ export interface StatusDeps {
   readonly seed: boolean
   readonly store: DiskBlobStore
   readonly jobs: JobRegistry
-  readonly swarm: { status(): SwarmStatus } | undefined
+  readonly swarm: { status(): Promise<SwarmStatus> } | undefined
   readonly catalog: { status(): CatalogStatus } | undefined
   readonly local: { readonly seedLocal: boolean | undefined }
 }
@@ -43,7 +43,7 @@ export function statusOf({
       startedAt,
       jobs: states,
       store: { ...(await count(states.done + states.failed)), ...(freeBytes !== undefined && { freeBytes }) },
-      swarm: swarm?.status() ?? swarmOff(seed),
+      swarm: (await swarm?.status()) ?? swarmOff(seed),
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })
     }
