@@ -174,7 +174,7 @@ test('the start ends at its limit, and the verification continues in the backgro
     const start = client.start.bind(client)
     client.start = async () => {
       await start()
-      seen.push(client.status().verifying)
+      seen.push((await client.status()).verifying)
     }
     return client
   }
