@@ -75,7 +75,7 @@ describe('ensure', () => {
           resume: () => Promise.reject(new Error('not in this test')),
           reading: () => ({ at: () => undefined, close: () => undefined }),
           share: () => Promise.reject(new Error('not in this test')),
-          status: () => ({
+          status: async () => ({
             enabled: true,
             seed: true,
             seeding: 0,
