@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { ended, listening, onFreePort } from './free-port.ts'
 
 /** Debian's nginx. With SVC_REQUIRE_INTEROP=1 tests run regardless, and fail without it. */
 export const haveNginx: boolean =
@@ -16,16 +15,8 @@ export interface Nginx {
 }
 
 /** Serves the files of `root`; what it needs for itself goes to `folder`. */
-export async function startNginx(folder: string, root: string): Promise<Nginx> {
-  for (let tries = 1; ; tries++) {
-    const port = await freePort()
-    try {
-      return await start(folder, root, port)
-    } catch (error) {
-      // somebody may have taken the port between
-      if (tries === 5) throw error
-    }
-  }
+export function startNginx(folder: string, root: string): Promise<Nginx> {
+  return onFreePort((port) => start(folder, root, port))
 }
 
 async function start(folder: string, root: string, port: number): Promise<Nginx> {
@@ -44,38 +35,9 @@ http { access_log off; include /etc/nginx/mime.types; default_type application/o
 `
   )
   const child = spawn('nginx', ['-c', config, '-e', join(folder, 'start.log')], { stdio: 'ignore' })
-  await answering(child, port)
+  await listening('nginx', child, port)
   return {
     url: `http://127.0.0.1:${port}/`,
-    stop: async () => {
-      if (child.exitCode !== null) return
-      const gone = once(child, 'exit')
-      child.kill('SIGTERM')
-      await gone
-    }
+    stop: () => ended(child)
   }
-}
-
-async function answering(child: ChildProcess, port: number): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`)
-    const socket = connect(port, '127.0.0.1')
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false
-    )
-    socket.destroy()
-    if (isOpen && child.exitCode === null) return
-    await new Promise((done) => setTimeout(done, 50))
-  }
-  throw new Error('nginx does not answer')
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
