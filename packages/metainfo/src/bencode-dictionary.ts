@@ -99,7 +99,18 @@ export class BencodeDictionary {
     return -1
   }
 
-  /** Called by the decoder, with keys in sorted order and without duplicates. @internal */
+  /** Called by the decoder once, when keys came in another order. Returns false when one occurs twice. @internal */
+  sort(): boolean {
+    const order = this.#keys.map((_, index) => index)
+    order.sort((a, b) => compareBytes(this.#keys[a]!, this.#keys[b]!))
+    const spans = this.#spans
+    this.#spans = order.flatMap((index) => [spans[2 * index]!, spans[2 * index + 1]!])
+    this.#keys = order.map((index) => this.#keys[index]!)
+    this.#values = order.map((index) => this.#values[index]!)
+    return this.#keys.every((key, index) => index === 0 || compareBytes(this.#keys[index - 1]!, key) !== 0)
+  }
+
+  /** Called by the decoder, with keys in sorted order and without duplicates, unless {@link sort} follows. @internal */
   append(key: Uint8Array, value: BencodeValue, start: number, end: number): void {
     if (this.#keys === NO_KEYS) {
       this.#keys = []

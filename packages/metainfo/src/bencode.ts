@@ -34,6 +34,11 @@ export interface DecodeOptions {
    * does. Default false.
    */
   readonly allowTrailing?: boolean
+  /**
+   * Accept dictionaries whose keys are in any order, as some trackers and peers send them (chihaya does in every other
+   * answer). Keys still have to be unique, and are sorted when they have been read. Not for what is hashed. Default false.
+   */
+  readonly allowUnsorted?: boolean
 }
 
 const DIGIT_0 = 0x30
@@ -50,11 +55,14 @@ const MAX_UINT64 = 2n ** 64n - 1n
 const fail = (reason: BencodeReason, offset: number, message: string): MetainfoError =>
   new MetainfoError('E_BENCODE', reason, `bencoded data, byte ${offset}: ${message}`, { details: { offset } })
 
+const twice = (offset: number): MetainfoError => fail('key-duplicate', offset, 'a dictionary key occurs twice')
+
 interface Frame {
   readonly container: BencodeValue[] | BencodeDictionary
   readonly start: number
   key: Uint8Array | undefined
   lastKey: Uint8Array | undefined
+  isUnsorted: boolean
 }
 
 /**
@@ -64,6 +72,7 @@ class Decoder {
   readonly #bytes: Uint8Array
   readonly #maxDepth: number
   readonly #maxTokens: number
+  readonly #allowUnsorted: boolean
   #at = 0
   #tokens = 0
 
@@ -74,6 +83,7 @@ class Decoder {
     this.#bytes = bytes
     this.#maxDepth = options.maxDepth ?? 100
     this.#maxTokens = options.maxTokens ?? 2_000_000
+    this.#allowUnsorted = options.allowUnsorted ?? false
   }
 
   get at(): number {
@@ -91,6 +101,7 @@ class Decoder {
       let valueStart = start
       if (byte === LETTER_E && frame !== undefined) {
         if (frame.key !== undefined) throw fail('missing-value', start, 'a dictionary key has no value')
+        if (frame.isUnsorted && !(frame.container as BencodeDictionary).sort()) throw twice(start)
         this.#at++
         stack.pop()
         value = frame.container
@@ -105,7 +116,7 @@ class Decoder {
           if (stack.length >= this.#maxDepth) throw fail('depth', start, `nested deeper than ${this.#maxDepth}`)
           this.#at++
           const container = byte === LETTER_D ? new BencodeDictionary(this.#bytes) : []
-          stack.push({ container, start, key: undefined, lastKey: undefined })
+          stack.push({ container, start, key: undefined, lastKey: undefined, isUnsorted: false })
           continue
         }
         if (byte === LETTER_I) value = this.#integer()
@@ -128,8 +139,9 @@ class Decoder {
     const key = this.#string()
     if (frame.lastKey !== undefined) {
       const order = compareBytes(frame.lastKey, key)
-      if (order === 0) throw fail('key-duplicate', start, 'a dictionary key occurs twice')
-      if (order > 0) throw fail('key-order', start, 'dictionary keys are sorted by their bytes')
+      if (order === 0) throw twice(start)
+      if (order > 0 && !this.#allowUnsorted) throw fail('key-order', start, 'dictionary keys are sorted by their bytes')
+      if (order > 0) frame.isUnsorted = true
     }
     frame.key = key
   }
@@ -192,7 +204,8 @@ class Decoder {
 }
 
 /**
- * Decodes exactly one value in canonical form (BEP 3): keys sorted and unique, no leading zeros, nothing after it.
+ * Decodes exactly one value in canonical form (BEP 3): keys sorted and unique, no leading zeros, nothing after it, but
+ * for what the options allow.
  * @throws MetainfoError `E_BENCODE` with a {@link BencodeReason} and `details.offset`.
  */
 export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): BencodeValue {

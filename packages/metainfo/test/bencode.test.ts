@@ -119,6 +119,37 @@ describe('what is refused', () => {
   })
 })
 
+describe('keys in any order, where that is allowed', () => {
+  const allowUnsorted = true
+
+  test('are found, sorted and with the bytes they were read from', () => {
+    const text = 'd1:ci3e1:ad1:zi1e1:yi2ee2:bbi4e1:bi5ee'
+    const root = decodeBencode(bytes(text), { allowUnsorted }) as BencodeDictionary
+    expect(root.keys().map((key) => Buffer.from(key).toString())).toEqual(['a', 'b', 'bb', 'c'])
+    expect(['a', 'b', 'bb', 'c'].map((key) => Buffer.from(root.span(key)!).toString())).toEqual([
+      'd1:zi1e1:yi2ee',
+      'i5e',
+      'i4e',
+      'i3e'
+    ])
+    expect((root.get('a') as BencodeDictionary).get('y')).toBe(2)
+    expect([root.get('b'), root.get('bb'), root.get('c'), root.get('d')]).toEqual([5, 4, 3, undefined])
+  })
+
+  test.each(['d1:bi1e1:ai2e1:bi3ee', 'd1:ai1e1:ai2ee', 'd1:bi1e1:ai2e1:ai3ee'])('may not repeat: %s', (text) => {
+    expect(refusal(text, { allowUnsorted })).toBe('E_BENCODE key-duplicate')
+  })
+
+  test('a hundred thousand, backwards', () => {
+    const keys = Array.from({ length: 100_000 }, (_, index) => String(index).padStart(6, '0'))
+    const text = `d${keys
+      .reverse()
+      .map((key) => `6:${key}i1e`)
+      .join('')}e`
+    expect((decodeBencode(bytes(text), { allowUnsorted }) as BencodeDictionary).size).toBe(100_000)
+  })
+})
+
 test('nesting costs no call stack', () => {
   const depth = 30_000
   const input = bytes('l'.repeat(depth) + 'e'.repeat(depth))

@@ -136,7 +136,8 @@ function parseAnnounced(answer: Uint8Array): Omit<Announced, 'byPrivate'> {
       maxBytes: MAX_ANSWER_BYTES,
       maxDepth: 4,
       maxTokens: 16 * MAX_PEERS,
-      allowTrailing: true
+      allowTrailing: true,
+      allowUnsorted: true
     })
   } catch (cause) {
     throw new Error('its answer is not valid bencoding', { cause })

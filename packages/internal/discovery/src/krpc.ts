@@ -22,7 +22,12 @@ const MAX_TRANSACTION_BYTES = 16
 export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Array | undefined {
   let message: BencodeValue
   try {
-    message = decodeBencode(datagram, { maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxTokens: MAX_TOKENS })
+    message = decodeBencode(datagram, {
+      maxBytes: MAX_BYTES,
+      maxDepth: MAX_DEPTH,
+      maxTokens: MAX_TOKENS,
+      allowUnsorted: true
+    })
   } catch {
     return undefined
   }

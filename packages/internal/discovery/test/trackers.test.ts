@@ -77,6 +77,13 @@ test('trackers that cannot be used, fail or lie cost the others nothing', async 
   await expect.poll(() => warnings.length).toBeGreaterThanOrEqual(6)
 })
 
+test('an answer whose keys are in no order is read: chihaya sends every other one so', async () => {
+  const answer = 'd12:min intervali5e5:peers6:\x01\x02\x03\x04\x00\x508:completei0e10:incompletei2e8:intervali60ee'
+  const { found, warnings } = announce([await http((_, response) => void response.end(Buffer.from(answer, 'latin1')))])
+  await expect.poll(() => found.length).toBe(1)
+  expect(warnings).toEqual([])
+})
+
 test('an answer without end is cut, and the connection with it', async () => {
   let sent = 0
   const closed = Promise.withResolvers<void>()

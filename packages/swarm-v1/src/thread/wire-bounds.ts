@@ -126,13 +126,17 @@ function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Ve
   try {
     switch (name) {
       case 'handshake':
-        return isHandshake(decodeBencode(payload, { maxBytes: 16_384, maxDepth: 4, maxTokens: 400 }))
+        return isHandshake(
+          decodeBencode(payload, { maxBytes: 16_384, maxDepth: 4, maxTokens: 400, allowUnsorted: true })
+        )
           ? 'pass'
           : 'refuse'
       case 'ut_metadata':
         return isMetadataMessage(payload) ? 'pass' : 'refuse'
       case 'ut_pex':
-        return isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32 })) ? 'pass' : 'refuse'
+        return isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32, allowUnsorted: true }))
+          ? 'pass'
+          : 'refuse'
       case 'lt_donthave':
         return payload.length === 4 ? 'pass' : 'refuse'
       default:
@@ -156,7 +160,12 @@ function isHandshake(value: BencodeValue): boolean {
 }
 
 function isMetadataMessage(payload: Uint8Array): boolean {
-  const { value, endOffset } = decodeBencodePrefix(payload, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: 1, maxTokens: 16 })
+  const { value, endOffset } = decodeBencodePrefix(payload, {
+    maxBytes: MAX_MESSAGE_BYTES,
+    maxDepth: 1,
+    maxTokens: 16,
+    allowUnsorted: true
+  })
   if (!(value instanceof BencodeDictionary)) return false
   const piece = value.get('piece')
   const total = value.get('total_size')

@@ -12,7 +12,7 @@ export type ExtensionName = keyof typeof OUR_EXTENSIONS
 /** Number of requests that this engine queues per peer (BEP 10 `reqq`). */
 export const OUR_REQUEST_QUEUE = 2_000
 export const METADATA_PIECE_BYTES = 16_384
-const WIRE_BOUNDS = { maxBytes: 65_536, maxDepth: 8, maxTokens: 2_000 }
+const WIRE_BOUNDS = { maxBytes: 65_536, maxDepth: 8, maxTokens: 2_000, allowUnsorted: true }
 
 export interface ExtendedHandshake {
   /** The peer's ids for the extensions that we support; 0 or absent: disabled. */

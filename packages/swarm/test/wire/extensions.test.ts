@@ -1,0 +1,21 @@
+import { encodeBencode } from '@svc/metainfo'
+import { expect, test } from 'vitest'
+import { parseExtendedHandshake, parsePex } from '../../src/wire/extensions.ts'
+
+test('the keys of an extended handshake may come in any order, and none of them twice', () => {
+  const handshake = parseExtendedHandshake(Buffer.from('d1:v5:other4:reqqi250e1:md6:ut_pexi2e11:ut_metadatai3eee'))
+  expect(handshake).toMatchObject({ client: 'other', requestQueue: 250 })
+  expect([...handshake.ids]).toEqual(expect.arrayContaining([['ut_metadata', 3]]))
+  expect(() => parseExtendedHandshake(Buffer.from('d1:v1:a4:reqqi1e1:v1:be'))).toThrow(
+    expect.objectContaining({ code: 'E_BENCODE' })
+  )
+})
+
+test('so may those of a peer exchange', () => {
+  const added = Buffer.from([1, 2, 3, 4, 0, 80])
+  const flags = encodeBencode({ 'added.f': Buffer.from([0]) }).subarray(1, -1)
+  const addresses = encodeBencode({ added }).subarray(1, -1)
+  expect(parsePex(Buffer.concat([Buffer.from('d'), flags, addresses, Buffer.from('e')]))).toEqual([
+    expect.objectContaining({ host: '1.2.3.4', port: 80 })
+  ])
+})
