@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 
 /** A failure: the object inside the envelope, and the `error` of a failed job (spec err.1, err.5). */
 export const ErrorBodySchema = Type.Object(

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 
 /** Schemas of small values within bodies and payloads. The daemon checks their finer grammar. */
 

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 import { DigestSchema, TimestampSchema } from './fields.ts'
 
 /** A quant of a repository, with what this daemon knows about it (spec add.16). */

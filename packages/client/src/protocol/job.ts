@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 import { ErrorBodySchema } from './error-envelope.ts'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
 

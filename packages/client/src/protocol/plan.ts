@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 import { BytesSchema, CountSchema } from './fields.ts'
 
 /**

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 import { BytesSchema, DigestSchema } from './fields.ts'
 
 /** What a removal removed (spec add.12). Blobs stay until a garbage collection. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from 'typebox'
 import { BytesSchema, DigestSchema, RefSchema, TimestampSchema } from './fields.ts'
 
 /** Views: folders with real names that runtimes load (spec add.17 to add.19). */

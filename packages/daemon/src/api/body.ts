@@ -1,17 +1,21 @@
+import { Lazy } from '@svc/internal-concurrency'
 import type { Static, TObject } from 'typebox'
-import Value from 'typebox/value'
 import { DaemonError } from '../errors.ts'
 import { parseJsonBody } from './json.ts'
+import type { SchemaProblem } from './schema-problems.ts'
+
+/** A sixth of the code that a start would load, which only requests with a body need. */
+const validator = new Lazy(() => import('./schema-problems.ts'))
 
 /**
  * Validates a request body against its schema.
  * @returns only the known fields, and the names of the unknown ones (ignored and logged, spec http.7).
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export function readBody<S extends TObject>(
+export async function readBody<S extends TObject>(
   schema: S,
   bytes: Uint8Array | undefined
-): { readonly body: Static<S>; readonly unknown: readonly string[] } {
+): Promise<{ readonly body: Static<S>; readonly unknown: readonly string[] }> {
   if (bytes === undefined || bytes.length === 0) {
     throw new DaemonError('E_BAD_REQUEST', `the body is missing; send a JSON object with ${fieldList(schema)}`)
   }
@@ -22,19 +26,12 @@ export function readBody<S extends TObject>(
     if (Object.hasOwn(schema.properties, key)) known[key] = value
     else unknown.push(key)
   }
-  const [problem] = Value.Errors(schema, known)
+  const problem = (await validator.get()).schemaProblem(schema, known)
   if (problem !== undefined) throw new DaemonError('E_BAD_REQUEST', messageOf(problem, schema))
   return { body: known as Static<S>, unknown }
 }
 
-interface Problem {
-  readonly keyword: string
-  readonly instancePath: string
-  readonly message: string
-  readonly params: object
-}
-
-function messageOf(problem: Problem, schema: TObject): string {
+function messageOf(problem: SchemaProblem, schema: TObject): string {
   if (problem.keyword === 'required') {
     const { requiredProperties = [] } = problem.params as { requiredProperties?: readonly string[] }
     const names = requiredProperties.map((name) => `"${name}"`).join(', ')

@@ -57,7 +57,8 @@ export function defineRoute<const R extends Route>(
   return {
     route,
     async answer(request, response, log) {
-      const document = await handler(readCall(route, request, log), { request: request.message, response })
+      const body = route.body && (await knownFields(route.body, request, log))
+      const document = await handler(readCall(route, request, body), { request: request.message, response })
       sendJson(response, route.status, document)
     }
   }
@@ -71,7 +72,8 @@ export function defineByteRoute<const R extends Route>(
   return {
     route,
     async answer(request, response, log) {
-      const send = await handler(readCall(route, request, log))
+      const body = route.body && (await knownFields(route.body, request, log))
+      const send = await handler(readCall(route, request, body))
       try {
         await send({ request: request.message, response })
       } catch (error) {
@@ -99,17 +101,17 @@ export function sendJson(response: ServerResponse, status: number, document: unk
   response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 
-function readCall<R extends Route>(route: R, request: ApiRequest, log: Log): Call<R> {
-  const { query, body } = route as Route
+function readCall<R extends Route>(route: R, request: ApiRequest, body: object = {}): Call<R> {
+  const { query } = route as Route
   return {
     params: request.params,
     query: query === undefined ? {} : readQuery(query, request.message.url ?? ''),
-    body: body === undefined ? {} : knownFields(body, request, log)
+    body
   } as Call<R>
 }
 
-function knownFields(schema: TObject, request: ApiRequest, log: Log): object {
-  const { body, unknown } = readBody(schema, request.body)
+async function knownFields(schema: TObject, request: ApiRequest, log: Log): Promise<object> {
+  const { body, unknown } = await readBody(schema, request.body)
   if (unknown.length > 0) {
     const fields = unknown.slice(0, 20).map((name) => name.slice(0, 100))
     log.info({ path: request.message.url, fields }, 'unknown fields ignored')
