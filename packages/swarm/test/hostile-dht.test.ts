@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { DhtOptions } from '@svc/internal-discovery'
 import { encodeBencode } from '@svc/metainfo'
+import { mutateBencode, randomFrom } from '@svc/testkit/mutate'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Engines } from './engines.ts'
 
@@ -112,30 +113,10 @@ test('10,000 mutated messages leave the node answering', async () => {
       r: { id: ID, nodes: Buffer.alloc(52, 1), token: 'x', values: [Buffer.alloc(6, 1)] }
     }),
     encodeBencode({ t: '\0\x01', y: 'e', e: [201, 'x'] })
-  ].map((bytes) => Buffer.from(bytes))
-  const values = ['i5e', 'le', 'de', '0:', 'i-1e', 'li1ei2ee', 'd1:a1:be', '20:aaaaaaaaaaaaaaaaaaaa', 'i99999999999e']
-  let state = 12_345
-  const random = (below: number): number => {
-    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff
-    return state % below
-  }
+  ]
+  const random = randomFrom(12_345)
   for (let count = 0; count < 10_000; count++) {
-    let bytes: Buffer = Buffer.from(templates[random(templates.length)]!)
-    for (let changes = 1 + random(3); changes > 0; changes--) {
-      const at = random(bytes.length)
-      if (random(2) === 0) bytes[at] = random(256)
-      else {
-        // One field becomes another value, so that most stay well-formed.
-        const text = bytes.toString('latin1')
-        const fields = [...text.matchAll(/(?:2:id|6:target|9:info_hash|5:token|4:port|5:nodes|6:values|1:[tyaqrekv])/g)]
-        const field = fields[random(fields.length)]
-        if (field === undefined) continue
-        const from = field.index + field[0].length
-        const length = /^(\d+):/.exec(text.slice(from))
-        const until = length === null ? from + 1 : from + length[0].length + Number(length[1])
-        bytes = Buffer.from(text.slice(0, from) + values[random(values.length)] + text.slice(until), 'latin1')
-      }
-    }
+    const bytes = mutateBencode(random, templates[random(templates.length)]!)
     stranger.send(bytes, port, '127.0.0.1')
     // Not faster than they are read: a full buffer would drop most.
     if (count % 50 === 49) await ping(port)
