@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { StartError } from '../errors.ts'
 import { HELP, parseFlags } from './flags.ts'
+import { compileLater } from './start-heap.ts'
 import { VERSION } from './version.ts'
 
 // Keep memory in proportion to the live data, however much a client or a stranger sends (`mutated-requests.faults.ts`).
@@ -26,7 +27,10 @@ async function main(): Promise<void> {
     return void process.stdout.write(`${(await checkConfig(flags, process.env)).join('\n')}\n`)
   }
   const [command, ...words] = flags.words
-  if (command === undefined) return (await import('./serve.ts')).serve(flags)
+  if (command === undefined) {
+    compileLater()
+    return (await import('./serve.ts')).serve(flags)
+  }
   if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
   if (command === 'metrics' || command === 'health' || command === 'ready') {
     if (words.length > 0) throw new StartError(`svcd ${command} takes nothing more\ntry: svcd --help`)

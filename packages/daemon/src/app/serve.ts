@@ -4,7 +4,7 @@ import { createLog, type Log } from '../log.ts'
 import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
 import type { Flags } from './flags.ts'
-import { growWithLargeStart } from './start-heap.ts'
+import { tendStart } from './start-heap.ts'
 
 /** Limit of a quick stop, whatever hangs. The data on disk is safe at any moment. */
 const QUICK_STOP_MS = 1_000
@@ -33,14 +33,15 @@ export async function serve(flags: Flags): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
   watchDefects(log, () => stop('defect'))
-  const endGrowth = growWithLargeStart()
+  const start = tendStart()
   started = startDaemon({
     config,
     log,
+    beforeListening: () => start.settle(),
     ...(flags.socket !== undefined && { socketPath: flags.socket }),
     ...(descriptor !== undefined && { socketDescriptor: descriptor })
   })
-  await started.finally(endGrowth)
+  await started.finally(() => start.end())
   // From now on collect garbage when the heap has grown by half. A start builds up what stays: collecting meanwhile takes
   // a sixth of its CPU and frees little.
   setFlagsFromString('--heap-growing-percent=50')
