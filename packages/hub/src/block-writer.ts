@@ -20,6 +20,11 @@ export class WriteFailure extends Error {
 const spare: Buffer[] = []
 const MAX_SPARE = 16
 
+let writingMs = 0
+
+/** How long writes have held up this thread, and all its sockets, since it started. */
+export const diskMs = (): number => writingMs
+
 export interface BlockTarget {
   readonly fd: number
   readonly start: number
@@ -99,10 +104,13 @@ export class BlockWriter {
     const start = this.#at
     const end = start + this.#filled
     const hashes = this.#hashes(start, end)
+    const since = performance.now()
     try {
       for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block, at, this.#filled - at, start + at)
     } catch (error) {
       throw new WriteFailure(error)
+    } finally {
+      writingMs += performance.now() - since
     }
     this.#at = end
     this.#filled = 0

@@ -1,8 +1,10 @@
 import { cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import type { Gate } from '@svc/internal-concurrency'
+import { Pace } from '@svc/internal-net'
 import { InnerAddressError } from './address.ts'
+import { Body, ENOUGH } from './body.ts'
 import { HubError } from './errors.ts'
-import type { BodyConsumer, Flow, ResponseHead } from './exchange.ts'
+import type { Flow, ResponseHead } from './exchange.ts'
 import { FileAddress, wrongBytes } from './file-address.ts'
 import { header, isIdentity } from './headers.ts'
 import type { Net } from './net.ts'
@@ -146,16 +148,21 @@ class Download {
   async #piece(piece: Piece, oneStream: boolean, signal: AbortSignal): Promise<void> {
     const lane = this.#file.sizeBytes <= this.#net.limits.smallFileBytes ? this.#lanes.small : this.#lanes.large
     const retry = new Retry(this.#net.timings, this.#options.onWaiting)
+    const pace = new Pace()
     while (oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
       const before = this.#bytesDone
+      const queuedMs = performance.now()
       try {
-        await lane.run(signal, () => this.#try(piece, oneStream, signal))
+        await lane.run(signal, () => {
+          pace.skip(performance.now() - queuedMs)
+          return this.#try(piece, oneStream, signal)
+        })
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof Trouble) || error.kind === 'no-ranges' || error.kind === 'changed') throw error
         // Progress of any range shows that the source works; a range that fails on its own uses up its attempts when
-        // the others are done.
-        if (this.#bytesDone > before) retry.progress()
+        // the others are done. A drip is none: it would go on for ever.
+        if (pace.keepsUpWith(this.#bytesDone - before)) retry.progress()
         await retry.after(error, signal)
       }
     }
@@ -197,6 +204,8 @@ class Download {
     if (body && !body.missing() && (failure === undefined || failure === ENOUGH)) return
     failure ??= new Error('the body ended early')
     if (failure instanceof SinkFailure) throw failure
+    // the hub may know another address, whose server is faster
+    if (asked !== undefined && (failure as { code?: unknown } | null)?.code === 'ERR_SLOW') this.#address.forget(asked)
     const trouble = networkTrouble(failure, asked ?? new URL(this.#net.endpoint.origin), this.#context())
     if (!(trouble instanceof Trouble) || !['stale-url', 'wrong', 'changed'].includes(trouble.kind)) throw trouble
     // Several ranges may report the same failure of one address.
@@ -238,8 +247,8 @@ class Download {
     }
     const { start, end } = piece
     const { fd, hashing } = direct
-    const { connectMs, stallMs } = net.timings
-    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, connectMs, stallMs }
+    const { connectMs, stallMs, slowMs } = net.timings
+    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, connectMs, stallMs, slowMs }
     try {
       const reply = await net.ranges.fetch(job, AbortSignal.any([signal, refused.signal]), onProgress)
       refused.signal.throwIfAborted()
@@ -329,72 +338,3 @@ function tapered(ranges: [number, number][], atOnce: number): [number, number][]
 
 /** Ranges start at multiples of this where possible, so that hashers of blocks get whole ones. */
 const BLOCK_STEP = 1 << 20
-
-/** The rest of a response is not needed. */
-const ENOUGH = new Error('enough')
-
-/** Distributes the bytes `[start, end)` of a response over the gaps that need them; bytes in between are skipped. */
-class Body implements BodyConsumer {
-  #at: number
-  readonly #end: number
-  readonly #gaps: [number, number][]
-  readonly #open: (offset: number, length: number) => RangeWriter
-  readonly #breakOff: (error: Error) => void
-  #writer: RangeWriter | undefined
-  readonly #finishing: Promise<void>[] = []
-
-  constructor(
-    start: number,
-    end: number,
-    gaps: [number, number][],
-    open: (offset: number, length: number) => RangeWriter,
-    breakOff: (error: Error) => void
-  ) {
-    this.#at = start
-    this.#end = end
-    this.#gaps = [...gaps]
-    this.#open = open
-    this.#breakOff = breakOff
-  }
-
-  onData(chunk: Uint8Array): void {
-    if (this.#at + chunk.length > this.#end) return this.#breakOff(new Error('the body is longer than its head said'))
-    let rest = chunk
-    while (rest.length > 0) {
-      const gap = this.#gaps[0]
-      if (!gap) return this.#breakOff(ENOUGH)
-      const [from, to] = gap
-      if (this.#at < from) {
-        const skipped = Math.min(rest.length, from - this.#at)
-        this.#at += skipped
-        rest = rest.subarray(skipped)
-        continue
-      }
-      this.#writer ??= this.#open(this.#at, to - this.#at)
-      const count = Math.min(rest.length, to - this.#at)
-      this.#writer.push(count === rest.length ? rest : rest.subarray(0, count))
-      this.#at += count
-      rest = rest.subarray(count)
-      if (this.#at === to) {
-        this.#gaps.shift()
-        const done = this.#writer.finish()
-        done.catch(() => {})
-        this.#finishing.push(done)
-        this.#writer = undefined
-      }
-    }
-  }
-
-  /** True while a gap is unfilled. */
-  missing(): boolean {
-    return this.#gaps.length > 0
-  }
-
-  /** @throws SinkFailure */
-  async finish(): Promise<void> {
-    if (this.#writer) this.#finishing.push(this.#writer.finish())
-    this.#writer = undefined
-    const results = await Promise.allSettled(this.#finishing)
-    for (const result of results) if (result.status === 'rejected') throw result.reason
-  }
-}

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { leastBytesIn } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 
 export interface ResponseHead {
@@ -25,14 +26,17 @@ export interface ExchangeRequest {
   readonly signal: AbortSignal | undefined
   /** Longest time without a byte, before the head and within the body. */
   readonly stallMs: number
+  /** In each span of this length, the body must bring {@link leastBytesIn} it. */
+  readonly slowMs: number
 }
 
 class StallError extends Error {
   override readonly name = 'StallError'
-  readonly code = 'ERR_STALLED'
+  readonly code: 'ERR_STALLED' | 'ERR_SLOW'
 
-  constructor(stallMs: number) {
-    super(`no byte for ${stallMs / 1000} s`)
+  constructor(code: StallError['code'], bytes: number, spanMs: number) {
+    super(`${bytes} bytes in ${spanMs / 1000} s`)
+    this.code = code
   }
 }
 
@@ -49,7 +53,7 @@ export function exchange(
   request: ExchangeRequest,
   onHead: (head: ResponseHead, flow: Flow) => BodyConsumer | undefined
 ): Promise<ResponseHead> {
-  const { url, headers, signal, stallMs } = request
+  const { url, headers, signal, stallMs, slowMs } = request
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let settled = false
@@ -58,11 +62,16 @@ export function exchange(
     let drained = 0
     let paused = false
     let stall: NodeJS.Timeout | undefined
+    let slow: NodeJS.Timeout | undefined
+    let arrived = 0
+    // while the consumer is full nothing is read, which is not the source's fault
+    let wasPaused = false
 
     const settle = (error: unknown) => {
       if (settled) return
       settled = true
       clearTimeout(stall)
+      clearInterval(slow)
       signal?.removeEventListener('abort', onAbort)
       if (error === undefined && head) resolve(head)
       else reject(error)
@@ -77,7 +86,7 @@ export function exchange(
 
     const flow: Flow = {
       pause: () => {
-        paused = true
+        paused = wasPaused = true
         controller?.pause()
       },
       resume: () => {
@@ -95,13 +104,21 @@ export function exchange(
         if (settled) return given.abort(new Error('no longer wanted'))
         // Started here rather than at the dispatch: waiting for a free connection is not a stall, nor is a consumer
         // that is full.
-        stall = setTimeout(() => (paused ? stall?.refresh() : breakOff(new StallError(stallMs))), stallMs)
+        stall = setTimeout(
+          () => (paused ? stall?.refresh() : breakOff(new StallError('ERR_STALLED', 0, stallMs))),
+          stallMs
+        )
       },
       onResponseStart(_controller, status, responseHeaders) {
         // 1xx responses precede the final one.
         if (settled || status < 200) return
         stall?.refresh()
         head = { status, headers: responseHeaders }
+        slow = setInterval(() => {
+          if (!wasPaused && arrived < leastBytesIn(slowMs)) breakOff(new StallError('ERR_SLOW', arrived, slowMs))
+          arrived = 0
+          wasPaused = paused
+        }, slowMs)
         try {
           consumer = onHead(head, flow)
         } catch (error) {
@@ -111,6 +128,7 @@ export function exchange(
       onResponseData(_controller, chunk) {
         if (settled) return
         stall?.refresh()
+        arrived += chunk.length
         if (consumer) {
           try {
             consumer.onData(chunk)

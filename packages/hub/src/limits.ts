@@ -43,6 +43,11 @@ export interface RetryTimings {
   readonly maxRateWaitMs: number
   /** Time without a byte after which an attempt counts as failed. */
   readonly stallMs: number
+  /**
+   * In each of these spans a source must send 1 KiB for each second, or the attempt counts as failed; what a failed attempt
+   * brought gives new attempts only at that rate.
+   */
+  readonly slowMs: number
   readonly connectMs: number
   /** Returns a number in [0, 1), for jitter. */
   readonly random: () => number

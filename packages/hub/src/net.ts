@@ -147,7 +147,8 @@ export function createNet(options: NetOptions): Net {
           url,
           headers: { ...request.headers, ...headersFor(url) },
           signal: request.signal,
-          stallMs: timings.stallMs
+          stallMs: timings.stallMs,
+          slowMs: timings.slowMs
         },
         (head, flow) => {
           request.onHop?.(head, url)

@@ -28,7 +28,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'it cut the connection',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
-  UND_ERR_BODY_TIMEOUT: 'it stopped sending'
+  UND_ERR_BODY_TIMEOUT: 'it stopped sending',
+  ERR_STALLED: 'it stopped sending',
+  ERR_SLOW: 'it sends less than 1 KiB a second'
 }
 
 /** Of the disk, when a module cannot be read: no fault of the network. */

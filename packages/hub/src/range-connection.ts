@@ -1,6 +1,7 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { BlockWriter } from './block-writer.ts'
+import { leastBytesIn } from '@svc/internal-net'
+import { type BlockWriter, diskMs } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
 
 /** The target of a connection and how to reach it. */
@@ -21,6 +22,8 @@ export interface RangeExchange {
   readonly sizeBytes: number
   /** Longest time without a byte of the body, or until the head has arrived. */
   readonly stallMs: number
+  /** In each span of this length the body must bring {@link leastBytesIn} it; time that the disk took is left out. */
+  readonly slowMs: number
   readonly onHead: (head: PlainHead) => BlockWriter
 }
 
@@ -63,6 +66,8 @@ export class RangeConnection {
   #answered = 0
   #stall: NodeJS.Timeout | undefined
   #heard = false
+  #slow: NodeJS.Timeout | undefined
+  #arrived = 0
 
   constructor(to: Destination, onGone: () => void) {
     this.#onGone = onGone
@@ -130,6 +135,7 @@ export class RangeConnection {
   #read(count: number): boolean {
     if (this.#gone) return false
     const current = this.#current
+    this.#arrived += count
     // A head is short: it has to arrive completely within the time limit, not byte by byte.
     this.#heard = current?.writer !== undefined
     try {
@@ -157,6 +163,7 @@ export class RangeConnection {
     current.keepsAlive = head.keepsAlive
     current.writer = current.onHead(head)
     this.#heard = true
+    this.#watchPace(current.slowMs)
     const rest = bytes.subarray(head.headBytes)
     if (rest.length > current.writer.leftBytes)
       throw new ConnectionError('HPE_UNEXPECTED', 'the body is longer than its head said')
@@ -189,8 +196,24 @@ export class RangeConnection {
     }, afterMs)
   }
 
+  /** After a wait for the disk, pending bytes are read first, as in {@link #watch}. */
+  #watchPace(slowMs: number): void {
+    this.#arrived = 0
+    const current = this.#current
+    const writtenMs = diskMs()
+    this.#slow = setTimeout(() => {
+      setImmediate(() => {
+        if (this.#gone || current === undefined || this.#current !== current) return
+        const spanMs = slowMs - (diskMs() - writtenMs)
+        if (this.#arrived >= leastBytesIn(spanMs)) this.#watchPace(slowMs)
+        else this.#fail(new ConnectionError('ERR_SLOW', `${this.#arrived} bytes in ${slowMs / 1000} s`))
+      })
+    }, slowMs)
+  }
+
   #settle(): void {
     clearTimeout(this.#stall)
+    clearTimeout(this.#slow)
     this.#current = undefined
   }
 

@@ -17,6 +17,7 @@ export interface RangeJob {
   readonly guarded: boolean
   readonly connectMs: number
   readonly stallMs: number
+  readonly slowMs: number
 }
 
 /** First the head, then the written ranges, in order. */

@@ -50,7 +50,7 @@ async function fetch(
   signal: AbortSignal,
   progress: (progress: RangeProgress) => void
 ): Promise<RangeReply> {
-  const { hashing, fd, start, end, sizeBytes, stallMs } = job
+  const { hashing, fd, start, end, sizeBytes, stallMs, slowMs } = job
   const makeHasher: BlockTarget['makeHasher'] =
     hashing === undefined ? undefined : ((await import(hashing.module)) as { default: never }).default
   const exchange: RangeExchange = {
@@ -59,6 +59,7 @@ async function fetch(
     end,
     sizeBytes,
     stallMs,
+    slowMs,
     onHead: ({ headers, bodyBytes }) => {
       progress({ headers: { ...headers } })
       const target = { fd, start, end: start + bodyBytes, sizeBytes, hashing, makeHasher }

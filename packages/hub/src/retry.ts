@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { SLOW_MS } from '@svc/internal-net'
 import { HubError } from './errors.ts'
 import type { RetryTimings } from './limits.ts'
 import type { Trouble } from './trouble.ts'
@@ -9,6 +10,7 @@ export const DEFAULT_TIMINGS: RetryTimings = {
   maxDelayMs: 30_000,
   maxRateWaitMs: 300_000,
   stallMs: 30_000,
+  slowMs: SLOW_MS,
   connectMs: 10_000,
   random: Math.random,
   now: Date.now,

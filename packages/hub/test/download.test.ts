@@ -106,6 +106,29 @@ test('progress gives new tries: a source that cuts twenty times is outlasted', a
   expect(isRight(file, sink)).toBe(true)
 })
 
+test('a source that drips is given up, though each attempt brings some of it, and the hub asked for another address', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  const { waits, retry } = quick()
+  const hub = hubOf(fake, { limits: { rangesPerFile: 1 }, retry: { ...retry, slowMs: 1_000, tries: 2 } })
+  const file = await fileOf(hub, 'Org/Model', 'model.gguf')
+  fake.setFaults(scriptedFaults([{ stage: 'cdn', fault: { kind: 'drip', stepBytes: 1, everyMs: 20 } }]))
+  const sink = createMemorySink(file.sizeBytes)
+  await expect(hub.download(file, sink)).rejects.toMatchObject({
+    code: 'E_SOURCE_UNAVAILABLE',
+    reason: 'unreachable',
+    cause: { code: 'ERR_SLOW' }
+  })
+  expect(waits).toHaveLength(1)
+  expect(sink.ranges()).toEqual([[0, expect.any(Number)]])
+  expect(fake.requests.filter(({ stage }) => stage === 'resolve')).toHaveLength(2)
+  // the next one goes on behind what the drip brought
+  const [[, held] = [0, 0]] = sink.ranges()
+  fake.setFaults(undefined)
+  await hub.download(file, sink)
+  expect(isRight(file, sink)).toBe(true)
+  expect(fake.requests.at(-1)!.headers.range).toBe(`bytes=${held}-${file.sizeBytes - 1}`)
+})
+
 test('a signed address that serves three requests is requested again, and no byte is fetched twice', async () => {
   const fake = await fakeHub({ repos: [repo], signedUses: 3 })
   const hub = hubOf(fake, { limits: { ...limits, rangesPerFile: 1 } })
@@ -151,7 +174,8 @@ test('an abort ends with its reason, and nothing is written afterwards', async (
 test('a sink that does not take more holds the network back', async () => {
   const big = { id: 'Org/Big', files: [{ path: 'model.gguf', content: { seed: 5, sizeBytes: 128 * 2 ** 20 } }] }
   const fake = await fakeHub({ repos: [big] })
-  const hub = hubOf(fake, { limits: { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }, retry: { stallMs: 2_000 } })
+  const limits = { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }
+  const hub = hubOf(fake, { limits, retry: { stallMs: 2_000, slowMs: 500 } })
   const file = await fileOf(hub, 'Org/Big', 'model.gguf')
   const stop = new AbortController()
   let tell = () => {}
@@ -170,7 +194,7 @@ test('a sink that does not take more holds the network back', async () => {
   }
   const done = hub.download(file, stuck, { signal: stop.signal })
   await called
-  // Longer than the stall limit: a full sink is not a stalled source.
+  // Longer than the limits: a full sink is no stalled source, and no slow one.
   for (let before = -1; before !== fake.bytesSent.get(file.path); ) {
     before = fake.bytesSent.get(file.path) as number
     await new Promise((resolve) => setTimeout(resolve, 500))

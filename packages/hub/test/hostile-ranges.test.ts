@@ -21,6 +21,13 @@ const endless =
     const timer = setInterval(() => socket.write(rest), everyMs)
     socket.on('close', () => clearInterval(timer))
   }
+/** The right bytes, one now and then, without end as far as a test can see. */
+const drip: Answer = (socket) => {
+  let at = headOf().length
+  socket.write(GOOD.subarray(0, at))
+  const timer = setInterval(() => socket.write(GOOD.subarray(at, ++at)), 20)
+  socket.on('close', () => clearInterval(timer))
+}
 const range = (text: string, length: number | string = LENGTH, more = ''): string =>
   `HTTP/1.1 206 Partial Content\r\nContent-Range: ${text}\r\nContent-Length: ${length}\r\n${more}\r\n`
 const own = `bytes ${START}-${END - 1}/${SIZE_BYTES}`
@@ -81,7 +88,8 @@ const CASES: readonly (readonly [name: string, answer: Answer, reply: string, mo
     'ECONNRESET',
     50_000
   ],
-  ['silence in the body', say(GOOD.subarray(0, 50_000)), 'ERR_STALLED', 50_000]
+  ['silence in the body', say(GOOD.subarray(0, 50_000)), 'ERR_STALLED', 50_000],
+  ['a drip in the body', drip, 'ERR_SLOW', LENGTH]
 ]
 
 let ranges: HostileRanges
@@ -98,7 +106,8 @@ async function expectGood(): Promise<void> {
 test.each(CASES)('%s', async (_, answer, reply, mostBytes) => {
   // a connection that is used again says the same as a new one
   for (let n = 0; n < 2; n++) {
-    const outcome = await ranges.ask(answer, reply === 'ERR_STALLED' ? STALL_MS : 30_000)
+    const limits = { ERR_STALLED: { stallMs: STALL_MS }, ERR_SLOW: { slowMs: STALL_MS } }
+    const outcome = await ranges.ask(answer, limits[reply as keyof typeof limits])
     expect(outcome).toMatchObject({ reply, isRight: true, isOutsideUntouched: true })
     expect(outcome.writtenTo - START).toBeLessThanOrEqual(mostBytes)
     await expectGood()

@@ -64,7 +64,7 @@ export class HostileRanges {
   }
 
   /** Asks for the range of a server that answers so. */
-  async ask(answer: Answer, stallMs = 30_000): Promise<Outcome> {
+  async ask(answer: Answer, { stallMs = 30_000, slowMs = 60_000 } = {}): Promise<Outcome> {
     this.#answer = answer
     ftruncateSync(this.#fd, 0)
     writeSync(this.#fd, Buffer.alloc(SIZE_BYTES, SENTINEL), 0, SIZE_BYTES, 0)
@@ -77,7 +77,8 @@ export class HostileRanges {
       headers: {},
       fd: this.#fd,
       connectMs: 30_000,
-      stallMs
+      stallMs,
+      slowMs
     }
     const reply = await this.#threads
       .fetch(job, new AbortController().signal, (progress) => {

@@ -34,7 +34,15 @@ const [writable, unwritable] = [openSync('/dev/null', 'w'), openSync('/dev/null'
 async function say(host: string, path: string, fd = writable): Promise<unknown> {
   const range = { start: 0, end: SIZE, sizeBytes: SIZE, hashing: undefined, guarded: false }
   const stallMs = path === '/slow-head' ? STALL_MS : 30_000
-  const job = { ...range, url: `https://${host}:${port}${path}`, headers: {}, fd, connectMs: 30_000, stallMs }
+  const job = {
+    ...range,
+    url: `https://${host}:${port}${path}`,
+    headers: {},
+    fd,
+    connectMs: 30_000,
+    stallMs,
+    slowMs: 60_000
+  }
   return threads.fetch(job, never, () => undefined).catch(({ code }: { code: unknown }) => code)
 }
 const said = {

@@ -1,3 +1,4 @@
+import { leastBytesIn, Pace, SLOW_MS } from '@svc/internal-net'
 import type { Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 import { type Answer, headerOf } from './exchange.ts'
@@ -22,9 +23,6 @@ export interface FetchOptions extends PatienceOptions {
    */
   readonly slowMs?: number
 }
-
-/** Slower than any line, and fast enough that a registry which drips bytes does not hold an import for days. */
-const MIN_BYTES_PER_SECOND = 1_024
 
 const WRITE_BYTES = 1 << 20
 
@@ -65,22 +63,6 @@ export async function fetchBlob(
   }
 }
 
-/** Whether bytes come at the least rate, pauses included. */
-class Pace {
-  #sinceMs = performance.now()
-  #bytes = 0
-
-  /** Counts bytes; starts anew when they have come fast enough. */
-  keepsUpWith(bytes: number): boolean {
-    this.#bytes += bytes
-    const nowMs = performance.now()
-    if (this.#bytes * 1_000 < MIN_BYTES_PER_SECOND * (nowMs - this.#sinceMs)) return false
-    this.#sinceMs = nowMs
-    this.#bytes = 0
-    return true
-  }
-}
-
 function firstGap(sink: BlobSink): [number, number] | undefined {
   let at = 0
   for (const [start, end] of sink.ranges()) {
@@ -100,7 +82,7 @@ async function* bodyFrom(
   answer: Answer,
   start: number,
   sizeBytes: number,
-  slowMs = 60_000
+  slowMs = SLOW_MS
 ): AsyncGenerator<Uint8Array, void, void> {
   let skip = answer.statusCode === 206 ? 0 : start
   checkHead(answer, start, sizeBytes)
@@ -111,7 +93,7 @@ async function* bodyFrom(
   // while a chunk is being written nothing is read, which is not the registry's fault
   let isWriting = false
   let hasWritten = false
-  const leastBytes = Math.ceil((MIN_BYTES_PER_SECOND * slowMs) / 1_000)
+  const leastBytes = leastBytesIn(slowMs)
   const watch = setInterval(() => {
     if (!hasWritten && arrived < leastBytes)
       answer.body.destroy(

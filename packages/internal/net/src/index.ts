@@ -12,4 +12,5 @@ export {
 export { isHost, isPort } from './host.ts'
 export { jsonShape } from './json-shape.ts'
 export { loadAgain } from './load-again.ts'
+export { leastBytesIn, MIN_BYTES_PER_SECOND, Pace, SLOW_MS } from './pace.ts'
 export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'

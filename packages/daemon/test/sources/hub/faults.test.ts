@@ -10,6 +10,7 @@ import {
   scriptedFaults
 } from '@svc/testkit/fake-hub-faults'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LANE_WIDTHS } from '../../../src/jobs/lanes.ts'
 import {
   fakeHub,
   finished,
@@ -103,6 +104,28 @@ test('stalls: the right store; a source that only stalls: 502', async () => {
   await expectRight(await importRepo(at, repo.id), repo, at)
   const { id } = freshRepo([{ stage: 'tree', fault: { kind: 'stall', afterBytes: 3 } }])
   expect(await refused(at.client.importHf({ repo: id }))).toEqual({ status: 502, code: 'E_SOURCE_UNAVAILABLE' })
+})
+
+test('imports from sources that drip free their lanes: those behind them are done', async () => {
+  const at = await rigOf(rig.fake, { hub: { retry: { slowMs: 2_000, tries: 2 } } })
+  const started: Job[] = []
+  rig.fake.setFaults(undefined)
+  for (let n = 0; n < LANE_WIDTHS['import-hf']; n++) {
+    const id = `Some-Org/Drip-${n}`
+    rig.fake.commit({ id, files: [{ path: 'drip-q8_0.gguf', content: { seed: ++seed, sizeBytes: 400_007 } }] })
+    rig.fake.setFaults(
+      scriptedFaults([{ stage: 'cdn', path: 'drip-q8_0.gguf', fault: { kind: 'drip', stepBytes: 1, everyMs: 100 } }])
+    )
+    started.push(await at.client.importHf({ repo: id }))
+  }
+  const repo: FakeRepo = {
+    id: 'Some-Org/Behind',
+    files: [{ path: GGUF, content: { seed: ++seed, sizeBytes: 400_007 } }]
+  }
+  rig.fake.commit(repo)
+  await expectRight(await importRepo(at, repo.id), repo, at)
+  for (const job of started)
+    expect(await finished(at, job)).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
 })
 
 test('a branch that moves after the listing changes nothing', async () => {

@@ -1,0 +1,39 @@
+/** Slower than any line, and fast enough that a source which drips bytes does not hold a lane for days. */
+export const MIN_BYTES_PER_SECOND = 1_024
+
+/** The length of a span, in milliseconds, in which a source must keep to {@link MIN_BYTES_PER_SECOND}. */
+export const SLOW_MS = 60_000
+
+/** The least that a source must send in a span of this length. */
+export const leastBytesIn = (spanMs: number): number => Math.ceil((MIN_BYTES_PER_SECOND * spanMs) / 1_000)
+
+/**
+ * Whether bytes come at the least rate over a whole transfer, pauses included: one that breaks off after each byte makes no
+ * progress, however fast that byte was.
+ */
+export class Pace {
+  readonly #now: () => number
+  #sinceMs: number
+  #bytes = 0
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#sinceMs = now()
+  }
+
+  /** Counts bytes, also none; true, and a new beginning, when those since the last one have come fast enough. */
+  keepsUpWith(bytes: number): boolean {
+    this.#bytes += bytes
+    const nowMs = this.#now()
+    if (this.#bytes === 0 || this.#bytes * 1_000 < MIN_BYTES_PER_SECOND * (nowMs - this.#sinceMs)) return false
+    this.#sinceMs = nowMs
+    this.#bytes = 0
+    return true
+  }
+
+  /** Leaves out a span in which nobody was asked. */
+  skip(spanMs: number): void {
+    this.#sinceMs += spanMs
+  }
+}
