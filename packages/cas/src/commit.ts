@@ -4,6 +4,7 @@ import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-fil
 import { OPEN_BLOB } from './blob-reader.ts'
 import { encodeError, errnoOf, ioError } from './errors.ts'
 import { discardPart } from './hash-session.ts'
+import type { Layout } from './layout.ts'
 import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
 
 // How a part file becomes a blob. The order protects against power loss as well as kill -9: file synced → mode 0444 →
@@ -17,6 +18,9 @@ const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL'])
 /** The state of one commit. Invariant: each step handles only the commits that have no outcome yet. */
 interface Commit {
   readonly item: CommitItem
+  readonly layout: Layout
+  readonly blob: string
+  readonly shard: string
   partFd: number | undefined
   partExists: boolean
   /** The part replaced an older file of that name, so removing the name would not restore that file. */
@@ -28,10 +32,13 @@ interface Commit {
  * Publishes parts together, phase by phase: the first fsync of a phase commits the file system's journal for the others,
  * and each folder is synced once. Each item succeeds or fails alone, and only after its own syncs.
  */
-export function commitParts(port: FilePort, items: readonly CommitItem[]): CommitOutcome[] {
+export function commitParts(port: FilePort, layout: Layout, items: readonly CommitItem[]): CommitOutcome[] {
   const commits = items.map(
     (item): Commit => ({
       item,
+      layout,
+      blob: layout.blob(item.digest),
+      shard: layout.shard(item.digest),
       partFd: item.partFd,
       partExists: item.bytes === undefined,
       replaced: false,
@@ -52,7 +59,7 @@ function each(commits: readonly Commit[], operation: string, step: (commit: Comm
     try {
       step(commit)
     } catch (error) {
-      fail(commit, ioError(error, operation, commit.item.blob))
+      fail(commit, ioError(error, operation, commit.blob))
     }
   }
 }
@@ -64,9 +71,9 @@ function fail(commit: Commit, error: unknown, nameStays = false): void {
 /** Ends the commit if the blob already exists; otherwise writes the bytes of a small blob to its part file. */
 function write(port: FilePort, commit: Commit): void {
   const { item } = commit
-  if (!item.replace && isWhole(port, item)) {
+  if (!item.replace && isWhole(port, commit)) {
     if (item.bytes === undefined) commit.outcome = { state: 'exists', same: false }
-    else if (holds(port, item.blob, item.bytes)) commit.outcome = { state: 'exists', same: true }
+    else if (holds(port, commit.blob, item.bytes)) commit.outcome = { state: 'exists', same: true }
     if (commit.outcome !== undefined) return
   }
   if (item.bytes === undefined) return
@@ -90,7 +97,7 @@ function sync(port: FilePort, commit: Commit): void {
  * quarantine.
  */
 function link(port: FilePort, commit: Commit): void {
-  const { item } = commit
+  const { shard } = commit
   for (let attempt = 0; ; attempt++) {
     try {
       linkOrRename(port, commit)
@@ -101,22 +108,22 @@ function link(port: FilePort, commit: Commit): void {
       if (errno === 'EEXIST') {
         if (takeOver(port, commit)) return
       } else if (errno === 'ENOENT') {
-        port.mkdirSync(item.shard, 0o700)
-        port.chmodSync(item.shard, 0o700)
-        syncFolderSync(port, dirname(item.shard))
+        port.mkdirSync(shard, 0o700)
+        port.chmodSync(shard, 0o700)
+        syncFolderSync(port, dirname(shard))
       } else throw error
     }
   }
 }
 
 function linkOrRename(port: FilePort, commit: Commit): void {
-  const { item } = commit
+  const { item, blob } = commit
   try {
-    port.linkSync(item.part, item.blob)
+    port.linkSync(item.part, blob)
   } catch (error) {
     if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
-    if (stat(port, item.blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
-    port.renameSync(item.part, item.blob)
+    if (stat(port, blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
+    port.renameSync(item.part, blob)
     commit.partExists = false
   }
 }
@@ -127,18 +134,19 @@ function linkOrRename(port: FilePort, commit: Commit): void {
  * returns false; the caller then links again.
  */
 function takeOver(port: FilePort, commit: Commit): boolean {
-  const { item } = commit
+  const { item, blob, layout } = commit
+  const aside = layout.aside(item.digest)
   let copied = true
   try {
-    port.linkSync(item.blob, item.aside)
+    port.linkSync(blob, aside)
   } catch (error) {
     if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
     copied = false
-    port.renameSync(item.blob, item.aside)
+    port.renameSync(blob, aside)
   }
-  syncFolderSync(port, item.asideFolder)
+  syncFolderSync(port, layout.quarantine)
   if (!copied) return false
-  port.renameSync(item.part, item.blob)
+  port.renameSync(item.part, blob)
   commit.partExists = false
   commit.replaced = true
   return true
@@ -146,7 +154,7 @@ function takeOver(port: FilePort, commit: Commit): boolean {
 
 function syncShards(port: FilePort, commits: readonly Commit[]): void {
   const published = commits.filter(({ outcome }) => outcome === undefined)
-  for (const [shard, members] of Map.groupBy(published, ({ item }) => item.shard)) {
+  for (const [shard, members] of Map.groupBy(published, ({ shard }) => shard)) {
     try {
       syncFolderSync(port, shard)
       for (const commit of members) commit.outcome = { state: 'published' }
@@ -160,7 +168,7 @@ function syncShards(port: FilePort, commits: readonly Commit[]): void {
 function retract(port: FilePort, commit: Commit, error: unknown): void {
   let stays = commit.replaced
   try {
-    if (!stays) port.unlinkSync(commit.item.blob)
+    if (!stays) port.unlinkSync(commit.blob)
   } catch {
     stays = true
   }
@@ -173,9 +181,9 @@ function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): Com
   return outcome!
 }
 
-function isWhole(port: FilePort, { blob, sizeBytes }: CommitItem): boolean {
+function isWhole(port: FilePort, { blob, item }: Commit): boolean {
   const found = stat(port, blob)
-  return found?.isFile() === true && found.size === sizeBytes
+  return found?.isFile() === true && found.size === item.sizeBytes
 }
 
 /**
@@ -205,11 +213,5 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   }
 }
 
-function stat(port: FilePort, path: string): ReturnType<FilePort['lstatSync']> | undefined {
-  try {
-    return port.lstatSync(path)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
+/** Most blobs of an import are new: an error for each of them would cost more than the look. */
+const stat = (port: FilePort, path: string): ReturnType<FilePort['tryLstatSync']> => port.tryLstatSync(path)

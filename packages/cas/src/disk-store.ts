@@ -11,7 +11,8 @@ import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
 import { DiskBlobReader, notRegular, openBlobFile, quickReads } from './blob-reader.ts'
 import { DiskPartials } from './disk-partials.ts'
-import { errnoOf, ioError } from './errors.ts'
+import { delaysBlocks } from './early-write.ts'
+import { type CasError, errnoOf, ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
 import { Ingestor } from './ingest.ts'
 import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
@@ -23,8 +24,10 @@ import type {
   ByteSource,
   DiskBlobStore,
   FileSource,
+  IngestNamedOptions,
   IngestOptions,
   IngestResult,
+  NamedFileSource,
   PartialBlob,
   PartialFollower,
   PartialKey,
@@ -66,8 +69,8 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
   let threads: HashThreads | undefined
   try {
     prepareLayout(port, layout, lock.afterCrash)
-    threads = new HashThreads(options.filePort, options.hashThreads)
-    const context = new StoreContext(layout, port, threads)
+    threads = new HashThreads(root, options.filePort, options.hashThreads)
+    const context = new StoreContext(layout, port, threads, await delaysBlocks(port, root))
     const ingestor = new Ingestor(context)
     const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
     partials.sweep({
@@ -191,6 +194,13 @@ class DiskStore implements DiskBlobStore {
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
     return this.#ingestor.ingest(source, options)
+  }
+
+  ingestNamed(
+    files: readonly NamedFileSource[],
+    options: IngestNamedOptions = {}
+  ): Promise<readonly (IngestResult | CasError)[]> {
+    return this.#ingestor.ingestNamed(files, options)
   }
 
   partial(key: PartialKey, options: PartialOptions = {}): Promise<PartialBlob> {

@@ -6,7 +6,8 @@ import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError, threadErrors } from './errors.ts'
 import { HashSession } from './hash-session.ts'
-import { NamedFile } from './named-file.ts'
+import { layoutOf } from './layout.ts'
+import { runNamed } from './named-run.ts'
 import type {
   SessionResult,
   SmallCheck,
@@ -47,18 +48,13 @@ function finish(id: number): SessionResult {
 
 async function runSmall(port: FilePort, { spec, source }: SmallRun): Promise<SmallRunOutcome> {
   let session: HashSession | undefined
-  let named: NamedFile | undefined
   try {
-    if ('path' in source) named = NamedFile.open(port, source)
     session = await HashSession.begin(port, spec)
-    await session.pump({ fd: 'path' in source ? named!.fd : source.fd })
-    named?.check()
+    await session.pump({ fd: source.fd })
     return { result: session.finish() }
   } catch (error) {
     await session?.drop()
     return { error: encodeError(error) }
-  } finally {
-    named?.close()
   }
 }
 
@@ -121,7 +117,8 @@ serveCalls<ThreadOperations>(
       const port = await loading
       return inTurn(items, (item) => check(port, item))
     },
-    commit: async ({ items }) => commitParts(await loading, items),
+    runNamed: async (run) => runNamed(await loading, run),
+    commit: async ({ root, items }) => commitParts(await loading, layoutOf(root), items),
     datasync: async ({ fd }) => {
       const port = await loading
       try {

@@ -8,19 +8,42 @@ import { EarlySync } from './early-sync.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
 import { randomId } from './layout.ts'
+import { packIdentities } from './named-file.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { publish, requireRoom, SMALL_BYTES } from './publish.ts'
 import { Pull } from './pull.ts'
-import type { ByteSource, FileSource, HashResult, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
+import type {
+  ByteSource,
+  FileSource,
+  HashResult,
+  IngestNamedOptions,
+  IngestOptions,
+  IngestResult,
+  NamedFileSource
+} from './store.ts'
 import type { StoreContext } from './store-context.ts'
-import type { SessionResult, SessionSpec } from './thread-protocol.ts'
+import type { NamedRun, SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Streams up to this size are hashed in place, without a thread, in at most 0.15 ms. */
 const INLINE_BYTES = 256 << 10
 const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
+/** Small files that one message brings to a thread, and that are published together. */
+const MAX_NAMED = 64
 /** Files from this size on may use two threads. */
 const PAIR_BYTES = 8 << 20
+
+/** Waits for all, whatever happens to one. @throws the first error */
+async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(running)
+  return Promise.all(running)
+}
+
+/** An error that belongs to one file of a group; a defect of the program ends the group. */
+function casErrorOf(error: unknown): CasError {
+  if (error instanceof CasError) return error
+  throw error
+}
 
 const isFile = (source: ByteSource): source is FileSource => 'fd' in source
 
@@ -29,6 +52,8 @@ export class Ingestor {
   readonly #context: StoreContext
   /** Files between their open and their publication: limits the number of descriptors. */
   readonly #files = new Gate(128, abortError)
+  /** Groups of small files, each with one descriptor: two in the threads while two are published. */
+  readonly #groups = new Gate(4, abortError)
   /** Streams with buffers: limits memory (32 × 1.5 MiB). */
   readonly #streams = new Gate(32, abortError)
 
@@ -67,15 +92,59 @@ export class Ingestor {
   }
 
   async #named(source: NamedFileSource, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    const sizeBytes = Number(source.identity.size)
-    if (sizeBytes >= SMALL_BYTES)
+    const [outcome] = await this.#runNamed([source], options, signal)
+    if (outcome instanceof CasError) throw outcome
+    return outcome!
+  }
+
+  /** Each file of the result is that at its index in `sources`. @throws CasError as {@link DiskBlobStore.ingestNamed} */
+  async ingestNamed(
+    sources: readonly NamedFileSource[],
+    options: IngestNamedOptions
+  ): Promise<readonly (IngestResult | CasError)[]> {
+    return this.#context.run(options.signal, async (signal) => {
+      const groups: Promise<readonly (IngestResult | CasError)[]>[] = []
+      for (let at = 0; at < sources.length; at += MAX_NAMED)
+        groups.push(this.#runNamed(sources.slice(at, at + MAX_NAMED), options, signal))
+      const outcomes = (await allOf(groups)).flat()
+      throwIfAborted(signal)
+      return outcomes
+    })
+  }
+
+  /** One thread reads, hashes and writes the files, one message for all; others publish them together. */
+  async #runNamed(
+    sources: readonly NamedFileSource[],
+    options: IngestOptions,
+    signal: AbortSignal
+  ): Promise<readonly (IngestResult | CasError)[]> {
+    for (const { identity } of sources) {
+      if (identity.size < SMALL_BYTES) continue
+      const sizeBytes = Number(identity.size)
       throw new CasError('E_RANGE', `a file of ${sizeBytes} bytes is opened by its caller`, { sizeBytes })
-    const leave = await this.#files.enter(signal)
+    }
+    const leave = await this.#groups.enter(signal)
     try {
-      const part = this.#context.layout.part(randomId())
-      const { partFd, ...result } = await this.#smallFilePass(source, part, sizeBytes, options)
-      options.onProgress?.(result.sizeBytes)
-      return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
+      const { layout, threads, delaysBlocks: writeEarly } = this.#context
+      const { attachments = [] } = options
+      const parts = sources.map(() => layout.part(randomId()))
+      const run: NamedRun = {
+        paths: sources.map(({ path }) => path),
+        identities: packIdentities(sources.map(({ identity }) => identity)),
+        parts,
+        attachments,
+        writeEarly
+      }
+      const outcomes = await threads.runNamed(run, signal)
+      return await allOf(
+        outcomes.map(async (outcome, i) => {
+          if ('error' in outcome) return decodeError(outcome.error)
+          const { partFd, ...result } = outcome.result
+          options.onProgress?.(result.sizeBytes)
+          const hashed = { ...result, digest: result.digest! }
+          return publish(this.#context, hashed, { part: parts[i]!, partFd }, options, signal).catch(casErrorOf)
+        })
+      )
     } finally {
       leave()
     }
@@ -105,7 +174,7 @@ export class Ingestor {
 
   /** Too short to be worth interrupting: an abort is noticed before the commit. */
   async #smallFilePass(
-    source: FileSource | NamedFileSource,
+    source: FileSource,
     part: string,
     sizeBytes: number,
     options: IngestOptions

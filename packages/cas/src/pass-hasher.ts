@@ -31,31 +31,78 @@ export const oversize = (expectedSizeBytes: number): CasError =>
 /** By module: even a repeated `import()` costs a tenth of hashing a small file. */
 const factories = new Map<string, StreamHasherFactory>()
 
+/** Loads the attachments' modules, for {@link startAttached}. @throws CasError `E_ATTACHMENT` */
+export async function loadAttached(attachments: readonly HashAttachment[]): Promise<void> {
+  for (const { name, module } of attachments) {
+    if (factories.has(module)) continue
+    try {
+      factories.set(module, ((await import(module)) as { readonly default: StreamHasherFactory }).default)
+    } catch (error) {
+      throw attachmentError(name, 'did not load', error)
+    }
+  }
+}
+
+/** The attached hashes of one pass; their modules are loaded. @throws CasError `E_ATTACHMENT` */
+export function startAttached(attachments: readonly HashAttachment[], sizeBytes: number | undefined): AttachedHashers {
+  const attached: [string, StreamHasher][] = []
+  for (const { name, module, options } of attachments) {
+    try {
+      attached.push([name, factories.get(module)!(options, sizeBytes)])
+    } catch (error) {
+      throw attachmentError(name, 'did not load', error)
+    }
+  }
+  return new AttachedHashers(attached)
+}
+
+/** The further hashes of one pass over a blob. Every method throws CasError `E_ATTACHMENT` for what a hash throws. */
+class AttachedHashers {
+  readonly #hashers: readonly (readonly [name: string, hasher: StreamHasher])[]
+
+  constructor(hashers: readonly (readonly [string, StreamHasher])[]) {
+    this.#hashers = hashers
+  }
+
+  update(chunk: Uint8Array): void {
+    for (const [name, hasher] of this.#hashers) {
+      try {
+        hasher.update(chunk)
+      } catch (error) {
+        throw attachmentError(name, 'failed', error)
+      }
+    }
+  }
+
+  /** The results by name. Ends the pass. */
+  finish(): Record<string, Uint8Array> {
+    const results: Record<string, Uint8Array> = {}
+    for (const [name, hasher] of this.#hashers) {
+      try {
+        results[name] = hasher.digest()
+      } catch (error) {
+        throw attachmentError(name, 'failed', error)
+      }
+    }
+    return results
+  }
+}
+
 /** All hashes of one pass over a blob. */
 export class PassHasher {
   readonly #flat: Hash | undefined
-  readonly #attached: readonly (readonly [name: string, hasher: StreamHasher])[]
+  readonly #attached: AttachedHashers
   #sizeBytes = 0
 
-  private constructor(flat: Hash | undefined, attached: readonly (readonly [string, StreamHasher])[]) {
+  private constructor(flat: Hash | undefined, attached: AttachedHashers) {
     this.#flat = flat
     this.#attached = attached
   }
 
   /** Loads the attachments' modules. @throws CasError `E_ATTACHMENT` */
   static async create(spec: PassSpec): Promise<PassHasher> {
-    const attached: [string, StreamHasher][] = []
-    for (const { name, module, options } of spec.attachments) {
-      try {
-        const factory =
-          factories.get(module) ?? ((await import(module)) as { readonly default: StreamHasherFactory }).default
-        factories.set(module, factory)
-        attached.push([name, factory(options, spec.sizeBytes)])
-      } catch (error) {
-        throw attachmentError(name, 'did not load', error)
-      }
-    }
-    return new PassHasher(spec.flat ? createHash('sha256') : undefined, attached)
+    await loadAttached(spec.attachments)
+    return new PassHasher(spec.flat ? createHash('sha256') : undefined, startAttached(spec.attachments, spec.sizeBytes))
   }
 
   get sizeBytes(): number {
@@ -66,25 +113,12 @@ export class PassHasher {
   update(chunk: Uint8Array): void {
     this.#sizeBytes += chunk.length
     this.#flat?.update(chunk)
-    for (const [name, hasher] of this.#attached) {
-      try {
-        hasher.update(chunk)
-      } catch (error) {
-        throw attachmentError(name, 'failed', error)
-      }
-    }
+    this.#attached.update(chunk)
   }
 
   /** Ends the pass. */
   finish(): PassResult {
-    const attachments: Record<string, Uint8Array> = {}
-    for (const [name, hasher] of this.#attached) {
-      try {
-        attachments[name] = hasher.digest()
-      } catch (error) {
-        throw attachmentError(name, 'failed', error)
-      }
-    }
+    const attachments = this.#attached.finish()
     const digest = this.#flat === undefined ? undefined : digestFromHex(this.#flat.digest('hex'))
     return { digest, sizeBytes: this.#sizeBytes, attachments }
   }

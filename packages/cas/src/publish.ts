@@ -28,7 +28,7 @@ export async function publish(
   options: Pick<IngestOptions, 'accept' | 'digest' | 'sizeBytes'>,
   signal: AbortSignal
 ): Promise<IngestResult> {
-  const { layout, threads, digestLocks, notDurable } = context
+  const { threads, digestLocks, notDurable } = context
   const { digest, sizeBytes } = result
   // Whoever holds the part file has to delete it: this function, or the thread that it was handed to.
   let holdsPart = 'partFd' in from
@@ -42,15 +42,7 @@ export async function publish(
       throwIfAborted(signal)
 
       // A thread syncs the file, links the name and syncs the folder: commit.ts.
-      const item: CommitItem = {
-        ...from,
-        blob: layout.blob(digest),
-        shard: layout.shard(digest),
-        sizeBytes,
-        replace: notDurable.has(digest),
-        aside: layout.aside(digest),
-        asideFolder: layout.quarantine
-      }
+      const item: CommitItem = { ...from, digest, sizeBytes, replace: notDurable.has(digest) }
       holdsPart = false
       let outcome = await threads.commit(item)
 

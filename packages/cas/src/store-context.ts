@@ -10,6 +10,8 @@ export class StoreContext {
   readonly layout: Layout
   readonly port: FilePort
   readonly threads: HashThreads
+  /** The file system of the root is one on which new files are written early: see `early-write.ts`. */
+  readonly delaysBlocks: boolean
   /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
   readonly digestLocks = new KeyedLock<string>(abortError)
   /**
@@ -20,7 +22,8 @@ export class StoreContext {
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(layout: Layout, port: FilePort, threads: HashThreads) {
+  constructor(layout: Layout, port: FilePort, threads: HashThreads, delaysBlocks = false) {
+    this.delaysBlocks = delaysBlocks
     this.layout = layout
     this.port = port
     this.threads = threads

@@ -4,6 +4,9 @@ interface Queued<Item, Outcome> {
   reject(error: unknown): void
 }
 
+/** How long items wait before a thread that was not needed so far is started for them: a start takes longer. */
+const JOIN_MS = 25
+
 /**
  * Sends small work items to threads in batches, since waking a thread costs as much as hashing 200 KiB. Each thread has
  * at most one batch under way, counted in its `passes`; what arrives in the meantime is shared evenly among the next
@@ -16,14 +19,19 @@ export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
   readonly #queue: Queued<Item, Outcome>[] = []
   readonly #busy = new Set<Thread>()
   #scheduled = false
+  /** The first so many threads get work. */
+  #joined: number
+  #joining: NodeJS.Timeout | undefined
 
+  /** Only the first `joined` threads get work, default all; one more does whenever items have waited for {@link JOIN_MS}. */
   constructor(
     threads: readonly Thread[],
-    maxItems: number,
+    { maxItems, joined = threads.length }: { readonly maxItems: number; readonly joined?: number },
     send: (thread: Thread, items: Item[]) => Promise<readonly Outcome[]>
   ) {
     this.#threads = threads
     this.#maxItems = maxItems
+    this.#joined = joined
     this.#send = send
   }
 
@@ -42,10 +50,10 @@ export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
   }
 
   #dispatch(): void {
-    for (const thread of this.#threads) {
-      if (this.#queue.length === 0) return
+    for (const thread of this.#threads.slice(0, this.#joined)) {
+      if (this.#queue.length === 0) break
       if (this.#busy.has(thread)) continue
-      const share = Math.ceil(this.#queue.length / (this.#threads.length - this.#busy.size))
+      const share = Math.ceil(this.#queue.length / (this.#joined - this.#busy.size))
       const batch = this.#queue.splice(0, Math.min(this.#maxItems, share))
       this.#busy.add(thread)
       thread.passes++
@@ -62,5 +70,15 @@ export class ThreadBatch<Thread extends { passes: number }, Item, Outcome> {
           setImmediate(() => this.#dispatch())
         })
     }
+    if (this.#queue.length === 0) {
+      clearTimeout(this.#joining)
+      this.#joining = undefined
+    } else if (this.#joined < this.#threads.length) this.#joining ??= setTimeout(() => this.#join(), JOIN_MS).unref()
+  }
+
+  #join(): void {
+    this.#joining = undefined
+    this.#joined++
+    this.#dispatch()
   }
 }

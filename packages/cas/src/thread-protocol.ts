@@ -2,7 +2,7 @@ import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
 import type { WireError } from './errors.ts'
-import type { FileSource, HashAttachment, NamedFileSource } from './store.ts'
+import type { FileSource, HashAttachment } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
@@ -36,14 +36,10 @@ export interface CommitItem {
   readonly bytes?: Uint8Array | undefined
   readonly partFd?: number | undefined
   readonly part: string
-  readonly blob: string
-  readonly shard: string
+  readonly digest: Sha256Digest
   readonly sizeBytes: number
   /** Replace a file that has the name already, even one of the right size. */
   readonly replace: boolean
-  /** Where to move a corrupt file that has the blob's path. */
-  readonly aside: string
-  readonly asideFolder: string
 }
 
 export type CommitOutcome =
@@ -60,8 +56,18 @@ export type CommitOutcome =
 /** A pass over a small file, in one message. */
 export interface SmallRun {
   readonly spec: SessionSpec
-  /** An open file, or the name of one. */
-  readonly source: FileSource | NamedFileSource
+  readonly source: FileSource
+}
+/** Passes over small files that the thread opens, in one message that holds no object for each of them. */
+export interface NamedRun {
+  readonly paths: readonly string[]
+  /** As `packIdentities` makes them. */
+  readonly identities: BigInt64Array
+  /** The part files to write, one for each. */
+  readonly parts: readonly string[]
+  readonly attachments: readonly HashAttachment[]
+  /** See `early-write.ts`. */
+  readonly writeEarly: boolean
 }
 export type SmallRunOutcome = { readonly result: SessionResult } | { readonly error: WireError }
 
@@ -101,6 +107,8 @@ export interface ThreadOperations {
   drop: { request: { session: number }; response: void }
   runSmall: { request: { items: SmallRun[] }; response: SmallRunOutcome[] }
   check: { request: { items: SmallCheck[] }; response: boolean[] }
-  commit: { request: { items: CommitItem[] }; response: CommitOutcome[] }
+  runNamed: { request: NamedRun; response: SmallRunOutcome[] }
+  /** `root` is the store's. */
+  commit: { request: { root: string; items: CommitItem[] }; response: CommitOutcome[] }
   datasync: { request: { fd: number }; response: void }
 }

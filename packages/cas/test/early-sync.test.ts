@@ -15,7 +15,7 @@ let part: string
 
 async function setUp(only: string): Promise<{ plan: Faults; early: EarlySync }> {
   const plan = new Faults({ only })
-  threads = new HashThreads(plan.filePort)
+  threads = new HashThreads(folder.path, plan.filePort)
   const context = new StoreContext(layoutOf(folder.path), await loadFilePort(plan.filePort), threads)
   return { plan, early: new EarlySync(context, part) }
 }

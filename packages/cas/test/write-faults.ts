@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
 import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
 import { Faults } from '@svc/internal-files/faults'
@@ -21,6 +21,16 @@ const ways: readonly {
   { name: 'a small stream', bytes: small, take: (store) => store.ingest(chunksOf(small, 1000)) },
   { name: 'a large stream', bytes: large, take: (store) => store.ingest(chunksOf(large, 100_000)) },
   { name: 'a small file', bytes: large, take: (store, folder) => fromFile(store, `${folder}/large`, large) },
+  {
+    name: 'a small file by its name',
+    bytes: large,
+    take: (store, folder) => {
+      const path = `${folder}/named`
+      writeFileSync(path, large)
+      const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
+      return store.ingest({ path, identity: { dev, ino, size, mtimeNs, ctimeNs } })
+    }
+  },
   {
     name: 'a large file by two threads',
     bytes: huge,
@@ -80,7 +90,8 @@ export function describeWriteFaults(errnos: number, stride: number): void {
         const folder = await temporaryFolder()
         const plan = new Faults(fault)
         const root = `${folder.path}/store`
-        const store = (await openDiskStore({ root, filePort: plan.filePort })) as DiskBlobStore
+        const filePort = { ...plan.filePort, module: new URL('./delayed-port.ts', import.meta.url).href }
+        const store = (await openDiskStore({ root, filePort })) as DiskBlobStore
         const blob = store.blobPath(digestOf(way.bytes))
         // The threads, and the descriptors that they bring, exist before anything is counted.
         await way.take(store, folder.path)

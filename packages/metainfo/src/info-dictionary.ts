@@ -16,6 +16,8 @@ import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } fr
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
 const UNSAFE = /[\u0000-\u001f\u007f/\\]/
+/** Most segments: they need no closer look. */
+const PLAIN_SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}$/
 
 /**
  * A file or folder name that is safe as it is; unsafe names are refused, never repaired. @throws MetainfoError
@@ -189,8 +191,10 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
     }
     let folder = tree
     for (const [i, segment] of segments.entries()) {
-      if (!segment.isWellFormed()) throw metainfoError('path-segment', 'unsafe path segment: not UTF-8', { path })
-      decodeSegment(toKey(segment), 'path-segment')
+      if (!PLAIN_SEGMENT.test(segment)) {
+        if (!segment.isWellFormed()) throw metainfoError('path-segment', 'unsafe path segment: not UTF-8', { path })
+        decodeSegment(toKey(segment), 'path-segment')
+      }
       const existing = folder.get(segment) as TreeNode | undefined
       const isFile = i === segments.length - 1
       if (existing !== undefined && (isFile || existing.has(''))) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { DiskBlobStore, IngestResult } from '@svc/cas'
+import { CasError, type DiskBlobStore, type IngestResult } from '@svc/cas'
 import {
   type Entry,
   type FileUse,
@@ -8,13 +8,14 @@ import {
   MAX_LICENCE_BYTES,
   writeTar
 } from '@svc/classify'
-import { forEachLimited } from '@svc/internal-concurrency'
+import { forEachLimited, Gate } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
 import { noSpace } from '../errors.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
-import type { OpenedFile, SourceFile } from './source.ts'
+import { groupSmall } from './small-files.ts'
+import type { HeldName, OpenedFile, SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
 /** The result of stage 2: the blobs, and the texts that were read on the side. */
@@ -51,9 +52,10 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
     .filter(([, { use }]) => use !== 'skip' || source.fetchUnrecognised)
     .map(([name, use]) => ({ file: files.get(name)!, use }))
     .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
-  await forEachLimited(largestFirst, source.concurrency, context.signal, ({ file, use }, signal) =>
-    work.take(file, use, signal)
+  const units = groupSmall(largestFirst, ({ file, use }) =>
+    use.use === 'entry' && file.holdName !== undefined ? file.sizeBytes : undefined
   )
+  await forEachLimited(units, source.concurrency, context.signal, (unit, signal) => work.take(unit, signal))
   const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
   await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
   return { blobs: work.blobs, ...(await work.texts(context.signal)) }
@@ -92,8 +94,17 @@ async function isShareable(file: SourceFile, store: DiskBlobStore, signal: Abort
   }
 }
 
+interface UsedFile {
+  readonly file: SourceFile
+  readonly use: FileUse
+}
+
+/** Groups of small files whose folders are held open: one more than the store takes at a time. */
+const GROUPS = 5
+
 class FileIngest {
   readonly blobs = new Map<string, BlobTree>()
+  readonly #groups = new Gate(GROUPS)
   readonly #plan: PlannedImport
   readonly #context: IngestContext
 
@@ -102,15 +113,59 @@ class FileIngest {
     this.#context = context
   }
 
-  /** Handles one upstream file according to its use; members and texts of local files are read later. */
-  async take(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
+  /** Handles an upstream file, or a group of small ones. */
+  async take(unit: readonly UsedFile[], signal: AbortSignal): Promise<void> {
+    if (unit.length > 1) return this.#groups.run(signal, () => this.#small(unit, signal))
+    for (const { file, use } of unit) await this.#one(file, use, signal)
+  }
+
+  /** Takes one file according to its use; members and texts of local files are read later. */
+  async #one(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
     const { progress } = this.#context
     const remote = this.#plan.source.kind !== 'local'
     if (use.use !== 'entry' && !remote) return
-    progress.start(file.name, file.sizeBytes)
+    progress.start(file)
     if (use.use === 'entry') this.blobs.set(use.entry, await this.#blob(file, signal))
     else await this.#stage(file, use.use === 'skip', signal)
     progress.finish(file.name)
+  }
+
+  /**
+   * Brings small local files into the store, which opens them. Those that it cannot take are opened one by one, which
+   * reports why.
+   */
+  async #small(files: readonly UsedFile[], signal: AbortSignal): Promise<void> {
+    const { store, leafLayers, progress } = this.#context
+    progress.start(...files.map(({ file }) => file))
+    const held: { readonly used: UsedFile; readonly name: HeldName }[] = []
+    const taken: string[] = []
+    const rest: UsedFile[] = []
+    try {
+      for (const used of files) {
+        const name = await used.file.holdName!().catch(() => undefined)
+        if (name === undefined) rest.push(used)
+        else held.push({ used, name })
+      }
+      const options = { attachments: [LEAVES], signal }
+      const outcomes = await store.ingestNamed(
+        held.map(({ name }) => name.source),
+        options
+      )
+      for (const [i, { used }] of held.entries()) {
+        const outcome = outcomes[i]!
+        if (outcome instanceof CasError || used.use.use !== 'entry') rest.push(used)
+        else {
+          const { digest, sizeBytes, attachments } = outcome
+          this.blobs.set(used.use.entry, await leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!))
+          taken.push(used.file.name)
+        }
+      }
+    } finally {
+      for (const { name } of held) await name.release()
+    }
+    progress.finish(...taken)
+    signal.throwIfAborted()
+    for (const { file, use } of rest) await this.#one(file, use, signal)
   }
 
   /** Writes a tar from its members' bytes. */
@@ -165,8 +220,6 @@ class FileIngest {
       leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
     const already = await present()
     if (already !== undefined) return already
-    const named = await this.#ingestNamed(file, signal, onProgress)
-    if (named !== undefined) return await keep(named)
     const opened = await file.open(signal)
     try {
       if (opened.kind === 'file') return await keep(await this.#ingestLocal(file, opened, signal, onProgress))
@@ -177,25 +230,6 @@ class FileIngest {
     } finally {
       await opened.close()
     }
-  }
-
-  /** Undefined if the file has to be opened instead, to read it or to find out why it cannot be read. */
-  async #ingestNamed(
-    file: SourceFile,
-    signal: AbortSignal,
-    onProgress: (bytesDone: number) => void
-  ): Promise<IngestResult | undefined> {
-    if (file.named === undefined) return undefined
-    const { name, sizeBytes, digest, accept, attachments = [] } = file
-    if (accept !== undefined || digest !== undefined)
-      throw new Error(`nothing is known of a local file beforehand: ${name}`)
-    const options = { sizeBytes, attachments: [LEAVES, ...attachments], signal, onProgress }
-    return file
-      .named((source) => this.#context.store.ingest(source, options))
-      .catch(() => {
-        signal.throwIfAborted()
-        return undefined
-      })
   }
 
   async #ingestLocal(
@@ -251,7 +285,7 @@ class FileIngest {
     const { store, progress } = this.#context
     if (this.#plan.source.kind !== 'local') return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait })
     signal.throwIfAborted()
-    progress.start(file.name, file.sizeBytes)
+    progress.start(file)
     const opened = await file.open(signal)
     if (opened.kind !== 'file') throw new Error('a local source gives local files')
     let done = 0

@@ -1,4 +1,4 @@
-import type { ActiveFile } from '@svc/client/protocol'
+import { type ActiveFile, MAX_ACTIVE_FILES } from '@svc/client/protocol'
 import type { JobProgress } from '../jobs/job-work.ts'
 
 /** Counts files and bytes of one job; totals are known in advance and never grow. */
@@ -6,14 +6,15 @@ export class ImportProgress {
   readonly #update: (progress: JobProgress) => void
   readonly #active = new Map<string, ActiveFile>()
   #filesDone = 0
+  /** Of all files, those in progress included. */
   #bytesDone = 0
 
   constructor(update: (progress: JobProgress) => void) {
     this.#update = update
   }
 
-  start(name: string, bytesTotal: number): void {
-    this.#active.set(name, { name, bytesDone: 0, bytesTotal })
+  start(...files: readonly { readonly name: string; readonly sizeBytes: number }[]): void {
+    for (const { name, sizeBytes } of files) this.#active.set(name, { name, bytesDone: 0, bytesTotal: sizeBytes })
     this.#publish()
   }
 
@@ -21,17 +22,21 @@ export class ImportProgress {
   advance(name: string, bytesDone: number): void {
     const file = this.#active.get(name)
     if (file === undefined) return
-    this.#active.set(name, { ...file, bytesDone: Math.min(bytesDone, file.bytesTotal) })
+    const done = Math.min(bytesDone, file.bytesTotal)
+    this.#bytesDone += done - file.bytesDone
+    this.#active.set(name, { ...file, bytesDone: done })
     this.#publish()
   }
 
-  /** The whole file was read; files without relevant bytes are counted by {@link pass}. */
-  finish(name: string): void {
-    const file = this.#active.get(name)
-    if (file === undefined) return
-    this.#active.delete(name)
-    this.#filesDone++
-    this.#bytesDone += file.bytesTotal
+  /** The whole files were read; files without relevant bytes are counted by {@link pass}. */
+  finish(...names: readonly string[]): void {
+    for (const name of names) {
+      const file = this.#active.get(name)
+      if (file === undefined) continue
+      this.#active.delete(name)
+      this.#filesDone++
+      this.#bytesDone += file.bytesTotal - file.bytesDone
+    }
     this.#publish()
   }
 
@@ -45,8 +50,9 @@ export class ImportProgress {
   readonly wait = (message: string | undefined): void => this.#update({ message })
 
   #publish(): void {
-    const files = [...this.#active.values()]
-    const bytesDone = files.reduce((sum, file) => sum + file.bytesDone, this.#bytesDone)
-    this.#update({ filesDone: this.#filesDone, bytesDone, files })
+    // an import of many small files has hundreds of them in progress
+    const files: ActiveFile[] = []
+    for (const file of this.#active.values()) if (files.push(file) === MAX_ACTIVE_FILES) break
+    this.#update({ filesDone: this.#filesDone, bytesDone: this.#bytesDone, files })
   }
 }

@@ -29,8 +29,11 @@ export interface OpenedRemoteFile {
 }
 export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
 
-/** Provides the name of a local file, for the store to open, while the file's folder is held open. */
-type WithNamed = <T>(use: (source: NamedFileSource) => Promise<T>) => Promise<T>
+/** The name of a local file, for the store to open. The file's folder is held open until `release`, which is called once. */
+export interface HeldName {
+  readonly source: NamedFileSource
+  release(): Promise<void>
+}
 
 export interface FetchContext {
   readonly signal: AbortSignal
@@ -71,10 +74,10 @@ export interface SourceFile {
   readonly accept?: (result: HashResult) => void | Promise<void>
   open(signal: AbortSignal): Promise<OpenedFile>
   /**
-   * A shortcut for small local files: the store opens the file where it reads it. If that fails for any reason, `open`
-   * reports the error.
+   * A shortcut for small local files: the store opens the file where it reads it, many at a time. If that fails for any
+   * reason, `open` reports the error. A file with it has no `digest`, `accept` or `attachments`.
    */
-  readonly named?: WithNamed
+  readonly holdName?: () => Promise<HeldName>
   /**
    * Random access before the import, for the few bytes that determine a quant. Unverified, so nothing of it is kept.
    * Remote files only.

@@ -83,6 +83,7 @@ export class Uses {
         }
       },
       ingest: (source, options = {}) => store.ingest(source, accepting(options)),
+      ingestNamed: (files, options = {}) => store.ingestNamed(files, accepting(options)),
       partial: async (key, options) => watchedPartial(await store.partial(key, options), accepting),
       remove: (digest, options) => store.remove(digest, options),
       list: () => store.list(),

@@ -15,6 +15,8 @@ export interface FilePort {
   writeSync(fd: number, bytes: Uint8Array, offset: number, length: number, position: number): number
   fstatSync(fd: number): FileStat
   lstatSync(path: string): FileStat
+  /** Undefined for a name that is not there. */
+  tryLstatSync(path: string): FileStat | undefined
   fsyncSync(fd: number): void
   fdatasyncSync(fd: number): void
   fchmodSync(fd: number, mode: number): void
@@ -69,6 +71,7 @@ export const nodeFilePort: FilePort = {
   writeSync: (fd, bytes, offset, length, position) => fs.writeSync(fd, bytes, offset, length, position),
   fstatSync: (fd) => fs.fstatSync(fd),
   lstatSync: (path) => fs.lstatSync(path),
+  tryLstatSync: (path) => fs.lstatSync(path, { throwIfNoEntry: false }),
   fsyncSync: (fd) => fs.fsyncSync(fd),
   fdatasyncSync: (fd) => fs.fdatasyncSync(fd),
   fchmodSync: (fd, mode) => fs.fchmodSync(fd, mode),

@@ -18,14 +18,28 @@ export class HeldParents {
 
   /** Calls `use` with the folder of a file's absolute, normalised path, and the file's name. @throws as `openParent` */
   async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
+    const { parent, name, release } = await this.hold(path)
+    try {
+      return await use(parent, name)
+    } finally {
+      await release()
+    }
+  }
+
+  /** {@link with} in two steps: the folder stays open until `release`, which is called once. @throws as `openParent` */
+  async hold(path: string): Promise<{ readonly parent: OpenFolder; readonly name: string; release(): Promise<void> }> {
     const slash = path.lastIndexOf('/')
     const held = this.#take(path.slice(0, slash), path)
     held.users++
-    try {
-      return await use(await held.folder, path.slice(slash + 1))
-    } finally {
+    const release = async (): Promise<void> => {
       held.users--
       if (held.evicted && held.users === 0) await this.#shut(held)
+    }
+    try {
+      return { parent: await held.folder, name: path.slice(slash + 1), release }
+    } catch (error) {
+      await release()
+      throw error
     }
   }
 

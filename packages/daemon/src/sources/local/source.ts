@@ -1,7 +1,6 @@
-import type { NamedFileSource } from '@svc/cas'
 import { Gate } from '@svc/internal-concurrency'
 import { DaemonError } from '../../errors.ts'
-import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
+import type { HeldName, ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
 import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
@@ -33,18 +32,15 @@ const localFile = (file: WalkedFile, parents: HeldParents): SourceFile => ({
   name: file.name,
   sizeBytes: Number(file.identity.size),
   open: () => openLocal(file, parents),
-  ...(file.identity.size < MAX_NAMED_BYTES && { named: (use) => withNamed(file, parents, use) })
+  ...(file.identity.size < MAX_NAMED_BYTES && { holdName: () => holdName(file, parents) })
 })
 
 /** Larger files are worth opening here. */
 const MAX_NAMED_BYTES = 4n << 20n
 
-function withNamed<T>(
-  { path, identity }: WalkedFile,
-  parents: HeldParents,
-  use: (source: NamedFileSource) => Promise<T>
-): Promise<T> {
-  return parents.with(path, (parent, last) => use({ path: parent.at(last), identity }))
+async function holdName({ path, identity }: WalkedFile, parents: HeldParents): Promise<HeldName> {
+  const { parent, name, release } = await parents.hold(path)
+  return { source: { path: parent.at(name), identity }, release }
 }
 
 /**
