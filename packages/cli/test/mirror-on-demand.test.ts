@@ -289,4 +289,17 @@ describe('what is not brought in', () => {
     await daemon.svc('private', '--off', 'acme/model-7b-gguf:q4_k_m')
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
   })
+
+  it('what would replace what has its name here', async () => {
+    const digests = async () =>
+      JSON.parse((await daemon.svc('ls', '--json')).stdout).namespaces.flatMap(
+        ({ members }: { members: { manifest: string }[] }) => members.map(({ manifest }) => manifest)
+      )
+    const [before, imports] = [await digests(), await importsOf()]
+    const files = [{ path: Q4, content: makeGguf({ seed: 3 }) }]
+    const other = hub.commit({ id: GGUFS, files })
+    expect(await ask(`/${GGUFS}/resolve/${other}/${Q4}`)).toMatchObject({ status: 503 })
+    expect([await digests(), await importsOf()]).toEqual([before, imports])
+    expect((await ask(`/${GGUFS}/resolve/${commit}/${Q4}`)).body.equals(content.get(Q4)!)).toBe(true)
+  })
 })

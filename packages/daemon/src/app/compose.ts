@@ -8,7 +8,6 @@ import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
-import { ensure } from '../jobs/ensure.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
@@ -27,7 +26,6 @@ import { Uses } from '../library/uses.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
-import type { FillSource } from '../mirror/swarm-demand.ts'
 import { Offload } from '../offload/pool.ts'
 import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
@@ -146,23 +144,13 @@ export async function composeServices(context: DaemonContext, factories: Network
   try {
     const networks = await composeNetworks(context, factories)
     if (networks.hub?.upstream !== undefined) mirrors?.attach(networks.hub.upstream)
-    if (networks.swarm !== undefined) mirrors?.attachSwarm(fillSource(context, networks.swarm))
+    if (networks.swarm !== undefined) mirrors?.attachSwarm(networks.swarm)
     return { ...networks, mirrors }
   } catch (error) {
     await mirrors?.close()
     throw error
   }
 }
-
-/** What a client of the OCI mirror may start: a fill, or the rest of an import that was to give a name. */
-const fillSource = (context: DaemonContext, swarm: SwarmNetwork): FillSource => ({
-  fill: async (manifestDigest) => {
-    const state = await context.artifacts.read(manifestDigest)
-    if (state?.futureName !== undefined) return swarm.resume(state)
-    return ensure(`svc:///by/digest@${manifestDigest}`, { ...context, filler: swarm.filler })
-  },
-  reading: (manifestDigest, digests) => swarm.reading(manifestDigest, digests)
-})
 
 async function composeNetworks(
   context: DaemonContext,

@@ -22,7 +22,8 @@ export interface CommitContext {
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first
  * and the state last, so that a crash leaves at worst unreferenced blobs.
  * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
- *   candidates where nothing may be replaced: the state is then unchanged (spec route.13, add.31)
+ *   candidates where nothing may be replaced, `E_ABORTED` when it is not wanted any longer: the state is then unchanged
+ *   (spec route.13, add.31)
  */
 export async function commitArtifacts(
   repo: RepoId,
@@ -33,12 +34,16 @@ export async function commitArtifacts(
     readonly origin: ArtifactSource
     /** False: a quant that the index has stays what it is. */
     readonly mayReplace?: boolean
+    /** Asked in the repository's turn; after false nothing is merged. */
+    readonly isWanted?: () => Promise<boolean>
   },
   { store, documents, repos, artifacts, superseded }: CommitContext
 ): Promise<Sha256Digest> {
   let replaced: readonly Sha256Digest[] = []
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
+    if ((await source.isWanted?.()) === false)
+      throw new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`)
     if (source.mayReplace === false) requireVacancy(repo, before, sealed)
     const index = mergeIndex(
       before,

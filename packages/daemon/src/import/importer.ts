@@ -4,7 +4,7 @@ import type { Job, JobKind } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
-import type { Artifacts } from '../library/artifacts.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Repos } from '../library/repos.ts'
@@ -105,6 +105,18 @@ export class Importer {
     } finally {
       await source.close()
     }
+  }
+
+  /** The artifact that a name has of a quant, with what is known of it. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
+  async memberOf(
+    { ns, name }: RepoId,
+    quant: string
+  ): Promise<{ readonly state: ArtifactState | undefined } | undefined> {
+    const { repos, documents, artifacts } = this.#deps
+    const index = (await repos.read(ns, name))?.index
+    const members = index === undefined ? [] : (await documents.index(index)).members
+    const member = members.find((each) => each.quant === quant)
+    return member && { state: await artifacts.read(member.manifest) }
   }
 
   async #run(

@@ -2,6 +2,7 @@ import { isTerminal, type Job } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
 import type { Lanes } from './lanes.ts'
+import { OpenIndex } from './open-index.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
@@ -10,6 +11,15 @@ import { type JobErrors, TrackedJob } from './tracked-job.ts'
  * ends.
  */
 export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
+
+/** The reason of a job that its owner cancelled, as opposed to one that a stop or a time limit ended. */
+export class UnwantedError extends DaemonError {
+  constructor() {
+    super('E_ABORTED', 'the job was cancelled; start it again, what was verified is kept')
+  }
+}
+
+type CleanUp = (aborted: unknown) => Promise<void>
 
 export interface RegistryOptions {
   readonly limits?: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
@@ -31,6 +41,7 @@ export class JobRegistry {
   /** In the order of acceptance. */
   readonly #jobs = new Map<string, { readonly job: TrackedJob; readonly serial: number }>()
   readonly #open = new Map<TrackedJob, Promise<void>>()
+  readonly #openOf = new OpenIndex()
   readonly #retention: Retention
   readonly #lanes: Lanes
   readonly #toError: JobErrors
@@ -80,12 +91,17 @@ export class JobRegistry {
     return [...this.#jobs.values()].reverse().map(({ job }) => job.snapshot)
   }
 
+  /** Jobs that wait or run and are about an artifact, as far as they know that yet. */
+  openOf(manifest: string): Job[] {
+    return this.#openOf.of(manifest)
+  }
+
   /**
    * Accepts a job; `work` starts as soon as its lane has room, but never before the returned snapshot (state `waiting`)
-   * exists. `cleanUp` always runs before the job ends.
+   * exists. `cleanUp` always runs before the job ends, with the reason for which it was aborted, if it was.
    * @throws DaemonError `E_SHUTTING_DOWN`; `E_RATE_LIMITED` (503) beyond {@link OPEN_LIMITS}
    */
-  start(start: JobStart, work: JobWork, cleanUp: () => Promise<void> = async () => undefined): Job {
+  start(start: JobStart, work: JobWork, cleanUp: CleanUp = async () => undefined): Job {
     if (this.#stopped !== undefined) {
       throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back')
     }
@@ -112,13 +128,26 @@ export class JobRegistry {
   }
 
   /**
-   * Cancels a job: it ends as `failed` with `E_ABORTED`, and verified bytes are kept (spec add.15). Resolves when it
-   * has ended and released its files; at once for a job that had ended before, which is unchanged.
+   * Cancels a job because its owner does not want it: it ends as `failed` with `E_ABORTED`, and verified bytes are kept
+   * (spec add.15). Resolves when it has ended and released its files; at once for a job that had ended before, which is
+   * unchanged.
    * @throws DaemonError `E_NOT_FOUND`
    */
-  async cancel(id: string): Promise<Job> {
+  cancel(id: string): Promise<Job> {
+    return this.#cut(id, new UnwantedError())
+  }
+
+  /** {@link cancel}, of a job that has taken too long: its owner may want it still. @throws DaemonError `E_NOT_FOUND` */
+  timeOut(id: string): Promise<Job> {
+    return this.#cut(
+      id,
+      new DaemonError('E_ABORTED', 'the job took too long; start it again, what was verified is kept')
+    )
+  }
+
+  async #cut(id: string, reason: DaemonError): Promise<Job> {
     const job = this.#require(id)
-    job.cut(new DaemonError('E_ABORTED', 'the job was cancelled; start it again, what was verified is kept'))
+    job.cut(reason)
     await this.#open.get(job)
     return job.snapshot
   }
@@ -175,21 +204,26 @@ export class JobRegistry {
     const job = new TrackedJob(start)
     this.#jobs.set(job.id, { job, serial: ++this.#serial })
     this.#open.set(job, Promise.resolve())
+    this.#openOf.add(job)
     this.#openFiles += job.listedFiles
     return job
   }
 
-  async #run(job: TrackedJob, work: JobWork, cleanUp: () => Promise<void>): Promise<void> {
+  async #run(job: TrackedJob, work: JobWork, cleanUp: CleanUp): Promise<void> {
     let outcome: JobOutcome
     try {
       try {
         outcome = await this.#lanes.run(job.snapshot.kind, job.signal, () => {
           job.begin()
-          const context = { id: job.id, signal: job.signal, update: (progress: JobProgress) => job.update(progress) }
+          const context = {
+            id: job.id,
+            signal: job.signal,
+            update: (progress: JobProgress) => this.#update(job, progress)
+          }
           return this.#around(job.snapshot.kind, () => work(context))
         })
       } finally {
-        await cleanUp()
+        await cleanUp(job.signal.aborted ? job.signal.reason : undefined)
       }
     } catch (error) {
       outcome = { error: this.#toError(job.reasonOf(error), job.snapshot) }
@@ -197,7 +231,16 @@ export class JobRegistry {
     this.#end(job, outcome)
   }
 
+  #update(job: TrackedJob, progress: JobProgress): void {
+    const { manifest } = job.snapshot
+    job.update(progress)
+    if (job.snapshot.manifest === manifest) return
+    this.#openOf.delete(job, manifest)
+    this.#openOf.add(job)
+  }
+
   #end(job: TrackedJob, outcome: JobOutcome): void {
+    this.#openOf.delete(job, job.snapshot.manifest)
     job.end(outcome)
     this.#ended[outcome.error === undefined ? 'done' : 'failed']++
     this.#open.delete(job)

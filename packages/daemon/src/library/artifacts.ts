@@ -26,13 +26,15 @@ export interface ArtifactState {
   readonly importedAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true
-  /** The name, `ns/name`, that a pinned import gives it in the end; absent when it has it. */
+  /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
   readonly futureName?: string
 }
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
 export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
   Partial<Pick<ArtifactState, 'private' | 'pinned'>>
+
+type FutureNames = Map<string, Set<Sha256Digest>>
 
 const KINDS: readonly string[] = ['local', 'hf', 'catalog', 'oci', 'bt'] satisfies ArtifactSource['kind'][]
 const MAX_KNOWN = 100_000
@@ -47,6 +49,10 @@ export class Artifacts {
   readonly #changing = new Gate(1)
   readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
   #changes = 0
+  #shownChanges = 0
+  /** Those of all artifacts; undefined until they are asked for, and while they are not known. */
+  #futureNames: FutureNames | undefined
+  #reading: Promise<FutureNames> | undefined
 
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'artifacts')
@@ -65,8 +71,9 @@ export class Artifacts {
    * Records an artifact. Hints of earlier imports are kept with the new ones (at most 100 per list, new ones first),
    * and so is the data of a BitTorrent v1 swarm. A pinned import knows nothing about the model's origin: it never
    * overrides an earlier import's facts, in particular that access was restricted. It also starts without blobs, so the
-   * artifact is incomplete until {@link complete}. A private artifact stays private until {@link setPrivate}, and a
-   * pinned one stays needed. Everything else comes from the latest import.
+   * artifact is incomplete until {@link complete}, and a name that it is to have is recorded only until then. A private
+   * artifact stays private until {@link setPrivate}, and a pinned one stays needed. Everything else comes from the
+   * latest import.
    */
   record(state: ArtifactImport): Promise<void> {
     return this.#inTurn(() => this.#record(state))
@@ -75,7 +82,8 @@ export class Artifacts {
   /** @returns the new state; an unknown artifact is created. @throws CorruptStateError */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     return this.#inTurn(async () => {
-      const before = (await this.read(manifestDigest)) ?? {
+      const known = await this.read(manifestDigest)
+      const before = known ?? {
         manifestDigest,
         source: { kind: 'local' },
         restricted: false,
@@ -84,7 +92,7 @@ export class Artifacts {
         hints: { trackers: [], webseeds: [], peers: [] }
       }
       const next: ArtifactState = { ...before, private: value }
-      await this.#write(next)
+      await this.#write(next, known)
       return next
     })
   }
@@ -94,7 +102,7 @@ export class Artifacts {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
       if (before?.pinned !== true) return false
-      await this.#write({ ...before, pinned: false })
+      await this.#write({ ...before, pinned: false }, before)
       return true
     })
   }
@@ -104,10 +112,12 @@ export class Artifacts {
     return this.#inTurn(async () => {
       if (!may()) return
       this.#known.delete(manifestDigest)
+      for (const digests of this.#futureNames?.values() ?? []) digests.delete(manifestDigest)
       try {
         await this.#files.remove(this.#path(manifestDigest))
       } finally {
         this.#changes++
+        this.#shownChanges++
       }
     })
   }
@@ -115,6 +125,11 @@ export class Artifacts {
   /** Increases with every change of an artifact. */
   get changes(): number {
     return this.#changes
+  }
+
+  /** Increases with every change of whether artifacts are here, complete, private or restricted. */
+  get shownChanges(): number {
+    return this.#shownChanges
   }
 
   /** {@link read} through a cache that is validated with one `stat`. @throws CorruptStateError */
@@ -138,14 +153,15 @@ export class Artifacts {
     return this.#changing.run(undefined, work)
   }
 
-  async #record(state: ArtifactImport): Promise<void> {
+  async #record({ futureName: asked, ...state }: ArtifactImport): Promise<void> {
     const before = await this.read(state.manifestDigest)
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
     const origin = state.source.kind === 'bt' && before !== undefined ? before : state
     const bittorrentV1 = origin.source.bittorrentV1 ?? before?.source.bittorrentV1
     const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
-    const futureName = state.futureName ?? before?.futureName
+    const kept = state.source.kind === 'bt' ? before?.futureName : undefined
+    const futureName = incomplete ? (asked ?? kept) : kept
     const next: ArtifactState = {
       ...state,
       source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
@@ -158,7 +174,7 @@ export class Artifacts {
       ...(incomplete && { incomplete }),
       ...(futureName !== undefined && { futureName })
     }
-    await this.#write(next)
+    await this.#write(next, before)
   }
 
   /** Every blob of the artifact is in the store: from now on a missing one is damage. */
@@ -167,27 +183,65 @@ export class Artifacts {
       const before = await this.read(manifestDigest)
       if (before?.incomplete !== true) return
       const { incomplete: _, ...next } = before
-      await this.#write(next)
+      await this.#write(next, before)
     })
   }
 
-  /** It has the name that it was to have. */
-  named(manifestDigest: Sha256Digest): Promise<void> {
+  /** The artifact has `futureName`, or is not to have it any longer; another name that it is to have stays. */
+  endFutureName(manifestDigest: Sha256Digest, futureName: string): Promise<void> {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
-      if (before?.futureName === undefined) return
+      if (before?.futureName !== futureName) return
       const { futureName: _, ...next } = before
-      await this.#write(next)
+      await this.#write(next, before)
     })
   }
 
-  async #write(state: ArtifactState): Promise<void> {
-    this.#known.delete(state.manifestDigest)
+  /** The artifacts that are to have the name `ns/name`. The first call reads them all, the others none. */
+  async toBeNamed(name: string): Promise<readonly Sha256Digest[]> {
+    return [...((this.#futureNames ?? (await this.#allFutureNames())).get(name) ?? [])]
+  }
+
+  #allFutureNames(): Promise<FutureNames> {
+    this.#reading ??= this.#inTurn(() => this.#readFutureNames()).finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #readFutureNames(): Promise<FutureNames> {
+    const names = new Map<string, Set<Sha256Digest>>()
+    for await (const { futureName, manifestDigest } of this.list(() => undefined, { cached: true }))
+      if (futureName !== undefined) names.set(futureName, (names.get(futureName) ?? new Set()).add(manifestDigest))
+    this.#futureNames = names
+    return names
+  }
+
+  async #write(state: ArtifactState, before: ArtifactState | undefined): Promise<void> {
+    const { manifestDigest } = state
+    this.#known.delete(manifestDigest)
     try {
-      await this.#files.write(this.#path(state.manifestDigest), formatArtifactState(state))
+      await this.#files.write(this.#path(manifestDigest), formatArtifactState(state))
+      this.#rename(manifestDigest, before?.futureName, state.futureName)
+    } catch (error) {
+      // nobody knows which of the two it is
+      this.#futureNames = undefined
+      throw error
     } finally {
       this.#changes++
+      if (before === undefined || isShownOtherwise(state, before)) this.#shownChanges++
     }
+  }
+
+  #rename(manifestDigest: Sha256Digest, before: string | undefined, next: string | undefined): void {
+    const names = this.#futureNames
+    if (names === undefined || before === next) return
+    if (before !== undefined) {
+      const others = names.get(before)
+      others?.delete(manifestDigest)
+      if (others?.size === 0) names.delete(before)
+    }
+    if (next !== undefined) names.set(next, (names.get(next) ?? new Set()).add(manifestDigest))
   }
 
   #path(manifestDigest: Sha256Digest): string {
@@ -292,6 +346,9 @@ const formatArtifactState = ({
   ...state
 }: ArtifactState): string =>
   `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt, incomplete, futureName }, null, 2)}\n`
+
+const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
+  a.private !== b.private || a.restricted !== b.restricted || a.incomplete !== b.incomplete
 
 const MAX_HINTS = 100
 const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>

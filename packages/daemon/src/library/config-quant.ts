@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { RAW } from '@svc/classify'
+import { ggufQuant, RAW } from '@svc/classify'
 import { type Manifest, ManifestError, parseModelConfig } from '@svc/manifest'
 import { isQuant } from '@svc/ref'
 import { readSmallBlob } from './small-blob.ts'
@@ -16,4 +16,19 @@ export async function configQuant(store: DiskBlobStore, { files }: Pick<Manifest
     if (!(error instanceof ManifestError)) throw error
     return RAW
   }
+}
+
+/**
+ * The quant that an artifact will get in an index, as far as that is known before its model config is here: the names of
+ * its GGUFs say it, for those that this daemon's own imports made. Undefined where they do not.
+ */
+export async function futureQuant(
+  store: DiskBlobStore,
+  manifest: Pick<Manifest, 'files'>
+): Promise<string | undefined> {
+  const config = manifest.files.find(({ kind }) => kind === 'config')
+  if (config === undefined || (await store.stat(config.digest)) !== undefined) return configQuant(store, manifest)
+  const weights = manifest.files.find(({ kind }) => kind === 'weights.gguf')
+  const quant = weights === undefined ? RAW : ggufQuant(weights.name)
+  return quant === RAW ? undefined : quant
 }

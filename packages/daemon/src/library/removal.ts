@@ -5,6 +5,7 @@ import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from './artifacts.ts'
+import { futureQuant } from './config-quant.ts'
 import type { Documents } from './documents.ts'
 import type { Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
@@ -42,7 +43,8 @@ export class Removals {
 
   /**
    * Removes a repository, or one quant of it, with the tags that point to the current index (spec add.12). One atomic
-   * change of the repository's state; blobs stay until a collection.
+   * change of the repository's state; blobs stay until a collection. What an interrupted import was to add does not come
+   * any longer.
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
@@ -52,12 +54,29 @@ export class Removals {
     const tags: string[] = []
     await uses.during(() =>
       repos.change({ ns, name }, async (current) => {
+        const isToCome = await this.#endFutureNames(request)
+        if (current === undefined && isToCome) return undefined
         if (current === undefined) throw await unknownRepo(request, repos)
-        return changed(current, request, this.#deps, { removed, tags })
+        return changed(current, request, this.#deps, { removed, tags, isToCome })
       })
     )
     const ref = quant === undefined ? formatRepoId(request) : `${formatRepoId(request)}:${quant}`
     return { ref, tags: tags.sort(), ...(await this.#after(removed)) }
+  }
+
+  /** What was to get the name does not get it from clients of a mirror. @returns whether there was something */
+  async #endFutureNames({ ns, name, quant }: RemovalRequest): Promise<boolean> {
+    const { artifacts, documents, store } = this.#deps
+    const full = formatRepoId({ ns, name })
+    let isToCome = false
+    for (const manifest of await artifacts.toBeNamed(full)) {
+      const document = quant === undefined ? undefined : await documents.manifest(manifest)
+      const known = document && (await futureQuant(store, document))
+      if (known !== undefined && known !== quant) continue
+      await artifacts.endFutureName(manifest, full)
+      isToCome = true
+    }
+    return isToCome
   }
 
   /** Releases a pinned import without a name. @throws DaemonError `E_UNKNOWN_REF` if it is not one */
@@ -88,7 +107,7 @@ async function changed(
   current: RepoState,
   { ns, name, quant, allTags }: RemovalRequest,
   { store, documents }: RemovalDeps,
-  gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[] }
+  gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[]; readonly isToCome: boolean }
 ): Promise<RepoState | undefined> {
   const before = current.index === undefined ? undefined : await indexOf(current.index, documents, quant === undefined)
   const members = before?.members ?? []
@@ -105,6 +124,7 @@ async function changed(
     for (const member of older.filter(named)) gone.removed.set(member.manifest, member.quant)
   }
   if (gone.removed.size === 0 && gone.tags.length === 0 && quant !== undefined) {
+    if (gone.isToCome) return current
     const candidates = members.map((member) => member.quant)
     const there = candidates.length === 0 ? 'nothing' : candidates.slice(0, 12).join(', ')
     throw new DaemonError('E_NO_MEMBER', `${ns}/${name} has no quant ${JSON.stringify(quant)}; there is ${there}`, {

@@ -2,6 +2,12 @@ const DAY_MS = 24 * 3600 * 1000
 /** Bytes spent within one of these count as spent at its start. */
 const SLOT_MS = 60_000
 
+/** Bytes that were spent on something. */
+export interface Spending {
+  /** Some of them were not needed. Those of the day before yesterday are forgotten anyway. */
+  giveBack(bytes: number): void
+}
+
 /** Limits the bytes spent within any 24 hours. */
 export class DayBudget {
   readonly #limitBytes: number
@@ -25,12 +31,21 @@ export class DayBudget {
     return spent
   }
 
-  /** @returns false, without spending anything, if that would exceed the limit */
-  trySpend(bytes: number): boolean {
-    if (this.spentBytes() + bytes > this.#limitBytes) return false
+  /** @returns undefined, without spending anything, if that would exceed the limit */
+  trySpend(bytes: number): Spending | undefined {
+    if (this.spentBytes() + bytes > this.#limitBytes) return undefined
     const slot = this.#slot()
     this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + bytes)
-    return true
+    let leftBytes = bytes
+    return {
+      giveBack: (unneeded) => {
+        const back = Math.max(0, Math.min(unneeded, leftBytes))
+        leftBytes -= back
+        const spent = this.#slots.get(slot)
+        // a day later it counts no longer
+        if (spent !== undefined) this.#slots.set(slot, spent - back)
+      }
+    }
   }
 
   #slot(): number {

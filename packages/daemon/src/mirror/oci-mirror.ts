@@ -2,11 +2,11 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
-import { isDigest, parseDigest, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { isDigest, isQuant, parseDigest, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
-import { configQuant } from '../library/config-quant.ts'
+import { configQuant, futureQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
@@ -38,6 +38,12 @@ interface Packed {
   readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
 }
 
+/** An artifact that is not complete, and its quant as far as that is known. */
+interface Coming {
+  readonly quant: string | undefined
+  readonly manifest: Sha256Digest
+}
+
 /**
  * The pull API of the OCI distribution specification (spec add.21): `/v2/<ns>/<name>/manifests/<quant or digest>` and
  * `…/blobs/<digest>`, for models that have a name here. Read-only; private and restricted models do not exist here.
@@ -47,7 +53,7 @@ export class OciMirror {
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
   /** By manifest digest and name, since the OCI manifest contains the name. */
-  readonly #packed = new Map<string, Promise<Packed>>()
+  readonly #packed = new Map<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>()
   #listener!: GuardedListener
 
   private constructor(deps: OciMirrorDeps) {
@@ -138,8 +144,7 @@ export class OciMirror {
         const open = (start: number) => demand.open(awaited, file, start)
         if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
       }
-      this.#published.forget(file.manifest)
-      this.#packed.clear()
+      this.#forget(file.manifest)
       result = 'gone'
     }
     return result
@@ -161,62 +166,107 @@ export class OciMirror {
    * causes no fetch but of the artifact that must be meant. @throws NotNowError
    */
   async *#candidates(name: string, wanted: string, isBlob = false): AsyncGenerator<Packed> {
-    const digest = tryParseDigest(wanted)
+    const isRef = isDigest(wanted)
     const demand = this.#deps.demand?.()
+    const members = await this.#published.named(name)
     const lacking: PublishedMember[] = []
-    const seen = new Set<Sha256Digest>()
-    for (const member of await this.#published.named(name)) {
-      seen.add(member.manifest)
-      if (digest === undefined && member.quant !== wanted) continue
-      const packed = this.#known(`${name}:${member.quant}`, member.manifest)
-      if (packed === undefined && (await demand?.lacks(member.manifest)) === true) {
+    for (const member of members) {
+      if (!isRef && member.quant !== wanted) continue
+      const ref = `${name}:${member.quant}`
+      const known = this.#known(ref, member.manifest, false)
+      if (known === undefined && (await demand?.lacks(member.manifest)) === true) {
         lacking.push(member)
         continue
       }
-      const found = await this.#pack(`${name}:${member.quant}`, member.manifest, false).catch((error: unknown) => {
+      const found = await this.#pack(ref, member.manifest, false).catch((error: unknown) => {
         if (isOutOfRoom(error)) throw error
         return undefined
       })
       if (found !== undefined) yield found
     }
     if (demand === undefined) return
-    const isMeant = async (manifest: Sha256Digest, others: number): Promise<boolean> =>
-      digest === undefined ||
-      (isBlob ? (await demand.sizeOf(manifest, digest)) !== undefined : others === 0 && lacking.length < 2)
-    for (const { quant, manifest } of lacking) {
-      if (!(await demand.described({ name, manifest }, await isMeant(manifest, 0)))) continue
-      yield await this.#pack(`${name}:${quant}`, manifest, true)
-    }
-    const awaited = (await this.#published.awaited(name)).filter((manifest) => !seen.has(manifest))
-    for (const manifest of awaited) {
-      const mayStart = await isMeant(manifest, lacking.length + awaited.length - 1)
-      if (!(await demand.described({ name, manifest }, mayStart))) continue
-      const quant = await this.#quantOf(manifest)
-      if (digest === undefined && quant !== wanted) continue
-      yield await this.#pack(`${name}:${quant}`, manifest, true)
-    }
+    const awaited = await this.#awaitedOf(name, members, demand)
+    const coming = await this.#meantOf([...lacking, ...awaited], lacking.length, wanted, isBlob, demand)
+    yield* asTheyCome(
+      coming.map(async ({ manifest, mayStart }) => {
+        if (!(await demand.described({ name, manifest }, mayStart))) return undefined
+        // what is described says its quant itself; and meanwhile its owner may have changed their mind
+        const quant = lacking.find((member) => member.manifest === manifest)?.quant ?? (await this.#quantOf(manifest))
+        if (!isRef && quant !== wanted) return undefined
+        if (isTaken(members, { quant, manifest }) && !(isRef && demand.isUnderWay(manifest))) return undefined
+        if (!(await this.#published.shows(name, manifest))) return undefined
+        return this.#pack(`${name}:${quant}`, manifest, true)
+      })
+    )
   }
-  #known(ref: string, manifest: Sha256Digest): Promise<Packed> | undefined {
+
+  /** What is to get a name, but for what would replace something: that is shown when it does, or to those who know its digest. */
+  async #awaitedOf(name: string, members: readonly PublishedMember[], demand: SwarmDemand): Promise<Coming[]> {
+    const { store, documents } = this.#deps
+    const awaited: Coming[] = []
+    for (const manifest of await this.#published.awaited(name)) {
+      if (members.some((member) => member.manifest === manifest)) continue
+      const document = await documents.manifest(manifest)
+      const quant = document && (await futureQuant(store, document))
+      if (!isTaken(members, { quant, manifest }) || demand.isUnderWay(manifest)) awaited.push({ quant, manifest })
+    }
+    return awaited
+  }
+
+  /** Those of which one may be wanted, and whether that is reason enough to fetch it. The first `lacking` have the name. */
+  async #meantOf(
+    all: readonly Coming[],
+    lacking: number,
+    wanted: string,
+    isBlob: boolean,
+    demand: SwarmDemand
+  ): Promise<(Coming & { readonly mayStart: boolean })[]> {
+    const digest = tryParseDigest(wanted)
+    const possible =
+      digest === undefined ? all.filter(({ quant }) => (quant === undefined ? isQuant(wanted) : quant === wanted)) : all
+    const meant: (Coming & { readonly mayStart: boolean })[] = []
+    for (const [i, each] of possible.entries()) {
+      // of a name's own artifacts what is to come is no rival
+      const rivals = (i < lacking ? lacking : possible.length) - 1
+      const mayStart =
+        digest === undefined
+          ? each.quant !== undefined || rivals === 0
+          : isBlob
+            ? (await demand.sizeOf(each.manifest, digest)) !== undefined
+            : rivals === 0
+      // what is no file in a manifest can be asked for only by those who have seen its description
+      if (isBlob && !mayStart && !(await demand.isDescribed(each.manifest))) continue
+      meant.push({ ...each, mayStart })
+    }
+    return meant
+  }
+
+  #known(ref: string, manifest: Sha256Digest, mayLack: boolean): Promise<Packed> | undefined {
     const key = `${manifest} ${ref}`
     const known = this.#packed.get(key)
-    if (known === undefined) return undefined
+    if (known === undefined || (known.isLacking && !mayLack)) return undefined
     this.#packed.delete(key)
     this.#packed.set(key, known)
-    return known
+    return known.packed
   }
 
   /** With `isLacking` of the names and sizes in the manifest: it is the same in the end, byte for byte. */
   #pack(ref: string, manifest: Sha256Digest, isLacking: boolean): Promise<Packed> {
-    const known = this.#known(ref, manifest)
+    const known = this.#known(ref, manifest, isLacking)
     if (known !== undefined) return known
     const key = `${manifest} ${ref}`
     const packed = this.#packNow(ref, manifest, isLacking)
     if (this.#packed.size >= MAX_PACKED) this.#packed.delete(this.#packed.keys().next().value!)
-    this.#packed.set(key, packed)
+    this.#packed.set(key, { packed, isLacking })
     packed.catch(() => {
-      if (this.#packed.get(key) === packed) this.#packed.delete(key)
+      if (this.#packed.get(key)?.packed === packed) this.#packed.delete(key)
     })
     return packed
+  }
+
+  #forget(manifest: Sha256Digest): void {
+    this.#published.forget(manifest)
+    for (const key of this.#packed.keys()) if (key.startsWith(manifest)) this.#packed.delete(key)
   }
 
   async #packNow(ref: string, digest: Sha256Digest, isLacking: boolean): Promise<Packed> {
@@ -249,6 +299,30 @@ export class OciMirror {
     const manifest = await documents.manifest(digest)
     return configQuant(store, manifest ?? { files: [] })
   }
+}
+
+const isTaken = (members: readonly PublishedMember[], { quant, manifest }: Coming): boolean =>
+  members.some((member) => member.quant === quant && member.manifest !== manifest)
+
+/** Results in the order of their arrival; an error is thrown only after those of all others. */
+async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGenerator<T> {
+  const left = new Map(
+    work.map((each, i) => [
+      i,
+      each.then(
+        (value) => ({ i, value, error: undefined }),
+        (error: unknown) => ({ i, value: undefined, error })
+      )
+    ])
+  )
+  let failure: unknown
+  while (left.size > 0) {
+    const { i, value, error } = await Promise.race(left.values())
+    left.delete(i)
+    failure ??= error
+    if (value !== undefined) yield value
+  }
+  if (failure !== undefined) throw failure
 }
 
 /** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */

@@ -1,29 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import type { Job } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import type { OnDemandConfig } from '../config/config.ts'
 import type { Log } from '../log.ts'
-import { DayBudget } from './day-budget.ts'
+import type { DayBudget, Spending } from './day-budget.ts'
+import { DemandJobs, type DemandJobsDeps } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
 import { Lookups } from './lookups.ts'
-import {
-  later,
-  NotNowError,
-  type Upstream,
-  type UpstreamFile,
-  type UpstreamJobs,
-  type UpstreamRepo
-} from './upstream.ts'
+import { later, NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
 
 /** Some official clients wait only ten seconds for the head of a response. */
 const ANSWER_MS = 8_000
 /** A response from the store waits no longer than this to find out what else the hub has. */
 const BRIEF_MS = 2_000
-/** Limit of concurrent imports of artifacts. */
-const MAX_IMPORTS = 4
-/** After a failure, the same thing is not tried again within this time. */
-const FAILED_MS = 30_000
 /** Limit of small files cached in memory, in total. */
 const MAX_SMALL_BYTES = 64 << 20
 /** Limit of concurrent fetches of small files. */
@@ -33,17 +22,12 @@ const MAX_READS_WAITING = 64
 /** The daemon's objects that importing on demand uses. */
 export interface OnDemandDeps {
   readonly upstream: Upstream
-  readonly jobs: UpstreamJobs
+  readonly jobs: DemandJobsDeps['jobs']
   readonly store: DiskBlobStore
   readonly log: Log
   /** A monotonic clock; default: the process's. */
   readonly nowMs?: () => number
-  /** Default: its own, of the configured size. */
-  readonly day?: DayBudget
-}
-
-interface Import extends Arrival {
-  readonly job: string
+  readonly day: DayBudget
 }
 
 /** Figures for the metrics. */
@@ -65,30 +49,29 @@ export class OnDemand {
   readonly #config: OnDemandConfig
   readonly #nowMs: () => number
   readonly #lookups: Lookups
-  readonly #day: DayBudget
-  readonly #imports = new Map<string, Import>()
-  readonly #failed = new Map<string, { readonly atMs: number; readonly error: Error }>()
+  readonly #jobs: DemandJobs
   readonly #small = new Map<string, Uint8Array>()
   readonly #reading = new Map<string, Promise<Uint8Array>>()
   readonly #reads = new Gate(MAX_READS)
   #smallBytes = 0
-  #importsTotal = 0
 
   constructor(deps: OnDemandDeps, config: OnDemandConfig) {
     this.#deps = deps
     this.#config = config
     this.#nowMs = deps.nowMs ?? (() => performance.now())
     this.#lookups = new Lookups({ ...deps, nowMs: this.#nowMs })
-    this.#day = deps.day ?? new DayBudget(config.bytesPerDay, this.#nowMs)
+    const { jobs, day } = deps
+    const { timeoutMs } = config
+    this.#jobs = new DemandJobs({ jobs, day, timeoutMs, nowMs: this.#nowMs, source: 'the hub', isVerifiedLate: true })
   }
 
   figures(): OnDemandFigures {
     return {
-      imports: this.#imports.size,
-      importsLimit: MAX_IMPORTS,
-      importsTotal: this.#importsTotal,
+      imports: this.#jobs.count,
+      importsLimit: this.#jobs.limit,
+      importsTotal: this.#jobs.total,
       lookupsTotal: this.#lookups.total,
-      dayBytes: this.#day.spentBytes(),
+      dayBytes: this.#deps.day.spentBytes(),
       dayBytesLimit: this.#config.bytesPerDay
     }
   }
@@ -121,8 +104,8 @@ export class OnDemand {
     let reading = this.#reading.get(key)
     if (reading === undefined) {
       if (this.#reading.size >= MAX_READS_WAITING) throw later('others are being served first')
-      this.#spend(sizeBytes)
-      reading = this.#readSmall(key, repo, name)
+      this.#jobs.requireNoFailure(key)
+      reading = this.#readSmall(key, repo, name, this.#jobs.spend(sizeBytes))
       this.#reading.set(key, reading)
       reading.catch(() => undefined).finally(() => this.#reading.delete(key))
     }
@@ -146,63 +129,35 @@ export class OnDemand {
   }
 
   async #arrivalOf(repo: UpstreamRepo, { name }: UpstreamFile): Promise<Arrival> {
-    const { upstream } = this.#deps
-    const { quant, missingBytes } = await upstream.artifactOf(repo, name).catch(unavailable)
-    const key = `${repo.repo} ${repo.commit} ${quant}`
-    const known = this.#imports.get(key)
-    if (known !== undefined) return known
-    const failed = this.#failed.get(key)
-    if (failed !== undefined && this.#nowMs() - failed.atMs < FAILED_MS) throw unavailableNow(failed.error)
-    this.#failed.delete(key)
-    if (this.#imports.size >= MAX_IMPORTS) throw later('as many models as may be are being fetched', 10)
-    this.#spend(missingBytes)
-    // recorded before anything is awaited, so that concurrent requests find it
-    const started = this.#start(key, repo, quant)
-    this.#imports.set(key, { job: '', over: started.then(({ over }) => over).catch((error: Error) => error) })
-    try {
-      return await started
-    } catch (error) {
-      this.#imports.delete(key)
-      return unavailable(error)
-    }
+    const { upstream, log } = this.#deps
+    const { quant } = await upstream.artifactOf(repo, name).catch((error: unknown) => {
+      throw this.#jobs.toNotNow(error)
+    })
+    return this.#jobs.bring(`${repo.repo} ${repo.commit} ${quant}`, {
+      missingBytes: () => upstream.missingBytesOf(repo, quant),
+      start: async () => {
+        const job = await upstream.bring(repo, quant)
+        log.info(
+          { job: job.id, repo: repo.repo, commit: repo.commit, quant },
+          'a client of the mirror asked for what is not here'
+        )
+        return job
+      }
+    })
   }
 
-  async #start(key: string, repo: UpstreamRepo, quant: string): Promise<Import> {
-    const { upstream, jobs, log } = this.#deps
-    const { id } = await upstream.bring(repo, quant)
-    this.#importsTotal++
-    log.info(
-      { job: id, repo: repo.repo, commit: repo.commit, quant },
-      'a client of the mirror asked for what is not here'
-    )
-    const timer = setTimeout(() => void jobs.cancel(id).catch(() => undefined), this.#config.timeoutMs).unref()
-    const over = jobs
-      .over(id)
-      .then(failureOf, (error: Error) => error)
-      .then((error) => {
-        clearTimeout(timer)
-        this.#imports.delete(key)
-        if (error !== undefined) this.#fail(key, error)
-        return error
-      })
-    return { job: id, over }
-  }
-
-  #fail(key: string, error: Error): void {
-    if (this.#failed.size >= 1_000) this.#failed.clear()
-    this.#failed.set(key, { atMs: this.#nowMs(), error })
-  }
-
-  #spend(sizeBytes: number): void {
-    if (this.#day.trySpend(sizeBytes)) return
-    throw new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
-  }
-
-  #readSmall(key: string, repo: UpstreamRepo, name: string): Promise<Uint8Array> {
+  #readSmall(key: string, repo: UpstreamRepo, name: string, spending: Spending): Promise<Uint8Array> {
     return this.#reads.run(undefined, async () => {
-      const bytes = await this.#deps.upstream.read(repo, name).catch(unavailable)
-      this.#keep(key, bytes)
-      return bytes
+      try {
+        const bytes = await this.#deps.upstream.read(repo, name)
+        this.#keep(key, bytes)
+        return bytes
+      } catch (error) {
+        // whoever sends other bytes than it lists would do so again
+        if ((error as { code?: unknown }).code === 'E_NOT_IMPORTABLE') this.#jobs.fail(key, error as Error)
+        else spending.giveBack(Infinity)
+        throw this.#jobs.toNotNow(error)
+      }
     })
   }
 
@@ -216,10 +171,6 @@ export class OnDemand {
     }
   }
 }
-
-/** Why a job failed, when it is over. */
-export const failureOf = ({ error }: Job): Error | undefined =>
-  error === undefined ? undefined : new Error(error.message)
 
 /** Whether a pattern of the configuration names `owner/name`. */
 export function allowsName({ allow }: Pick<OnDemandConfig, 'allow'>, text: string): boolean {
@@ -243,14 +194,4 @@ async function inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Pro
     over.abort()
     work.catch(() => undefined)
   }
-}
-
-const unavailableNow = (error: Error): NotNowError =>
-  new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `the hub did not give it: ${error.message}`, 30)
-
-function unavailable(error: unknown): never {
-  if (error instanceof NotNowError) throw error
-  throw (error as { code?: unknown }).code === 'E_RATE_LIMITED'
-    ? later('as much as may be is being fetched', 30)
-    : unavailableNow(error as Error)
 }

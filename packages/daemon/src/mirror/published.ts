@@ -5,6 +5,7 @@ import { Gate } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view'
 import { DaemonError } from '../errors.ts'
+import type { JobRegistry } from '../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
@@ -22,6 +23,7 @@ export interface PublishedDeps {
   readonly documents: Documents
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
+  readonly jobs: Pick<JobRegistry, 'openOf'>
   readonly log: Log
 }
 
@@ -69,11 +71,7 @@ export interface PublishedMember {
 }
 
 /** The artifacts of each name, `ns/name`. */
-interface ByName {
-  readonly members: ReadonlyMap<string, readonly PublishedMember[]>
-  /** Those that pinned imports will add. */
-  readonly awaited: ReadonlyMap<string, readonly Sha256Digest[]>
-}
+type ByName = ReadonlyMap<string, readonly PublishedMember[]>
 
 /** A fraction of a millisecond, then other work runs. */
 const NAMES_IN_A_ROW = 64
@@ -124,24 +122,35 @@ export class Published {
    */
   async named(name: string): Promise<readonly PublishedMember[]> {
     const shown: PublishedMember[] = []
-    for (const member of (await this.#names()).members.get(name) ?? [])
-      if (await this.#has(member.manifest)) shown.push(member)
+    for (const member of (await this.#names()).get(name) ?? []) if (await this.#has(member.manifest)) shown.push(member)
     return shown
   }
 
   /** The artifacts that `ns/name` will have when their imports are complete, and that may be shown now. */
   async awaited(name: string): Promise<readonly Sha256Digest[]> {
     const shown: Sha256Digest[] = []
-    for (const manifest of (await this.#names()).awaited.get(name) ?? []) {
-      const state = await this.#deps.artifacts.known(manifest)
-      if (state !== undefined && state.futureName === name && !state.private && !state.restricted) shown.push(manifest)
-    }
+    for (const manifest of await this.#deps.artifacts.toBeNamed(name))
+      if (await this.isAwaited(name, manifest)) shown.push(manifest)
     return shown
+  }
+
+  /** Whether an artifact may be shown under `ns/name` now, complete or not. */
+  async shows(name: string, manifest: Sha256Digest): Promise<boolean> {
+    if (await this.isAwaited(name, manifest)) return true
+    return (await this.named(name)).some((member) => member.manifest === manifest)
+  }
+
+  /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
+  async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
+    const { artifacts, jobs } = this.#deps
+    const state = await artifacts.known(manifest)
+    if (state?.futureName !== name || state.private || state.restricted) return false
+    return state.incomplete === true || jobs.openOf(manifest).some(({ as }) => as === name)
   }
 
   async #names(): Promise<ByName> {
     const { artifacts, repos } = this.#deps
-    const revision = repos.changes + artifacts.changes
+    const revision = repos.changes + artifacts.shownChanges
     if (this.#named?.revision !== revision) this.#named = { revision, byName: this.#byName() }
     const named = this.#named
     try {
@@ -158,7 +167,7 @@ export class Published {
   }
 
   async #byName(): Promise<ByName> {
-    const { repos, documents, artifacts, log } = this.#deps
+    const { repos, documents, log } = this.#deps
     const byName = new Map<string, readonly PublishedMember[]>()
     const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
     let looks = 0
@@ -175,10 +184,7 @@ export class Published {
         onCorrupt(error)
       }
     }
-    const awaited = new Map<string, readonly Sha256Digest[]>()
-    for await (const { futureName, manifestDigest } of artifacts.list(() => undefined, { cached: true }))
-      if (futureName !== undefined) awaited.set(futureName, [...(awaited.get(futureName) ?? []), manifestDigest])
-    return { members: byName, awaited }
+    return byName
   }
 
   /**

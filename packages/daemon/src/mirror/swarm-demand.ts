@@ -1,21 +1,18 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { isTerminal, type Job } from '@svc/client/protocol'
+import type { Job } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { OnDemandConfig } from '../config/config.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Log } from '../log.ts'
 import type { DayBudget } from './day-budget.ts'
+import { DemandJobs, type DemandJobsDeps, failureOf } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
-import { allowsName, failureOf } from './on-demand.ts'
-import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
+import { allowsName } from './on-demand.ts'
+import { later, NotNowError } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
 const HOLD_MS = 45_000
-/** Limit of concurrent fills that clients caused. */
-const MAX_FILLS = 4
-/** After a failure, the same artifact is not tried again within this time. */
-const FAILED_MS = 30_000
 /** Limit of clients that wait, or read what is still arriving. */
 const MAX_WAITING = 256
 /** Blobs come in other ways as well, of which there is no event. */
@@ -24,7 +21,7 @@ const LOOK_MS = 1_000
 /** What fetches artifacts through the swarm. Its errors have the API's codes. */
 export interface FillSource {
   /** Starts to fetch what is missing of an artifact. */
-  fill(manifestDigest: Sha256Digest): Promise<Job>
+  fetchRest(manifestDigest: Sha256Digest): Promise<Job>
   /** Says which blobs are waited for: they are fetched first. */
   reading(manifestDigest: Sha256Digest, digests: Iterable<Sha256Digest>): { at(offset: number): void; close(): void }
 }
@@ -32,7 +29,7 @@ export interface FillSource {
 /** The daemon's objects that this uses. */
 export interface SwarmDemandDeps {
   readonly source: FillSource
-  readonly jobs: UpstreamJobs & { list(): readonly Job[] }
+  readonly jobs: DemandJobsDeps['jobs']
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly log: Log
@@ -70,23 +67,25 @@ export interface SwarmDemandFigures {
 export class SwarmDemand {
   readonly #deps: SwarmDemandDeps
   readonly #limits: SwarmDemandLimits
-  readonly #nowMs: () => number
-  readonly #fills = new Map<Sha256Digest, Arrival>()
-  readonly #failed = new Map<Sha256Digest, { readonly atMs: number; readonly error: Error }>()
-  #fillsTotal = 0
+  /** Undefined if clients may start nothing. */
+  readonly #jobs: DemandJobs | undefined
   #waiting = 0
 
   constructor(deps: SwarmDemandDeps, limits: SwarmDemandLimits) {
     this.#deps = deps
     this.#limits = limits
-    this.#nowMs = deps.nowMs ?? (() => performance.now())
+    const { jobs, nowMs = () => performance.now() } = deps
+    const { config, day } = limits
+    if (config === undefined || day === undefined) return
+    const { timeoutMs } = config
+    this.#jobs = new DemandJobs({ jobs, day, timeoutMs, nowMs, source: 'the swarm', isVerifiedLate: false })
   }
 
   figures(): SwarmDemandFigures {
     return {
-      fills: this.#fills.size,
-      fillsLimit: MAX_FILLS,
-      fillsTotal: this.#fillsTotal,
+      fills: this.#jobs?.count ?? 0,
+      fillsLimit: this.#jobs?.limit ?? 0,
+      fillsTotal: this.#jobs?.total ?? 0,
       waiting: this.#waiting,
       waitingLimit: MAX_WAITING
     }
@@ -106,9 +105,12 @@ export class SwarmDemand {
 
   /** Whether blobs of an artifact that are not here come, or would come if they were asked for. */
   offers({ name, manifest }: Awaited): boolean {
-    const { config } = this.#limits
-    const isStarted = this.#fills.has(manifest) || this.#underWay(manifest) !== undefined
-    return isStarted || (config !== undefined && allowsName(config, name))
+    return this.isUnderWay(manifest) || this.#allows(name)
+  }
+
+  /** Whether something fetches an artifact. */
+  isUnderWay(manifest: Sha256Digest): boolean {
+    return this.#jobs?.of(manifest) !== undefined || this.#jobOf(manifest) !== undefined
   }
 
   /** The size of a blob that is a file of the artifact's manifest; undefined for other digests. */
@@ -119,14 +121,17 @@ export class SwarmDemand {
 
   /**
    * Waits for what the OCI manifest is made from: the model config, and what is unpacked from tars. With `mayStart` an
-   * artifact that nobody fetches is fetched from now on. @returns false if it is not to be had. @throws NotNowError
+   * artifact that nobody fetches is fetched from now on. @returns false if it is not to be had, or no blob that is not
+   * here would be. @throws NotNowError
    */
   async described({ name, manifest: digest }: Awaited, mayStart: boolean): Promise<boolean> {
     const manifest = await this.#deps.documents.manifest(digest)
     if (manifest === undefined) return false
     const wanted = manifest.files.filter(isDescribing)
-    if ((await this.#missing(wanted)).length === 0) return true
-    const arrival = await this.#arrivalOf({ name, manifest: digest }, mayStart)
+    const awaited = { name, manifest: digest }
+    if ((await this.#missing(wanted)).length === 0)
+      return this.offers(awaited) || (await this.#missing(manifest.files)).length === 0
+    const arrival = await this.#arrivalOf(awaited, mayStart)
     if (arrival === undefined) return false
     const reading = this.#deps.source.reading(
       digest,
@@ -172,56 +177,41 @@ export class SwarmDemand {
 
   /** What brings an artifact in; undefined if nothing does, and nothing may be started. @throws NotNowError */
   async #arrivalOf({ name, manifest }: Awaited, mayStart: boolean): Promise<Arrival | undefined> {
-    const known = this.#fills.get(manifest) ?? this.#underWay(manifest)
+    const known = this.#jobs?.of(manifest) ?? this.#underWay(manifest)
     if (known !== undefined) return known
-    const { config, day } = this.#limits
-    if (!mayStart || config === undefined || !allowsName(config, name)) return undefined
-    const failed = this.#failed.get(manifest)
-    if (failed !== undefined && this.#nowMs() - failed.atMs < FAILED_MS) throw unavailable(failed.error)
-    this.#failed.delete(manifest)
-    const document = await this.#deps.documents.manifest(manifest)
-    const missing = await this.#missing(document?.files ?? [])
-    // somebody may have come first
-    const other = this.#fills.get(manifest) ?? this.#underWay(manifest)
-    if (other !== undefined) return other
-    if (this.#fills.size >= MAX_FILLS) throw later('as many models as may be are being fetched', 10)
-    const missingBytes = missing.reduce((sum, { size }) => sum + size, 0)
-    if (day?.trySpend(missingBytes) === false)
-      throw new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
-    const started = this.#start({ name, manifest }, config.timeoutMs)
-    const arrival = { over: started.then((over) => over, asError) }
-    this.#fills.set(manifest, arrival)
-    void arrival.over.then((error) => {
-      this.#fills.delete(manifest)
-      if (error !== undefined) this.#fail(manifest, error)
+    if (!mayStart || !this.#allows(name)) return undefined
+    const { source, log } = this.#deps
+    return this.#jobs!.bring(manifest, {
+      missingBytes: () => this.#missingBytes(manifest),
+      start: async () => {
+        const job = await source.fetchRest(manifest)
+        log.info({ job: job.id, name, manifest }, 'a client of the mirror asked for what is not complete here')
+        return job
+      }
     })
-    return arrival
   }
 
-  /** What the owner fetches. */
+  #allows(name: string): boolean {
+    const { config } = this.#limits
+    return this.#jobs !== undefined && config !== undefined && allowsName(config, name)
+  }
+
+  async #missingBytes(manifest: Sha256Digest): Promise<number> {
+    const document = await this.#deps.documents.manifest(manifest)
+    const missing = new Map((await this.#missing(document?.files ?? [])).map(({ digest, size }) => [digest, size]))
+    let bytes = 0
+    for (const [digest, size] of missing) bytes += Math.max(0, size - this.#deps.store.partialBytes(digest))
+    return bytes
+  }
+
+  /** What others fetch. */
   #underWay(manifest: Sha256Digest): Arrival | undefined {
-    const { jobs } = this.#deps
-    const job = jobs.list().find((each) => each.manifest === manifest && FETCHES.has(each.kind) && !isTerminal(each))
-    return job && { over: jobs.over(job.id).then(failureOf, asError) }
+    const job = this.#jobOf(manifest)
+    return job && { over: this.#deps.jobs.over(job.id).then(failureOf, asError) }
   }
 
-  /** @returns when it is over, why it failed */
-  async #start({ name, manifest }: Awaited, timeoutMs: number): Promise<Error | undefined> {
-    const { source, jobs, log } = this.#deps
-    const job = await source.fill(manifest)
-    this.#fillsTotal++
-    log.info({ job: job.id, name, manifest }, 'a client of the mirror asked for what is not complete here')
-    const timer = setTimeout(() => void jobs.cancel(job.id).catch(() => undefined), timeoutMs).unref()
-    try {
-      return failureOf(await jobs.over(job.id))
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  #fail(manifest: Sha256Digest, error: Error): void {
-    if (this.#failed.size >= 1_000) this.#failed.clear()
-    this.#failed.set(manifest, { atMs: this.#nowMs(), error })
+  #jobOf(manifest: Sha256Digest): Job | undefined {
+    return this.#deps.jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
   }
 
   async #whileWaiting(wait: () => Promise<void>): Promise<void> {

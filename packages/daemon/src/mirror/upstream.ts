@@ -22,14 +22,9 @@ export interface UpstreamRepo {
 export interface Upstream {
   look(repo: string, revision: string | undefined): Promise<UpstreamRepo>
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
-  artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string; readonly missingBytes: number }>
+  artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }>
+  missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
-}
-
-/** The jobs that import artifacts. */
-export interface UpstreamJobs {
-  over(id: string): Promise<Job>
-  cancel(id: string): Promise<Job>
 }
 
 /** Why a response is impossible now, with the time after which to retry, if that helps. */

@@ -7,7 +7,7 @@ import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
 import { importTarget } from '../import/target.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
-import type { JobRegistry } from '../jobs/registry.ts'
+import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
 import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
@@ -31,6 +31,11 @@ export interface PinnedImport {
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
+  /**
+   * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
+   * up since. Default false.
+   */
+  readonly isResumed?: boolean
 }
 
 /**
@@ -129,12 +134,22 @@ export interface ImportBtDeps {
 
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
-  const { jobs } = deps.context
-  const { infohashText: ref, repo } = request
+  const { jobs, artifacts } = deps.context
+  const { infohashText: ref, repo, pin } = request
+  const as = repo && formatRepoId(repo)
   return jobs.start(
-    { kind: 'import-bt', ref, filesTotal: 1, ...(repo !== undefined && { as: formatRepoId(repo) }) },
-    (job) => new BtImport(request, deps, job).run()
+    { kind: 'import-bt', ref, filesTotal: 1, ...(as !== undefined && { as }) },
+    (job) => new BtImport(request, deps, job).run(),
+    // what its owner gave up, nobody else goes on with
+    async (aborted) => {
+      if (as !== undefined && aborted instanceof UnwantedError) await artifacts.endFutureName(pin, as)
+    }
   )
+}
+
+interface Named {
+  readonly indexDigest: Sha256Digest
+  readonly quants: string[]
 }
 
 class BtImport {
@@ -170,10 +185,14 @@ class BtImport {
       { torrent, layers, hints },
       { signal: this.#job.signal, onProgress: (progress) => this.#report(torrent, progress) }
     )
-    const record = layers === undefined ? await this.#record(torrent, layers) : undefined
-    const named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
-    if (repo !== undefined) await artifacts.named(pin)
-    await joinWhenDone(pin)
+    let named: Named | undefined
+    try {
+      const record = layers === undefined ? await this.#record(torrent, layers) : undefined
+      named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
+    } finally {
+      // without a name it leaves
+      await joinWhenDone(pin)
+    }
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
@@ -269,7 +288,7 @@ class BtImport {
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */
   #state(): ArtifactImport {
-    const { pin, hints, repo } = this.#request
+    const { pin, hints, repo, isResumed } = this.#request
     return {
       manifestDigest: pin,
       source: { kind: 'bt' },
@@ -277,7 +296,7 @@ class BtImport {
       private: this.#request.private,
       pinned: repo === undefined,
       hints,
-      ...(repo !== undefined && { futureName: formatRepoId(repo) })
+      ...(repo !== undefined && isResumed !== true && { futureName: formatRepoId(repo) })
     }
   }
 
@@ -286,13 +305,27 @@ class BtImport {
     repo: RepoId,
     { manifest }: { readonly manifest: ReturnType<typeof sealedManifest> },
     distribution: Sha256Digest
-  ): Promise<{ readonly indexDigest: Sha256Digest; readonly quants: string[] }> {
+  ): Promise<Named> {
     const { context } = this.#deps
     const quant = await configQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
-    const source = { origin: { kind: 'bt' }, restricted: this.#restricted, hints: this.#request.hints } as const
-    const indexDigest = await commitArtifacts(repo, sealed, { ...source, private: this.#request.private }, context)
+    const { hints, private: isPrivate, isResumed = false } = this.#request
+    const source = {
+      origin: { kind: 'bt' },
+      restricted: this.#restricted,
+      hints,
+      private: isPrivate,
+      mayReplace: !isResumed,
+      ...(isResumed && { isWanted: () => this.#isToBe(repo) })
+    } as const
+    const indexDigest = await commitArtifacts(repo, sealed, source, context)
+    await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
     return { indexDigest, quants: [quant] }
+  }
+
+  async #isToBe(repo: RepoId): Promise<boolean> {
+    const state = await this.#deps.context.artifacts.read(this.#request.pin)
+    return state?.futureName === formatRepoId(repo)
   }
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */

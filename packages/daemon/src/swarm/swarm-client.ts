@@ -7,6 +7,8 @@ import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
+import { importTarget } from '../import/target.ts'
+import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Needed } from '../library/needed.ts'
@@ -18,7 +20,7 @@ import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
-import { type ImportBtContext, parseImportBt, startImportBt } from './import-bt.ts'
+import { type ImportBtContext, type PinnedImport, parseImportBt, startImportBt } from './import-bt.ts'
 import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import type { Reading } from './readings.ts'
@@ -32,7 +34,7 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** The daemon's objects that the swarm client uses. */
-export interface SwarmClientDeps extends ImportBtContext {
+export interface SwarmClientDeps extends ImportBtContext, Omit<EnsureDeps, 'filler'> {
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   readonly log: Log
   readonly needed: Pick<Needed, 'isGiven'>
@@ -151,7 +153,11 @@ export class SwarmClient {
   }
 
   async importBt(body: ImportBtBody): Promise<Job> {
-    return startImportBt(parseImportBt(body), {
+    return this.#import(parseImportBt(body))
+  }
+
+  #import(request: PinnedImport): Job {
+    return startImportBt(request, {
       context: this.#context,
       reading: { web: this.#web, keys: this.#keys },
       isSigned: (webseed) => this.#keys.covers(webseed),
@@ -281,20 +287,28 @@ export class SwarmClient {
     }
   }
 
-  /** Starts a pinned import again that was interrupted, with what is known of it. @throws DaemonError `E_NOT_FOUND` */
-  async resume({ manifestDigest, hints, futureName }: ArtifactState): Promise<Job> {
+  /**
+   * Starts to fetch what is missing of an artifact for somebody who is not the owner: the rest of a pinned import that
+   * was interrupted, or else an ensure. @throws DaemonError `E_NOT_FOUND` for an unknown manifest
+   */
+  async fetchRest(manifestDigest: Sha256Digest): Promise<Job> {
+    const state = await this.#context.artifacts.read(manifestDigest)
+    if (state?.futureName !== undefined) return this.#resume(state, state.futureName)
+    return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler })
+  }
+
+  async #resume({ manifestDigest, hints }: ArtifactState, futureName: string): Promise<Job> {
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined)
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    const { trackers, webseeds, peers } = hints
-    return this.importBt({
-      infohash: torrent.infohashText,
-      manifestDigest,
-      trackers: [...trackers],
-      webseeds: [...webseeds],
-      peers: [...peers],
+    return this.#import({
+      pin: manifestDigest,
+      infohashText: torrent.infohashText,
+      hints,
       manifestFromPeers: true,
-      ...(futureName !== undefined && { as: futureName })
+      repo: importTarget(futureName, 'as'),
+      private: false,
+      isResumed: true
     })
   }
 

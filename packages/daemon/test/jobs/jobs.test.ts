@@ -3,7 +3,7 @@ import type { ErrorBody } from '@svc/client/protocol'
 import { describe, expect, it } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
-import { JobRegistry, OPEN_LIMITS, type RegistryOptions } from '../../src/jobs/registry.ts'
+import { JobRegistry, OPEN_LIMITS, type RegistryOptions, UnwantedError } from '../../src/jobs/registry.ts'
 import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.ts'
 
 const registry = (
@@ -116,6 +116,48 @@ describe('jobs', () => {
     for (let i = 0; i < MAX_KEPT_JOBS + 10; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
     expect(jobs.list()).toHaveLength(MAX_KEPT_JOBS)
     jobs.checkInvariants()
+  })
+
+  it('are found by their artifact while they are open, also when they learn it late', async () => {
+    const jobs = registry()
+    const [held, told] = [gate(), gate()]
+    const idsOf = (manifest: string) => jobs.openOf(manifest).map(({ id }) => id)
+    const early = jobs.start({ kind: 'ensure', ref: 'a', manifest: 'x' }, () => held.passed.then(() => ({})))
+    const late = jobs.start({ kind: 'import-bt', ref: 'b' }, async ({ update }) => {
+      await told.passed
+      for (const manifest of ['y', 'x'] as const) update({ manifest })
+      await held.passed
+      return { manifest: 'z' as never }
+    })
+    expect(idsOf('x')).toEqual([early.id])
+    told.open()
+    while (jobs.get(late.id)?.manifest !== 'x') await new Promise((resolve) => setImmediate(resolve))
+    expect([idsOf('x'), idsOf('y')]).toEqual([[early.id, late.id], []])
+    jobs.settled({ kind: 'ensure', ref: 'c', manifest: 'x' }, {})
+    held.open()
+    await settle(jobs)
+    expect([idsOf('x'), idsOf('y'), idsOf('z')]).toEqual([[], [], []])
+  })
+
+  it('learn in the end whether their owner cancelled them, or something else ended them', async () => {
+    const jobs = registry()
+    const reasons: unknown[] = []
+    const start = () =>
+      jobs.start(
+        { kind: 'import-bt', ref: 'a' },
+        ({ signal }) => {
+          const { promise, reject } = Promise.withResolvers<never>()
+          signal.addEventListener('abort', () => reject(signal.reason))
+          return promise
+        },
+        async (aborted) => void reasons.push(aborted)
+      )
+    await jobs.cancel(start().id)
+    const { error } = await jobs.timeOut(start().id)
+    start()
+    await jobs.stop()
+    expect(reasons.map((reason) => reason instanceof UnwantedError)).toEqual([true, false, false])
+    expect(error?.code).toBe('E_ABORTED')
   })
 
   it('can be cancelled while running or waiting; finished ones stay as they are', async () => {

@@ -81,3 +81,46 @@ test('stored hints that nobody can use are left out', async () => {
   await artifacts.record({ manifestDigest, source: { kind: 'bt' }, restricted: false, hints: { ...none, peers } })
   expect((await artifacts.read(manifestDigest))?.hints).toEqual({ ...none, peers: ['127.0.0.1:1'] })
 })
+
+test('a name that is to come is kept until the artifact has it, is complete in another way, or nobody wants it', async () => {
+  const other = digestFromHex('e'.repeat(64))
+  const bt = { manifestDigest, source: { kind: 'bt' }, restricted: false, hints: none } as const
+  const nameOf = async () => (await artifacts.read(manifestDigest))?.futureName
+  await artifacts.record({ ...bt, futureName: 'a/x' })
+  await artifacts.record({ ...bt, manifestDigest: other, futureName: 'a/x' })
+  const again = new Artifacts(root, await ReplacedFiles.open(join(root, 'state')))
+  for (const each of [artifacts, again]) expect(await each.toBeNamed('a/x')).toEqual([manifestDigest, other])
+  expect(await artifacts.toBeNamed('a/y')).toEqual([])
+  // all that its own import does
+  await artifacts.complete(manifestDigest)
+  await artifacts.record({ ...bt, record })
+  await artifacts.endFutureName(manifestDigest, 'a/y')
+  expect([await nameOf(), await artifacts.toBeNamed('a/x')]).toEqual(['a/x', [manifestDigest, other]])
+  await artifacts.endFutureName(manifestDigest, 'a/x')
+  expect([await nameOf(), await artifacts.toBeNamed('a/x')]).toEqual([undefined, [other]])
+  // what is complete needs no name to be fetched under
+  await artifacts.record({ ...bt, futureName: 'a/z' })
+  expect([await nameOf(), await artifacts.toBeNamed('a/z')]).toEqual([undefined, []])
+  await artifacts.record({ ...bt, manifestDigest: other, source: { kind: 'local' } })
+  expect(await artifacts.toBeNamed('a/x')).toEqual([])
+  await artifacts.record({ ...bt, manifestDigest: record, futureName: 'a/x' })
+  await artifacts.forget(record)
+  expect(await artifacts.toBeNamed('a/x')).toEqual([])
+})
+
+test('only what changes who may see an artifact counts as such a change', async () => {
+  const bt = { manifestDigest, source: { kind: 'bt' }, restricted: false, hints: none } as const
+  const counts: number[] = []
+  const count = () => counts.push(artifacts.shownChanges)
+  await artifacts.record(bt)
+  count()
+  await artifacts.record({ ...bt, record, futureName: 'a/x' })
+  count()
+  await artifacts.complete(manifestDigest)
+  count()
+  await artifacts.setPrivate(manifestDigest, true)
+  count()
+  await artifacts.setPrivate(manifestDigest, true)
+  count()
+  expect(counts).toEqual([1, 1, 2, 3, 3])
+})

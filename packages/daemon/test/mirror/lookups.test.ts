@@ -98,10 +98,29 @@ describe('the budget of a day', () => {
   it('is spent, and comes back after 24 hours', () => {
     const clock = { nowMs: 0 }
     const budget = new DayBudget(100, () => clock.nowMs)
-    expect(budget.trySpend(60)).toBe(true)
+    const spent = (bytes: number): boolean => budget.trySpend(bytes) !== undefined
+    expect(spent(60)).toBe(true)
     clock.nowMs = 12 * 3_600_000
-    expect([budget.trySpend(41), budget.trySpend(40), budget.spentBytes()]).toEqual([false, true, 100])
+    expect([spent(41), spent(40), budget.spentBytes()]).toEqual([false, true, 100])
     clock.nowMs = 24 * 3_600_000 + 60_000
-    expect([budget.spentBytes(), budget.trySpend(61), budget.trySpend(60)]).toEqual([40, false, true])
+    expect([budget.spentBytes(), spent(61), spent(60)]).toEqual([40, false, true])
+  })
+
+  it('gets back what was not needed, once, and not on another day', () => {
+    const clock = { nowMs: 0 }
+    const budget = new DayBudget(100, () => clock.nowMs)
+    const spending = budget.trySpend(60)!
+    spending.giveBack(20)
+    expect(budget.spentBytes()).toBe(40)
+    clock.nowMs = 3_600_000
+    budget.trySpend(30)
+    spending.giveBack(Infinity)
+    spending.giveBack(Infinity)
+    expect(budget.spentBytes()).toBe(30)
+    const late = budget.trySpend(50)!
+    clock.nowMs += 24 * 3_600_000 + 60_000
+    budget.trySpend(10)
+    late.giveBack(50)
+    expect(budget.spentBytes()).toBe(10)
   })
 })

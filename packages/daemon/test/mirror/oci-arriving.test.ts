@@ -1,19 +1,13 @@
 // The OCI mirror of a node that has an artifact's manifest and not its bytes: clients pull while they come from another daemon.
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs'
-import { createServer, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { ShareResult } from '@svc/client/protocol'
 import { haveSkopeo, skopeo } from '@svc/testkit/registry'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ApiClient, sharedByFile } from '../support/daemon.ts'
-import { kindOf } from '../swarm/fake-webseed.ts'
 import { eventually, MIB, Node, pinned, weights } from '../swarm/nodes.ts'
+import { addressOf, ask, digestOf, type Got, gated, importing } from './arriving.ts'
 
 const WEIGHTS = 'model-q8_0.gguf'
-/** Nobody is there; but as long as it may name somebody, a fetch without a source goes on. */
-const TRACKER = 'http://127.0.0.1:1/announce'
 const FILES = {
   [WEIGHTS]: weights(6 * MIB + 9, 61),
   'config.json': '{"model_type":"llama"}',
@@ -29,103 +23,11 @@ const source = sharedByFile(async (cleanUp) => {
   return { node, share: await node.publish(FILES, 'acme/model') }
 })
 
-interface Gate {
-  readonly url: string
-  /** Paths of files that were asked for. */
-  readonly asked: readonly string[]
-  /** Lets files through whose path `may` names, by default all. */
-  open(may?: (path: string) => boolean): void
-}
-
-/** Stands before the seed's listener: documents pass; for files it says to come again until they may. */
-async function gated({ webseeds }: ShareResult): Promise<Gate> {
-  const seed = new URL(webseeds[0]!)
-  const asked: string[] = []
-  let may = (_path: string): boolean => false
-  const server = createServer((incoming, response) => {
-    const path = decodeURIComponent(incoming.url!)
-    if (kindOf(path) === 'file') {
-      asked.push(path)
-      if (!may(path)) return void response.writeHead(503, { 'retry-after': '1' }).end()
-    }
-    const headers = { ...incoming.headers, host: seed.host }
-    const onward = request({ host: seed.hostname, port: seed.port, path: incoming.url, headers }, (answer) => {
-      response.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(response)
-    })
-    onward.on('error', () => response.destroy())
-    onward.end()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    asked,
-    open: (which = () => true) => {
-      may = which
-    }
-  }
-}
-
-const addressOf = (node: Node): string =>
-  JSON.parse(readFileSync(join(node.folder, 'runtime.json'), 'utf8')).ociMirrorAddress
-
-interface Got {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
-  readonly body: Buffer
-  readonly isCut: boolean
-}
-
-interface Asked {
-  readonly method?: string
-  readonly range?: string
-  readonly onHead?: (status: number) => void
-}
-
-/** Comes again when it is told to, as clients of registries do. */
-async function ask(node: Node, path: string, asked: Asked = {}): Promise<Got> {
-  for (;;) {
-    const got = await askOnce(node, path, asked)
-    if (got.status !== 429) return got
-  }
-}
-
-function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: Asked): Promise<Got> {
-  const [host, port] = addressOf(node).split(':')
-  return new Promise((resolve, reject) => {
-    const headers = range === undefined ? {} : { range }
-    request({ host, port, path: `/v2/acme/model/${path}`, method, headers, agent: false }, (answer) => {
-      onHead?.(answer.statusCode!)
-      const chunks: Buffer[] = []
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-      const done = (isCut: boolean): void =>
-        resolve({ status: answer.statusCode!, headers: answer.headers, body: Buffer.concat(chunks), isCut })
-      answer.once('end', () => done(false)).once('error', () => done(true))
-    })
-      .on('error', reject)
-      .end()
-  })
-}
-
 const settled = (work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
 
-const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 const digest = digestOf(FILES[WEIGHTS]!)
 const isSmall = (path: string): boolean => !path.endsWith('.gguf')
-
-/** A node whose import from the gate has begun, without a byte of any file. */
-async function importing(gate: Gate, share: ShareResult, mirror: object): Promise<Node> {
-  const node = await Node.start({ mirror: { oci_addr: '127.0.0.1:0', ...mirror }, swarm: { fill_timeout: 600 } })
-  const hints = { webseeds: [gate.url], peers: [], trackers: [TRACKER] }
-  await node.client.importBt(pinned(share, { ...hints, as: 'acme/model' }))
-  await eventually(() => (gate.asked.length > 0 ? true : undefined))
-  return node
-}
 
 test(
   'a pull that begins before a byte is here waits for each part, and gets the bytes that the seed gives',

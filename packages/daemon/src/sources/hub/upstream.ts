@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
@@ -8,6 +9,7 @@ import type { Importer } from '../../import/importer.ts'
 import type { PlannedImport } from '../../import/plan.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { ImportWishes } from '../../import/wishes.ts'
+import type { ArtifactSource } from '../../library/origin.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { hubTarget } from './target.ts'
@@ -34,8 +36,6 @@ interface UpstreamRepo {
 /** The artifact of a file. */
 interface UpstreamArtifact {
   readonly quant: string
-  /** Bytes that its import would fetch. */
-  readonly missingBytes: number
 }
 
 /** The hub as a mirror's source (spec add.34). All errors are DaemonErrors with the codes of an import. */
@@ -46,7 +46,12 @@ export interface HubUpstream {
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
   /** The artifact of a file; for a file that all artifacts share, the smallest one. */
   artifactOf(repo: UpstreamRepo, name: string): Promise<UpstreamArtifact>
-  /** Starts the import of one artifact, under the default name for an import of the repository. */
+  /** Bytes that the import of an artifact would fetch now. */
+  missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
+  /**
+   * Starts the import of one artifact, under the default name for an import of the repository.
+   * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
+   */
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
 }
 
@@ -61,7 +66,7 @@ export interface UpstreamDeps extends PlanDeps {
 /** Larger files are not held in memory. */
 const MAX_SMALL_BYTES = 64 << 20
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
-const WISHES: ImportWishes = { normalizedNames: true, private: false }
+const WISHES: ImportWishes = { normalizedNames: true, private: false, mayReplace: false }
 const NEVER = new AbortController().signal
 
 /** Cached facts about a repository. */
@@ -127,11 +132,26 @@ export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: U
       const smallest = artifacts.toSorted((a, b) => a.bytes - b.bytes)[0]
       const artifact = artifacts.find(({ quant }) => quant === row?.quant) ?? smallest
       if (artifact === undefined) throw new DaemonError('E_NOT_IMPORTABLE', `${repo.repo} has no artifact`)
-      return { quant: artifact.quant, missingBytes: artifact.bytes - artifact.bytesPresent }
+      return { quant: artifact.quant }
+    },
+    async missingBytesOf(repo, quant) {
+      const found = require(repo)
+      const { files, artifacts } = await (found.plan ??= planOf(repo))
+      const total = artifacts.find((each) => each.quant === quant)?.bytes ?? 0
+      const own = files.filter(
+        ({ action, quant: of }) => (action === 'store' || action === 'present') && (of ?? quant) === quant
+      )
+      let heldBytes = 0
+      for (const { name, upstream = name } of own)
+        heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store)
+      return Math.max(0, total - heldBytes)
     },
     async bring(repo, quant) {
       const { asked, listing } = require(repo)
       const target = hubTarget({ repo: asked })
+      const present = await importer.memberOf(target, quant)
+      if (present !== undefined && !isFrom(listing, present.state?.source))
+        throw new DaemonError('E_NOT_IMPORTABLE', 'the name that it would have here has another artifact')
       const source = sourceOf(asked, listing)
       const wishes = { ...WISHES, quants: [quant] }
       try {
@@ -159,6 +179,14 @@ function keptOf(
     kept.set(name, { name, sizeBytes, sha256, gitBlobSha1, isLarge: isWeights || sizeBytes > MAX_SMALL_BYTES })
   }
   return kept
+}
+
+const isFrom = ({ repoId, commit }: HubListing, source: ArtifactSource | undefined): boolean =>
+  source?.kind === 'hf' && source.repo === repoId && source.revision === commit
+
+async function heldBytesOf({ sha256, sizeBytes }: HubFile, store: DiskBlobStore): Promise<number> {
+  if (sha256 === undefined) return 0
+  return (await store.stat(sha256)) === undefined ? Math.min(sizeBytes, store.partialBytes(sha256)) : sizeBytes
 }
 
 function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array): boolean {

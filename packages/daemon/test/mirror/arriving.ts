@@ -1,0 +1,121 @@
+// An OCI mirror before which a seed's files are held back, and its clients.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Job, ShareResult } from '@svc/client/protocol'
+import { onTestFinished } from 'vitest'
+import { kindOf } from '../swarm/fake-webseed.ts'
+import { eventually, Node, pinned } from '../swarm/nodes.ts'
+
+/** Nobody is there; but as long as it may name somebody, a fetch without a source goes on. */
+const TRACKER = 'http://127.0.0.1:1/announce'
+
+export interface Gate {
+  readonly url: string
+  /** Paths of files that were asked for. */
+  readonly asked: readonly string[]
+  /** Lets files through whose path `may` names, by default all. */
+  open(may?: (path: string) => boolean): void
+}
+
+/** Stands before the seed's listener: documents pass; for files it says to come again until they may. */
+export async function gated({ webseeds }: ShareResult): Promise<Gate> {
+  const seed = new URL(webseeds[0]!)
+  const asked: string[] = []
+  let may = (_path: string): boolean => false
+  const server = createServer((incoming, response) => {
+    const path = decodeURIComponent(incoming.url!)
+    if (kindOf(path) === 'file') {
+      asked.push(path)
+      if (!may(path)) return void response.writeHead(503, { 'retry-after': '1' }).end()
+    }
+    const headers = { ...incoming.headers, host: seed.host }
+    const onward = request({ host: seed.hostname, port: seed.port, path: incoming.url, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    onward.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    asked,
+    open: (which = () => true) => {
+      may = which
+    }
+  }
+}
+
+export const addressOf = (node: Node): string =>
+  JSON.parse(readFileSync(join(node.folder, 'runtime.json'), 'utf8')).ociMirrorAddress
+
+export interface Got {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+  readonly isCut: boolean
+}
+
+interface Asked {
+  readonly method?: string
+  readonly range?: string
+  readonly onHead?: (status: number) => void
+}
+
+/** Comes again when it is told to, as clients of registries do. */
+export async function ask(node: Node, path: string, asked: Asked = {}): Promise<Got> {
+  for (;;) {
+    const got = await askOnce(node, path, asked)
+    if (got.status !== 429) return got
+  }
+}
+
+export function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: Asked = {}): Promise<Got> {
+  const [host, port] = addressOf(node).split(':')
+  return new Promise((resolve, reject) => {
+    const headers = range === undefined ? {} : { range }
+    request({ host, port, path: `/v2/acme/model/${path}`, method, headers, agent: false }, (answer) => {
+      onHead?.(answer.statusCode!)
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      const done = (isCut: boolean): void =>
+        resolve({ status: answer.statusCode!, headers: answer.headers, body: Buffer.concat(chunks), isCut })
+      answer.once('end', () => done(false)).once('error', () => done(true))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+export const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+
+/** A node with a mirror. */
+export const mirroring = (mirror: object, folder?: string): Promise<Node> =>
+  Node.start({
+    mirror: { oci_addr: '127.0.0.1:0', ...mirror },
+    swarm: { fill_timeout: 600 },
+    ...(folder !== undefined && { folder })
+  })
+
+/** Begins an import from the gate, and waits until a file is asked for. @returns the job */
+export async function beginImport(node: Node, gate: Gate, share: ShareResult): Promise<Job> {
+  const hints = { webseeds: [gate.url], peers: [], trackers: [TRACKER] }
+  const before = gate.asked.length
+  const job = await node.client.importBt(pinned(share, { ...hints, as: 'acme/model' }))
+  await eventually(() => (gate.asked.length > before ? true : undefined))
+  return job
+}
+
+/** A node whose import from the gate has begun, without a byte of any file. */
+export async function importing(gate: Gate, share: ShareResult, mirror: object): Promise<Node> {
+  const node = await mirroring(mirror)
+  await beginImport(node, gate, share)
+  return node
+}

@@ -1,0 +1,111 @@
+import type { ErrorBody, Job } from '@svc/client/protocol'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { toWireError } from '../../src/api/wire-error.ts'
+import { DaemonError } from '../../src/errors.ts'
+import { Lanes } from '../../src/jobs/lanes.ts'
+import { JobRegistry } from '../../src/jobs/registry.ts'
+import { DayBudget } from '../../src/mirror/day-budget.ts'
+import { DemandJobs, type DemandJobsDeps } from '../../src/mirror/demand-jobs.ts'
+
+const MANIFEST = `sha256:${'a'.repeat(64)}`
+
+/** Jobs that the test ends by hand, with a clock that it puts forward. */
+function world(options: Partial<Pick<DemandJobsDeps, 'timeoutMs' | 'isVerifiedLate'>> = {}) {
+  const clock = { nowMs: 0 }
+  const nowMs = (): number => clock.nowMs
+  const jobs = new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error)
+  const day = new DayBudget(100, nowMs)
+  const deps = { jobs, day, nowMs, timeoutMs: 60_000, source: 'it', isVerifiedLate: false, ...options }
+  const demand = new DemandJobs(deps)
+  const started: { readonly job: Job; readonly end: (error?: Error) => void }[] = []
+  const start = async (): Promise<Job> => {
+    const { promise, resolve, reject } = Promise.withResolvers<object>()
+    const job = jobs.start({ kind: 'ensure', ref: 'x', manifest: MANIFEST }, async ({ signal }) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      return promise
+    })
+    started.push({ job, end: (error) => (error === undefined ? resolve({}) : reject(error)) })
+    return job
+  }
+  const bring = (key: string, missing: number[] = [60]) =>
+    demand.bring(key, { missingBytes: async () => missing.shift() ?? 60, start })
+  return { clock, jobs, day, demand, started, bring }
+}
+
+const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'no')
+
+test('what fails without a byte costs nothing of the day, and is not tried again at once', async () => {
+  const { clock, day, started, bring, demand } = world()
+  for (let tries = 1; tries <= 5; tries++) {
+    const { over } = await bring('a')
+    expect(day.spentBytes()).toBe(60)
+    started.at(-1)!.end(failed('E_SOURCE_UNAVAILABLE'))
+    expect((await over)?.message).toBe('no')
+    expect([day.spentBytes(), started.length, demand.count, demand.total]).toEqual([0, tries, 0, tries])
+    await expect(bring('a')).rejects.toMatchObject({ status: 503, retryAfterSeconds: 30 })
+    clock.nowMs += 30_000
+  }
+})
+
+test('what fails in the middle costs what came, and a second try only the rest', async () => {
+  const { clock, day, started, bring } = world()
+  const { over } = await bring('a', [60, 20])
+  started[0]!.end(failed('E_SOURCE_UNAVAILABLE'))
+  await over
+  expect(day.spentBytes()).toBe(40)
+  clock.nowMs += 30_000
+  const again = await bring('a', [20])
+  started[1]!.end()
+  expect(await again.over).toBeUndefined()
+  expect(day.spentBytes()).toBe(60)
+})
+
+test('bad bytes that show in the end have cost what they were to cost', async () => {
+  const { day, started, bring } = world({ isVerifiedLate: true })
+  const { over } = await bring('a', [60, 60])
+  started[0]!.end(failed('E_NOT_IMPORTABLE'))
+  await over
+  expect(day.spentBytes()).toBe(60)
+  await expect(bring('b')).rejects.toMatchObject({ status: 507 })
+})
+
+test('many who ask at once cause one job; four jobs are as many as may be', async () => {
+  const { day, started, bring, demand } = world()
+  const all = await Promise.all(Array.from({ length: 20 }, () => bring('a', [10])))
+  expect([started.length, day.spentBytes(), new Set(all).size, demand.count]).toEqual([1, 10, 1, 1])
+  for (const key of ['b', 'c', 'd']) await bring(key, [10])
+  await expect(bring('e', [10])).rejects.toMatchObject({ status: 429 })
+  started[0]!.end()
+  await all[0]!.over
+  await bring('e', [10])
+  expect(day.spentBytes()).toBe(50)
+})
+
+test('what cannot be started costs nothing', async () => {
+  const { day, demand } = world()
+  const start = async (): Promise<Job> => {
+    throw new DaemonError('E_RATE_LIMITED', 'no')
+  }
+  const bringing = () => demand.bring('a', { missingBytes: async () => 60, start })
+  for (let i = 0; i < 3; i++) await expect(bringing()).rejects.toMatchObject({ status: 429 })
+  expect([day.spentBytes(), demand.count, demand.total]).toEqual([0, 0, 0])
+})
+
+test('a job that takes too long ends, unless its owner waits for the same artifact', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { jobs, started, bring } = world()
+  const { over } = await bring('a')
+  const own = jobs.start({ kind: 'ensure', ref: 'x', manifest: MANIFEST }, ({ signal }) => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    signal.addEventListener('abort', () => reject(signal.reason))
+    return promise
+  })
+  vi.advanceTimersByTime(60_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(jobs.get(started[0]!.job.id)?.error).toBeUndefined()
+  await jobs.cancel(own.id)
+  vi.advanceTimersByTime(60_000)
+  expect((await over)?.message).toContain('too long')
+  expect(jobs.openOf(MANIFEST)).toEqual([])
+})

@@ -1,0 +1,114 @@
+// The OCI mirror on demand, and clients that ask for what its owner does not want to have or to show: nothing here changes by that.
+import { unlinkSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { sharedByFile } from '../support/daemon.ts'
+import { eventually, MIB, Node, weights } from '../swarm/nodes.ts'
+import { ask, beginImport, digestOf, gated, mirroring } from './arriving.ts'
+
+const filesOf = (quant: string, seed: number) => ({
+  [`model-${quant}.gguf`]: weights(MIB + 9, seed),
+  'config.json': JSON.stringify({ model_type: 'llama', seed })
+})
+const NEW = filesOf('q8_0', 71)
+const OLD = filesOf('q8_0', 72)
+const OTHER = filesOf('q4_0', 73)
+const NEW_WEIGHTS = digestOf(NEW['model-q8_0.gguf'] as Buffer)
+const OLD_WEIGHTS = digestOf(OLD['model-q8_0.gguf'] as Buffer)
+const LONG = { timeout: 180_000 }
+
+const source = sharedByFile(async (cleanUp) => {
+  const node = await Node.start({}, cleanUp)
+  return { share: await node.publish(NEW, 'acme/model'), other: await node.publish(OTHER, 'acme/other') }
+})
+
+const manifestOf = (node: Node): Promise<string> =>
+  node.client.resolve('svc:///acme/model:q8_0').then(
+    ({ manifestDigest }) => manifestDigest,
+    ({ code }) => code
+  )
+
+test('an import that its owner cancelled does not go on for a client, and replaces nothing', LONG, async () => {
+  const { share } = await source()
+  const gate = await gated(share)
+  const node = await mirroring({ on_demand: true })
+  const old = await node.importFiles(OLD, 'acme/model')
+  const job = await beginImport(node, gate, share)
+  expect(await node.client.cancelJob(job.id)).toMatchObject({ error: { code: 'E_ABORTED' } })
+  gate.open()
+  for (const path of ['manifests/q4_0', 'manifests/nonsense', `blobs/${NEW_WEIGHTS}`])
+    expect(await ask(node, path), path).toMatchObject({ status: 404 })
+  expect(await manifestOf(node)).toBe(old)
+  expect((await node.client.jobs()).filter(({ kind }) => kind === 'import-bt')).toHaveLength(1)
+})
+
+test('a name that its owner removed does not come back, whatever clients have begun', LONG, async () => {
+  const { share } = await source()
+  const gate = await gated(share)
+  const first = await mirroring({})
+  await beginImport(first, gate, share)
+  await first.stop()
+
+  const node = await mirroring({ on_demand: true }, first.folder)
+  // no client can mean it: what its weights are called says which quant it is
+  for (const tag of ['nonsense', 'q4_0'])
+    expect(await ask(node, `manifests/${tag}`), tag).toMatchObject({ status: 404 })
+  expect(await node.client.jobs()).toEqual([])
+  const reading = ask(node, `blobs/${NEW_WEIGHTS}`)
+  reading.catch(() => undefined)
+  const [job] = await eventually(async () => {
+    const jobs = await node.client.jobs()
+    return jobs.length > 0 ? jobs : undefined
+  })
+  expect(await node.client.removeModel({ ns: 'acme', name: 'model' })).toMatchObject({ quants: [], tags: [] })
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
+  gate.open()
+  // a client that is being served may have it all; the name is the owner's
+  expect(await node.done(job!)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
+  await reading
+  expect(await manifestOf(node)).toBe('E_UNKNOWN_REF')
+  for (const path of ['manifests/q8_0', `blobs/${NEW_WEIGHTS}`])
+    expect(await ask(node, path), path).toMatchObject({ status: 404 })
+  await expect(node.client.removeModel({ ns: 'acme', name: 'model' })).rejects.toMatchObject({ code: 'E_UNKNOWN_REF' })
+
+  // an import of the same bytes under another name, and its end, change nothing for the first name
+  await node.importFiles(NEW, 'me/own')
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
+})
+
+test(
+  'the name of an interrupted import is not its artifact’s when the same bytes come in another way',
+  LONG,
+  async () => {
+    const { share } = await source()
+    const gate = await gated(share)
+    const first = await mirroring({})
+    await beginImport(first, gate, share)
+    await first.stop()
+    const node = await mirroring({ on_demand: true }, first.folder)
+    expect(await node.importFiles(NEW, 'me/own')).toBe(share.manifestDigest)
+    for (const path of ['manifests/q8_0', `blobs/${NEW_WEIGHTS}`])
+      expect(await ask(node, path), path).toMatchObject({ status: 404 })
+  }
+)
+
+test('an artifact that lacks a blob, and that nothing brings, is not described either', LONG, async () => {
+  const node = await mirroring({})
+  await node.importFiles(OLD, 'acme/model')
+  unlinkSync(node.blobPath(OLD_WEIGHTS))
+  for (const path of ['manifests/q8_0', `blobs/${OLD_WEIGHTS}`])
+    expect(await ask(node, path), path).toMatchObject({ status: 404 })
+})
+
+test('one quant that stalls holds up neither another one nor a tag that nobody has', LONG, async () => {
+  const { share, other } = await source()
+  const [gate, otherGate] = [await gated(share), await gated(other)]
+  const node = await mirroring({})
+  await beginImport(node, gate, share)
+  await beginImport(node, otherGate, other)
+  otherGate.open((path) => !path.endsWith('.gguf'))
+  const manifest = await ask(node, 'manifests/q4_0')
+  expect(manifest.status).toBe(200)
+  const { config } = JSON.parse(manifest.body.toString()) as { config: { digest: string } }
+  expect(await ask(node, `blobs/${config.digest}`)).toMatchObject({ status: 200 })
+  expect(await ask(node, 'manifests/q5_0')).toMatchObject({ status: 404 })
+})
