@@ -72,7 +72,7 @@ describe('ensure', () => {
           withhold: async () => undefined,
           unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
-          resume: () => Promise.reject(new Error('not in this test')),
+          fetchRest: () => Promise.reject(new Error('not in this test')),
           reading: () => ({ at: () => undefined, close: () => undefined }),
           share: () => Promise.reject(new Error('not in this test')),
           status: async () => ({
