@@ -16,6 +16,8 @@ export interface FileStorageOptions {
 
 interface OpenFile {
   readonly handle: Promise<FileHandle>
+  /** Once it is open. */
+  fd: number | undefined
   users: number
 }
 
@@ -65,7 +67,25 @@ class FileStorage implements TorrentStorage {
     return { kind: 'partial', ranges: [[0, Math.min(written, file.lengthBytes)]] }
   }
 
-  async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
+  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> | number {
+    const fd = this.#incomplete.get(fileIndex)?.fd ?? this.#openFd(fileIndex)
+    const count = fd === undefined ? undefined : quickReads.tryNow(() => readSync(fd, target, 0, target.length, offset))
+    return count ?? this.#readLater(fileIndex, offset, target)
+  }
+
+  #openFd(fileIndex: number): number | undefined {
+    const file = this.#open.get(fileIndex)
+    if (file?.fd !== undefined && this.#open.size > 1) this.#touch(fileIndex, file)
+    return file?.fd
+  }
+
+  /** Least recently used first. */
+  #touch(fileIndex: number, file: OpenFile): void {
+    this.#open.delete(fileIndex)
+    this.#open.set(fileIndex, file)
+  }
+
+  async #readLater(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
     const incomplete = this.#incomplete.get(fileIndex)
     if (incomplete !== undefined) return readAt(incomplete, target, offset)
     const file = this.#acquire(fileIndex)
@@ -80,13 +100,17 @@ class FileStorage implements TorrentStorage {
     const held = this.#open.get(fileIndex)
     if (held !== undefined) {
       held.users += 1
-      // Least recently used first.
-      this.#open.delete(fileIndex)
-      this.#open.set(fileIndex, held)
+      this.#touch(fileIndex, held)
       return held
     }
-    const opened: OpenFile = { handle: openWhole(this.#path(fileIndex)), users: 1 }
-    opened.handle.catch(() => this.#open.delete(fileIndex))
+    const opened: OpenFile = { handle: openWhole(this.#path(fileIndex)), fd: undefined, users: 1 }
+    opened.handle.then(
+      ({ fd }) => {
+        // It may have been closed in the meantime, and its number be another file's.
+        if (this.#open.get(fileIndex) === opened) opened.fd = fd
+      },
+      () => this.#open.delete(fileIndex)
+    )
     this.#open.set(fileIndex, opened)
     if (this.#open.size > (this.#options.maxOpenFiles ?? 64)) {
       for (const [index, file] of this.#open) {
@@ -142,7 +166,7 @@ class FileStorage implements TorrentStorage {
     this.#incomplete.delete(fileIndex)
     await this.#forget(fileIndex)
     // Running reads use this handle, so it stays among the open files instead of being closed here.
-    this.#open.set(fileIndex, { handle: Promise.resolve(handle), users: 0 })
+    this.#open.set(fileIndex, { handle: Promise.resolve(handle), fd: handle.fd, users: 0 })
     return 'ok'
   }
 

@@ -4,14 +4,14 @@ import { leafLayer, leavesForRequest, PieceTree, toHex, truncateInfohash } from 
 import { WireDecoder, type WireSink } from '../src/wire/decoder.ts'
 import { formatHandshake, HANDSHAKE_BYTES, tryParseHandshake } from '../src/wire/handshake.ts'
 import {
+  formatBlockRef,
   formatHashes,
   formatHashRange,
   formatPieceHeader,
   formatSimple,
   type HashRange,
   MESSAGE,
-  parseHashRange,
-  readU32
+  parseHashRange
 } from '../src/wire/messages.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
@@ -150,9 +150,16 @@ export class RawPeer implements WireSink {
 
   message(id: number, body: Uint8Array): void {
     this.received.push({ id, body: body.slice() })
-    if (id === MESSAGE.request)
-      this.#answerBlock({ piece: readU32(body, 0), begin: readU32(body, 4), length: readU32(body, 8) })
     if (id === MESSAGE.hashRequest) this.#answerHashes(parseHashRange(body))
+    this.#wake()
+  }
+
+  requested(piece: number, begin: number, length: number): void {
+    this.received.push({
+      id: MESSAGE.request,
+      body: formatBlockRef(MESSAGE.request, piece, begin, length).slice(5)
+    })
+    this.#answerBlock({ piece, begin, length })
     this.#wake()
   }
 

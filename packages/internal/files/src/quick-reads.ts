@@ -40,6 +40,16 @@ export class QuickReads {
     return this.allowed ? this.timed(here) : pooled()
   }
 
+  /**
+   * Runs `here` if it may run at once; undefined: use {@link QuickReads.run}, which waits for its turn. For those who read
+   * so much that promises cost as much as the reads.
+   */
+  tryNow<T extends NonNullable<unknown>>(here: () => T): T | undefined {
+    if (!this.allowed) return undefined
+    this.#nextTurn ??= this.#begin()
+    return performance.now() > this.#turnEnd ? undefined : this.timed(here)
+  }
+
   /** Whether the next read may run on this thread. */
   get allowed(): boolean {
     if (holders > 0) return false

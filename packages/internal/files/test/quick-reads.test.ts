@@ -55,6 +55,23 @@ describe('reads on the event loop', () => {
     expect(others).toBeGreaterThan(5)
   })
 
+  test('at once: until the turn is over or one was slow', async () => {
+    const reads = new QuickReads()
+    const now = (): 'here' | undefined => reads.tryNow(() => 'here')
+    expect(now()).toBe('here')
+    busy(3)
+    expect(now()).toBeUndefined()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(now()).toBe('here')
+    await new Promise((resolve) => setImmediate(resolve))
+    reads.tryNow(() => {
+      busy(3)
+      return true
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(now()).toBeUndefined()
+  })
+
   test('a failing read fails its caller alone', async () => {
     const reads = new QuickReads()
     const failing = reads.run(

@@ -92,28 +92,28 @@ export class Transport {
   // bytes.
 
   /**
-   * Sends everything queued and then `blocks`, in one write; `done` is called once, when the kernel has taken all of it
-   * or the socket is gone.
+   * Sends everything queued and then `blocks`, in one write. True: the kernel has taken all of it, or the socket is
+   * gone, and the blocks may be reused. False: `done` is called once, when that is so.
    */
-  sendAll(blocks: readonly Uint8Array[], done: () => void): void {
-    if (this.#closed) {
-      done()
-      return
-    }
+  sendAll(blocks: readonly Uint8Array[], done: () => void): boolean {
+    if (this.#closed) return true
     this.#takeSmall()
     const cipher = this.#encrypt
+    let pending = false
+    const written = guarded(() => {
+      if (pending) done()
+    })
     this.socket.cork()
     const last = blocks.length - 1
     for (let at = 0; at <= last; at += 1) {
       const bytes = cipher === undefined ? blocks[at]! : cipher.apply(new Uint8Array(blocks[at]!))
-      if (at === last)
-        this.socket.write(
-          bytes,
-          guarded(() => done())
-        )
+      if (at === last) this.socket.write(bytes, written)
       else this.socket.write(bytes)
     }
     this.socket.uncork()
+    // The callback would say so one turn later, when the blocks have left the CPU's cache.
+    pending = this.socket.writableLength > 0
+    return !pending
   }
 
   flush(): void {

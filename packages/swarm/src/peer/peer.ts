@@ -334,8 +334,6 @@ export class Peer implements WireSink {
         this.#pieces.onHaveAll(id === MESSAGE.haveAll)
         if (id === MESSAGE.haveAll) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
         return
-      case MESSAGE.request:
-        return this.#onRequest(parseBlockRef(body))
       case MESSAGE.cancel:
         return this.#emit({ kind: 'cancel', peer: this, block: parseBlockRef(body) })
       case MESSAGE.reject:
@@ -350,6 +348,18 @@ export class Peer implements WireSink {
         return this.#onHashes(parseHashRange(body), undefined)
       default: // port, suggest, allowed fast: hints that are not used
     }
+  }
+
+  requested(piece: number, begin: number, length: number): void {
+    // A request counts as interest: some clients request blocks without having announced interest.
+    if (!this.peerInterested) this.#onInterest(true)
+    this.uploadActiveAt = this.lastReceivedAt
+    if (this.amChoking) {
+      this.#requestsWhileChoked += 1
+      if (this.#requestsWhileChoked > MAX_REQUESTS_WHILE_CHOKED)
+        throw protocolError('flood', 'too many requests while choked')
+    }
+    this.#emit({ kind: 'request', peer: this, block: { piece, begin, length } })
   }
 
   #onChoke(): void {
@@ -368,18 +378,6 @@ export class Peer implements WireSink {
     if (this.peerInterested === interested) return
     this.peerInterested = interested
     this.#emit({ kind: 'interest', peer: this })
-  }
-
-  #onRequest(block: BlockRef): void {
-    // A request counts as interest: some clients request blocks without having announced interest.
-    if (!this.peerInterested) this.#onInterest(true)
-    this.uploadActiveAt = performance.now()
-    if (this.amChoking) {
-      this.#requestsWhileChoked += 1
-      if (this.#requestsWhileChoked > MAX_REQUESTS_WHILE_CHOKED)
-        throw protocolError('flood', 'too many requests while choked')
-    }
-    this.#emit({ kind: 'request', peer: this, block })
   }
 
   #onReject(block: BlockRef): void {

@@ -5,7 +5,7 @@ import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
-import { type BlockRef, formatBlockRef, formatPieceHeader, MESSAGE } from '../wire/messages.ts'
+import { type BlockRef, formatBlockRef, MESSAGE, PIECE_HEADER_BYTES, writePieceHeader } from '../wire/messages.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
 import type { TokenBucket } from './token-bucket.ts'
@@ -28,10 +28,13 @@ export interface UploadContext {
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-const MIN_HIGH_WATER = 262_144
-const MAX_HIGH_WATER = 2 * 1024 * 1024
-/** Approximate size of a write, so that memory is freed early. */
-const BATCH_BYTES = 1_048_576
+/** How far to read ahead from a disk that takes its time. */
+const MIN_AHEAD_BYTES = 262_144
+const MAX_AHEAD_BYTES = 2 * 1024 * 1024
+/** Approximate size of a write: what was just read is still in the CPU's cache then. */
+const BATCH_BYTES = CHUNK_BYTES
+/** Sent to one peer in one turn of the event loop at most, however much the kernel takes. */
+const TURN_BYTES = 2 * 1024 * 1024
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
@@ -40,9 +43,10 @@ const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
 const ZEROS = new Uint8Array(131_072)
 
 /**
- * The requests of one peer, in order: reads ahead along the queue and sends while the socket accepts data. The amount
- * in flight doubles with each write that the kernel took completely, and shrinks for slow readers, so that these pin
- * little memory.
+ * The requests of one peer, in order: reads along the queue and sends while the socket accepts data. One write at a time
+ * waits for the socket: behind it are the kernel's own buffers. From memory a chunk is read when it can be sent; from a
+ * slow disk chunks are read ahead: twice as many with each write that the kernel took completely, and fewer for slow
+ * readers, so that these pin little memory.
  *
  * Invariants: chunks are pinned exactly from `acquire` to the end of the write; nothing is sent while the peer is
  * choked.
@@ -53,18 +57,25 @@ export class UploadQueue implements LimitedSender {
   readonly #context: UploadContext
   readonly #queue: Entry[] = []
   /**
-   * The waiting requests by where their block begins, so that a cancel without a match costs nothing. Of two requests for one
-   * place, the later.
+   * The waiting requests by where their block begins, so that a cancel without a match costs nothing. Of two requests
+   * for one place, the later. Kept from the first cancel until the queue is empty: most peers cancel nothing.
    */
-  readonly #byBlock = new Map<number, Entry>()
+  #byBlock: Map<number, Entry> | undefined
   #head = 0
+  /** Where the piece requested last lies: requests for one piece mostly come one after the other. */
+  #span: { readonly piece: number; readonly fileIndex: number; readonly offset: number } | undefined
+  /** For the heads of blocks; each is used again after the socket has taken it. */
+  #heads: Uint8Array[] = []
   /** Number of entries at the head that have (or wait for) their chunks. */
   #fetched = 0
   #fetchedBytes = 0
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
-  #highWater = MIN_HIGH_WATER
+  #aheadBytes = MIN_AHEAD_BYTES
+  /** The chunk sent last had to be waited for. */
+  #slowReads = false
   #inFlight = 0
+  #turnBytes = 0
   #closed = false
   #pumping = false
   /** When the socket last took a whole write. */
@@ -95,10 +106,14 @@ export class UploadQueue implements LimitedSender {
       this.#reject(block)
       return
     }
-    const span = this.#context.layout.span(block.piece)
-    const entry: Entry = { block, fileIndex: span.file.index, offset: span.offset + block.begin, chunks: undefined }
+    if (this.#span?.piece !== block.piece) {
+      const { file, offset } = this.#context.layout.span(block.piece)
+      this.#span = { piece: block.piece, fileIndex: file.index, offset }
+    }
+    const { fileIndex, offset } = this.#span
+    const entry: Entry = { block, fileIndex, offset: offset + block.begin, chunks: undefined }
     this.#queue.push(entry)
-    this.#byBlock.set(keyOf(block), entry)
+    this.#byBlock?.set(keyOf(block), entry)
     if (!this.#pumping) this.pumpSoon()
   }
 
@@ -109,12 +124,15 @@ export class UploadQueue implements LimitedSender {
     setImmediate(
       guarded(() => {
         this.#soon = false
+        this.#turnBytes = 0
         this.pump()
       })
     )
   }
 
   cancel(block: BlockRef): void {
+    if (this.queued === 0) return
+    this.#byBlock ??= new Map(this.#queue.slice(this.#head).map((entry) => [keyOf(entry.block), entry]))
     const entry = this.#byBlock.get(keyOf(block))
     if (entry === undefined || !sameBlock(entry.block, block)) return
     this.#remove(this.#queue.indexOf(entry, this.#head))
@@ -132,6 +150,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   #forget(entry: Entry): void {
+    if (this.#byBlock === undefined) return
     const key = keyOf(entry.block)
     if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
   }
@@ -145,7 +164,7 @@ export class UploadQueue implements LimitedSender {
   /** After a choke: drops everything unsent, and rejects each request if the peer supports rejects. */
   clear(): void {
     const dropped = this.#queue.splice(0).slice(this.#head)
-    this.#byBlock.clear()
+    this.#byBlock = undefined
     this.#head = 0
     this.#fetched = 0
     this.#fetchedBytes = 0
@@ -180,7 +199,7 @@ export class UploadQueue implements LimitedSender {
       this.#readAhead()
       if (UploadLimiter.limited(this)) {
         if (this.#headReady()) this.#context.limiter.wait(this)
-      } else while (this.#sendBatch(BATCH_BYTES)) this.#readAhead()
+      } else while (this.#mayGoOn() && this.#sendBatch(BATCH_BYTES)) this.#readAhead()
     } finally {
       this.#pumping = false
     }
@@ -189,13 +208,20 @@ export class UploadQueue implements LimitedSender {
   /** Called by the limiter: sends one block. */
   sendOne(): boolean {
     if (this.#closed || this.#peer.closed) return false
-    if (this.#inFlight < this.#highWater) this.#sendBatch(1)
+    if (this.#inFlight < BATCH_BYTES) this.#sendBatch(1)
     this.#readAhead()
-    return this.#headReady() && this.#inFlight < this.#highWater
+    return this.#headReady() && this.#inFlight < BATCH_BYTES
+  }
+
+  /** False when others come first: the rest is sent in the next turn. */
+  #mayGoOn(): boolean {
+    if (this.#turnBytes < TURN_BYTES) return true
+    this.pumpSoon()
+    return false
   }
 
   #readAhead(): void {
-    const window = Math.max(CHUNK_BYTES, Math.min(this.#highWater, 2 * 1024 * 1024))
+    const window = this.#slowReads ? this.#aheadBytes : this.#inFlight > 0 ? 0 : CHUNK_BYTES
     while (this.#head + this.#fetched < this.#queue.length && this.#fetchedBytes < window) {
       const entry = this.#queue[this.#head + this.#fetched]!
       const chunks = this.#acquire(entry)
@@ -241,19 +267,23 @@ export class UploadQueue implements LimitedSender {
   }
 
   #headReady(): boolean {
-    const entry = this.#queue[this.#head]
-    return entry?.chunks?.every((chunk) => chunk.ready) === true
+    const chunks = this.#queue[this.#head]?.chunks
+    if (chunks === undefined) return false
+    for (const chunk of chunks) if (!chunk.ready) return false
+    return true
   }
 
   /** One write of up to `maxBytes` (at least one block). True when more could be sent at once. */
   #sendBatch(maxBytes: number): boolean {
-    if (this.#inFlight >= this.#highWater || !this.#headReady()) return false
+    if (this.#inFlight >= BATCH_BYTES || !this.#headReady()) return false
     const out: Uint8Array[] = []
     const pins: Chunk[] = []
     let bytes = 0
-    while (this.#headReady() && bytes < maxBytes && this.#inFlight + bytes < this.#highWater) {
+    let blocks = 0
+    while (bytes < maxBytes && this.#headReady()) {
       const entry = this.#queue[this.#head]!
-      const failed = entry.chunks!.find((chunk) => chunk.error !== undefined)
+      const chunks = entry.chunks!
+      const failed = chunks.find((chunk) => chunk.error !== undefined)
       if (failed !== undefined) {
         // The handler removes the file from all queues of the torrent, including this one.
         this.#context.emit({ kind: 'file-lost', fileIndex: entry.fileIndex, error: failed.error! })
@@ -261,13 +291,19 @@ export class UploadQueue implements LimitedSender {
         continue
       }
       this.#shift(entry)
-      out.push(formatPieceHeader(entry.block.piece, entry.block.begin, entry.block.length))
+      this.#heads[blocks] ??= Buffer.allocUnsafe(PIECE_HEADER_BYTES)
+      const head = this.#heads[blocks]!
+      writePieceHeader(head, entry.block.piece, entry.block.begin, entry.block.length)
+      blocks += 1
+      out.push(head)
       this.#slices(entry, out)
-      pins.push(...entry.chunks!)
+      for (const chunk of chunks) pins.push(chunk)
+      this.#slowReads = chunks.at(-1)?.slow === true
       bytes += entry.block.length
     }
     if (bytes === 0) return false
     this.#inFlight += bytes
+    this.#turnBytes += bytes
     this.#refused = 0
     if (this.#inFlight === bytes) this.drainedAt = performance.now()
     for (const bucket of this.buckets) bucket.spend(bytes)
@@ -275,17 +311,23 @@ export class UploadQueue implements LimitedSender {
     this.#peer.sentThisTurn += bytes
     this.#peer.uploadActiveAt = performance.now()
     this.#context.emit({ kind: 'sent', bytes })
-    this.#peer.transport.sendAll(out, () => {
+    const taken = (): void => {
       this.#inFlight -= bytes
       for (const chunk of pins) this.#context.cache.release(chunk)
       const now = performance.now()
       const took = now - this.drainedAt
       this.drainedAt = now
       // A slow write means a slow reader: keep less of its data in memory.
-      if (took < 250) this.#highWater = Math.min(MAX_HIGH_WATER, this.#highWater * 2)
-      else if (took > 1000) this.#highWater = Math.max(MIN_HIGH_WATER, this.#highWater / 2)
+      if (took < 250) this.#aheadBytes = Math.min(MAX_AHEAD_BYTES, this.#aheadBytes * 2)
+      else if (took > 1000) this.#aheadBytes = Math.max(MIN_AHEAD_BYTES, this.#aheadBytes / 2)
+    }
+    const atOnce = this.#peer.transport.sendAll(out, () => {
+      taken()
+      this.#turnBytes = 0
       if (!this.#closed) this.pump()
     })
+    if (atOnce) taken()
+    else this.#heads = []
     return true
   }
 
@@ -294,7 +336,11 @@ export class UploadQueue implements LimitedSender {
     this.#head += 1
     this.#fetched -= 1
     this.#fetchedBytes -= entry.block.length
-    if (this.#head > 512 && this.#head * 2 > this.#queue.length) {
+    if (this.#head === this.#queue.length) {
+      this.#queue.length = 0
+      this.#head = 0
+      this.#byBlock = undefined
+    } else if (this.#head > 512 && this.#head * 2 > this.#queue.length) {
       this.#queue.splice(0, this.#head)
       this.#head = 0
     }
@@ -307,7 +353,7 @@ export class UploadQueue implements LimitedSender {
     for (const chunk of entry.chunks!) {
       const base = chunkOf(at) * CHUNK_BYTES
       const until = Math.min(end, base + CHUNK_BYTES)
-      out.push(chunk.bytes.subarray(at - base, until - base))
+      out.push(chunk.memory.view(at - base, until - base))
       at = until
     }
     // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
@@ -317,7 +363,8 @@ export class UploadQueue implements LimitedSender {
   }
 
   checkInvariants(): void {
-    if (this.#byBlock.size > this.queued) throw new Error('requests that are gone can be cancelled')
+    if (this.#byBlock !== undefined && this.#byBlock.size > this.queued)
+      throw new Error('requests that are gone can be cancelled')
     if (this.#fetched > this.queued) throw new Error('read ahead of the queue')
     let bytes = 0
     for (let at = this.#head; at < this.#head + this.#fetched; at += 1) {

@@ -4,8 +4,10 @@ import { bodyBounds, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
 /** Receives decoded messages. Views are valid during the call only. */
 export interface WireSink {
   keepAlive(): void
-  /** A complete message of any kind but `piece`; `body` excludes the id. */
+  /** A complete message of any kind but `piece` and `request`; `body` excludes the id. */
   message(id: number, body: Uint8Array): void
+  /** A request: one for each 16 KiB that a seed sends, so nothing is allocated for it. */
+  requested(piece: number, begin: number, length: number): void
   /**
    * Called with the id after the general limits were checked, before the body is buffered: return false if a message of
    * this length (body without id) is invalid now, e.g. a bitfield of the wrong size.
@@ -23,6 +25,17 @@ const BODY = 2
 const PIECE_HEAD = 3
 const PIECE_BODY = 4
 const SKIP = 5
+
+const REQUEST_BYTES = 17
+
+/** Whether a whole request begins at `at`: its length, 13, and its id. */
+const isRequest = (bytes: Uint8Array, at: number): boolean =>
+  bytes[at + 3] === REQUEST_BYTES - 4 &&
+  bytes[at + 4] === MESSAGE.request &&
+  bytes[at] === 0 &&
+  bytes[at + 1] === 0 &&
+  bytes[at + 2] === 0 &&
+  at + REQUEST_BYTES <= bytes.length
 
 /**
  * Streaming decoder of peer messages (after the handshake). Bytes of blocks are passed on as they arrive and are not
@@ -61,6 +74,11 @@ export class WireDecoder {
         at += take
         this.#left -= take
         if (this.#left === 0) this.#endStream()
+        continue
+      }
+      if (this.#state === LENGTH && this.#heldBytes === 0 && isRequest(chunk, at)) {
+        at += REQUEST_BYTES
+        this.#request(chunk, at - 12)
         continue
       }
       const take = Math.min(this.#left, end - at)
@@ -119,6 +137,11 @@ export class WireDecoder {
         return
       }
       default: {
+        if (this.#id === MESSAGE.request) {
+          this.#expect(LENGTH, 4)
+          this.#request(bytes, at)
+          return
+        }
         const body = bytes.subarray(at, at + this.#length - 1)
         this.#expect(LENGTH, 4)
         this.#sink.message(this.#id, body)
@@ -126,6 +149,10 @@ export class WireDecoder {
         if (this.#held.length > 4096) this.#held = new Uint8Array(64)
       }
     }
+  }
+
+  #request(bytes: Uint8Array, at: number): void {
+    this.#sink.requested(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8))
   }
 
   #admit(): void {

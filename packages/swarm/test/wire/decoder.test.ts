@@ -33,6 +33,10 @@ class Recorder implements WireSink {
   message(id: number, body: Uint8Array): void {
     this.heard.push(`${id}:${Buffer.from(body).toString('hex')}`)
   }
+  requested(piece: number, begin: number, length: number): void {
+    const fields = [piece, begin, length].map((field) => field.toString(16).padStart(8, '0'))
+    this.heard.push(`${MESSAGE.request}:${fields.join('')}`)
+  }
   blockStart(piece: number, begin: number, length: number): void {
     this.#block = `block ${piece} ${begin} ${length}:`
   }

@@ -62,6 +62,7 @@ describeFuzz([
           held += body.length
           seen.add(String(id))
         },
+        requested: () => seen.add('request'),
         admits: () => true,
         blockStart: () => seen.add('block'),
         blockData: () => undefined,
