@@ -1,8 +1,7 @@
 import type { Job } from '@svc/client/protocol'
-import type { JobRegistry } from '../jobs/registry.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import type { Arrival } from './growing-blob.ts'
-import { later, NotNowError } from './upstream.ts'
+import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** Limit of concurrent jobs that clients caused, of each kind of mirror. */
 const MAX_JOBS = 4
@@ -12,7 +11,7 @@ const MAX_FAILED = 1_000
 
 /** The daemon's objects that this uses. */
 export interface DemandJobsDeps {
-  readonly jobs: Pick<JobRegistry, 'over' | 'timeOut' | 'openOf' | 'require'>
+  readonly jobs: UpstreamJobs
   /** A monotonic clock. */
   readonly nowMs: () => number
   readonly day: DayBudget

@@ -4,10 +4,17 @@ import { Gate } from '@svc/internal-concurrency'
 import type { OnDemandConfig } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
-import { DemandJobs, type DemandJobsDeps } from './demand-jobs.ts'
+import { DemandJobs } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
 import { Lookups } from './lookups.ts'
-import { later, NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
+import {
+  later,
+  NotNowError,
+  type Upstream,
+  type UpstreamFile,
+  type UpstreamJobs,
+  type UpstreamRepo
+} from './upstream.ts'
 
 /** Some official clients wait only ten seconds for the head of a response. */
 const ANSWER_MS = 8_000
@@ -22,7 +29,7 @@ const MAX_READS_WAITING = 64
 /** The daemon's objects that importing on demand uses. */
 export interface OnDemandDeps {
   readonly upstream: Upstream
-  readonly jobs: DemandJobsDeps['jobs']
+  readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
   readonly log: Log
   /** A monotonic clock; default: the process's. */

@@ -5,7 +5,6 @@ import { Gate } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view'
 import { DaemonError } from '../errors.ts'
-import type { JobRegistry } from '../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
@@ -14,6 +13,7 @@ import { CorruptStateError } from '../library/strict.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
+import type { UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
 export interface PublishedDeps {
@@ -23,7 +23,7 @@ export interface PublishedDeps {
   readonly documents: Documents
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
-  readonly jobs: Pick<JobRegistry, 'openOf'>
+  readonly jobs: Pick<UpstreamJobs, 'openOf'>
   readonly log: Log
 }
 

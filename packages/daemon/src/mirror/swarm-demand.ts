@@ -6,10 +6,10 @@ import type { OnDemandConfig } from '../config/config.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Log } from '../log.ts'
 import type { DayBudget } from './day-budget.ts'
-import { DemandJobs, type DemandJobsDeps, failureOf } from './demand-jobs.ts'
+import { DemandJobs, failureOf } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
 import { allowsName } from './on-demand.ts'
-import { later, NotNowError } from './upstream.ts'
+import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
 const HOLD_MS = 45_000
@@ -29,7 +29,7 @@ export interface FillSource {
 /** The daemon's objects that this uses. */
 export interface SwarmDemandDeps {
   readonly source: FillSource
-  readonly jobs: DemandJobsDeps['jobs']
+  readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly log: Log

@@ -27,6 +27,16 @@ export interface Upstream {
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
 }
 
+/** The daemon's jobs, as far as mirrors see them. */
+export interface UpstreamJobs {
+  require(id: string): Job
+  over(id: string): Promise<Job>
+  /** Ends a job that its owner may still want. */
+  timeOut(id: string): Promise<Job>
+  /** Those about an artifact that are not over. */
+  openOf(manifest: string): readonly Job[]
+}
+
 /** Why a response is impossible now, with the time after which to retry, if that helps. */
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'

@@ -77,7 +77,7 @@ export async function ask(node: Node, path: string, asked: Asked = {}): Promise<
   }
 }
 
-export function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: Asked = {}): Promise<Got> {
+function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: Asked): Promise<Got> {
   const [host, port] = addressOf(node).split(':')
   return new Promise((resolve, reject) => {
     const headers = range === undefined ? {} : { range }
