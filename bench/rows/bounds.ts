@@ -17,6 +17,8 @@ import { Scratch } from '../harness/scratch.ts'
 const SMALL_BYTES = 10 << 10
 const SHARD_BYTES = 1 << 20
 const DISK_BYTES = 2 * 2 ** 30
+/** xfs takes no less. */
+const MIN_XFS_BYTES = 512 << 20
 /** Given as text: a file with types would bring Node's reader of types along, which takes 20 MiB. */
 const SERVER = "require('node:http').createServer((_, response) => response.end('{}')).listen(process.argv[1])"
 const START_TIMEOUT_MS = 30_000
@@ -33,6 +35,7 @@ export const boundsRow: Row = {
     const ext4 = await onDisk(bench)
     return [
       await oneFile(bench),
+      ...(await sharedBlocks(bench)),
       await manyFiles(bench, { sizeBytes: SMALL_BYTES, threads: 1, where: 'where the data lies' }),
       ...ext4,
       await manyFiles(bench, { sizeBytes: SHARD_BYTES, threads: 2, where: 'where the data lies' }),
@@ -84,6 +87,40 @@ async function oneFile({ scratch, profile }: Bench): Promise<Line> {
     peer: `openssl ${formatSeconds(theirs)}`,
     ratio: theirs / ours
   })
+}
+
+/** On xfs, as `reflink` and `adopt` are: what is read is the cloned file, which the page cache has, or its clone, which comes from the disk. */
+async function sharedBlocks({ profile }: Bench): Promise<Line[]> {
+  if (!hasLoopDisk('xfs')) return []
+  const disk = new LoopDisk(MIN_XFS_BYTES + 2 * profile.largeBytes, 'xfs')
+  const scratch = new Scratch(disk.path)
+  try {
+    const folder = await scratch.folder()
+    const file = writeSafetensors(folder, 'model.safetensors', profile.largeBytes)
+    const clone = async (read: 'source' | 'clone'): Promise<BoundResult> => {
+      const out = await scratch.folder()
+      const result = await runBound('shared-blocks', [file, join(out, 'copy'), read])
+      await scratch.drop(out)
+      return result
+    }
+    const results = await interleave<BoundResult, 'openssl' | 'source' | 'clone'>(profile.runs, {
+      openssl: async () => ({ ...(await timeCommand('openssl dgst -sha256 "$1"', [file])), rssBytes: 0 }),
+      source: () => clone('source'),
+      clone: () => clone('clone')
+    })
+    const theirs = medianOf(results.openssl, 'seconds')
+    return (['source', 'clone'] as const).map((read) => {
+      const ours = medianOf(results[read], 'seconds')
+      const what = `reflink, adopt: one file of ${formatSize(profile.largeBytes)}, hashed from ${read === 'source' ? 'the source' : 'its clone'}`
+      return line(what, formatSeconds(ours), cpuNote(results[read]), {
+        peer: `openssl ${formatSeconds(theirs)}`,
+        ratio: theirs / ours
+      })
+    })
+  } finally {
+    scratch.remove()
+    disk.close()
+  }
 }
 
 async function onDisk(bench: Bench): Promise<Line[]> {

@@ -1,5 +1,6 @@
-import { constants } from 'node:fs'
+import { constants, fstatSync } from 'node:fs'
 import { errnoOf, ioError } from './errors.ts'
+import type { FileIdentity } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
 const OPEN_CLONE = constants.O_RDWR | constants.O_NOFOLLOW
@@ -18,14 +19,60 @@ const NO_CLONE = new Set([
 ])
 
 /**
+ * `f_type` of statfs(2) on Linux for file systems of this machine that share blocks and that keep what a `Snapshot` relies on: XFS and Btrfs.
+ * Not those of a server, whose times may be old when they are seen here.
+ */
+const SNAPSHOT_TYPES = new Set([0x58465342, 0x9123683e])
+/** A file that was written to no later than this before its clone gets other times by any later write, however coarse these are. */
+const SETTLED_NS = 2_000_000_000n
+
+/** A part that shares its blocks with a source. */
+export interface Clone {
+  readonly partFd: number
+  /** Present where the source may be read in place of the part. */
+  readonly snapshot: Snapshot | undefined
+}
+
+/**
+ * A source that had not been written to for a while when it was cloned. Its bytes are usually in the page cache; those of the clone never are, and
+ * reading them from the disk again takes longer than hashing them. As long as the times of the source are what they were before the clone, no
+ * write came in between: what is read from the source is what the clone holds.
+ */
+export class Snapshot {
+  readonly fd: number
+  readonly #before: FileIdentity
+
+  private constructor(fd: number, before: FileIdentity) {
+    this.fd = fd
+    this.#before = before
+  }
+
+  /** To be called before the source is cloned; undefined where a later write might go unnoticed. */
+  static before(fd: number): Snapshot | undefined {
+    const stat = fstatSync(fd, { bigint: true })
+    const settledNs = BigInt(Date.now()) * 1_000_000n - SETTLED_NS
+    return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new Snapshot(fd, stat) : undefined
+  }
+
+  /** Whether all that was read from the source since {@link before} is what its clone holds. */
+  holds(): boolean {
+    const { dev, ino, size, mtimeNs, ctimeNs } = fstatSync(this.fd, { bigint: true })
+    const before = this.#before
+    const same = dev === before.dev && ino === before.ino && size === before.size
+    return same && mtimeNs === before.mtimeNs && ctimeNs === before.ctimeNs
+  }
+}
+
+/**
  * Creates part files that share their disk blocks with the source file (reflinks), where the file system supports it:
- * nothing is written, and no space is used twice. The part is a snapshot: hash the part and not the source, which may
- * change in the meantime.
+ * nothing is written, and no space is used twice. The part is a snapshot: what is hashed is the part, or the source
+ * while it provably holds the same bytes.
  */
 export class Cloner {
   readonly #context: StoreContext
   /** Devices on which a reflink has failed once: it would fail for other files there, too. */
   readonly #refused = new Set<number>()
+  #snapshots: Promise<boolean> | undefined
 
   constructor(context: StoreContext) {
     this.#context = context
@@ -36,11 +83,13 @@ export class Cloner {
    * blocks cannot be shared, and then no file is left.
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */
-  async clone(fd: number, part: string): Promise<number | undefined> {
+  async clone(fd: number, part: string): Promise<Clone | undefined> {
     const { port } = this.#context
+    let snapshot: Snapshot | undefined
     try {
       const { dev } = await port.fstat(fd)
       if (this.#refused.has(dev)) return undefined
+      if (await this.#keepsTimes()) snapshot = Snapshot.before(fd)
       try {
         await port.clone(fd, part)
       } catch (error) {
@@ -56,10 +105,20 @@ export class Cloner {
       partFd = await port.open(part, OPEN_CLONE)
       // The clone inherited the mode of its source.
       await port.fchmod(partFd, 0o600)
-      return partFd
+      return { partFd, snapshot }
     } catch (error) {
       await this.#context.discardPart(partFd, part)
       throw ioError(error, 'create part', part)
     }
+  }
+
+  /** Asked once: a store stays on its file system, and a source that shares blocks with it is on the same. */
+  #keepsTimes(): Promise<boolean> {
+    const { port, layout } = this.#context
+    this.#snapshots ??= port.statfs(layout.root).then(
+      ({ type }) => process.platform === 'linux' && SNAPSHOT_TYPES.has(type >>> 0),
+      () => false
+    )
+    return this.#snapshots
   }
 }

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
-import { MessageChannel } from 'node:worker_threads'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex } from '@svc/ref'
-import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import { Cloner } from './clone.ts'
 import { EarlySync } from './early-sync.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import { filePass } from './file-pass.ts'
 import type { HashThread } from './hash-thread.ts'
 import { randomId } from './layout.ts'
 import { packIdentities } from './named-file.ts'
@@ -30,8 +29,6 @@ const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
 /** Small files that one message brings to a thread, and that are published together. */
 const MAX_NAMED = 64
-/** Files from this size on may use two threads. */
-const PAIR_BYTES = 8 << 20
 
 /** Waits for all, whatever happens to one. @throws the first error */
 async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
@@ -82,7 +79,7 @@ export class Ingestor {
       const { partFd, ...result } =
         sizeBytes < SMALL_BYTES
           ? await this.#smallFilePass({ fd }, part, sizeBytes, options)
-          : await this.#filePass(fd, part, sizeBytes, options, signal)
+          : await filePass(this.#context, this.#cloner, { fd, part, sizeBytes }, options, signal)
       options.onProgress?.(result.sizeBytes)
       // Passing the size refuses a file that shrank or grew while it was read.
       return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
@@ -192,93 +189,15 @@ export class Ingestor {
   }
 
   /**
-   * One thread reads, hashes and writes; for a large file a second thread, if idle, computes the further hashes and
-   * writes. If the part can share its blocks with the file, the part is read instead, and nothing is written.
-   */
-  async #filePass(
-    fd: number,
-    part: string,
-    sizeBytes: number,
-    options: IngestOptions,
-    signal: AbortSignal
-  ): Promise<HashResult & { readonly partFd: number | undefined }> {
-    const { threads } = this.#context
-    const attachments = options.attachments ?? []
-    const first = await threads.takeBusy(signal)
-    const cloneFd = await this.#cloneOrRoom(fd, part, sizeBytes).catch((error: unknown) => {
-      first.release()
-      throw error
-    })
-    const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
-    const session = threads.nextSession()
-    const written = cloneFd === undefined ? part : undefined
-    const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part: written }
-    const busy: HashThread[] = [first.thread]
-    const early = new EarlySync(this.#context, part)
-    let done: SessionResult | undefined
-    const stop = (): void => busy.forEach((thread) => void thread.call('drop', { session }).catch(() => undefined))
-    signal.addEventListener('abort', stop)
-    try {
-      let forward: BlockPipe | undefined
-      if (second !== undefined) {
-        const { port1, port2 } = new MessageChannel()
-        const memory = newPipeMemory()
-        busy.push(second.thread)
-        await second.thread.call(
-          'begin',
-          { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } },
-          { transfer: [port1] }
-        )
-        throwIfAborted(signal)
-        forward = { ...memory, port: port2 }
-      }
-      const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
-      const onProgress = (bytes: number): void => {
-        early.advance(bytes)
-        options.onProgress?.(bytes)
-      }
-      const one = await first.thread.call(
-        'run',
-        { session, spec, fd: cloneFd ?? fd, forward, progress: true },
-        { transfer: forward === undefined ? [] : [forward.port], onProgress }
-      )
-      done = second === undefined ? one : await second.thread.call('finish', { session })
-      await early.end()
-      const { attachments: attached, partFd = cloneFd } = done
-      return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
-    } catch (error) {
-      // Once this throws the caller may close the descriptor: both threads must have stopped using it.
-      await Promise.allSettled([early.end(), ...busy.map((thread) => thread.call('drop', { session }))])
-      const partFd = done?.partFd ?? cloneFd
-      if (partFd !== undefined) await this.#context.discardPart(partFd, part)
-      throw error
-    } finally {
-      signal.removeEventListener('abort', stop)
-      second?.release()
-      first.release()
-    }
-  }
-
-  /**
-   * Clones the file, which takes no room; otherwise checks that there is room to write the part. @throws CasError
-   * `E_NO_SPACE`, `E_IO`
-   */
-  async #cloneOrRoom(fd: number, part: string, sizeBytes: number): Promise<number | undefined> {
-    const cloneFd = await this.#cloner.clone(fd, part)
-    if (cloneFd === undefined) await requireRoom(this.#context, sizeBytes)
-    return cloneFd
-  }
-
-  /**
    * Whether ingesting this file would share its blocks rather than write them. Found out by trying; the clone is
    * deleted again. @throws CasError
    */
   async sharesBlocks(fd: number): Promise<boolean> {
     return this.#context.run(undefined, async () => {
       const part = this.#context.layout.part(randomId())
-      const cloneFd = await this.#cloner.clone(fd, part)
-      if (cloneFd === undefined) return false
-      await this.#context.discardPart(cloneFd, part)
+      const clone = await this.#cloner.clone(fd, part)
+      if (clone === undefined) return false
+      await this.#context.discardPart(clone.partFd, part)
       return true
     })
   }

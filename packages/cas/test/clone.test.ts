@@ -8,13 +8,15 @@ import {
   rmSync,
   statfsSync,
   statSync,
-  writeFileSync
+  writeFileSync,
+  writeSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Snapshot } from '../src/clone.ts'
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
 
@@ -62,6 +64,36 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     // The file is its owner's: what is written to it later is not in the blob.
     writeFileSync(source, 'something else')
     expect((await store.verify(digest)).status).toBe('ok')
+  })
+
+  test('a source that was written to lately is not read in place of its clone, and an older one is while nobody writes', async () => {
+    // times of files cannot be set back: wait until this one's are old enough
+    await expect.poll(() => Snapshot.before(fd) !== undefined, { timeout: 60_000, interval: 200 }).toBe(true)
+    const snapshot = Snapshot.before(fd)!
+    expect(snapshot.holds()).toBe(true)
+    const { digest, attachments } = await store.ingest({ fd }, { attachments: [blockAttachment] })
+    expect(digest).toBe(digestOf(bytes))
+    expect(Buffer.compare(attachments.blocks!, blockHashes(bytes))).toBe(0)
+    await store.remove(digest)
+    expect(snapshot.holds()).toBe(true)
+
+    // written to while it is read: the blob is what was cloned, and that is what its digest says
+    const writer = openSync(source, 'r+')
+    try {
+      let isWritten = false
+      const onProgress = (): void => {
+        if (!isWritten) writeSync(writer, Uint8Array.of(bytes.at(-1)! ^ 1), 0, 1, bytes.length - 1)
+        isWritten = true
+      }
+      expect((await store.ingest({ fd }, { onProgress })).digest).toBe(digestOf(bytes))
+      expect(isWritten).toBe(true)
+    } finally {
+      closeSync(writer)
+    }
+    expect((await store.verify(digest)).status).toBe('ok')
+    expect(snapshot.holds()).toBe(false)
+    expect(Snapshot.before(fd)).toBe(undefined)
+    expect(readdirSync(join(mount, 'store', 'incoming'))).toEqual([])
   })
 
   test('refusals and aborts leave nothing behind', async () => {

@@ -1,0 +1,134 @@
+import { MessageChannel } from 'node:worker_threads'
+import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
+import type { Clone, Cloner } from './clone.ts'
+import { EarlySync } from './early-sync.ts'
+import { CasError, throwIfAborted } from './errors.ts'
+import type { HashThread } from './hash-thread.ts'
+import { requireRoom } from './publish.ts'
+import type { HashResult, IngestOptions } from './store.ts'
+import type { StoreContext } from './store-context.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
+
+/** Files from this size on may use two threads. */
+const PAIR_BYTES = 8 << 20
+
+interface OpenFile {
+  /** Stays open until the pass is over; the caller closes it. */
+  readonly fd: number
+  readonly sizeBytes: number
+  /** Where its bytes go. */
+  readonly part: string
+}
+
+export interface FilePassResult extends HashResult {
+  /** The part's open descriptor; the receiver of the result closes it. */
+  readonly partFd: number | undefined
+}
+
+/**
+ * Hashes a file of any size into a part. If the part can share its blocks with the file, nothing is written; what is
+ * read then is the part, or the file itself as long as it provably holds the same bytes (see {@link Clone}).
+ * @throws CasError `E_NO_SPACE` before the first byte, `E_IO`, `E_SIZE_MISMATCH`, `E_ABORTED`; no part is left then
+ */
+export async function filePass(
+  context: StoreContext,
+  cloner: Cloner,
+  file: OpenFile,
+  options: IngestOptions,
+  signal: AbortSignal
+): Promise<FilePassResult> {
+  const { fd, part } = file
+  const first = await context.threads.takeBusy(signal)
+  let clone: Clone | undefined
+  try {
+    clone = await cloner.clone(fd, part)
+    if (clone === undefined) {
+      await requireRoom(context, file.sizeBytes)
+      return await pass(context, first.thread, { ...file, isWritten: true }, options, signal)
+    }
+    const { partFd, snapshot } = clone
+    if (snapshot !== undefined) {
+      const result = await ofSnapshot(() => pass(context, first.thread, { ...file, isWritten: false }, options, signal))
+      throwIfAborted(signal)
+      if (result !== undefined && snapshot.holds()) return { ...result, partFd }
+    }
+    const result = await pass(context, first.thread, { ...file, fd: partFd, isWritten: false }, options, signal)
+    return { ...result, partFd }
+  } catch (error) {
+    if (clone !== undefined) await context.discardPart(clone.partFd, part)
+    throw error
+  } finally {
+    first.release()
+  }
+}
+
+/** Undefined where the source shrank or grew while it was read: its clone did not. */
+async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof CasError && error.code === 'E_SIZE_MISMATCH') return undefined
+    throw error
+  }
+}
+
+/**
+ * One thread reads, hashes and, if `isWritten`, writes; for a large file a second thread, if idle, computes the further
+ * hashes and writes. Once this throws, both have stopped using the descriptor, and what was written is deleted.
+ */
+async function pass(
+  context: StoreContext,
+  first: HashThread,
+  { fd, part, sizeBytes, isWritten }: OpenFile & { readonly isWritten: boolean },
+  options: IngestOptions,
+  signal: AbortSignal
+): Promise<FilePassResult> {
+  const { threads } = context
+  const attachments = options.attachments ?? []
+  const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
+  const session = threads.nextSession()
+  const written = isWritten ? part : undefined
+  const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part: written }
+  const busy: HashThread[] = [first]
+  const early = isWritten ? new EarlySync(context, part) : undefined
+  let done: SessionResult | undefined
+  const stop = (): void => busy.forEach((thread) => void thread.call('drop', { session }).catch(() => undefined))
+  signal.addEventListener('abort', stop)
+  try {
+    let forward: BlockPipe | undefined
+    if (second !== undefined) {
+      const { port1, port2 } = new MessageChannel()
+      const memory = newPipeMemory()
+      busy.push(second.thread)
+      await second.thread.call(
+        'begin',
+        { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } },
+        { transfer: [port1] }
+      )
+      throwIfAborted(signal)
+      forward = { ...memory, port: port2 }
+    }
+    const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
+    const onProgress = (bytes: number): void => {
+      early?.advance(bytes)
+      options.onProgress?.(bytes)
+    }
+    const one = await first.call(
+      'run',
+      { session, spec, fd, forward, progress: true },
+      { transfer: forward === undefined ? [] : [forward.port], onProgress }
+    )
+    done = second === undefined ? one : await second.thread.call('finish', { session })
+    await early?.end()
+    const { attachments: attached, partFd } = done
+    return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
+  } catch (error) {
+    // Once this throws the caller may close the descriptor: both threads must have stopped using it.
+    await Promise.allSettled([early?.end(), ...busy.map((thread) => thread.call('drop', { session }))])
+    if (done?.partFd !== undefined) await context.discardPart(done.partFd, part)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
+    second?.release()
+  }
+}
