@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
+import { readTurns, SLICE_BYTES, type TurnReader } from './read-turns.ts'
 
 /** The reader of a transport. Data views are valid during the call only. */
 export interface TransportSink {
@@ -11,15 +12,21 @@ export interface TransportSink {
 
 /**
  * A TCP connection as peers use it: messages of one turn of the event loop are sent with one writev; optional RC4 in
- * both directions. Invariant: after `closed` nothing is delivered and nothing is sent.
+ * both directions. What arrives beyond the time of a turn waits (see {@link readTurns}), and is not read from the socket.
+ *
+ * Invariants: after `closed` nothing is delivered and nothing is sent; while bytes are held the socket is paused.
  */
-export class Transport {
+export class Transport implements TurnReader {
   readonly socket: Socket
   #sink: TransportSink
   #encrypt: Rc4 | undefined
   #decrypt: Rc4 | undefined
+  /** Bytes as they were read, for a later turn. */
+  #held: Uint8Array[] = []
   #out: Uint8Array[] = []
   #scheduled = false
+  /** The socket is gone. */
+  #ended = false
   #closed = false
   #error: Error | undefined
 
@@ -34,9 +41,9 @@ export class Transport {
     socket.on(
       'close',
       guarded(() => {
-        if (this.#closed) return
-        this.#closed = true
-        this.#sink.closed(this.#error)
+        this.#ended = true
+        // What came before the end is still read.
+        if (this.#held.length === 0 || this.#error !== undefined) this.#over()
       })
     )
   }
@@ -68,12 +75,52 @@ export class Transport {
   /** Called with bytes that were read from the socket (data event or onread callback); may decrypt them in place. */
   receive(bytes: Uint8Array): void {
     if (this.#closed) return
+    let at = 0
+    while (at < bytes.length && this.#held.length === 0 && !readTurns.isOver) {
+      const slice = bytes.subarray(at, at + SLICE_BYTES)
+      at += slice.length
+      readTurns.run(() => this.#deliver(slice))
+      if (this.#closed) return
+    }
+    if (at >= bytes.length) return
+    // A copy: the socket's buffer is used again.
+    this.#held.push(new Uint8Array(bytes.subarray(at)))
+    this.socket.pause()
+    readTurns.wait(this)
+  }
+
+  /** Called by {@link readTurns}. */
+  readHeld(): boolean {
+    const first = this.#held[0]
+    if (this.#closed || first === undefined) return false
+    if (first.length > SLICE_BYTES) this.#held[0] = first.subarray(SLICE_BYTES)
+    else this.#held.shift()
+    this.#deliver(first.subarray(0, SLICE_BYTES))
+    if (this.#held.length > 0) return true
+    if (this.#ended) this.#over()
+    else if (!this.#closed) this.socket.resume()
+    return false
+  }
+
+  #deliver(bytes: Uint8Array): void {
     try {
       this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes))
     } catch (error) {
       reportDefect(error)
       this.close()
     }
+  }
+
+  #over(): void {
+    if (this.#closed) return
+    this.#end()
+    this.#sink.closed(this.#error)
+  }
+
+  #end(): void {
+    this.#closed = true
+    this.#held = []
+    readTurns.leave(this)
   }
 
   /** Queues bytes, to be sent together with everything else of this turn. */
@@ -133,7 +180,7 @@ export class Transport {
   close(): void {
     if (this.#closed) return
     this.flush()
-    this.#closed = true
+    this.#end()
     this.socket.destroy()
     this.#sink.closed(undefined)
   }

@@ -61,6 +61,8 @@ const UNSOLICITED_BYTES = 1_048_576
 /** A cancelled request that the peer does not mention again is forgotten after this time. */
 const VOID_REQUEST_MS = 60_000
 const MAX_REQUESTS_WHILE_CHOKED = 300
+/** Others send one, and another one when something changes. */
+const MAX_EXTENDED_HANDSHAKES = 100
 const KEEP_ALIVE_MS = 100_000
 
 /**
@@ -107,6 +109,7 @@ export class Peer implements WireSink {
   #dropping = false
   #closed = false
   #requestsWhileChoked = 0
+  #extendedHandshakes = 0
 
   constructor(options: {
     readonly id: number
@@ -391,6 +394,9 @@ export class Peer implements WireSink {
     const id = body[0]!
     const payload = body.subarray(1)
     if (id === 0) {
+      this.#extendedHandshakes += 1
+      if (this.#extendedHandshakes > MAX_EXTENDED_HANDSHAKES)
+        throw protocolError('flood', 'too many extended handshakes')
       this.extended = parseExtendedHandshake(payload)
       if (this.extended.requestQueue !== undefined) this.requests.queueLimit = Math.max(1, this.extended.requestQueue)
       this.#emit({ kind: 'extended', peer: this })

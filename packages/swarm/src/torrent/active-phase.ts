@@ -25,6 +25,7 @@ import type { Priority } from '../download/picker.ts'
 import { PieceHashes } from '../download/piece-hashes.ts'
 import { SwarmError } from '../errors.ts'
 import type { Emit, EventOf, PeerEvent, PieceEvent } from '../events.ts'
+import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { ByteRanges } from '../storage.ts'
@@ -77,6 +78,8 @@ export class ActivePhase {
   #finished = false
   #downloadedBytes = 0
   #uploadedBytes = 0
+  /** Changes of interest in this turn of the event loop. */
+  #interests = 0
   #closed = false
   /** Threads may still be writing after Leeching was released. */
   #written: Promise<void> = Promise.resolve()
@@ -272,7 +275,7 @@ export class ActivePhase {
         this.#seeding.pieces(peer, event.piece, this.#told)
         return this.#closeIfPointless(peer)
       case 'interest':
-        if (this.#told.has(peer.id)) this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
+        if (this.#told.has(peer.id)) this.#interest(peer)
         return
       case 'choke':
         if (this.#told.has(peer.id)) this.#leeching?.choke(peer)
@@ -299,6 +302,22 @@ export class ActivePhase {
         if (this.#told.delete(peer.id)) this.#leeching?.gone(peer)
         return this.#seeding.gone(peer, this.#peers, this.state === 'fetching')
     }
+  }
+
+  /**
+   * The first change of a turn of the event loop counts at once, and all later ones together: peers may change their
+   * minds thousands of times in what is read at once, and each choice looks at all peers.
+   */
+  #interest(peer: Peer): void {
+    if (this.#interests++ > 0) return
+    this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
+    setImmediate(
+      guarded(() => {
+        const more = this.#interests > 1
+        this.#interests = 0
+        if (more && !this.#closed) this.#seeding.interests(this.#peers, this.state === 'fetching')
+      })
+    )
   }
 
   /** Closes connections between two seeds, which have nothing to exchange. */

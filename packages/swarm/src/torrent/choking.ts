@@ -42,6 +42,12 @@ export class Choking {
     if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
   }
 
+  /** The interest of some of them changed. */
+  interests(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    for (const peer of peers) if (!peer.peerInterested) this.#set(peer, true, nowMs)
+    if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
+  }
+
   run(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     const candidates = peers.map(candidate)
     if (nowMs - this.#optimisticAt >= OPTIMISTIC_MS) {

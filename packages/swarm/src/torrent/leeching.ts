@@ -282,7 +282,8 @@ export class Leeching {
   /** The peer choked or unchoked us. */
   choke(peer: Peer): void {
     if (peer.peerChoking) this.#downloader.share(peer.id)
-    else this.fill(peer)
+    // Soon, and once: a peer may choke and unchoke thousands of times in what is read at once.
+    else this.moreWork()
   }
 
   block(peer: Peer, request: PendingRequest): void {

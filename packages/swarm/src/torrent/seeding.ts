@@ -141,6 +141,11 @@ export class Seeding {
     if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, performance.now())
   }
 
+  /** The interest of some changed. */
+  interests(peers: readonly Peer[], fetching: boolean): void {
+    if (this.#deps.upload) this.#choking.interests(peers, fetching, performance.now())
+  }
+
   #choke(peer: Peer, choke: boolean, nowMs: number): void {
     if (choke) this.#uploads.get(peer.id)?.clear()
     peer.setChoking(choke, nowMs)

@@ -1,0 +1,112 @@
+// Peers that send thousands of small messages at once: what they can make the engine do in one turn of its event loop.
+import { randomBytes } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+import { encodeBencode, truncateInfohash } from '@svc/metainfo'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createFileStorage } from '../src/index.ts'
+import { WireDecoder } from '../src/wire/decoder.ts'
+import { formatHandshake, HANDSHAKE_BYTES } from '../src/wire/handshake.ts'
+import { formatBitfield, formatExtended, formatHashRange, formatSimple, MESSAGE } from '../src/wire/messages.ts'
+import { Engines } from './engines.ts'
+import { dialRaw } from './raw-peer.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+
+const FLOOD = 20_000
+const PIECES = 256
+let engines: Engines
+let fixture: Fixture
+const sockets: Socket[] = []
+beforeEach(async () => {
+  engines = new Engines()
+  fixture = await makeTorrent({ a: PIECES * 16_384 }, 16_384)
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await engines.close()
+  await fixture.remove()
+})
+
+const times = (count: number, ...messages: Uint8Array[]): Buffer =>
+  Buffer.concat(Array.from({ length: count }, () => Buffer.concat(messages)))
+
+/** A peer without the fast extension: a choke takes back all that was asked of it. Counts what it gets. */
+async function plainPeer(port: number): Promise<{ readonly socket: Socket; readonly count: (id: number) => number }> {
+  const socket = connect(port, '127.0.0.1')
+  sockets.push(socket)
+  socket.on('error', () => undefined)
+  const infohash = truncateInfohash(fixture.info.infohash)
+  socket.write(
+    formatHandshake({ infohash, peerId: randomBytes(20), extended: false, fast: false, dht: false, v2: true })
+  )
+  const counts = new Map<number, number>()
+  const countOne = (id: number): void => void counts.set(id, (counts.get(id) ?? 0) + 1)
+  const decoder = new WireDecoder({
+    keepAlive: () => undefined,
+    admits: () => true,
+    message: countOne,
+    requested: () => countOne(MESSAGE.request),
+    blockStart: () => undefined,
+    blockData: () => undefined,
+    blockEnd: () => undefined
+  })
+  let toSkip = HANDSHAKE_BYTES
+  await new Promise<void>((resolve) =>
+    socket.on('data', (bytes: Buffer) => {
+      const skipped = Math.min(toSkip, bytes.length)
+      toSkip -= skipped
+      decoder.push(bytes.subarray(skipped))
+      if (toSkip === 0) resolve()
+    })
+  )
+  return { socket, count: (id) => counts.get(id) ?? 0 }
+}
+
+/** Answered with a reject, after all that was sent before it. */
+const MARK = formatHashRange(MESSAGE.hashRequest, {
+  root: new Uint8Array(32),
+  baseLayer: 0,
+  index: 0,
+  length: 2,
+  proofLayers: 0
+})
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test('a peer that changes its mind all the time is chosen once in a turn, and its last word counts', async () => {
+  const { swarm } = await engines.seed(fixture)
+  const { socket, count } = await plainPeer(swarm.port!)
+  const [interested, not] = [formatSimple(MESSAGE.interested), formatSimple(MESSAGE.notInterested)]
+  socket.write(Buffer.concat([times(FLOOD, interested, not), interested, MARK]))
+  await until(() => count(MESSAGE.hashReject) === 1)
+  await until(() => count(MESSAGE.unchoke) === count(MESSAGE.choke) + 1)
+  expect(count(MESSAGE.unchoke)).toBeLessThan(FLOOD / 20)
+  socket.write(Buffer.concat([times(FLOOD, not, interested), not, MARK]))
+  await until(() => count(MESSAGE.hashReject) === 2)
+  await until(() => count(MESSAGE.unchoke) === count(MESSAGE.choke))
+  expect(count(MESSAGE.unchoke)).toBeLessThan(FLOOD / 20)
+})
+
+test('a peer that chokes and unchokes all the time is asked once in a turn', async () => {
+  const swarm = await engines.open()
+  const storage = createFileStorage(await fixture.target('leech'))
+  engines.watch(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage }))
+  const { socket, count } = await plainPeer(swarm.port!)
+  const [choke, unchoke] = [formatSimple(MESSAGE.choke), formatSimple(MESSAGE.unchoke)]
+  socket.write(formatBitfield(new Uint8Array(PIECES / 8).fill(0xff)))
+  await until(() => count(MESSAGE.interested) === 1)
+  socket.write(Buffer.concat([times(FLOOD, unchoke, choke), unchoke, MARK]))
+  await until(() => count(MESSAGE.hashReject) === 1 && count(MESSAGE.request) > 0)
+  expect(count(MESSAGE.request)).toBeLessThan(FLOOD / 2)
+})
+
+test('a peer that greets without end is closed', async () => {
+  const { swarm } = await engines.seed(fixture)
+  const greeting = formatExtended(0, encodeBencode({ m: { ut_metadata: 1, ut_pex: 2 } }))
+  const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(times(100, greeting)) })
+  await peer.next(MESSAGE.extended)
+  expect(peer.socket.destroyed).toBe(false)
+  peer.send(greeting)
+  await peer.closed
+})
