@@ -189,10 +189,12 @@ class BtImport {
     try {
       const record = layers === undefined ? await this.#record(torrent, layers) : undefined
       named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
-    } finally {
-      // without a name it leaves
-      await joinWhenDone(pin)
+    } catch (error) {
+      // what was to have a name and got none leaves the swarm
+      if (repo !== undefined) await joinWhenDone(pin).catch(() => undefined)
+      throw error
     }
+    await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })

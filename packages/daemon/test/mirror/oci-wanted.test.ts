@@ -65,6 +65,7 @@ test('a name that its owner removed does not come back, whatever clients have be
   // a client that is being served may have it all; the name is the owner's
   expect(await node.done(job!)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
   await reading
+  expect((await node.client.status()).swarm.torrents).toEqual([])
   expect(await manifestOf(node)).toBe('E_UNKNOWN_REF')
   for (const path of ['manifests/q8_0', `blobs/${NEW_WEIGHTS}`])
     expect(await ask(node, path), path).toMatchObject({ status: 404 })
