@@ -36,28 +36,37 @@ function depthOf(text: string): number {
   return deepest
 }
 
-/** A document holds only strings, booleans, safe integers, arrays and plain objects. */
-function requirePlain(root: unknown, code: ManifestErrorCode): void {
-  const queue: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
-  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
-    const { value, depth } = item
-    if (typeof value === 'string' || typeof value === 'boolean') continue
-    if (typeof value === 'number') {
-      if (Number.isSafeInteger(value)) continue
-      throw new ManifestError(code, 'value', `${value} is not a safe integer: documents hold no other numbers`)
-    }
-    if (typeof value !== 'object' || value === null) {
-      throw new ManifestError(code, 'value', `a document holds no ${value === null ? 'null' : typeof value}`)
-    }
-    // This also ends a cycle.
-    if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) {
-      throw new ManifestError(code, 'value', 'a document holds plain objects and arrays only')
-    }
-    const children: readonly unknown[] = Array.isArray(value) ? Array.from(value) : Object.values(value)
-    for (const child of children) queue.push({ value: child, depth: depth + 1 })
+/**
+ * A document holds only strings, booleans, safe integers, arrays and plain objects.
+ * @returns whether the keys of each object are in the order of RFC 8785, by UTF-16 code units
+ */
+function requirePlain(value: unknown, code: ManifestErrorCode, depth = 1): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') {
+    if (Number.isSafeInteger(value)) return true
+    throw new ManifestError(code, 'value', `${value} is not a safe integer: documents hold no other numbers`)
   }
+  if (typeof value !== 'object' || value === null) {
+    throw new ManifestError(code, 'value', `a document holds no ${value === null ? 'null' : typeof value}`)
+  }
+  // This also ends a cycle.
+  if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  let isSorted = true
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) isSorted = requirePlain(value[i], code, depth + 1) && isSorted
+    return isSorted
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new ManifestError(code, 'value', 'a document holds plain objects and arrays only')
+  }
+  let previous: string | undefined
+  for (const key of Object.keys(value)) {
+    isSorted = requirePlain((value as Record<string, unknown>)[key], code, depth + 1) && isSorted
+    if (previous !== undefined && previous > key) isSorted = false
+    previous = key
+  }
+  return isSorted
 }
 
 /**
@@ -110,10 +119,21 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
     throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
   }
   // the text stands for the bytes: a fatal decoder that keeps byte order marks takes no two of them for the same text
-  if (canonicalText(value, corrupt) !== text) {
+  if (!isCanonical(value, text)) {
     throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
   }
   return value
+}
+
+/**
+ * RFC 8785 takes over how JavaScript writes strings and numbers, and adds the order of keys and that strings are well-formed. So where the keys are
+ * in order, and no escape stands for a surrogate, what `JSON.stringify` writes is the canonical form, at a fifth of the price. A value that was parsed has
+ * no functions that it would ask. @throws ManifestError `E_CORRUPTION`: `value`, `depth`
+ */
+function isCanonical(parsed: unknown, text: string): boolean {
+  const isSorted = requirePlain(parsed, 'E_CORRUPTION')
+  if (isSorted && !text.includes('\\ud') && JSON.stringify(parsed) === text) return true
+  return canonicalText(parsed, 'E_CORRUPTION') === text
 }
 
 /** Seals a checked document. @throws ManifestError `E_INVALID` `too-large`, `value`. */

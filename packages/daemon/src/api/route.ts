@@ -64,7 +64,7 @@ export function defineRoute<const R extends Route>(
   }
 }
 
-/** A route of the contract that responds with bytes, which `handler` writes itself. */
+/** A route of the contract that responds with bytes, or with JSON that was made in pieces, which `handler` writes itself. */
 export function defineByteRoute<const R extends Route>(
   route: R,
   handler: (call: Call<R>) => Promise<(exchange: Exchange) => Promise<void>>
@@ -90,6 +90,15 @@ export function defineByteRoute<const R extends Route>(
  */
 export function takeTime({ request }: Exchange): void {
   request.socket.setTimeout(0)
+}
+
+/** Sends a JSON document that is text already, in pieces. */
+export function sendJsonText(response: ServerResponse, status: number, pieces: readonly Uint8Array[]): void {
+  const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': sizeBytes })
+  response.cork()
+  for (const piece of pieces) response.write(piece)
+  response.end()
 }
 
 /** Sends a JSON document. */

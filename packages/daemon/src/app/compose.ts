@@ -98,7 +98,7 @@ export async function composeContext(
     const files = await ReplacedFiles.open(join(store.root, 'state'), port)
     const repos = new Repos(store.root, files)
     const artifacts = new Artifacts(store.root, files)
-    const documents = new Documents(store)
+    const documents = new Documents(store, port)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
     const usage = await Usage.open(store.root)

@@ -1,12 +1,13 @@
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
+import type { Present } from './present.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
+import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
@@ -113,6 +114,7 @@ export class Artifacts {
       if (!may()) return
       this.#known.delete(manifestDigest)
       for (const digests of this.#futureNames?.values() ?? []) digests.delete(manifestDigest)
+      this.#changes++
       try {
         await this.#files.remove(this.#path(manifestDigest))
       } finally {
@@ -122,7 +124,7 @@ export class Artifacts {
     })
   }
 
-  /** Increases with every change of an artifact. */
+  /** Increases before and after every change of an artifact. */
   get changes(): number {
     return this.#changes
   }
@@ -143,9 +145,33 @@ export class Artifacts {
     if (hit !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
     const state = await this.read(manifestDigest)
     this.#known.delete(manifestDigest)
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    if (state !== undefined) this.#known.set(manifestDigest, { stamp, state })
+    if (state !== undefined) this.#keep(stamp, state)
     return state
+  }
+
+  /** {@link known} for a list, at once; undefined where `known` has to be asked. @throws CorruptStateError */
+  knownNow(manifestDigest: Sha256Digest, present: Present): ArtifactState | 'absent' | undefined {
+    if (present.lacksState(manifestDigest)) return 'absent'
+    const path = this.#path(manifestDigest)
+    const stamp = stampOf(path)
+    const hit = this.#known.get(manifestDigest)
+    if (stamp !== undefined && hit !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
+    this.#known.delete(manifestDigest)
+    if (stamp === undefined) {
+      present.missedState()
+      return 'absent'
+    }
+    const file = this.#files.readNow(path)
+    if (file === undefined) return undefined
+    const name = `state/artifacts/${digestHex(manifestDigest)}.json`
+    const state = parseArtifactState(file.bytes, manifestDigest, name)
+    this.#keep(stampFrom(file.stat), state)
+    return state
+  }
+
+  #keep(stamp: FileStamp, state: ArtifactState): void {
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    this.#known.set(state.manifestDigest, { stamp, state })
   }
 
   /** One change at a time: two imports of the same artifact must not lose each other's hints. */
@@ -220,6 +246,7 @@ export class Artifacts {
   async #write(state: ArtifactState, before: ArtifactState | undefined): Promise<void> {
     const { manifestDigest } = state
     this.#known.delete(manifestDigest)
+    this.#changes++
     try {
       await this.#files.write(this.#path(manifestDigest), formatArtifactState(state))
       this.#rename(manifestDigest, before?.futureName, state.futureName)
@@ -245,7 +272,7 @@ export class Artifacts {
   }
 
   #path(manifestDigest: Sha256Digest): string {
-    return join(this.#root, `${digestHex(manifestDigest)}.json`)
+    return `${this.#root}${sep}${digestHex(manifestDigest)}.json`
   }
 
   /**

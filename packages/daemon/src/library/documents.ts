@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { CasError, type DiskBlobStore } from '@svc/cas'
+import { type FilePort, nodeFilePort, readNow } from '@svc/internal-files'
 import { type Manifest, type ModelIndex, parseIndex, parseManifest, type Sealed } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
-import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
+import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
 
 /** Why a document cannot be used. */
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
@@ -36,14 +37,16 @@ export interface DocumentUse {
 /** Parsed documents of one kind, valid while their blob's file has not changed. */
 class DocumentCache<T> {
   readonly #store: DiskBlobStore
+  readonly #port: FilePort
   readonly #parse: (bytes: Uint8Array) => T
   readonly #maxBytes: number
   readonly #cache = new Map<Sha256Digest, Cached<T>>()
   #bytes = 0
 
   /** Keeps documents of `maxBytes` in total, measured on disk; parsed they take about three times that. */
-  constructor(store: DiskBlobStore, parse: (bytes: Uint8Array) => T, maxBytes: number) {
+  constructor(store: DiskBlobStore, port: FilePort, parse: (bytes: Uint8Array) => T, maxBytes: number) {
     this.#store = store
+    this.#port = port
     this.#parse = parse
     this.#maxBytes = maxBytes
   }
@@ -60,6 +63,23 @@ class DocumentCache<T> {
   /** @throws DocumentError; I/O errors pass unchanged. */
   async read(digest: Sha256Digest, { scan = false }: DocumentUse = {}): Promise<T> {
     return this.cached(digest) ?? (await this.readWithBytes(digest, scan)).document
+  }
+
+  /** {@link read} with `scan`, at once; undefined where `read` has to be asked, which also says what is wrong. */
+  now(digest: Sha256Digest): T | undefined {
+    const hit = this.cached(digest)
+    if (hit !== undefined) return hit
+    const path = this.#store.blobPath(digest)
+    const file = readNow(this.#port, path, { follow: false })
+    if (file === undefined || digestFromHex(hash('sha256', file.bytes)) !== digest) return undefined
+    try {
+      const document = this.#parse(file.bytes)
+      const stamp = stampFrom(file.stat)
+      this.#keep(digest, { path, stamp, document, sizeBytes: stamp.size }, true)
+      return document
+    } catch {
+      return undefined
+    }
   }
 
   /** Reads from the disk, and returns the bytes, too. @throws as {@link read} */
@@ -141,13 +161,24 @@ export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
 
-  constructor(store: DiskBlobStore) {
-    this.#indexes = new DocumentCache(store, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
-    this.#manifests = new DocumentCache(store, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
+  /** `port`: for what is read at once. */
+  constructor(store: DiskBlobStore, port: FilePort = nodeFilePort) {
+    this.#indexes = new DocumentCache(store, port, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
+    this.#manifests = new DocumentCache(store, port, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
   }
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
     return this.#indexes.cached(digest)
+  }
+
+  /** {@link index} for a list of all models, at once; undefined where `index` has to be asked. */
+  indexNow(digest: Sha256Digest): ModelIndex | undefined {
+    return this.#indexes.now(digest)
+  }
+
+  /** {@link manifest} for a list of all models, at once; undefined where `manifest` has to be asked. */
+  manifestNow(digest: Sha256Digest): Manifest | undefined {
+    return this.#manifests.now(digest)
   }
 
   /** @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */

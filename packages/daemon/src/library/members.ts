@@ -5,8 +5,10 @@ import type { ModelMember } from '@svc/client/protocol'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from './artifacts.ts'
+import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
+import type { Present } from './present.ts'
+import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import type { Usage } from './usage.ts'
 
@@ -15,6 +17,12 @@ export interface MembersDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly usage: Usage
+}
+
+/** What belongs to one list of all models. */
+export interface Scan {
+  readonly slices: Slices
+  readonly present: Present
 }
 
 type Files = readonly { readonly digest: Sha256Digest; readonly size: number }[]
@@ -38,23 +46,64 @@ export class Members {
     return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))
   }
 
-  /** In the order of the index, which is sorted by quant. @throws CorruptStateError */
-  async of({ members }: Pick<ModelIndex, 'members'>, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember[]> {
+  /**
+   * In the order of the index, which is sorted by quant. A promise only where something has to be waited for: for a list
+   * of thousands of indexes. @throws CorruptStateError
+   */
+  of(
+    index: Pick<ModelIndex, 'members'>,
+    quarantined: ReadonlySet<Sha256Digest>,
+    scan: Scan
+  ): ModelMember[] | Promise<ModelMember[]> {
     const listed: ModelMember[] = []
-    for (const { quant, manifest } of members) listed.push(await this.#member(quant, manifest, quarantined))
+    for (const { quant, manifest } of index.members) {
+      const files = this.#filesNow(manifest, scan.present)
+      const state = this.#deps.artifacts.knownNow(manifest, scan.present)
+      if (files === undefined || state === undefined || scan.slices.isOver) return this.#wait(index, quarantined, scan)
+      listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
+    }
     return listed
   }
 
-  async #member(quant: string, manifest: Sha256Digest, quarantined: ReadonlySet<Sha256Digest>): Promise<ModelMember> {
-    const { store, artifacts, usage } = this.#deps
-    const [files, state] = [await this.#filesOf(manifest), await artifacts.known(manifest)]
+  async #wait(
+    { members }: Pick<ModelIndex, 'members'>,
+    quarantined: ReadonlySet<Sha256Digest>,
+    scan: Scan
+  ): Promise<ModelMember[]> {
+    const listed: ModelMember[] = []
+    for (const { quant, manifest } of members) {
+      if (scan.slices.isOver) await scan.slices.next()
+      const files = (await this.#filesOf(manifest)) ?? 'absent'
+      const state = (await this.#deps.artifacts.known(manifest)) ?? 'absent'
+      listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
+    }
+    return listed
+  }
+
+  #member(
+    quant: string,
+    manifest: Sha256Digest,
+    found: Files | 'absent',
+    known: ArtifactState | 'absent',
+    quarantined: ReadonlySet<Sha256Digest>,
+    present: Present
+  ): ModelMember {
+    const { store, usage } = this.#deps
+    const files = found === 'absent' ? undefined : found
+    const state = known === 'absent' ? undefined : known
     const seen = new Set<Sha256Digest>()
+    let sizeBytes = 0
     let missingBytes = 0
     let damaged = files === undefined && quarantined.has(manifest)
     for (const { digest, size } of files ?? []) {
+      sizeBytes += size
       if (seen.has(digest)) continue
       seen.add(digest)
-      if (stampOf(store.blobPath(digest))?.size === size) continue
+      if (!present.lacksBlob(digest)) {
+        const stamp = stampOf(store.blobPath(digest))
+        if (stamp?.size === size) continue
+        if (stamp === undefined) present.missedBlob(digest)
+      }
       missingBytes += size
       damaged ||= quarantined.has(digest)
     }
@@ -63,7 +112,7 @@ export class Members {
     return {
       quant,
       manifest,
-      sizeBytes: (files ?? []).reduce((sum, { size }) => sum + size, 0),
+      sizeBytes,
       complete,
       private: state?.private ?? false,
       ...(state?.importedAt !== undefined && { importedAt: state.importedAt }),
@@ -87,7 +136,24 @@ export class Members {
       if (!(error instanceof DaemonError)) throw error
       return undefined
     }
-    if (manifest === undefined) return undefined
+    return manifest && this.#keep(digest, manifest)
+  }
+
+  /** {@link #filesOf} at once; undefined where that has to be asked. */
+  #filesNow(digest: Sha256Digest, present: Present): Files | 'absent' | undefined {
+    const { store, documents } = this.#deps
+    if (present.lacksBlob(digest)) return 'absent'
+    if (stampOf(store.blobPath(digest)) === undefined) {
+      present.missedBlob(digest)
+      return 'absent'
+    }
+    const known = this.#files.get(digest)
+    if (known !== undefined) return known
+    const manifest = documents.manifestNow(digest)
+    return manifest && this.#keep(digest, manifest)
+  }
+
+  #keep(digest: Sha256Digest, manifest: Manifest): Files {
     const files = manifest.files.map((file) => ({ digest: file.digest, size: file.size }))
     if (this.#files.size >= MAX_KNOWN) this.#files.clear()
     this.#files.set(digest, files)

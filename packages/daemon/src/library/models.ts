@@ -1,62 +1,145 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { Inventory } from '@svc/client/protocol'
-import { yieldToEventLoop } from '@svc/internal-concurrency'
+import type { Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
+import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import type { Members } from './members.ts'
-import type { Repos } from './repos.ts'
+import { Present } from './present.ts'
+import type { RepoState, Repos } from './repos.ts'
+import { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 
 const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
-/** After this much time the walk yields to other requests. */
-const SLICE_MS = 2
-
 export interface InventoryDeps {
   readonly repos: Repos
+  readonly artifacts: Artifacts
   readonly documents: Documents
   readonly store: DiskBlobStore
   readonly members: Members
 }
 
-/** GET /v1/models (spec route.26), sorted by name. @throws CorruptStateError when a state file is unreadable. */
-export async function inventory({ repos, documents, store, members }: InventoryDeps): Promise<Inventory> {
+/**
+ * GET /v1/models (spec route.26), sorted by name: the JSON text of an {@link Inventory}, in pieces. Each entry becomes text at once, so that a list of
+ * tens of thousands neither fills the heap with objects nor is put together in one long turn; what is in memory or in the page cache is taken without a
+ * promise. @throws CorruptStateError when a state file is unreadable.
+ */
+export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8Array[]> {
+  const { repos, artifacts, members, store } = deps
   const quarantined = await members.quarantined()
-  const namespaces: Inventory['namespaces'] = []
-  const tags: Inventory['tags'] = []
-  let sliceEnd = performance.now() + SLICE_MS
-  for (const ns of await repos.namespaces()) {
-    for (const name of await repos.names(ns)) {
-      const state = repos.cached(ns, name) ?? (await repos.read(ns, name))
+  const { skeleton, note }: Pick<Inventory, 'skeleton' | 'note'> = { skeleton: true, note: INVENTORY_NOTE }
+  const text = new TextPieces(`{"skeleton":${skeleton},"note":${JSON.stringify(note)},"namespaces":[`)
+  const tags: string[] = []
+  const slices = new Slices()
+  const present = new Present(store, () => repos.changes + artifacts.changes)
+  for await (const { ns, names } of folders(repos)) {
+    for (const name of names) {
+      const state = repos.now(ns, name) ?? (await repos.read(ns, name))
       if (state === undefined) continue
       if (state.index !== undefined) {
-        const { indexPresent, index } = await presenceOf(state.index, documents, store)
-        const quants = index.members.map((member) => member.quant)
-        const listed = await members.of(index, quarantined)
-        namespaces.push({ ns, name, indexDigest: state.index, indexPresent, quants, members: listed })
+        const presence = presenceNow(state.index, deps) ?? (await presenceOf(state.index, deps))
+        const listed = members.of(presence.index, quarantined, { slices, present })
+        const entry = entryOf(ns, name, state.index, presence, Array.isArray(listed) ? listed : await listed)
+        text.add(JSON.stringify(entry))
       }
-      for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))) {
-        tags.push({ repo: `${ns}/${name}`, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
-      }
-      if (performance.now() > sliceEnd) {
-        await yieldToEventLoop()
-        sliceEnd = performance.now() + SLICE_MS
+      if (state.tags.size > 0) tags.push(...tagsOf(ns, name, state, deps).map((tag) => JSON.stringify(tag)))
+      if (slices.isOver) {
+        text.cut()
+        await present.read()
+        await slices.next()
       }
     }
   }
-  return { skeleton: true, note: INVENTORY_NOTE, namespaces, tags }
+  return text.end(`],"tags":[${tags.join(',')}]}`)
 }
+
+/** Namespaces with their names, each read while the one before it is looked at. */
+async function* folders(repos: Repos): AsyncGenerator<{ readonly ns: string; readonly names: readonly string[] }> {
+  const all = await repos.namespaces()
+  const read = (ns: string | undefined): Promise<readonly string[]> | undefined => {
+    const names = ns === undefined ? undefined : repos.names(ns)
+    // it is thrown where it is awaited, if the walk gets there
+    names?.catch(() => undefined)
+    return names
+  }
+  let next = read(all[0])
+  for (const [i, ns] of all.entries()) {
+    const names = await next!
+    next = read(all[i + 1])
+    yield { ns, names }
+  }
+}
+
+/** The elements of a JSON array, as pieces of text. */
+class TextPieces {
+  readonly #pieces: Uint8Array[] = []
+  #begin: string
+  #waiting: string[] = []
+  #isFirst = true
+
+  constructor(begin: string) {
+    this.#begin = begin
+  }
+
+  add(element: string): void {
+    this.#waiting.push(element)
+  }
+
+  /** Makes one piece of what was added. */
+  cut(): void {
+    if (this.#waiting.length === 0) return
+    const comma = this.#isFirst ? '' : ','
+    this.#pieces.push(Buffer.from(`${this.#begin}${comma}${this.#waiting.join(',')}`))
+    this.#begin = ''
+    this.#waiting = []
+    this.#isFirst = false
+  }
+
+  end(text: string): readonly Uint8Array[] {
+    this.cut()
+    this.#pieces.push(Buffer.from(this.#begin + text))
+    return this.#pieces
+  }
+}
+
+const entryOf = (
+  ns: string,
+  name: string,
+  indexDigest: Sha256Digest,
+  { indexPresent, index }: Presence,
+  members: NamespaceEntry['members']
+): NamespaceEntry => ({
+  ns,
+  name,
+  indexDigest,
+  indexPresent,
+  quants: index.members.map(({ quant }) => quant),
+  members
+})
+
+const tagsOf = (ns: string, name: string, { tags }: RepoState, { store }: InventoryDeps): TagEntry[] =>
+  [...tags]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([tag, digest]) => ({
+      repo: `${ns}/${name}`,
+      tag,
+      digest,
+      blobPresent: stampOf(store.blobPath(digest)) !== undefined
+    }))
 
 interface Presence {
   readonly indexPresent: boolean
   readonly index: Pick<ModelIndex, 'members'>
 }
 
-async function presenceOf(digest: Sha256Digest, documents: Documents, store: DiskBlobStore): Promise<Presence> {
-  const cached = documents.cachedIndex(digest)
-  if (cached !== undefined) return { indexPresent: true, index: cached }
+function presenceNow(digest: Sha256Digest, { documents }: InventoryDeps): Presence | undefined {
+  const index = documents.indexNow(digest)
+  return index && { indexPresent: true, index }
+}
+
+async function presenceOf(digest: Sha256Digest, { documents, store }: InventoryDeps): Promise<Presence> {
   try {
     return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {

@@ -1,5 +1,14 @@
 import { dirname, join } from 'node:path'
-import { DurableFolders, type FilePort, nodeFilePort, readWhole, replaceFile, syncFolder } from '@svc/internal-files'
+import {
+  DurableFolders,
+  type FileNow,
+  type FilePort,
+  nodeFilePort,
+  readNow,
+  readWhole,
+  replaceFile,
+  syncFolder
+} from '@svc/internal-files'
 
 /** State files are small; a larger one is damaged. */
 const MAX_STATE_BYTES = 16 << 20
@@ -40,6 +49,11 @@ export class ReplacedFiles {
   /** Undefined if there is no such file. @throws the system's error; RangeError above 16 MiB */
   read(file: string): Promise<Uint8Array | undefined> {
     return readWhole(this.#port, file, MAX_STATE_BYTES)
+  }
+
+  /** Like {@link read}, at once, with bytes that the next call overwrites; undefined where `read` has to be asked. */
+  readNow(file: string): FileNow | undefined {
+    return readNow(this.#port, file, { follow: true })
   }
 
   async write(file: string, text: string): Promise<void> {

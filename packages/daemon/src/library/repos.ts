@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
+import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
@@ -37,7 +37,7 @@ export class Repos {
     this.#files = files
   }
 
-  /** Increases with every change of a repository. */
+  /** Increases before and after every change of a repository: readers may see the new state before it is durable. */
   get changes(): number {
     return this.#changes
   }
@@ -64,9 +64,21 @@ export class Repos {
     if (stamp === undefined) return undefined
     const bytes = await this.#files.read(path)
     if (bytes === undefined) return undefined
+    return this.#keep(ns, name, stamp, bytes)
+  }
+
+  /** {@link read} at once, without a promise; undefined where `read` has to be asked. @throws CorruptStateError */
+  now(ns: string, name: string): RepoState | undefined {
+    const hit = this.cached(ns, name)
+    if (hit !== undefined) return hit
+    const file = this.#files.readNow(this.#path(ns, name))
+    return file && this.#keep(ns, name, stampFrom(file.stat), file.bytes)
+  }
+
+  #keep(ns: string, name: string, stamp: FileStamp, bytes: Uint8Array): RepoState {
     const state = parseRepoState(bytes, `state/repos/${ns}/${name}.json`)
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
-    this.#cache.set(`${ns}/${name}`, { path, stamp, state })
+    this.#cache.set(`${ns}/${name}`, { path: this.#path(ns, name), stamp, state })
     return state
   }
 
@@ -94,6 +106,7 @@ export class Repos {
         return next
       }
       this.#cache.delete(key)
+      this.#changes++
       try {
         // a repository with neither an index nor a tag is invalid, and would not be read as one
         if (next === undefined || (next.index === undefined && next.tags.size === 0)) await this.#files.remove(path)
@@ -126,7 +139,7 @@ export class Repos {
       for (const name of await this.names(ns)) {
         let state: RepoState | undefined
         try {
-          state = this.cached(ns, name) ?? (await this.read(ns, name))
+          state = this.now(ns, name) ?? (await this.read(ns, name))
         } catch (error) {
           if (!(error instanceof CorruptStateError) || onCorrupt === undefined) throw error
           onCorrupt(error)
@@ -138,7 +151,8 @@ export class Repos {
 
   #path(ns: string, name: string): string {
     if (!isNamespace(ns) || !isName(name)) throw new RangeError('not a canonical repository name')
-    return join(this.#root, ns, `${name}.json`)
+    // concatenated rather than joined: all three are in their normal form
+    return `${this.#root}${sep}${ns}${sep}${name}.json`
   }
 }
 

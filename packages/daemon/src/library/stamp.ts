@@ -21,8 +21,11 @@ export function stampOf(path: string): FileStamp | undefined {
     throw error
   }
   if (stat === undefined) return undefined
-  return { ino: stat.ino, size: stat.size, mtimeMs: stat.mtimeMs, ctimeMs: stat.ctimeMs }
+  return stampFrom(stat)
 }
+
+/** The stamp of a status. */
+export const stampFrom = ({ ino, size, mtimeMs, ctimeMs }: FileStamp): FileStamp => ({ ino, size, mtimeMs, ctimeMs })
 
 export const sameStamp = (a: FileStamp, b: FileStamp): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs

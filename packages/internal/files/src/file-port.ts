@@ -1,7 +1,10 @@
 import * as fs from 'node:fs'
 
 /** The fields of a file's status that the store uses. */
-export type FileStat = Pick<fs.Stats, 'size' | 'mode' | 'uid' | 'dev' | 'ino' | 'mtimeMs' | 'isFile' | 'isDirectory'>
+export type FileStat = Pick<
+  fs.Stats,
+  'size' | 'mode' | 'uid' | 'dev' | 'ino' | 'mtimeMs' | 'ctimeMs' | 'isFile' | 'isDirectory'
+>
 
 /**
  * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads, while

@@ -1,5 +1,9 @@
 import { ROUTES } from '@svc/client/protocol'
-import { type InventoryDeps, inventory } from '../../library/models.ts'
-import { defineRoute } from '../route.ts'
+import { type InventoryDeps, inventoryText } from '../../library/models.ts'
+import { defineByteRoute, sendJsonText } from '../route.ts'
 
-export const modelsRoute = (deps: InventoryDeps) => defineRoute(ROUTES.models, () => inventory(deps))
+export const modelsRoute = (deps: InventoryDeps) =>
+  defineByteRoute(ROUTES.models, async () => {
+    const pieces = await inventoryText(deps)
+    return async ({ response }) => sendJsonText(response, ROUTES.models.status, pieces)
+  })

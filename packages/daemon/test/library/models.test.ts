@@ -1,0 +1,177 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type DiskBlobStore, openDiskStore } from '@svc/cas'
+import type { Inventory, ModelMember, NamespaceEntry } from '@svc/client/protocol'
+import { QuickReads } from '@svc/internal-files'
+import { type Sealed, sealIndex, sealManifest, sealModelConfig } from '@svc/manifest'
+import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Artifacts } from '../../src/library/artifacts.ts'
+import { Documents } from '../../src/library/documents.ts'
+import { Members } from '../../src/library/members.ts'
+import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
+import { Present } from '../../src/library/present.ts'
+import { ReplacedFiles } from '../../src/library/replace.ts'
+import { Repos } from '../../src/library/repos.ts'
+import { oneChunk } from '../../src/library/small-blob.ts'
+import { Usage } from '../../src/library/usage.ts'
+
+/** Two missing manifests each: enough for the list to read folders instead of looking for each. */
+const REPOSITORIES = 80
+const EMPTY = { trackers: [], webseeds: [], peers: [] }
+
+let root: string
+let store: DiskBlobStore
+let deps: InventoryDeps & { readonly artifacts: Artifacts; readonly repos: Repos }
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'svc-models-'))
+  store = await openDiskStore({ root })
+  const files = await ReplacedFiles.open(join(root, 'state'))
+  const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
+  const members = new Members({ store, documents, artifacts, usage: await Usage.open(root) })
+  deps = { store, repos, artifacts, documents, members }
+})
+afterEach(async () => {
+  await store.close()
+  await rm(root, { recursive: true, force: true })
+})
+
+const put = async (bytes: Uint8Array): Promise<Sha256Digest> =>
+  (await store.ingest(oneChunk(bytes), { sizeBytes: bytes.length })).digest
+const random = (seed: string): Sha256Digest => digestFromBytes(Buffer.from(seed.padStart(32, '.').slice(-32)))
+
+async function seal<T>(sealed: Sealed<T>): Promise<Sealed<T>> {
+  await put(sealed.bytes.slice())
+  return sealed
+}
+
+function writeRepo(name: string, index: Sha256Digest, tags: Record<string, Sha256Digest> = {}): void {
+  const path = join(root, 'state', 'repos', 'org', `${name}.json`)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, JSON.stringify({ index, tags }))
+}
+
+const list = async (): Promise<Inventory> => JSON.parse(Buffer.concat(await inventoryText(deps)).toString('utf8'))
+const membersOf = (inventory: Inventory, name: string): ModelMember[] =>
+  inventory.namespaces.find((entry: NamespaceEntry) => entry.name === name)!.members
+
+const absentMember = (quant: string, manifest: Sha256Digest): ModelMember => ({
+  quant,
+  manifest,
+  sizeBytes: 0,
+  complete: false,
+  private: false,
+  missingBytes: 0
+})
+
+async function absentRepositories(): Promise<NamespaceEntry[]> {
+  const entries: NamespaceEntry[] = []
+  for (let i = 0; i < REPOSITORIES; i++) {
+    const name = `model-${String(i).padStart(3, '0')}`
+    const members = ['bf16', 'q8_0'].map((quant) => ({ quant, manifest: random(`${name}${quant}`) }))
+    const { digest } = await seal(sealIndex(members.map((each) => ({ ...each, distribution: random(`${name}d`) }))))
+    writeRepo(name, digest)
+    const listed = members.map(({ quant, manifest }) => absentMember(quant, manifest))
+    entries.push({
+      ns: 'org',
+      name,
+      indexDigest: digest,
+      indexPresent: true,
+      quants: ['bf16', 'q8_0'],
+      members: listed
+    })
+  }
+  return entries
+}
+
+async function artifact(): Promise<{ readonly manifest: Sha256Digest; readonly sizeBytes: number }> {
+  const bytes = Buffer.from('weights that are here')
+  const fileOf = (digest: Sha256Digest, { length: size }: Uint8Array) => ({
+    digest,
+    size,
+    bt: { merkleRoot: random('root') }
+  })
+  const model = { weightsFormat: 'gguf', quantization: 'bf16' } as Parameters<typeof sealModelConfig>[0]
+  const config = await seal(sealModelConfig(model))
+  const files: Parameters<typeof sealManifest>[0] = [
+    { kind: 'config', name: 'modelconfig.json', ...fileOf(config.digest, config.bytes) },
+    { kind: 'weights.gguf', name: 'model.gguf', ...fileOf(await put(new Uint8Array(bytes)), bytes) }
+  ]
+  const manifest = await seal(sealManifest(files, { 'svc.specVersion': '1' }))
+  return { manifest: manifest.digest, sizeBytes: bytes.length + config.bytes.length }
+}
+
+test('says of thousands what it says of one: absent, complete, private, damaged; at once or through the thread pool', async () => {
+  const entries = await absentRepositories()
+  const { manifest, sizeBytes } = await artifact()
+  const state = { manifestDigest: manifest, source: { kind: 'local' }, restricted: false, hints: EMPTY } as const
+  await deps.artifacts.record({ ...state, private: true })
+  const gone = random('gone')
+  // sorted behind the many, so that folders have been read by then
+  const { digest } = await seal(
+    sealIndex([
+      { quant: 'bf16', manifest, distribution: random('d') },
+      { quant: 'q8_0', manifest: gone, distribution: random('d') }
+    ])
+  )
+  writeRepo('z', digest, { stable: digest, old: gone })
+  const corrupt = await put(Buffer.from('not an index'))
+  writeRepo('zz', corrupt)
+  writeRepo('zzz', gone)
+  mkdirSync(join(root, 'quarantine'), { recursive: true })
+  writeFileSync(join(root, 'quarantine', `${digestHex(gone)}-0`), '')
+
+  const inventory = await list()
+  expect(inventory.namespaces.slice(0, REPOSITORIES)).toEqual(entries)
+  expect(membersOf(inventory, 'z')).toEqual([
+    expect.objectContaining({ quant: 'bf16', manifest, sizeBytes, complete: true, private: true }),
+    { ...absentMember('q8_0', gone), damaged: true }
+  ])
+  const rest = inventory.namespaces.slice(REPOSITORIES + 1)
+  expect(rest.map(({ name, indexPresent, members }) => [name, indexPresent, members])).toEqual([
+    ['zz', true, []],
+    ['zzz', false, []]
+  ])
+  expect(inventory.tags).toEqual([
+    { repo: 'org/z', tag: 'old', digest: gone, blobPresent: false },
+    { repo: 'org/z', tag: 'stable', digest, blobPresent: true }
+  ])
+  const allowAgain = QuickReads.holdOff()
+  try {
+    expect(await list()).toEqual(inventory)
+  } finally {
+    allowAgain()
+  }
+  expect(await list()).toEqual(inventory)
+})
+
+test('a list after a change has it, whatever the one before found missing', async () => {
+  await absentRepositories()
+  const { manifest } = await artifact()
+  await list()
+  const index = await seal(sealIndex([{ quant: 'bf16', manifest, distribution: random('d') }]))
+  await deps.repos.update({ ns: 'org', name: 'model-000' }, async () => ({ index: index.digest, tags: new Map() }))
+  expect(membersOf(await list(), 'model-000')).toEqual([expect.objectContaining({ manifest, complete: true })])
+  await store.remove(manifest)
+  expect(membersOf(await list(), 'model-000')).toEqual([absentMember('bf16', manifest)])
+})
+
+test('what was found missing counts until the state that a list starts from changes', async () => {
+  const held = await put(Buffer.from('held'))
+  let version = 0
+  const present = new Present(store, () => version)
+  // 65 misses: one more than are looked for one by one
+  const missing = random('missing')
+  for (let i = 0; i < 65; i++) present.missedBlob(missing)
+  const neighbour = `${missing.slice(0, -1)}0` as Sha256Digest
+  present.missedState()
+  expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
+  await present.read()
+  expect([missing, neighbour, held].map((digest) => present.lacksBlob(digest))).toEqual([true, true, false])
+  expect(present.lacksState(missing)).toBe(true)
+  version++
+  expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
+})
