@@ -114,6 +114,21 @@ test('in a fleet a webseed gives everything where there are no peers, and helps 
   }
 })
 
+test('strangers that lack everything do not keep a node of a fleet from its webseed', { timeout: 60_000 }, async () => {
+  const server = await startWebseed(fixture)
+  try {
+    const swarm = await engines.open({ trusted: ['10.0.0.0/8'] })
+    const folder = await fixture.target('alone')
+    // the webseed is not asked within the first 300 ms
+    const torrent = swarm.add(fetching({ webseeds: [server.url] }, folder))
+    await Promise.all(Array.from({ length: 20 }, () => raw(swarm.port!)))
+    await torrent.completed(AbortSignal.timeout(30_000))
+    await expectFiles(fixture, folder)
+  } finally {
+    await server.close()
+  }
+})
+
 test('engines of two zones share one torrent; pieces cross, and everybody ends with everything', async () => {
   const { address } = await engines.seed(fixture, { trusted: TRUSTED, zone: 'a' })
   const folders = await Promise.all(['a', 'b', 'b'].map((zone, n) => fixture.target(`${zone}${n}`)))

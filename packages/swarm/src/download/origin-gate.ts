@@ -4,6 +4,8 @@ export interface WebseedAllowance {
   readonly scattered: boolean
   /** Take only those, one at a time. */
   readonly unsharedOnly: boolean
+  /** With `unsharedOnly`: see `OriginGate.rank`. */
+  readonly rank: number
 }
 
 /** Limit of far peers with requests while near peers deliver. */
@@ -11,16 +13,20 @@ export const FAR_AT_ONCE = 4
 
 /**
  * Decides when to request pieces that near peers have from a far source (a webseed, or a peer of another zone): only if near peers have
- * delivered nothing for a while, until one delivers again. Pure: times in milliseconds of one monotonic clock.
+ * delivered next to nothing for a while, until they do again. Pure: times in milliseconds of one monotonic clock.
  *
  * Pieces that no near peer has may always be requested, one or two at a time: a node announces each piece at once, so that the
  * others fetch different ones.
  */
 export class OriginGate {
+  readonly #pieceBytes: number
   readonly #patienceMs: number
   readonly #readyAt: number
   readonly #leastTurnMs: number
   #turnMs: number
+  /** Bytes that near peers have to deliver within `#patienceMs` to count as delivering. */
+  #leastBytes: number
+  /** Near peers count as delivering until `#patienceMs` after this. */
   #nearAt: number
   #tookAt: number
 
@@ -37,6 +43,8 @@ export class OriginGate {
     readonly jitter: number
     readonly pieceBytes: number
   }) {
+    this.#pieceBytes = pieceBytes
+    this.#leastBytes = pieceBytes
     this.#readyAt = nowMs + MIN_DELAY_MS + jitter * SPREAD_MS
     this.#patienceMs = PATIENCE_MS + (PATIENCE_PER_MIB_MS * pieceBytes) / MIB + jitter * SPREAD_MS
     this.#nearAt = nowMs
@@ -45,19 +53,19 @@ export class OriginGate {
     this.#tookAt = this.#readyAt
   }
 
-  /** What may be requested from a webseed; `alone`: no peer is connected. */
+  /** What may be requested from a webseed; `alone`: no near peer is connected. */
   allowance(nowMs: number, alone: boolean): WebseedAllowance | undefined {
     if (nowMs < this.#readyAt) return undefined
-    if (alone || this.isStarving(nowMs)) return { scattered: true, unsharedOnly: false }
-    return { scattered: true, unsharedOnly: true }
+    return { scattered: true, unsharedOnly: !alone && !this.isStarving(nowMs), rank: this.rank(nowMs) }
   }
 
   /**
-   * How many nodes that would be before us at a piece have had time to take it: see `isResponsible`. One after the other, so that
-   * not all who have brought in their own pieces take the same one of a slow node.
+   * How many nodes that would be before us at a piece have had time to take it: see `Neighbourhood.isMine`. One after the other, so
+   * that not all who have brought in their own pieces take the same one of a slow node; but nobody waits for more than a few.
    */
   rank(nowMs: number): number {
-    return Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))
+    const turns = Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))
+    return turns < MAX_TURNS ? turns : Number.POSITIVE_INFINITY
   }
 
   /** A piece that no near peer has was requested from a far source. */
@@ -68,14 +76,24 @@ export class OriginGate {
   /** Such a piece has arrived after so much time: others will need about as much for theirs. */
   brought(tookMs: number): void {
     this.#turnMs = Math.min(MAX_TURN_MS, Math.max(this.#leastTurnMs, TURN_PIECES * tookMs))
+    this.#leastBytes = Math.max(1, NEAR_SHARE * (this.#patienceMs / Math.max(1, tookMs))) * this.#pieceBytes
   }
 
-  /** A near peer delivered a block, or no near peer has anything that we lack. */
-  nearGave(nowMs: number): void {
+  /**
+   * A near peer delivered so many bytes. A block now and then is no delivery: all that is fetched within the time of patience has to be
+   * a piece, and an eighth of what the far source gives within it.
+   */
+  nearGave(nowMs: number, bytes: number): void {
+    const before = Math.max(this.#nearAt, nowMs - this.#patienceMs)
+    this.#nearAt = Math.min(nowMs, before + (this.#patienceMs * bytes) / this.#leastBytes)
+  }
+
+  /** No near peer has anything that we lack: it is no fault of theirs that they give nothing. */
+  nearHasNothing(nowMs: number): void {
     this.#nearAt = nowMs
   }
 
-  /** Whether near peers have delivered nothing for so long that far sources may be used for pieces that they have. */
+  /** Whether near peers have delivered so little for so long that far sources may be used for pieces that they have. */
   isStarving(nowMs: number): boolean {
     return nowMs - this.#nearAt >= this.#patienceMs
   }
@@ -92,3 +110,7 @@ const MAX_TURN_MS = 20_000
 /** Another node has had its chance when a piece could have come so many times. */
 const TURN_PIECES = 3
 const PATIENCE_PER_MIB_MS = 1_000
+/** After so many turns without a piece to fetch, any piece may be fetched. */
+const MAX_TURNS = 6
+/** Of what a far source gives, the share that near peers have to give for it to be spared. */
+const NEAR_SHARE = 1 / 8

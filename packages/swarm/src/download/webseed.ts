@@ -35,12 +35,12 @@ export interface WebseedOptions {
   readonly random: () => number
   /** Called before each range; undefined: request nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Whether this node is responsible for a piece; used while webseed traffic is limited. */
-  readonly mine: (piece: number) => boolean
+  /** Whether this node is responsible for a piece (see `Neighbourhood.isMine`); used while webseed traffic is limited. */
+  readonly mine: (piece: number, rank: number) => boolean
   /** What somebody waits for: taken first. */
   readonly hastened: () => readonly PieceRange[]
-  /** Called when pieces that no near peer has were requested. */
-  readonly took: () => void
+  /** Called when a piece that no near peer has was requested. */
+  readonly took: (piece: number) => void
   /** Called when pieces have arrived, with the milliseconds that one took. */
   readonly brought: (tookMs: number) => void
   readonly emit: Emit<'received' | 'warning'>
@@ -124,14 +124,15 @@ export class Webseed {
     }
   }
 
-  #take({ scattered, unsharedOnly }: WebseedAllowance): Taken | undefined {
+  #take({ scattered, unsharedOnly, rank }: WebseedAllowance): Taken | undefined {
     const { downloader } = this.#options
     const begun = unsharedOnly ? undefined : downloader.takeLoose(this.#source, this.#hastened())
     if (begun !== undefined) return this.#alone(begun)
+    const sparing = unsharedOnly ? rank : undefined
     const taken =
-      (scattered || unsharedOnly ? this.#takeRange(true, scattered, unsharedOnly) : undefined) ??
-      (unsharedOnly ? undefined : this.#takeRange(false, scattered, false))
-    if (taken !== undefined && unsharedOnly) this.#options.took()
+      (scattered || unsharedOnly ? this.#takeRange(true, scattered, sparing) : undefined) ??
+      (unsharedOnly ? undefined : this.#takeRange(false, scattered))
+    if (taken !== undefined && unsharedOnly) for (const { piece } of taken.buffers) this.#options.took(piece)
     if (taken !== undefined || unsharedOnly) return taken
     // No piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
@@ -153,10 +154,12 @@ export class Webseed {
     return { file, buffers: [order.buffer] }
   }
 
-  #takeRange(unsharedOnly: boolean, scattered: boolean, sparing: boolean): Taken | undefined {
+  /** @param rank given: one piece that is this node's to bring in */
+  #takeRange(unsharedOnly: boolean, scattered: boolean, rank?: number): Taken | undefined {
     const { layout, downloader, maxRangeBytes } = this.#options
     const { files } = layout
-    const mine = sparing ? { mine: this.#options.mine } : {}
+    const sparing = rank !== undefined
+    const mine = sparing ? { mine: (piece: number) => this.#options.mine(piece, rank) } : {}
     const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
     const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
     for (const awaited of this.#hastened()) {

@@ -442,7 +442,7 @@ export class Peer implements WireSink {
     this.downloadActiveAt = performance.now()
     this.snubbed = false
     this.requests.remove(request)
-    this.requests.grow(request.length, this.downloadActiveAt - request.sentAt)
+    this.requests.grow(request.length, this.downloadActiveAt - request.sentAt, this.downloadActiveAt)
     this.#emit({ kind: 'block', peer: this, request })
   }
 

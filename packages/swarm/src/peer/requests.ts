@@ -23,6 +23,10 @@ const keyOf = (piece: number, begin: number): number => piece * 4096 + begin / B
 
 /** In a fleet: what an answer may take longer than the fastest one before fewer bytes are requested. */
 const QUEUE_MS = 250
+/** How long the fastest answer counts, at least; at most twice as long. One lucky answer from a cache is no measure for ever. */
+const FASTEST_MS = 15_000
+/** In a fleet: what all peers together are asked for at least, in blocks, and what each of them is. */
+const FLEET_BLOCKS = 32
 const MIN_FLEET_BLOCKS = 2
 
 /**
@@ -30,7 +34,8 @@ const MIN_FLEET_BLOCKS = 2
  * received block until the rate is known, then follows the rate; the peer's `reqq` limits it.
  *
  * In a fleet everybody asks everybody, and what is requested early stands in the senders' sockets: in front of what is requested
- * later, and of the news of who has what. There the window shrinks as soon as answers take longer.
+ * later, and of the news of who has what. There the window shrinks as soon as answers take longer than the fastest one of the last
+ * 15 to 30 s; never below 16 blocks while one or two peers are asked, nor below two blocks while many are.
  *
  * Invariant: `outstandingBytes` is the sum of all requests that are not void.
  */
@@ -40,7 +45,12 @@ export class PendingRequests {
   #live = 0
   #windowBytes = MIN_BLOCKS * BLOCK_BYTES
   readonly #fleet: boolean
+  /** The fastest answer of the current interval of `FASTEST_MS`, and of the one before. */
   #fastestMs = Number.POSITIVE_INFINITY
+  #fastestBeforeMs = Number.POSITIVE_INFINITY
+  #fastestSince = Number.NEGATIVE_INFINITY
+  /** Number of peers that are asked for blocks at the same time, this one included. */
+  sharers = 1
   /** Limit of requests that the peer queues (BEP 10 `reqq`). */
   queueLimit = 250
 
@@ -95,12 +105,29 @@ export class PendingRequests {
   }
 
   /** A block arrived `tookMs` after its request: widens the window while the peer keeps up. */
-  grow(bytes: number, tookMs: number): void {
-    this.#fastestMs = Math.min(this.#fastestMs, tookMs)
-    if (this.#fleet && tookMs > this.#fastestMs + QUEUE_MS)
+  grow(bytes: number, tookMs: number, nowMs: number): void {
+    if (this.#fleet && tookMs > this.#fastest(tookMs, nowMs) + QUEUE_MS)
       // a window that was answered too late is halved
-      this.#windowBytes = Math.max(MIN_FLEET_BLOCKS * BLOCK_BYTES, this.#windowBytes - bytes / 2)
+      this.#windowBytes = Math.max(this.#leastBytes(), this.#windowBytes - bytes / 2)
     else this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, this.#windowBytes + bytes)
+  }
+
+  /** Of the answers of the last 15 to 30 s, this one included. */
+  #fastest(tookMs: number, nowMs: number): number {
+    const elapsedMs = nowMs - this.#fastestSince
+    if (elapsedMs >= FASTEST_MS) {
+      this.#fastestBeforeMs = elapsedMs < 2 * FASTEST_MS ? this.#fastestMs : Number.POSITIVE_INFINITY
+      this.#fastestMs = Number.POSITIVE_INFINITY
+      this.#fastestSince = nowMs
+    }
+    this.#fastestMs = Math.min(this.#fastestMs, tookMs)
+    return Math.min(this.#fastestMs, this.#fastestBeforeMs)
+  }
+
+  /** A floor for each peer alone would be a queue of as many floors at every sender. */
+  #leastBytes(): number {
+    const blocks = Math.max(MIN_FLEET_BLOCKS, Math.ceil(FLEET_BLOCKS / this.sharers))
+    return Math.min(MIN_BLOCKS, blocks) * BLOCK_BYTES
   }
 
   /** Called once a second: adapts the window to the rate. */

@@ -14,13 +14,12 @@
 // belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
 import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
-import type { Bitfield } from '../bitfield.ts'
 import { Downloader, runRange } from '../download/downloader.ts'
 import type { FileProgress } from '../download/file-progress.ts'
 import { FAR_AT_ONCE, OriginGate, type WebseedAllowance } from '../download/origin-gate.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
-import { isResponsible, nodeHash } from '../download/responsibility.ts'
+import { Neighbourhood, nodeHash } from '../download/responsibility.ts'
 import { givesPlenty } from '../download/same-machine.ts'
 import type { Emit, EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
@@ -73,14 +72,15 @@ export class Leeching {
   readonly #seeds = new Set<number>()
   /** Peers that lack pieces, or have not announced any yet. */
   readonly #leeches = new Set<number>()
-  /** Those of either that the picker counts as far. */
+  /** Those of either that are asked sparingly. */
   readonly #far = new Set<number>()
+  /** Those of either that the picker counts as near: what they have is spared elsewhere. */
+  readonly #near = new Set<number>()
+  /** Those that let a request time out and have sent nothing since. */
+  readonly #mute = new Set<number>()
   readonly #gate: OriginGate
-  readonly #ownHash: number
-  /** Near peers that lack pieces; undefined: to be computed. */
-  #nearHashes: readonly number[] | undefined
-  /** See `OriginGate.rank`, as of the last decision. */
-  #rank = 0
+  /** The near peers that lack pieces. */
+  readonly #neighbourhood: Neighbourhood
   /** Not 1, by the file's index. */
   readonly #priorities = new Map<number, Priority>()
   #hastened: readonly PieceRange[] = []
@@ -93,7 +93,7 @@ export class Leeching {
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#picker.inOrder = true
-    this.#ownHash = nodeHash(env.peerId)
+    this.#neighbourhood = new Neighbourhood(nodeHash(env.peerId))
     this.#gate = new OriginGate({
       nowMs: performance.now(),
       jitter: env.random(),
@@ -114,8 +114,11 @@ export class Leeching {
       layout,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),
-      mine: this.#mine,
-      took: () => this.#gate.took(performance.now()),
+      mine: (piece, rank) => this.#neighbourhood.isMine(piece, rank),
+      took: (piece) => {
+        this.#gate.took(performance.now())
+        this.#neighbourhood.took(piece)
+      },
       brought: (tookMs) => this.#gate.brought(tookMs),
       hastened: () => this.#hastened,
       isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
@@ -191,12 +194,9 @@ export class Leeching {
 
   /** In a fleet everybody wants the same: webseeds give what no peer has, and the rest when no peer gives. */
   #webseedAllowance(): WebseedAllowance | undefined {
-    const alone = this.#seeds.size + this.#leeches.size === 0
-    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false }
+    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false, rank: 0 }
     this.#noteNear()
-    const now = performance.now()
-    this.#rank = this.#gate.rank(now)
-    return this.#gate.allowance(now, alone)
+    return this.#gate.allowance(performance.now(), this.#near.size === 0)
   }
 
   // Peers
@@ -204,53 +204,61 @@ export class Leeching {
   /** Blocks may be requested from the peer from now on. */
   joined(peer: Peer): void {
     if (isFar(peer, this.#deps.env.zone)) this.#far.add(peer.id)
-    if (peer.isSeed) this.#countSeed(peer)
-    else this.#countLeech(peer, peer.bits)
+    if (this.#isNear(peer)) this.#near.add(peer.id)
+    this.#count(peer)
     peer.setInterested(this.#interesting(peer))
     this.fill(peer)
     this.#hashFetch.pump(this.#deps.peers.values())
   }
 
-  #countSeed(peer: Peer): void {
-    this.#nearHashes = undefined
-    this.#seeds.add(peer.id)
-    this.#leeches.delete(peer.id)
-    this.#picker.addSeed(1, !this.#far.has(peer.id))
+  /**
+   * Whether its pieces are spared elsewhere, and its turn to bring in pieces is waited for. In a fleet only those of its own count:
+   * of a stranger nobody knows whether it ever sends anything.
+   */
+  #isNear(peer: Peer): boolean {
+    const { trusted } = this.#deps.env
+    return (trusted.isEmpty || peer.trusted) && !this.#far.has(peer.id) && !this.#mute.has(peer.id)
+  }
+
+  #count(peer: Peer): void {
+    const near = this.#near.has(peer.id)
+    if (peer.isSeed) {
+      this.#seeds.add(peer.id)
+      this.#leeches.delete(peer.id)
+      this.#picker.addSeed(1, near)
+      this.#neighbourhood.gone(peer.id)
+    } else {
+      this.#leeches.add(peer.id)
+      if (peer.bits !== undefined) this.#picker.addPeer(peer.bits, near)
+      if (near) this.#neighbourhood.joined(peer.id, nodeHash(peer.handshake.peerId))
+    }
     this.#picker.inOrder = this.#leeches.size === 0
   }
 
-  #countLeech(peer: Peer, bits: Bitfield | undefined): void {
-    this.#nearHashes = undefined
-    this.#leeches.add(peer.id)
-    if (bits !== undefined) this.#picker.addPeer(bits, !this.#far.has(peer.id))
-    this.#picker.inOrder = false
-  }
-
-  /** Whether a piece is ours to bring in from afar, and not a near peer's that lacks pieces as well. */
-  readonly #mine = (piece: number): boolean => {
-    this.#nearHashes ??= [...this.#leeches]
-      .filter((id) => !this.#far.has(id))
-      .map((id) => nodeHash(this.#deps.peers.get(id)!.handshake.peerId))
-    return isResponsible(this.#ownHash, this.#nearHashes, piece, this.#rank)
-  }
-
   #uncount(peer: Peer): void {
-    this.#nearHashes = undefined
-    const near = !this.#far.has(peer.id)
+    const near = this.#near.has(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
     else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits, near)
     this.#leeches.delete(peer.id)
+    this.#neighbourhood.gone(peer.id)
   }
 
   /** The peer has said where it stands. */
   stands(peer: Peer): void {
-    const far = isFar(peer, this.#deps.env.zone)
-    if (!this.#deps.peers.has(peer.id) || far === this.#far.has(peer.id)) return
-    this.#uncount(peer)
-    if (far) this.#far.add(peer.id)
+    if (!this.#deps.peers.has(peer.id)) return
+    if (isFar(peer, this.#deps.env.zone)) this.#far.add(peer.id)
     else this.#far.delete(peer.id)
-    if (peer.isSeed) this.#countSeed(peer)
-    else this.#countLeech(peer, peer.bits)
+    this.#place(peer)
+  }
+
+  /** Counts the peer anew if it became near, or is near no longer. */
+  #place(peer: Peer): void {
+    const near = this.#isNear(peer)
+    if (!this.#deps.peers.has(peer.id) || near === this.#near.has(peer.id)) return
+    this.#uncount(peer)
+    if (near) this.#near.add(peer.id)
+    else this.#near.delete(peer.id)
+    this.#count(peer)
   }
 
   /**
@@ -258,11 +266,14 @@ export class Leeching {
    */
   pieces(peer: Peer, piece: number | undefined): void {
     if (piece === undefined) {
-      if (peer.isSeed) this.#countSeed(peer)
-      else this.#countLeech(peer, peer.bits)
+      this.#count(peer)
       peer.setInterested(this.#interesting(peer))
     } else {
-      if (!this.#seeds.has(peer.id)) this.#picker.addHave(piece, 1, !this.#far.has(peer.id))
+      if (!this.#seeds.has(peer.id)) {
+        const near = this.#near.has(peer.id)
+        if (near && this.#picker.isUnshared(piece)) this.#neighbourhood.brought(peer.id)
+        this.#picker.addHave(piece, 1, near)
+      }
       if (!this.#deps.progress.have.has(piece)) peer.setInterested(true)
     }
     this.fill(peer)
@@ -290,8 +301,9 @@ export class Leeching {
     this.downloadedBytes += request.length
     this.#downloader.arrived(request.buffer, request.run, peer.id)
     const now = performance.now()
-    if (!this.#far.has(peer.id)) this.#gate.nearGave(now)
-    else if (request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
+    if (this.#mute.delete(peer.id)) this.#place(peer)
+    if (this.#near.has(peer.id)) this.#gate.nearGave(now, request.length)
+    else if (this.#far.has(peer.id) && request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
     this.fill(peer)
   }
 
@@ -311,7 +323,7 @@ export class Leeching {
     peer.requests.clear()
     this.#downloader.share(peer.id)
     this.#uncount(peer)
-    this.#far.delete(peer.id)
+    for (const those of [this.#far, this.#near, this.#mute]) those.delete(peer.id)
     this.#picker.inOrder = this.#leeches.size === 0
     peer.hashes.clear()
     this.#hashFetch.gone(peer)
@@ -327,13 +339,15 @@ export class Leeching {
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
     const bits = peer.hasAll ? undefined : peer.bits
-    if (unsharedOnly) this.#rank = this.#gate.rank(now)
-    const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine: this.#mine }) }
+    const rank = this.#gate.rank(now)
+    const mine = (piece: number): boolean => this.#neighbourhood.isMine(piece, rank)
+    const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine }) }
     for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
       const blocks = peer.trusted ? Math.min(maxBlocks, Math.ceil(room / BLOCK_BYTES)) : maxBlocks
       const order = this.#downloader.take(source, blocks)
       if (order === undefined) return
       if (unsharedOnly) this.#gate.took(now)
+      if (unsharedOnly && order.run.first === 0) this.#neighbourhood.took(order.buffer.piece)
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
       // The same block was requested before and cancelled: a late answer will count for this request.
@@ -353,7 +367,7 @@ export class Leeching {
 
   /** While near peers have nothing that we lack, it is no fault of theirs that they give nothing. */
   #noteNear(): void {
-    if (this.#picker.openCount === this.#picker.openUnshared) this.#gate.nearGave(performance.now())
+    if (this.#picker.openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(performance.now())
   }
 
   #farAsked(): number {
@@ -407,7 +421,9 @@ export class Leeching {
     const peers = [...this.#deps.peers.values()]
     this.#hashFetch.tick(peers, nowMs)
     this.#noteNear()
+    const sharers = peers.filter(({ requests }) => requests.live > 0).length
     for (const peer of peers) {
+      peer.requests.sharers = Math.max(1, sharers)
       this.#timeOut(peer, nowMs)
       if (peer.amInterested && !this.#interesting(peer)) peer.setInterested(false)
       this.fill(peer)
@@ -422,6 +438,8 @@ export class Leeching {
     const rate = Math.max(RATE_FLOOR, peer.down.bytesPerSecond)
     if (nowMs - oldest.sentAt <= Math.max(REQUEST_TIMEOUT_MS, (4000 * oldest.aheadBytes) / rate)) return
     peer.snubbed = true
+    this.#mute.add(peer.id)
+    this.#place(peer)
     peer.requests.collapse()
     for (const request of [...peer.requests.all()]) {
       if (request.void) continue

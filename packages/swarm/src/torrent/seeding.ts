@@ -37,8 +37,6 @@ import {
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
 
-/** Who requested or was sent a block within this time is at work on what it was offered. */
-const BUSY_MS = 5_000
 /** Files of at most so many pieces are told of as a whole. */
 const SMALL_PIECES = 4
 
@@ -97,6 +95,7 @@ export class Seeding {
       ? new SuperSeed({
           pieceCount: layout.pieceCount,
           pieceBytes: layout.pieceLengthBytes,
+          sizeOf: (piece) => layout.span(piece).lengthBytes,
           known: this.#small,
           random: env.random
         })
@@ -175,7 +174,15 @@ export class Seeding {
       const { env, layout, progress, emit } = this.#deps
       queue = new UploadQueue(
         peer,
-        { layout, source: this.#source, cache: env.cache, limiter: env.limiter, files: progress, emit },
+        {
+          layout,
+          source: this.#source,
+          cache: env.cache,
+          limiter: env.limiter,
+          files: progress,
+          sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, performance.now()),
+          emit
+        },
         this.#buckets
       )
       this.#uploads.set(peer.id, queue)
@@ -255,9 +262,6 @@ export class Seeding {
 
   /** About once a second. */
   tick(peers: ReadonlyMap<number, Peer>, fetching: boolean, nowMs: number): void {
-    if (this.#superSeed !== undefined)
-      for (const peer of peers.values())
-        if (nowMs - peer.uploadActiveAt < BUSY_MS) this.#superSeed.waits(peer.id, nowMs)
     this.#offer(peers)
     if (this.#deps.upload) this.#choking.tick([...peers.values()], fetching, nowMs)
   }

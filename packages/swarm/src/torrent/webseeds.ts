@@ -15,8 +15,8 @@ export interface WebseedsDeps {
   /** What may be requested from any webseed at the moment. */
   readonly allowance: () => WebseedAllowance | undefined
   /** See `WebseedOptions`. */
-  readonly mine: (piece: number) => boolean
-  readonly took: () => void
+  readonly mine: (piece: number, rank: number) => boolean
+  readonly took: (piece: number) => void
   readonly brought: (tookMs: number) => void
   readonly hastened: () => readonly PieceRange[]
   /** Whether a peer on that host already delivers so much that a webseed there would add nothing. */

@@ -14,12 +14,27 @@ const PATIENCE_MS = 4_000
 const PATIENCE_PER_MIB_MS = 1_000
 const MIB = 1_048_576
 
+/** Offers to a peer lapse when it is sent nothing of them for so many times the patience, */
+const UNSERVED_PATIENCE = 3
+/** and when it has used none of them for so many times: who requests one block now and then holds them no longer. */
+const UNUSED_PATIENCE = 6
+
+/** A piece that a peer was told of and has not announced. */
+interface Offer {
+  readonly sinceMs: number
+  /** When bytes that this peer was offered last left. */
+  servedAt: number
+  sentBytes: number
+}
+
 interface Receiver {
   readonly bits: Bitfield
-  /** Pieces offered to it that it does not have yet, with the time of the offer. */
-  readonly offered: Map<number, number>
+  /** By piece; those that it does not have yet. */
+  readonly offered: Map<number, Offer>
   /** When it last got a piece that we had not offered, so from another peer. */
   elsewhereAt: number
+  /** When it last used an offer, or joined. */
+  usedAt: number
   /** It joined before many pieces were uploaded: part of a flash crowd, whose members all depend on this seed. */
   readonly early: boolean
   /** Unused offers since it last used one. */
@@ -32,19 +47,29 @@ interface Receiver {
  * beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
  * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
- * Invariant: `#copies` is the count of peers that have the piece or were offered it, of seeds that were seen, and one for what all are told.
+ *
+ * Peers may lie. A piece counts as out only if this seed sent it to a peer that then announced it, or if most peers announce it:
+ * who says that it has everything changes nothing for the others. An offer stays with a peer only while bytes of it are sent, and peers
+ * that let offers lapse come last and take nothing of what may be offered to others.
+ *
+ * Invariant: of pieces that are out `#copies` is the count of peers that have it or were offered it, of seeds that were seen, and one for
+ * what all are told; of others the count of peers that were offered it, and `#claims` of those that announce it.
  */
 export class SuperSeed {
   readonly #pieceCount: number
   readonly #pieceBytes: number
+  readonly #sizeOf: (piece: number) => number
   readonly #random: () => number
   readonly #copies: Uint32Array
+  readonly #claims: Uint32Array
   readonly #known: ReadonlySet<number>
   readonly #receivers = new Map<number, Receiver>()
-  /** Pieces that nobody has or was offered, in random order; entries taken since are skipped. */
+  /** All pieces, in random order; those before `#nextFresh` have copies. */
   readonly #fresh: Uint32Array
   #nextFresh = 0
-  /** Pieces that some peer has or had. */
+  /** As `#nextFresh`: those before have copies or claims. */
+  #nextUnclaimed = 0
+  /** Pieces that some peer really has or had. */
   readonly #out: Bitfield
   /** Number of offers that peers used. */
   #left = 0
@@ -56,19 +81,24 @@ export class SuperSeed {
   constructor({
     pieceCount,
     pieceBytes,
+    sizeOf = () => pieceBytes,
     known = [],
     random
   }: {
     readonly pieceCount: number
     readonly pieceBytes: number
+    /** Bytes of a piece: those at the end of a file are smaller. */
+    readonly sizeOf?: (piece: number) => number
     /** Pieces that are announced to every peer at once. */
     readonly known?: readonly number[]
     readonly random: () => number
   }) {
     this.#pieceCount = pieceCount
     this.#pieceBytes = pieceBytes
+    this.#sizeOf = sizeOf
     this.#random = random
     this.#copies = new Uint32Array(pieceCount)
+    this.#claims = new Uint32Array(pieceCount)
     this.#known = new Set(known)
     this.#out = new Bitfield(pieceCount)
     for (const piece of known) {
@@ -86,12 +116,8 @@ export class SuperSeed {
   /** @param bits what it has, updated by the caller; must not change before this returns */
   joined(id: number, bits: Bitfield, nowMs: number): void {
     const early = this.#out.count - this.#known.size < this.#pieceCount / 4
-    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, early, wasted: 0 })
-    for (let piece = 0; piece < this.#pieceCount; piece += 1) {
-      if (!bits.has(piece)) continue
-      this.#copies[piece]! += 1
-      this.#out.set(piece)
-    }
+    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, usedAt: nowMs, early, wasted: 0 })
+    for (let piece = 0; piece < this.#pieceCount; piece += 1) if (bits.has(piece)) this.#announced(piece)
   }
 
   has(id: number): boolean {
@@ -102,32 +128,57 @@ export class SuperSeed {
   toldAll(id: number): void {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
-    for (let piece = 0; piece < this.#pieceCount; piece += 1)
-      if (receiver.bits.has(piece)) {
-        this.#out.set(piece)
-        if (!receiver.offered.delete(piece)) this.#copies[piece]! += 1
-      }
+    for (let piece = 0; piece < this.#pieceCount; piece += 1) {
+      if (!receiver.bits.has(piece)) continue
+      if (receiver.offered.delete(piece)) this.#forget(piece)
+      this.#announced(piece)
+    }
   }
 
   /** The peer has one more piece. */
   got(id: number, piece: number, nowMs: number): void {
     const receiver = this.#receivers.get(id)
     if (receiver === undefined) return
-    receiver.wasted = 0
-    this.#out.set(piece)
-    if (receiver.offered.delete(piece)) {
+    const offer = receiver.offered.get(piece)
+    // the rest may have come from others
+    const used = offer !== undefined && offer.sentBytes >= this.#sizeOf(piece) / 2
+    if (used) {
+      this.#letOut(piece)
       this.#left += 1
       this.#leftNow += 1
-    } else {
-      this.#copies[piece]! += 1
-      if (!this.#known.has(piece)) receiver.elsewhereAt = nowMs
-    }
+      receiver.wasted = 0
+      receiver.usedAt = nowMs
+    } else if (offer !== undefined && !this.#out.has(piece)) receiver.wasted += 1
+    if (!used && !this.#known.has(piece)) receiver.elsewhereAt = nowMs
+    this.#announced(piece)
+    if (receiver.offered.delete(piece)) this.#forget(piece)
   }
 
-  /** The peer has requested what it was offered and waits for it: its offers are not stale. */
-  waits(id: number, nowMs: number): void {
+  /** Bytes of a piece were sent to the peer: it is at work on what it was offered. */
+  sent(id: number, piece: number, bytes: number, nowMs: number): void {
     const offered = this.#receivers.get(id)?.offered
-    for (const piece of offered?.keys() ?? []) offered!.set(piece, nowMs)
+    const offer = offered?.get(piece)
+    // who requests the same again and again holds nothing by it
+    if (offer === undefined || offer.sentBytes >= this.#sizeOf(piece)) return
+    offer.sentBytes += bytes
+    for (const each of offered!.values()) each.servedAt = nowMs
+  }
+
+  /** One more peer has the piece, or says so. */
+  #announced(piece: number): void {
+    if (this.#out.has(piece)) {
+      this.#copies[piece]! += 1
+      return
+    }
+    this.#claims[piece]! += 1
+    if (this.#claims[piece]! > Math.max(1, this.#receivers.size / 2)) this.#letOut(piece)
+  }
+
+  /** The piece is out: those who announce it are believed. */
+  #letOut(piece: number): void {
+    if (!this.#out.set(piece)) return
+    this.#copies[piece]! += this.#claims[piece]!
+    this.#claims[piece] = 0
   }
 
   /** Number of offers that may be outstanding. What is offered long before it can leave might go to somebody who passes it on sooner. */
@@ -148,21 +199,28 @@ export class SuperSeed {
     this.#receivers.delete(id)
     const stays = receiver.bits.complete
     for (let piece = 0; piece < this.#pieceCount; piece += 1) {
-      const counted = receiver.bits.has(piece) || receiver.offered.has(piece)
-      if (counted && !(stays && receiver.bits.has(piece))) this.#forget(piece)
+      if (receiver.offered.has(piece)) this.#forget(piece)
+      if (!receiver.bits.has(piece)) continue
+      if (!this.#out.has(piece)) {
+        this.#claims[piece]! -= 1
+        this.#nextUnclaimed = 0
+      } else if (!stays) this.#forget(piece)
     }
   }
 
   #forget(piece: number): void {
     this.#copies[piece]! -= 1
-    if (this.#copies[piece] === 0) this.#nextFresh = 0
+    if (this.#copies[piece] !== 0) return
+    this.#nextFresh = 0
+    this.#nextUnclaimed = 0
   }
 
   /** Unused offers expire, and their pieces are offered to others again. */
   #takeBack(nowMs: number): void {
     for (const receiver of this.#receivers.values()) {
-      for (const [piece, since] of receiver.offered) {
-        if (nowMs - since < this.patienceMs * 3) continue
+      for (const [piece, offer] of receiver.offered) {
+        const since = this.#isUsing(receiver, offer, nowMs) ? offer.servedAt : offer.sinceMs
+        if (nowMs - since < this.patienceMs * UNSERVED_PATIENCE) continue
         receiver.offered.delete(piece)
         receiver.wasted += 1
         this.#forget(piece)
@@ -181,9 +239,9 @@ export class SuperSeed {
     const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
     let left = Math.max(all.length, this.#budget(nowMs))
     let anyIdle = false
-    for (const [, { offered }] of all) {
-      if (offered.size === 0) anyIdle = true
-      for (const since of offered.values()) if (nowMs - since < STALE_MS) left -= 1
+    for (const [, receiver] of all) {
+      if (receiver.offered.size === 0) anyIdle = true
+      for (const offer of receiver.offered.values()) if (this.#isUnderWay(receiver, offer, nowMs)) left -= 1
     }
     // asked at every piece of every peer
     if (left <= 0 && !anyIdle) return out
@@ -200,7 +258,7 @@ export class SuperSeed {
           this.#freshFor(receiver.bits) ??
           (starving || (receiver.early && (idle || this.#out.complete)) ? this.#rarestFor(receiver) : undefined)
         if (piece === undefined) break
-        receiver.offered.set(piece, nowMs)
+        receiver.offered.set(piece, { sinceMs: nowMs, servedAt: nowMs, sentBytes: 0 })
         this.#copies[piece]! += 1
         out.push([id, piece])
         left -= 1
@@ -215,17 +273,32 @@ export class SuperSeed {
     return PATIENCE_MS + (PATIENCE_PER_MIB_MS * this.#pieceBytes) / MIB
   }
 
-  #isActive({ offered }: Receiver, nowMs: number): boolean {
-    for (const since of offered.values()) if (nowMs - since < STALE_MS) return true
+  #isActive(receiver: Receiver, nowMs: number): boolean {
+    for (const offer of receiver.offered.values()) if (this.#isUnderWay(receiver, offer, nowMs)) return true
     return false
   }
 
-  /** A piece that nobody has or was offered. */
+  /** Whether the peer uses what it is offered. */
+  #isUsing({ wasted, usedAt }: Receiver, { sinceMs }: Offer, nowMs: number): boolean {
+    return wasted === 0 && nowMs - Math.max(usedAt, sinceMs) < this.patienceMs * UNUSED_PATIENCE
+  }
+
+  /** Whether the offer counts against what may be offered to all. */
+  #isUnderWay(receiver: Receiver, offer: Offer, nowMs: number): boolean {
+    return this.#isUsing(receiver, offer, nowMs) && nowMs - offer.servedAt < STALE_MS
+  }
+
+  /** A piece that nobody was offered and nobody really has; better one that nobody says it has. */
   #freshFor(bits: Bitfield): number | undefined {
-    while (this.#nextFresh < this.#pieceCount) {
-      const piece = this.#fresh[this.#nextFresh]!
+    while (this.#nextUnclaimed < this.#pieceCount) {
+      const piece = this.#fresh[this.#nextUnclaimed]!
+      if (this.#copies[piece] === 0 && this.#claims[piece] === 0) return piece
+      this.#nextUnclaimed += 1
+    }
+    while (this.#nextFresh < this.#pieceCount && this.#copies[this.#fresh[this.#nextFresh]!]! > 0) this.#nextFresh += 1
+    for (let at = this.#nextFresh; at < this.#pieceCount; at += 1) {
+      const piece = this.#fresh[at]!
       if (this.#copies[piece] === 0 && !bits.has(piece)) return piece
-      this.#nextFresh += 1
     }
     return undefined
   }

@@ -25,6 +25,8 @@ export interface UploadContext {
   readonly limiter: UploadLimiter
   /** Which files are complete: of others only verified pieces are read. */
   readonly files: Pick<FileProgress, 'isDone'>
+  /** Called for each block that is handed to the socket. */
+  readonly sent: (piece: number, bytes: number) => void
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
@@ -300,6 +302,7 @@ export class UploadQueue implements LimitedSender {
       for (const chunk of chunks) pins.push(chunk)
       this.#slowReads = chunks.at(-1)?.slow === true
       bytes += entry.block.length
+      this.#context.sent(entry.block.piece, entry.block.length)
     }
     if (bytes === 0) return false
     this.#inFlight += bytes

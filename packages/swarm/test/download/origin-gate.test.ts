@@ -5,8 +5,8 @@ const MIB = 1_048_576
 
 test('an origin is asked after a moment that differs by node', () => {
   const [early, late] = [0, 0.99].map((jitter) => new OriginGate({ nowMs: 0, jitter, pieceBytes: MIB }))
-  const sparing = { scattered: true, unsharedOnly: true }
-  const all = { scattered: true, unsharedOnly: false }
+  const sparing = { scattered: true, unsharedOnly: true, rank: 0 }
+  const all = { scattered: true, unsharedOnly: false, rank: 0 }
   expect([early!.allowance(0, true), late!.allowance(0, true)]).toEqual([undefined, undefined])
   expect([early!.allowance(500, true), late!.allowance(500, false)]).toEqual([all, undefined])
   expect([early!.allowance(2_000, false), late!.allowance(2_000, false)]).toEqual([sparing, sparing])
@@ -21,13 +21,33 @@ test('an origin is asked after a moment that differs by node', () => {
   expect([early!.rank(24_299), early!.rank(24_300)]).toEqual([0, 1])
   early!.brought(10)
   expect(early!.rank(6_300)).toBe(1)
-  expect(early!.allowance(20_000, false)).toEqual(all)
+  // nobody waits for more than a few
+  expect([early!.rank(14_300), early!.rank(16_300)]).toEqual([5, Number.POSITIVE_INFINITY])
+  expect(early!.allowance(20_000, false)).toEqual({ ...all, rank: Number.POSITIVE_INFINITY })
 })
 
 test('near peers count as absent when they give nothing, and as there when they give again; larger pieces take longer', () => {
   const gate = new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: MIB })
   expect([gate.isStarving(4_999), gate.isStarving(5_000)]).toEqual([false, true])
-  gate.nearGave(6_000)
+  gate.nearGave(6_000, MIB)
   expect([gate.isStarving(6_000), gate.isStarving(10_999), gate.isStarving(11_000)]).toEqual([false, false, true])
+  gate.nearHasNothing(20_000)
+  expect([gate.isStarving(24_999), gate.isStarving(25_000)]).toEqual([false, true])
   expect(new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: 16 * MIB }).isStarving(19_000)).toBe(false)
+})
+
+test('a block now and then does not count as giving; an eighth of what the far source gives does', () => {
+  const trickle = new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: MIB })
+  for (let second = 1; second < 60; second += 1) trickle.nearGave(second * 1_000, 16_384)
+  expect(trickle.isStarving(60_000)).toBe(true)
+  for (const [share, starving] of [
+    [1 / 20, true],
+    [1 / 6, false]
+  ] as const) {
+    const gate = new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: MIB })
+    // the far source gives 10 MiB a second
+    gate.brought(100)
+    for (let second = 1; second < 60; second += 1) gate.nearGave(second * 1_000, share * 10 * MIB)
+    expect(gate.isStarving(59_500)).toBe(starving)
+  }
 })

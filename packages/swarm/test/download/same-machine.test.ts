@@ -57,7 +57,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     took: () => undefined,
     brought: () => undefined,
     hastened: () => [],
-    allowance: () => ({ scattered: false, unsharedOnly: false }),
+    allowance: () => ({ scattered: false, unsharedOnly: false, rank: 0 }),
     isServedBy: (host) => {
       asked.push(host)
       return plenty

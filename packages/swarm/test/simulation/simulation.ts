@@ -9,7 +9,7 @@
 import { Bitfield } from '../../src/bitfield.ts'
 import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
-import { isResponsible, nodeHash } from '../../src/download/responsibility.ts'
+import { Neighbourhood, nodeHash } from '../../src/download/responsibility.ts'
 import { isFar } from '../../src/torrent/zone.ts'
 import { chooseUnchoked } from '../../src/upload/choker.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
@@ -88,18 +88,12 @@ class Node {
   readonly bits: Bitfield
   /** What it has announced. */
   readonly told: Bitfield
-  /** Whether this node, among those nearby, is the one to fetch a piece from another zone or the origin. */
-  readonly mine = (piece: number): boolean => {
-    this.nearHashes ??= [...this.links.values()]
-      .filter(({ peer, far }) => !far && peer.superSeed === undefined && peer.doneAt === undefined)
-      .map(({ peer }) => peer.hash)
-    return isResponsible(this.hash, this.nearHashes, piece, this.rank)
-  }
   readonly picker: PiecePicker
   readonly links = new Map<number, Link>()
   readonly queue: Transfer[] = []
   gate: OriginGate | undefined
-  rank = 0
+  /** Who of those nearby fetches a piece from another zone or the origin. */
+  readonly neighbourhood: Neighbourhood
   superSeed: SuperSeed | undefined
   /** By peer: the pieces that a super-seed has revealed to it. */
   readonly revealed = new Map<number, Bitfield>()
@@ -114,7 +108,6 @@ class Node {
   webseedBusy = false
   cursor: number
   readonly hash: number
-  nearHashes: readonly number[] | undefined
 
   constructor(id: number, pieces: number, zone: string | undefined, random: () => number) {
     this.id = id
@@ -123,6 +116,7 @@ class Node {
     this.told = new Bitfield(pieces)
     this.picker = new PiecePicker(pieces, random)
     this.hash = nodeHash(Uint8Array.of(id >> 16, id >> 8, id, 1, 2, 3))
+    this.neighbourhood = new Neighbourhood(this.hash)
     this.cursor = Math.floor(random() * pieces)
   }
 }
@@ -164,14 +158,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
     })
     a.links.set(b.id, one(b))
     b.links.set(a.id, one(a))
-    a.nearHashes = undefined
-    b.nearHashes = undefined
     for (const [node, other] of [
       [a, b],
       [b, a]
     ] as const) {
-      if (other.superSeed === undefined) node.picker.addPeer(other.told, !far)
-      else {
+      if (other.superSeed === undefined) {
+        node.picker.addPeer(other.told, !far)
+        if (!far && other.doneAt === undefined) node.neighbourhood.joined(other.id, other.hash)
+      } else {
         other.revealed.set(node.id, new Bitfield(pieces))
         other.superSeed.joined(node.id, node.bits, events.nowMs)
       }
@@ -227,6 +221,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
     return count
   }
 
+  const took = (node: Node, piece: number): void => {
+    node.gate!.took(events.nowMs)
+    node.neighbourhood.took(piece)
+  }
+
   /** Requests as many pieces of `source` as the limits allow. */
   function fill(node: Node, source: Node): void {
     if (!wants(node)) return
@@ -234,13 +233,13 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (!source.links.get(node.id)!.unchoked) return
     const unsharedOnly = toSource.far && !node.gate!.isStarving(events.nowMs)
     if (unsharedOnly && toSource.outstanding > 0) return
-    const own = unsharedOnly ? node.mine : undefined
-    if (unsharedOnly) node.rank = node.gate!.rank(events.nowMs)
+    const rank = node.gate!.rank(events.nowMs)
+    const own = unsharedOnly ? (piece: number) => node.neighbourhood.isMine(piece, rank) : undefined
     while (toSource.outstanding < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
       if (unsharedOnly && toSource.outstanding === 0 && farSources(node) >= FAR_AT_ONCE) return
       const piece = node.picker.pick(visible(source, node), unsharedOnly, own)
       if (piece === undefined) return
-      if (unsharedOnly) node.gate!.took(events.nowMs)
+      if (unsharedOnly) took(node, piece)
       node.picker.close(piece)
       node.inFlight += 1
       toSource.outstanding += 1
@@ -266,6 +265,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     source.links.get(to.id)!.sentThisTurn += pieceBytes / PARTS
     if (bucket === undefined && source.id === 0) originBytes += pieceBytes / PARTS
     if (source.zone !== to.zone) crossing.set(to.zone!, (crossing.get(to.zone!) ?? 0) + pieceBytes / PARTS)
+    source.superSeed?.sent(to.id, transfer.piece, engineBytes / PARTS, events.nowMs)
     const leftAt = events.nowMs + partMs
     events.at(leftAt, () => {
       if (transfer.partsLeft > 0) {
@@ -284,7 +284,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   function arrived(transfer: Transfer, source: Node | undefined): void {
     const { to, piece } = transfer
     transfer.arrived += 1
-    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs)
+    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs, engineBytes / PARTS)
     if (transfer.arrived < PARTS) return
     if (source === undefined || to.links.get(source.id)!.far) to.gate!.brought(events.nowMs - transfer.askedAt)
     if (source !== undefined) to.links.get(source.id)!.outstanding -= 1
@@ -300,7 +300,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (node.bits.complete) {
       node.doneAt = events.nowMs
       unfinished -= 1
-      for (const each of node.links.values()) each.peer.nearHashes = undefined
+      for (const each of node.links.values()) each.peer.neighbourhood.gone(node.id)
     }
     events.at(events.nowMs + newsMs(node), () => say(node, piece))
     // a free slot is given at once, as the engine does
@@ -314,7 +314,9 @@ export function simulate(options: SimulationOptions): SimulationResult {
     for (const each of node.links.values()) {
       const { peer } = each
       if (peer.superSeed === undefined) {
-        if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
+        const near = !peer.links.get(node.id)!.far
+        if (near && peer.picker.isUnshared(piece)) peer.neighbourhood.brought(node.id)
+        if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, near)
       } else {
         peer.superSeed.got(node.id, piece, events.nowMs)
         if (node.told.complete) peer.superSeed.gone(node.id)
@@ -325,7 +327,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   const noteNear = (node: Node): void => {
-    if (node.picker.openCount === node.picker.openUnshared) node.gate!.nearGave(events.nowMs)
+    if (node.picker.openCount === node.picker.openUnshared) node.gate!.nearHasNothing(events.nowMs)
   }
 
   let bucketFreeAt = 0
@@ -335,14 +337,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
     const allowance = node.gate!.allowance(events.nowMs, node.links.size === 0)
     if (allowance === undefined) return
     const { picker } = node
-    node.rank = node.gate!.rank(events.nowMs)
-    const how = { from: node.cursor, ...(allowance.unsharedOnly && { mine: node.mine }) }
+    const mine = (piece: number): boolean => node.neighbourhood.isMine(piece, allowance.rank)
+    const how = { from: node.cursor, ...(allowance.unsharedOnly && { mine }) }
     const found =
       picker.pickRun(0, pieces, 1, { ...how, unshared: true }) ??
       (allowance.unsharedOnly ? undefined : picker.pickRun(0, pieces, 1, how))
     if (found === undefined) return
-    if (allowance.unsharedOnly) node.gate!.took(events.nowMs)
     const piece = found.first
+    if (allowance.unsharedOnly) took(node, piece)
     node.cursor = (piece + 1) % pieces
     picker.close(piece)
     node.webseedBusy = true
@@ -361,7 +363,6 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
   const tick = (node: Node): void => {
     if (unfinished === 0) return
-    if (node.superSeed !== undefined) for (const { to } of node.queue) node.superSeed.waits(to.id, events.nowMs)
     offer(node)
     if (wants(node)) {
       noteNear(node)

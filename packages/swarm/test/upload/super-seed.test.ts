@@ -3,13 +3,14 @@ import { Bitfield } from '../../src/bitfield.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
 
 const PIECES = 64
+const MIB = 1_048_576
 const seeded = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) & 0x7fff_ffff
   return seed / 0x8000_0000
 }
 
 class Crowd {
-  readonly seed = new SuperSeed({ pieceCount: PIECES, pieceBytes: 1_048_576, random: seeded(5) })
+  readonly seed = new SuperSeed({ pieceCount: PIECES, pieceBytes: MIB, random: seeded(5) })
   readonly bits = new Map<number, Bitfield>()
   readonly offered: [number, number][] = []
   nowMs = 0
@@ -28,9 +29,28 @@ class Crowd {
     return offers
   }
 
+  /** The peer has the piece: from the seed, which sent all of it, if it was offered. */
   got(id: number, piece: number): void {
+    this.seed.sent(id, piece, MIB, this.nowMs)
+    this.says(id, piece)
+  }
+
+  says(id: number, piece: number): void {
     this.bits.get(id)!.set(piece)
     this.seed.got(id, piece, this.nowMs)
+  }
+
+  /** Of so many seconds: each honest peer takes what it was offered since, and all honest ones get it from there. */
+  trade(seconds: number, honest: readonly number[], hostile: () => void): void {
+    for (let second = 0; second < seconds; second += 1) {
+      this.nowMs += 1_000
+      hostile()
+      for (const [id, piece] of this.offers()) {
+        if (!honest.includes(id)) continue
+        this.got(id, piece)
+        for (const other of honest) if (other !== id) this.says(other, piece)
+      }
+    }
   }
 }
 
@@ -120,17 +140,77 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toHaveLength(28 - 2)
   })
 
-  test('an offer is not taken back from a peer that is at work on it', () => {
+  test('an offer is not taken back from a peer that is being sent it', () => {
     const crowd = new Crowd()
     crowd.join(1, 2)
     crowd.offers()
-    for (let second = 0; second < 60; second += 1) {
+    const mine = crowd.offered.filter(([id]) => id === 1).map(([, piece]) => piece)
+    // a slow link: 16 s for each of four pieces
+    for (let second = 0; second < 16 * mine.length; second += 1) {
       crowd.nowMs += 1_000
-      crowd.seed.waits(1, crowd.nowMs)
+      const piece = mine[Math.floor(second / 16)]!
+      crowd.seed.sent(1, piece, MIB / 16, crowd.nowMs)
+      if (second % 16 === 15) crowd.says(1, piece)
       crowd.offers()
     }
-    const mine = crowd.offered.filter(([id]) => id === 1).map(([, piece]) => piece)
-    expect(new Set(mine).size).toBe(mine.length)
     for (const piece of mine) expect(crowd.offered.filter(([, other]) => other === piece)).toHaveLength(1)
+  })
+})
+
+describe('super-seeding, of peers that lie', () => {
+  const HONEST = [11, 12, 13, 14, 15, 16]
+  const haveOf = (crowd: Crowd): readonly number[] => HONEST.map((id) => crowd.bits.get(id)!.count)
+  const ALL = HONEST.map(() => PIECES)
+
+  test('those that are first and request a block of their offers now and then hold nothing up for long', () => {
+    const crowd = new Crowd()
+    const first = [1, 2, 3, 4]
+    crowd.join(...first, ...HONEST)
+    crowd.trade(60, HONEST, () => {
+      for (const [id, piece] of crowd.offered) if (first.includes(id)) crowd.seed.sent(id, piece, 16_384, crowd.nowMs)
+    })
+    expect(haveOf(crowd)).toEqual(ALL)
+  })
+
+  test('one that says it has everything, and goes, takes nothing from those that come later', () => {
+    const crowd = new Crowd()
+    const all = new Bitfield(PIECES)
+    all.setAll()
+    for (const id of [1, 2]) {
+      crowd.seed.joined(id, all, crowd.nowMs)
+      crowd.seed.gone(id)
+    }
+    crowd.bits.set(3, new Bitfield(PIECES))
+    crowd.seed.joined(3, crowd.bits.get(3)!, crowd.nowMs)
+    crowd.bits.get(3)!.setAll()
+    crowd.seed.toldAll(3)
+    crowd.join(...HONEST)
+    crowd.trade(20, HONEST, () => undefined)
+    expect(haveOf(crowd)).toEqual(ALL)
+    // each left once: nobody believed it
+    const taken = crowd.offered.filter(([id]) => HONEST.includes(id)).map(([, piece]) => piece)
+    expect(taken).toHaveLength(PIECES)
+  })
+
+  test('one that announces what it was offered without having fetched it is offered more, and the others are offered the same', () => {
+    const crowd = new Crowd()
+    crowd.join(1, ...HONEST)
+    let told = 0
+    crowd.trade(60, HONEST, () => {
+      for (const [id, piece] of crowd.offered.slice(told)) if (id === 1) crowd.says(1, piece)
+      told = crowd.offered.length
+    })
+    expect(haveOf(crowd)).toEqual(ALL)
+  })
+
+  test('what most peers announce is believed: it came from another seed', () => {
+    const crowd = new Crowd()
+    crowd.join(...HONEST)
+    const elsewhere = Array.from({ length: PIECES / 2 }, (_, piece) => piece)
+    for (const id of HONEST.slice(0, 4)) for (const piece of elsewhere) crowd.says(id, piece)
+    crowd.trade(30, HONEST, () => undefined)
+    for (const id of HONEST.slice(0, 4)) expect(crowd.bits.get(id)!.complete).toBe(true)
+    const first = crowd.offered.slice(0, PIECES / 2).map(([, piece]) => piece)
+    expect(first.filter((piece) => piece < PIECES / 2)).toEqual([])
   })
 })
