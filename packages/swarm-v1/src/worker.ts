@@ -5,13 +5,16 @@ import { DhtNode } from '@svc/internal-discovery'
 import { isPublicAddress } from '@svc/internal-net'
 import { supervisedData } from '@svc/internal-workers'
 import WebTorrent from 'webtorrent'
+import { SwarmV1Error } from './errors.ts'
 import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
 import type { WebTorrentConstructor } from './thread/client.ts'
+import { boundIncoming, MAX_INCOMING } from './thread/incoming.ts'
 import { OwnerCalls } from './thread/owner-calls.ts'
 import { ThreadTorrent, type TorrentDeps } from './thread/torrent.ts'
 import { boundWires } from './thread/wire-bounds.ts'
 
 const TICK_MS = 250
+const MAX_OUTGOING = 55
 
 const port = parentPort!
 const {
@@ -36,6 +39,8 @@ const client = new (WebTorrent as WebTorrentConstructor)({
   tracker: false,
   lsd: false,
   utPex: dhtBootstrap !== undefined,
+  // webtorrent counts both kinds: incoming connections must leave room for its own.
+  maxConns: MAX_OUTGOING + MAX_INCOMING,
   utp: false,
   natUpnp: false,
   natPmp: false,
@@ -59,7 +64,13 @@ client.on('error', (error: Error) => {
   // Let the message leave first.
   setImmediate(() => process.exit(1))
 })
-client.once('listening', () => void start())
+client.once('listening', () => {
+  const { tcpServer, _onTCPConnectionBound: accept } = client._connPool ?? {}
+  if (tcpServer === undefined || accept === undefined)
+    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of webtorrent accepts connections in another way')
+  boundIncoming(tcpServer, accept)
+  void start()
+})
 
 async function start(): Promise<void> {
   const dht = dhtBootstrap && (await DhtNode.start({ bootstrap: dhtBootstrap, host }))

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events'
+import type { Server, Socket } from 'node:net'
 
 // The subset of webtorrent 3 that is used here; it ships no types. Members with an underscore are not its public API,
 // so their existence is checked: a version that moved them fails loudly.
@@ -22,10 +23,12 @@ export interface WebTorrentTorrent extends EventEmitter {
   readonly downloaded: number
   readonly length: number
   readonly wires: readonly WebTorrentWire[]
-  addPeer(address: string): boolean
+  addPeer(address: string, source?: string): boolean
   removePeer(address: string): void
   destroy(callback?: (error?: Error) => void): void
   _onMetadata(metadata: unknown): Promise<void>
+  /** Addresses known, connected or not. */
+  readonly _peersLength: number
   /** Checks what can be requested from whom. */
   _update(): void
   /** Requests a block of a piece from a wire, if there is one to request. */
@@ -40,6 +43,11 @@ export interface WebTorrentClient extends EventEmitter {
   add(torrent: unknown, options: Record<string, unknown>): WebTorrentTorrent
   address(): { readonly address: string; readonly port: number } | null
   destroy(callback: (error?: Error) => void): void
+  readonly _connPool?: {
+    readonly tcpServer?: Server
+    /** The listener for `connection`. */
+    readonly _onTCPConnectionBound?: (socket: Socket) => void
+  }
 }
 
 export type WebTorrentConstructor = new (options: Record<string, unknown>) => WebTorrentClient

@@ -20,6 +20,8 @@ type JoinMessage = Extract<ToThread, { kind: 'join' }>
 
 /** webtorrent's warning for a piece with a wrong hash, the only sign of it. */
 const FAILED_PIECE = /^Piece (\d+) failed verification$/
+/** Limit of addresses known for one torrent. */
+const MAX_ADDRESSES = 2_000
 /** Announced as missing bytes while the size is unknown. */
 const UNKNOWN_LEFT = 1
 
@@ -61,6 +63,7 @@ export class ThreadTorrent {
       strategy: 'rarest',
       ...(join.complete && join.info ? { bitfield: fullBitfield(join.info, join.infohash) } : {})
     })
+    this.#boundAddresses()
     this.#checkMetadataFirst()
     this.#askOneAtATime()
     const { id } = join
@@ -137,6 +140,14 @@ export class ThreadTorrent {
         this.#deps.tell({ kind: 'failed', id, message: messageOf(error) })
       }
     }
+  }
+
+  /** Peers name others with each connection, and webtorrent keeps them all; whoever waits is tried later. */
+  #boundAddresses(): void {
+    const torrent = this.#torrent
+    const inner = torrent.addPeer
+    if (typeof torrent._peersLength !== 'number') throw moved('counts its peers')
+    torrent.addPeer = (...given) => torrent._peersLength < MAX_ADDRESSES && inner.apply(torrent, given)
   }
 
   /** A piece that failed is requested from one peer at a time (see {@link Blame}). */

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { hostKey } from '@svc/internal-net'
 
 export type Direction = 'incoming' | 'outgoing'
 
@@ -66,16 +66,4 @@ export class ConnectionBudget {
     if (hosts !== this.#used.incoming + this.#used.outgoing) throw new Error('connections are miscounted')
     if (this.#used.incoming > this.#maxIncoming || hosts > this.#bounds.total) throw new Error('too many connections')
   }
-}
-
-/** The first 64 bits of an IPv6 address, else the host itself. */
-function hostKey(host: string): string {
-  if (!isIPv6(host)) return host.toLowerCase()
-  // The URL parser gives the canonical form of an address.
-  const canonical = new URL(`http://[${host.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
-  const [head = '', tail] = canonical.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length
-  return [...left, ...new Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':')
 }

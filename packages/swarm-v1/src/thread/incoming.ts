@@ -1,0 +1,68 @@
+import type { Server, Socket } from 'node:net'
+import { hostKey } from '@svc/internal-net'
+
+/** Limits of the connections that a listener holds. */
+export interface IncomingBounds {
+  readonly total: number
+  /** Of one host; an IPv6 host counts as its /64. */
+  readonly perHost: number
+  /** When all places are taken, a connection older than this that was sent hardly anything makes room. */
+  readonly graceMs: number
+}
+
+/** All together: enough to seed, and few of a process's descriptors. */
+export const MAX_INCOMING = 100
+const BOUNDS: IncomingBounds = { total: MAX_INCOMING, perHost: 16, graceMs: 15_000 }
+/** More than the greeting and the bitfield of most torrents, less than what anybody is sent who downloads. */
+const HARDLY_ANYTHING_BYTES = 65_536
+
+/**
+ * Limits the connections that strangers may open. The library takes all, and keeps each for 25 seconds before any
+ * handshake: they would take the descriptors of the whole process. It also takes an error of a single connection for
+ * the end of the listener.
+ *
+ * @param accept the library's listener for `connection`
+ */
+export function boundIncoming(
+  server: Server,
+  accept: (socket: Socket) => void,
+  bounds: Partial<IncomingBounds> = {}
+): void {
+  const { total, perHost, graceMs } = { ...BOUNDS, ...bounds }
+  const byHost = new Map<string, number>()
+  /** Oldest first, with the time when they came. */
+  const open = new Map<Socket, number>()
+
+  const makeRoom = (): boolean => {
+    const now = performance.now()
+    for (const [socket, acceptedAt] of open) {
+      if (now - acceptedAt < graceMs) return false
+      if (socket.bytesWritten >= HARDLY_ANYTHING_BYTES) continue
+      socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  server.removeListener('connection', accept)
+  server.on('connection', (socket: Socket) => {
+    const host = hostKey(socket.remoteAddress ?? '')
+    const ofHost = byHost.get(host) ?? 0
+    if (ofHost >= perHost || (open.size >= total && !makeRoom())) {
+      socket.on('error', () => undefined)
+      socket.destroy()
+      return
+    }
+    open.set(socket, performance.now())
+    byHost.set(host, ofHost + 1)
+    socket.once('close', () => {
+      open.delete(socket)
+      const left = byHost.get(host)! - 1
+      if (left === 0) byHost.delete(host)
+      else byHost.set(host, left)
+    })
+    accept(socket)
+  })
+  server.removeAllListeners('error')
+  server.on('error', () => undefined)
+}
