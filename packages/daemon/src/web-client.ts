@@ -1,9 +1,9 @@
 import { Lazy } from '@svc/internal-concurrency'
-import { loadAgain } from '@svc/internal-net'
+import { loadHttpClient } from '@svc/internal-net'
 import type { Dispatcher, request } from 'undici'
 
 /** Loaded with the first request. */
-const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
+const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
 
 type Options = NonNullable<Parameters<typeof request>[1]>
 
@@ -13,13 +13,13 @@ type Options = NonNullable<Parameters<typeof request>[1]>
  */
 export class WebClient {
   readonly #agent = new Lazy(async () => {
-    const { EnvHttpProxyAgent: Agent } = undici()
+    const { EnvHttpProxyAgent: Agent } = await undici()
     return new Agent({ allowH2: false })
   })
 
   /** Like undici's `request`. Redirects are not followed. */
   async request(url: string, options: Options): Promise<Dispatcher.ResponseData<unknown>> {
-    const { request: send } = undici()
+    const { request: send } = await undici()
     return send(url, { ...options, dispatcher: await this.#agent.get() })
   }
 

@@ -1,5 +1,5 @@
 import { Lazy } from '@svc/internal-concurrency'
-import { loadAgain } from '@svc/internal-net'
+import { loadHttpClient } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
@@ -71,7 +71,7 @@ const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
   ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
 
 /** Loaded with the first request. */
-const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
+const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
@@ -83,7 +83,7 @@ export function createNet(options: NetOptions): Net {
   const { endpoint, token, userAgent, publicOnly, limits, timings } = options
   // HTTP/2 is off: its flow-control windows throttle streams with a long round trip. Loaded with the first request.
   const agent = async (lookup?: typeof guardedLookup): Promise<Dispatcher> => {
-    const { EnvHttpProxyAgent } = undici()
+    const { EnvHttpProxyAgent } = await undici()
     return new EnvHttpProxyAgent({
       allowH2: false,
       pipelining: 1,

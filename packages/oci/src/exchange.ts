@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import { lookup as lookupAll } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { type AddressReach, addressReach, loadAgain } from '@svc/internal-net'
+import { type AddressReach, addressReach, loadHttpClient } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { OciError } from './errors.ts'
 
@@ -14,7 +14,7 @@ const DOCUMENT_MS = 120_000
 const CONNECTIONS = 8
 const MAX_HEADER_BYTES = 32_768
 
-const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
+const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
 
 /** One request to a registry, or to a server that it redirects to. */
 export interface Call {
@@ -55,12 +55,14 @@ export class Exchange {
       ? undefined
       : setTimeout(() => late.abort(new Error(`no response within ${this.#headMs} ms`)), this.#headMs)
     try {
-      const answer = await undici().request(url, {
+      const client = await undici()
+      const answer = await client.request(url, {
         method,
         headers: { 'user-agent': this.#userAgent, 'accept-encoding': 'identity', ...headers },
         ...(body !== undefined && { body: body as Uint8Array }),
         signal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
-        dispatcher: only === undefined ? (this.#own ??= agent()) : (this.#strangers ??= agent(lookupWithin(only))),
+        dispatcher:
+          only === undefined ? (this.#own ??= agent(client)) : (this.#strangers ??= agent(client, lookupWithin(only))),
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
@@ -95,8 +97,8 @@ export class Exchange {
   }
 }
 
-const agent = (only?: LookupFunction): Dispatcher =>
-  new (undici().EnvHttpProxyAgent)({
+const agent = ({ EnvHttpProxyAgent }: typeof import('undici'), only?: LookupFunction): Dispatcher =>
+  new EnvHttpProxyAgent({
     allowH2: false,
     pipelining: 1,
     connections: CONNECTIONS,

@@ -11,6 +11,7 @@ export {
 } from './address.ts'
 export { isHost, isPort } from './host.ts'
 export { hostKey } from './host-key.ts'
+export { loadHttpClient } from './http-client.ts'
 export { jsonShape } from './json-shape.ts'
 export { loadAgain } from './load-again.ts'
 export { leastBytesIn, MIN_BYTES_PER_SECOND, Pace, SLOW_MS } from './pace.ts'

@@ -4,6 +4,7 @@ import { SwarmError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { HttpPools } from '../net/http.ts'
+import { readTurns } from '../net/read-turns.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
@@ -213,26 +214,31 @@ export class Webseed {
       const receiver = new BlockReceiver(this.id)
       let skip = body.skipBytes
       let inPiece = 0
+      const take = (chunk: Uint8Array): void => {
+        let taken = Math.min(skip, chunk.length)
+        skip -= taken
+        while (taken < chunk.length && at < pending.length) {
+          const request = pending[at]!
+          if (inPiece === 0) receiver.start(request)
+          const count = Math.min(chunk.length - taken, request.length - inPiece)
+          receiver.data(chunk.subarray(taken, taken + count))
+          taken += count
+          inPiece += count
+          if (inPiece < request.length) continue
+          receiver.end()
+          inPiece = 0
+          at += 1
+          this.#options.emit({ kind: 'received', bytes: request.length })
+          downloader.arrived(request.buffer, request.run, this.id)
+        }
+      }
       try {
         for await (const chunk of body.stream as AsyncIterable<Uint8Array>) {
           this.down.add(chunk.length)
-          let taken = Math.min(skip, chunk.length)
-          skip -= taken
-          while (taken < chunk.length && at < pending.length) {
-            const request = pending[at]!
-            if (inPiece === 0) receiver.start(request)
-            const take = Math.min(chunk.length - taken, request.length - inPiece)
-            receiver.data(chunk.subarray(taken, taken + take))
-            taken += take
-            inPiece += take
-            if (inPiece < request.length) continue
-            receiver.end()
-            inPiece = 0
-            at += 1
-            this.#options.emit({ kind: 'received', bytes: request.length })
-            downloader.arrived(request.buffer, request.run, this.id)
-          }
+          readTurns.run(() => take(chunk))
           if (at === pending.length) break
+          // what the body holds meanwhile is bounded, and then its socket is not read
+          if (readTurns.isOver) await new Promise((resolve) => setImmediate(resolve))
         }
       } finally {
         receiver.abandon()

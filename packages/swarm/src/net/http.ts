@@ -1,6 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress, loadAgain } from '@svc/internal-net'
+import { isPublicAddress, loadHttpClient } from '@svc/internal-net'
 import type { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
 
@@ -27,10 +27,10 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 const CONNECT_TIMEOUT_MS = 10_000
 
 /** Loaded with the first web seed: most swarms have none. */
-const undici = (): typeof import('undici') => loadAgain(import.meta.url, 'undici')
+const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
 
 async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
-  const { Agent } = undici()
+  const { Agent } = await undici()
   return new Agent({
     connections: 8,
     pipelining: 1,
