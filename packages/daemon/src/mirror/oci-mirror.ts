@@ -130,6 +130,7 @@ export class OciMirror {
     const options = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
     const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
+    let notNow: NotNowError | undefined
     for await (const { files, small } of this.#candidates(name, digest, true)) {
       const bytes = small.get(digest)
       if (bytes !== undefined) {
@@ -142,11 +143,19 @@ export class OciMirror {
       if (file.isBlob && demand !== undefined) {
         const awaited = { name, manifest: file.manifest }
         const open = (start: number) => demand.open(awaited, file, start)
-        if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
+        try {
+          if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
+        } catch (error) {
+          if (!(error instanceof NotNowError)) throw error
+          // another artifact with the same file may be luckier
+          notNow ??= error
+          continue
+        }
       }
       this.#forget(file.manifest)
       result = 'gone'
     }
+    if (notNow !== undefined) throw notNow
     return result
   }
 

@@ -181,10 +181,13 @@ class BtImport {
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
-    const warnings = await fetch(
-      { torrent, layers, hints },
-      { signal: this.#job.signal, onProgress: (progress) => this.#report(torrent, progress) }
-    )
+    const unwanted = new AbortController()
+    const onProgress = (progress: FetchProgress): void => {
+      this.#report(torrent, progress)
+      void this.#stopUnwanted(unwanted)
+    }
+    const signal = AbortSignal.any([this.#job.signal, unwanted.signal])
+    const warnings = await fetch({ torrent, layers, hints }, { signal, onProgress })
     let named: Named | undefined
     try {
       const record = layers === undefined ? await this.#record(torrent, layers) : undefined
@@ -326,8 +329,17 @@ class BtImport {
   }
 
   async #isToBe(repo: RepoId): Promise<boolean> {
-    const state = await this.#deps.context.artifacts.read(this.#request.pin)
+    const state = await this.#deps.context.artifacts.known(this.#request.pin)
     return state?.futureName === formatRepoId(repo)
+  }
+
+  /** Nothing is fetched for others that the owner has given up since. */
+  async #stopUnwanted(stop: AbortController): Promise<void> {
+    const { repo, isResumed } = this.#request
+    if (repo === undefined || isResumed !== true) return
+    // what cannot be read now is asked again
+    const isToBe = await this.#isToBe(repo).catch(() => true)
+    if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`))
   }
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */

@@ -96,11 +96,11 @@ function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: As
 
 export const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** A node with a mirror. */
-export const mirroring = (mirror: object, folder?: string): Promise<Node> =>
+/** A node with a mirror, which waits long for sources. */
+export const mirroring = (mirror: object, folder?: string, fillTimeoutSeconds = 600): Promise<Node> =>
   Node.start({
     mirror: { oci_addr: '127.0.0.1:0', ...mirror },
-    swarm: { fill_timeout: 600 },
+    swarm: { fill_timeout: fillTimeoutSeconds },
     ...(folder !== undefined && { folder })
   })
 

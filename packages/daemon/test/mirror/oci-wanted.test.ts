@@ -61,9 +61,9 @@ test('a name that its owner removed does not come back, whatever clients have be
   })
   expect(await node.client.removeModel({ ns: 'acme', name: 'model' })).toMatchObject({ quants: [], tags: [] })
   expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
-  gate.open()
-  // a client that is being served may have it all; the name is the owner's
+  // nor is it fetched any further
   expect(await node.done(job!)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
+  gate.open()
   await reading
   expect((await node.client.status()).swarm.torrents).toEqual([])
   expect(await manifestOf(node)).toBe('E_UNKNOWN_REF')
@@ -112,4 +112,14 @@ test('one quant that stalls holds up neither another one nor a tag that nobody h
   const { config } = JSON.parse(manifest.body.toString()) as { config: { digest: string } }
   expect(await ask(node, `blobs/${config.digest}`)).toMatchObject({ status: 200 })
   expect(await ask(node, 'manifests/q5_0')).toMatchObject({ status: 404 })
+})
+
+test('a file of two artifacts is had from either', LONG, async () => {
+  const node = await mirroring({ on_demand: true }, undefined, 1)
+  const projector = weights(MIB, 74)
+  await node.importFiles({ ...OLD, ...OTHER, 'mmproj-f16.gguf': projector }, 'acme/model')
+  unlinkSync(node.blobPath(digestOf(projector)))
+  // nobody has it, but after a try for the one artifact there is one for the other
+  for (let tries = 0; tries < 2; tries++)
+    expect(await ask(node, `blobs/${digestOf(projector)}`)).toMatchObject({ status: 200, isCut: true })
 })
