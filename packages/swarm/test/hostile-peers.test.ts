@@ -366,6 +366,29 @@ describe('peers that abuse a seed', () => {
     peer.socket.destroy()
   })
 
+  test('a flood of cancels that match nothing costs little, however many requests wait', async () => {
+    const { swarm } = await engines.seed(fixture, { uploadLimit: 20_000 })
+    const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
+    await peer.next(MESSAGE.unchoke)
+    const root = new Uint8Array(32)
+    const mark = formatHashRange(MESSAGE.hashRequest, { root, baseLayer: 0, index: 0, length: 2, proofLayers: 0 })
+    const cancels = Buffer.concat(
+      Array.from({ length: 100_000 }, () => formatBlockRef(MESSAGE.cancel, 0, 1, 16_384)).concat(mark)
+    )
+    const cost = async (): Promise<number> => {
+      const before = process.cpuUsage()
+      peer.send(cancels)
+      await peer.next(MESSAGE.hashReject)
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / 1000
+    }
+    const alone = await cost()
+    for (let n = 0; n < 1_990; n += 1) peer.send(formatBlockRef(MESSAGE.request, 0, 0, 16_384))
+    // where each cancel looked at what waits, this took a hundred times as long
+    expect(await cost()).toBeLessThan(10 * alone + 200)
+    peer.socket.destroy()
+  })
+
   test('an unknown infohash, silence and garbage get no answer and no place', { timeout: 40_000 }, async () => {
     const { swarm } = await engines.seed(fixture)
     const wrong = formatHandshake({

@@ -99,6 +99,24 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
+  it('are not read beyond what one read brings: however many come, nobody is cut for them', async () => {
+    const { api, digest } = await shared()
+    const socket = await connected(api.socketPath)
+    socket.pause()
+    // more than may wait, were all of them read
+    const count = 10_000
+    const all = request(`/v1/blob/${digest}`) + request('/v1/nothing').repeat(count)
+    socket.write(all + request('/v1/nothing', 'Connection: close\r\n'))
+    await until(() => openBlobs() > 0)
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.resume()
+    await new Promise((resolve) => socket.on('close', resolve))
+    const received = Buffer.concat(chunks).toString('latin1')
+    expect(received.split('HTTP/1.1 404').length - 1).toBe(count + 1)
+    await until(() => openBlobs() === 0)
+  })
+
   it('have time from when they can be read: a header behind a long answer is not late', async () => {
     let answer: (() => void) | undefined
     const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
@@ -144,8 +162,9 @@ describe('pipelined requests', () => {
     const { api } = await shared()
     let inTurn = 0
     let most = 0
-    const server = createHttpServer((_, response) => {
-      most = Math.max(most, ++inTurn)
+    const server = createHttpServer(({ url }, response) => {
+      // the first of each connection starts at once
+      if (url === '/waited') most = Math.max(most, ++inTurn)
       response.end('x')
     })
     const path = join(api.folder, 'turns.sock')
@@ -155,14 +174,14 @@ describe('pipelined requests', () => {
       immediate = setImmediate(turn)
     }
     let immediate = setImmediate(turn)
-    const [connections, each] = [8, 200]
-    const all = request('/').repeat(each - 1) + request('/', 'Connection: close\r\n')
+    const [connections, each] = [40, 40]
+    const all = request('/first') + request('/waited').repeat(each - 2) + request('/waited', 'Connection: close\r\n')
     const answers = await Promise.all(Array.from({ length: connections }, () => rawExchange(path, all)))
     clearImmediate(immediate)
     await new Promise((resolve) => server.close(resolve))
     for (const answer of answers) expect(answer.split('HTTP/1.1 200').length - 1).toBe(each)
-    // the first of each connection, and four that waited
-    expect(most).toBeLessThanOrEqual(connections + 4)
+    // four in a turn, of which the count here may see parts of two; without a bound it is one of each connection
+    expect(most).toBeLessThanOrEqual(8)
   })
 
   it('are bounded over all connections together: those that ask for too much are cut, others are answered', async () => {

@@ -107,3 +107,13 @@ test('queries that find too many waiting fail', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   expect(failed).toBe(1_000)
 })
+
+test('a node at port 0 is an error of that query, and nothing else', async () => {
+  const socket = await listening()
+  const failed = await new Promise<Error | null>((done) => socket.send(query, 0, query.length, 0, '127.0.0.1', done))
+  expect(failed).toBeInstanceOf(RangeError)
+  const node = await strangerAt('127.0.0.10')
+  const asked = once(node, 'message')
+  socket.send(query, 0, query.length, node.address().port, '127.0.0.10', () => undefined)
+  await asked
+})

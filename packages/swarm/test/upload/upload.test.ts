@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ChokeCandidate, chooseOptimistic, chooseUnchoked } from '../../src/upload/choker.ts'
+import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
 import { CHUNK_BYTES, type Chunk, ReadCache } from '../../src/upload/read-cache.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
 
@@ -46,6 +46,19 @@ describe('the choker', () => {
     expect(chosen(1)).toEqual([3])
     expect(chosen(2)).toEqual([3, 2])
     expect(chosen(3)).toEqual([3, 2, 4])
+  })
+
+  test('a turn ends by bytes, by time, and by requesting nothing; an uninterrupted one by time all the same', () => {
+    const peer = { id: 1, interested: true, unchoked: true, downloadRate: 0, sentThisTurn: 0, turnSince: 1_000 }
+    const inTurn = (nowMs: number, more: Partial<ChokeCandidate>): boolean =>
+      isInTurn({ ...peer, uploadActiveAt: nowMs, ...more }, nowMs, 100)
+    expect(inTurn(60_999, {})).toBe(true)
+    expect(inTurn(61_000, {})).toBe(false)
+    expect(inTurn(2_000, { sentThisTurn: 99 })).toBe(true)
+    expect(inTurn(2_000, { sentThisTurn: 100 })).toBe(false)
+    expect(inTurn(20_999, { uploadActiveAt: 11_000 })).toBe(true)
+    expect(inTurn(21_000, { uploadActiveAt: 11_000 })).toBe(false)
+    expect(inTurn(2_000, { unchoked: false })).toBe(false)
   })
 
   test('a seed serves everybody in turns: whoever used up its quota makes room', () => {
@@ -113,6 +126,15 @@ test('a bucket lets through its rate, whatever the steps of time', () => {
       }
     )
   )
+})
+
+test('the debt of a bucket has a floor: who waits for it waits a second or two, whatever was spent', () => {
+  for (const rate of [100_000, 1_000_000]) {
+    const bucket = new TokenBucket(rate, 0)
+    for (let n = 0; n < 1_000; n++) bucket.spend(1_000_000)
+    expect(bucket.waitMs(0)).toBe(rate === 100_000 ? 2_622 : 1_000)
+    expect(bucket.ready(3_000)).toBe(true)
+  }
 })
 
 test('a bucket without a rate is always ready', () => {
