@@ -1,4 +1,4 @@
-import { constants, readSync } from 'node:fs'
+import { constants, readSync, readvSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { QuickReads } from '@svc/internal-files'
@@ -67,10 +67,9 @@ class FileStorage implements TorrentStorage {
     return { kind: 'partial', ranges: [[0, Math.min(written, file.lengthBytes)]] }
   }
 
-  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> | number {
+  readNow(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined {
     const fd = this.#incomplete.get(fileIndex)?.fd ?? this.#openFd(fileIndex)
-    const count = fd === undefined ? undefined : quickReads.tryNow(() => readSync(fd, target, 0, target.length, offset))
-    return count ?? this.#readLater(fileIndex, offset, target)
+    return fd === undefined ? undefined : quickReads.tryNow(() => readvSync(fd, targets, offset))
   }
 
   #openFd(fileIndex: number): number | undefined {
@@ -85,7 +84,7 @@ class FileStorage implements TorrentStorage {
     this.#open.set(fileIndex, file)
   }
 
-  async #readLater(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
+  async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
     const incomplete = this.#incomplete.get(fileIndex)
     if (incomplete !== undefined) return readAt(incomplete, target, offset)
     const file = this.#acquire(fileIndex)

@@ -40,11 +40,15 @@ export interface TorrentStorage {
   open(layout: TorrentLayout): Promise<void>
   state(file: LayoutFile): Promise<FileState>
   /**
-   * Reads up to `target.length` bytes of verified data, and returns their number: at once where memory has them. An
-   * error means that the bytes are lost: the engine stops offering the file. Called for complete files, and for
-   * verified ranges of incomplete ones.
+   * Reads up to `target.length` bytes of verified data. A rejection means that the bytes are lost: the engine stops
+   * offering the file. Called for complete files, and for verified ranges of incomplete ones.
    */
-  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> | number
+  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
+  /**
+   * The same for several targets, one after the other in the file, if memory has the bytes so that nothing else waits
+   * for them: how many were read. Undefined: `read` is called. An error means that the bytes are lost.
+   */
+  readNow?(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined
   /**
    * The leaf hashes `[start, end)` of a file (32 bytes per 16 KiB block), if the storage has them; it should read no
    * more than these, as any peer can ask for them. The engine verifies them before use. Without them it hashes the

@@ -22,6 +22,7 @@ import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment
 import { Torrent } from './torrent/torrent.ts'
 import { identityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
+import { Frames } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
@@ -147,6 +148,7 @@ class Engine implements Swarm {
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2),
       cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
+      frames: new Frames(),
       limiter: new UploadLimiter(),
       hashWork: new HashWork(),
       random: Math.random,
@@ -305,8 +307,10 @@ class Engine implements Swarm {
   #tick(): void {
     const now = performance.now()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
-    const { cache } = this.#environment
-    if (this.#torrents.size === 0 && cache.pinned === 0) cache.trim()
+    const { cache, frames } = this.#environment
+    if (this.#torrents.size > 0 || cache.pinned > 0) return
+    cache.trim()
+    frames.trim()
   }
 
   close(): Promise<void> {

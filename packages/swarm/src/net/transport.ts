@@ -135,30 +135,21 @@ export class Transport implements TurnReader {
     })
   }
 
-  // `new Uint8Array(view)` copies. `slice` of a Buffer would not, and encrypting in place would then change the cache's
-  // bytes.
-
   /**
-   * Sends everything queued and then `blocks`, in one write. True: the kernel has taken all of it, or the socket is
-   * gone, and the blocks may be reused. False: `done` is called once, when that is so.
+   * Sends everything queued and then `bytes`, which may be encrypted in place. True: the kernel has taken all of it, or
+   * the socket is gone, and the memory may be used again. False: `done` is called once, when that is so.
    */
-  sendAll(blocks: readonly Uint8Array[], done: () => void): boolean {
+  sendNow(bytes: Uint8Array, done: () => void): boolean {
     if (this.#closed) return true
     this.#takeSmall()
-    const cipher = this.#encrypt
     let pending = false
-    const written = guarded(() => {
-      if (pending) done()
-    })
-    this.socket.cork()
-    const last = blocks.length - 1
-    for (let at = 0; at <= last; at += 1) {
-      const bytes = cipher === undefined ? blocks[at]! : cipher.apply(new Uint8Array(blocks[at]!))
-      if (at === last) this.socket.write(bytes, written)
-      else this.socket.write(bytes)
-    }
-    this.socket.uncork()
-    // The callback would say so one turn later, when the blocks have left the CPU's cache.
+    this.socket.write(
+      this.#encrypt === undefined ? bytes : this.#encrypt.apply(bytes),
+      guarded(() => {
+        if (pending) done()
+      })
+    )
+    // The callback would say so later, when the memory has left the CPU's cache.
     pending = this.socket.writableLength > 0
     return !pending
   }
@@ -173,6 +164,7 @@ export class Transport implements TurnReader {
     const out = this.#out
     this.#out = []
     const bytes = out.length === 1 && this.#encrypt === undefined ? out[0]! : Buffer.concat(out)
+    // `new Uint8Array(view)` copies: whoever sent a message may send it to others.
     this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(new Uint8Array(bytes)))
   }
 

@@ -6,6 +6,7 @@ import type { WebseedHeaders } from '../download/webseed.ts'
 import type { ConnectionBudget } from '../net/connection-budget.ts'
 import type { HttpPools } from '../net/http.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
+import type { Frames } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ReadCache } from '../upload/read-cache.ts'
@@ -24,6 +25,7 @@ export interface TorrentEnvironment {
   readonly pool: SlotPool
   readonly verifier: Verifier
   readonly cache: ReadCache
+  readonly frames: Frames
   readonly limiter: UploadLimiter
   readonly hashWork: HashWork
   readonly random: () => number

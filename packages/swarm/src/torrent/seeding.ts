@@ -77,7 +77,11 @@ export class Seeding {
     const { env, id, layout, storage, hashes, progress } = deps
     this.#deps = deps
     this.#buckets = [env.globalBucket, deps.bucket]
-    this.#source = { id, read: (file, offset, target) => storage.read(file, offset, target) }
+    this.#source = {
+      id,
+      read: (file, offset, target) => storage.read(file, offset, target),
+      readNow: (file, offset, targets) => storage.readNow?.(file, offset, targets)
+    }
     this.#server = new HashServer({
       id,
       layout,
@@ -178,6 +182,7 @@ export class Seeding {
           layout,
           source: this.#source,
           cache: env.cache,
+          frames: env.frames,
           limiter: env.limiter,
           files: progress,
           sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, performance.now()),

@@ -6,15 +6,16 @@ export const CHUNK_BYTES = 262_144
 /** A source of chunks; the cache's key includes its identity. */
 export interface ChunkSource {
   readonly id: number
-  /** See `TorrentStorage`. */
-  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> | number
+  read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
+  /** Past the cache: see `TorrentStorage`. */
+  readNow?(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined
 }
 
 /** A chunk of a file, pinned by whoever acquired it. */
 export interface Chunk {
   readonly key: string
   /** Valid while pinned and `ready`, within the requested range only. */
-  readonly memory: ChunkMemory
+  readonly bytes: Uint8Array
   readonly ready: boolean
   readonly error: Error | undefined
   /** Its read took so long that the next ones are worth beginning early. */
@@ -26,32 +27,10 @@ interface Entry extends Chunk {
   ready: boolean
   error: Error | undefined
   pins: number
-  /** Of a chunk that is being read. */
-  waiting: Set<() => void> | undefined
+  waiting: Set<() => void>
 }
 
-const VIEW_BYTES = 16_384
-
-/** The memory of a chunk, used for one after the other, with the views of it that are sent again and again. */
-export class ChunkMemory {
-  readonly bytes: Uint8Array = Buffer.allocUnsafeSlow(CHUNK_BYTES)
-  readonly #views: (Uint8Array | undefined)[] = new Array(CHUNK_BYTES / VIEW_BYTES).fill(undefined)
-
-  view(from: number, to: number): Uint8Array {
-    if (from === 0 && to === CHUNK_BYTES) return this.bytes
-    if (from % VIEW_BYTES !== 0) return this.bytes.subarray(from, to)
-    const kept = this.#views[from / VIEW_BYTES]
-    if (kept !== undefined && kept.length === to - from) return kept
-    const made = this.bytes.subarray(from, to)
-    this.#views[from / VIEW_BYTES] = made
-    return made
-  }
-}
-
-/**
- * Initial limit of chunks, enough while nothing is read twice: the system's own cache is behind this one, and so few
- * stay in the CPU's.
- */
+/** Initial limit of chunks, enough while nothing is read twice: the system's own cache is behind this one. */
 const FIRST_CHUNKS = 4
 /** Longer reads come from a disk. */
 const SLOW_MS = 2
@@ -73,7 +52,7 @@ export class ReadCache {
   readonly #givenUp = new Set<string>()
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>()
-  readonly #spare: ChunkMemory[] = []
+  readonly #spare: Uint8Array[] = []
   readonly #starving = new Set<() => void>()
   #buffers = 0
 
@@ -83,8 +62,8 @@ export class ReadCache {
   }
 
   /**
-   * Pins the bytes `[from, to)` of a chunk and reads them if they are not cached. If the chunk is not `ready` yet,
-   * `notify` is called once when it is, or has failed. Undefined: all memory is pinned. With `insist`, for a sender that holds no chunk, the budget may
+   * Pins the bytes `[from, to)` of a chunk and reads them if they are not cached; `notify` is called once when they are
+   * ready or failed. Undefined: all memory is pinned. With `insist`, for a sender that holds no chunk, the budget may
    * be exceeded. Request only bytes that will not change: for an incomplete file, those of verified pieces.
    */
   acquire(
@@ -101,22 +80,30 @@ export class ReadCache {
       held.pins += 1
       this.#entries.delete(key)
       this.#entries.set(key, held)
-      if (!held.ready) held.waiting!.add(notify)
+      if (!held.ready) held.waiting.add(notify)
       return held
     }
     if (this.#givenUp.delete(key)) this.#worthwhile = Math.min(this.#budget, this.#worthwhile + MORE_CHUNKS)
-    const memory = this.#memory(insist)
-    if (memory === undefined) {
+    const buffer = this.#buffer(insist)
+    if (buffer === undefined) {
       this.#starving.add(notify)
       return undefined
     }
-    const entry: Entry = { key, memory, ready: false, error: undefined, slow: false, pins: 1, waiting: undefined }
+    const entry: Entry = {
+      key,
+      bytes: buffer,
+      ready: false,
+      error: undefined,
+      slow: false,
+      pins: 1,
+      waiting: new Set([notify])
+    }
     this.#entries.set(key, entry)
-    this.#load(entry, source, fileIndex, chunk * CHUNK_BYTES, from, to, notify)
+    void this.#load(entry, source, fileIndex, chunk * CHUNK_BYTES, from, to)
     return entry
   }
 
-  #memory(insist: boolean): ChunkMemory | undefined {
+  #buffer(insist: boolean): Uint8Array | undefined {
     const spare = this.#spare.pop()
     if (spare !== undefined) return spare
     if (this.#buffers >= this.#worthwhile) {
@@ -124,12 +111,12 @@ export class ReadCache {
         if (entry.pins > 0) continue
         this.#entries.delete(key)
         this.#noteGivenUp(key)
-        return entry.memory
+        return entry.bytes
       }
       if (this.#buffers >= this.#budget && !insist) return undefined
     }
     this.#buffers += 1
-    return new ChunkMemory()
+    return Buffer.allocUnsafeSlow(CHUNK_BYTES)
   }
 
   #noteGivenUp(key: string): void {
@@ -137,61 +124,33 @@ export class ReadCache {
     if (this.#givenUp.size > this.#budget) this.#givenUp.delete(this.#givenUp.values().next().value!)
   }
 
-  #load(
+  async #load(
     entry: Entry,
     source: ChunkSource,
     fileIndex: number,
     base: number,
     from: number,
-    to: number,
-    notify: () => void
-  ): void {
-    try {
-      const count = source.read(fileIndex, base + from, entry.memory.view(from, to))
-      if (count === to - from) {
-        entry.ready = true
-        return
-      }
-      entry.waiting = new Set([notify])
-      void this.#loadRest(entry, source, fileIndex, base, from, to, count)
-    } catch (error) {
-      this.#fail(entry, error as Error)
-    }
-  }
-
-  #fail(entry: Entry, error: Error): void {
-    entry.error = error
-    entry.ready = true
-    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key)
-  }
-
-  async #loadRest(
-    entry: Entry,
-    source: ChunkSource,
-    fileIndex: number,
-    base: number,
-    from: number,
-    to: number,
-    first: Promise<number> | number
+    to: number
   ): Promise<void> {
-    // The load itself holds a pin: the memory belongs to the read until it ends.
+    // The load itself holds a pin: the buffer belongs to the read until it ends.
     entry.pins += 1
     const begun = performance.now()
     try {
       let done = from
-      for (let reading = first; ; reading = source.read(fileIndex, base + done, entry.memory.view(done, to))) {
-        const count = await reading
+      while (done < to) {
+        const count = await source.read(fileIndex, base + done, entry.bytes.subarray(done, to))
         if (count === 0) throw new Error(`the file ends at ${base + done}, ${to - done} bytes early`)
         done += count
-        if (done >= to) break
       }
       entry.ready = true
       entry.slow = performance.now() - begun > SLOW_MS
     } catch (error) {
-      this.#fail(entry, error as Error)
+      entry.error = error as Error
+      entry.ready = true
+      if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key)
     }
-    const waiting = [...entry.waiting!]
-    entry.waiting = undefined
+    const waiting = [...entry.waiting]
+    entry.waiting.clear()
     this.release(entry)
     for (const notify of waiting) guarded(notify)()
   }
@@ -209,7 +168,7 @@ export class ReadCache {
     // Failed and forgotten entries are no longer in the map; surplus buffers go back to the system.
     if (this.#entries.get(entry.key) !== entry) {
       if (this.#buffers > this.#budget) this.#buffers -= 1
-      else this.#spare.push(entry.memory)
+      else this.#spare.push(entry.bytes)
     } else if (this.#buffers > this.#budget) {
       this.#entries.delete(entry.key)
       this.#buffers -= 1
@@ -231,7 +190,7 @@ export class ReadCache {
     for (const [key, entry] of this.#entries) {
       if (!key.startsWith(prefix)) continue
       this.#entries.delete(key)
-      if (entry.pins === 0) this.#spare.push(entry.memory)
+      if (entry.pins === 0) this.#spare.push(entry.bytes)
     }
   }
 
@@ -259,6 +218,6 @@ export class ReadCache {
     const spare = new Set(this.#spare)
     if (spare.size !== this.#spare.length) throw new Error('a spare buffer is listed twice')
     for (const entry of this.#entries.values())
-      if (spare.has(entry.memory)) throw new Error('a buffer is spare and in use')
+      if (spare.has(entry.bytes)) throw new Error('a buffer is spare and in use')
   }
 }

@@ -1,3 +1,5 @@
+// One file because each way of sending keeps the same counts: of what is queued, read ahead, in frames and in flight.
+
 import type { TorrentLayout } from '@svc/metainfo'
 import type { FileProgress } from '../download/file-progress.ts'
 import type { Emit } from '../events.ts'
@@ -5,7 +7,8 @@ import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
-import { type BlockRef, formatBlockRef, MESSAGE, PIECE_HEADER_BYTES, writePieceHeader } from '../wire/messages.ts'
+import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
+import { FRAME_BLOCK_BYTES, type Frame, type Frames } from './frame.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
 import type { TokenBucket } from './token-bucket.ts'
@@ -22,6 +25,7 @@ export interface UploadContext {
   readonly layout: TorrentLayout
   readonly source: ChunkSource
   readonly cache: ReadCache
+  readonly frames: Frames
   readonly limiter: UploadLimiter
   /** Which files are complete: of others only verified pieces are read. */
   readonly files: Pick<FileProgress, 'isDone'>
@@ -33,8 +37,6 @@ export interface UploadContext {
 /** How far to read ahead from a disk that takes its time. */
 const MIN_AHEAD_BYTES = 262_144
 const MAX_AHEAD_BYTES = 2 * 1024 * 1024
-/** Approximate size of a write: what was just read is still in the CPU's cache then. */
-const BATCH_BYTES = CHUNK_BYTES
 /** Sent to one peer in one turn of the event loop at most, however much the kernel takes. */
 const TURN_BYTES = 2 * 1024 * 1024
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
@@ -42,16 +44,15 @@ const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
   a.piece === b.piece && a.begin === b.begin && a.length === b.length
 const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
-const ZEROS = new Uint8Array(131_072)
 
 /**
  * The requests of one peer, in order: reads along the queue and sends while the socket accepts data. One write at a time
- * waits for the socket: behind it are the kernel's own buffers. From memory a chunk is read when it can be sent; from a
- * slow disk chunks are read ahead: twice as many with each write that the kernel took completely, and fewer for slow
- * readers, so that these pin little memory.
+ * waits for the socket: behind it are the kernel's own buffers. What memory has is read into the frame that is sent,
+ * when it can be sent. What a disk has goes through the cache, read ahead: twice as much with each write that the
+ * kernel took completely, and less for slow readers, so that these pin little memory.
  *
- * Invariants: chunks are pinned exactly from `acquire` to the end of the write; nothing is sent while the peer is
- * choked.
+ * Invariants: chunks are pinned exactly from `acquire` until their bytes are in a frame; nothing is sent while the peer
+ * is choked.
  */
 export class UploadQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
@@ -66,8 +67,6 @@ export class UploadQueue implements LimitedSender {
   #head = 0
   /** Where the piece requested last lies: requests for one piece mostly come one after the other. */
   #span: { readonly piece: number; readonly fileIndex: number; readonly offset: number } | undefined
-  /** For the heads of blocks; each is used again after the socket has taken it. */
-  #heads: Uint8Array[] = []
   /** Number of entries at the head that have (or wait for) their chunks. */
   #fetched = 0
   #fetchedBytes = 0
@@ -198,10 +197,10 @@ export class UploadQueue implements LimitedSender {
     if (this.#closed || this.#pumping || this.#peer.closed) return
     this.#pumping = true
     try {
-      this.#readAhead()
       if (UploadLimiter.limited(this)) {
+        this.#readAhead()
         if (this.#headReady()) this.#context.limiter.wait(this)
-      } else while (this.#mayGoOn() && this.#sendBatch(BATCH_BYTES)) this.#readAhead()
+      } else while (this.#mayGoOn() && this.#sendSome());
     } finally {
       this.#pumping = false
     }
@@ -210,9 +209,16 @@ export class UploadQueue implements LimitedSender {
   /** Called by the limiter: sends one block. */
   sendOne(): boolean {
     if (this.#closed || this.#peer.closed) return false
-    if (this.#inFlight < BATCH_BYTES) this.#sendBatch(1)
+    if (this.#inFlight < FRAME_BLOCK_BYTES) this.#sendBatch(1)
     this.#readAhead()
-    return this.#headReady() && this.#inFlight < BATCH_BYTES
+    return this.#headReady() && this.#inFlight < FRAME_BLOCK_BYTES
+  }
+
+  /** True when more could be sent at once. */
+  #sendSome(): boolean {
+    if (this.#inFlight === 0 && this.#fetched === 0 && this.#sendRead()) return true
+    this.#readAhead()
+    return this.#sendBatch(FRAME_BLOCK_BYTES)
   }
 
   /** False when others come first: the rest is sent in the next turn. */
@@ -275,48 +281,90 @@ export class UploadQueue implements LimitedSender {
     return true
   }
 
-  /** One write of up to `maxBytes` (at least one block). True when more could be sent at once. */
+  /** Sends what can be read at once, past the cache. False: nothing can. */
+  #sendRead(): boolean {
+    const { source, layout, frames } = this.#context
+    const first = this.#queue[this.#head]
+    if (first === undefined || source.readNow === undefined) return false
+    const { fileIndex, offset } = first
+    const { lengthBytes } = layout.files[fileIndex]!
+    const frame = frames.take()
+    const targets: Uint8Array[] = []
+    for (let at = this.#head; at < this.#queue.length && frame.blockBytes < FRAME_BLOCK_BYTES; at += 1) {
+      const entry = this.#queue[at]!
+      const { piece, begin, length } = entry.block
+      if (entry.fileIndex !== fileIndex || entry.offset !== offset + frame.blockBytes) break
+      if (entry.offset + length > lengthBytes || !frame.holds(length)) break
+      targets.push(frame.add(piece, begin, length))
+    }
+    let count: number | undefined
+    try {
+      count = targets.length === 0 ? undefined : source.readNow(fileIndex, offset, targets)
+    } catch (error) {
+      frames.give(frame)
+      this.#lost(fileIndex, error as Error)
+      return true
+    }
+    // A file that has become too short is found out by the cache.
+    if (count !== frame.blockBytes) {
+      frames.give(frame)
+      return false
+    }
+    for (const _ of targets) this.#shift(this.#queue[this.#head]!)
+    this.#send(frame)
+    return true
+  }
+
+  #lost(fileIndex: number, error: Error): void {
+    // The handler removes the file from all queues of the torrent, including this one.
+    this.#context.emit({ kind: 'file-lost', fileIndex, error })
+    if (this.#queue[this.#head]?.fileIndex === fileIndex) this.dropFile(fileIndex)
+  }
+
+  /** One write of up to `maxBytes` (at least one block) from the cache. True when more could be sent at once. */
   #sendBatch(maxBytes: number): boolean {
-    if (this.#inFlight >= BATCH_BYTES || !this.#headReady()) return false
-    const out: Uint8Array[] = []
-    const pins: Chunk[] = []
-    let bytes = 0
-    let blocks = 0
-    while (bytes < maxBytes && this.#headReady()) {
+    if (this.#inFlight >= FRAME_BLOCK_BYTES || !this.#headReady()) return false
+    const { frames, cache } = this.#context
+    const frame = frames.take()
+    while (frame.blockBytes < maxBytes && this.#headReady()) {
       const entry = this.#queue[this.#head]!
+      const { block } = entry
       const chunks = entry.chunks!
       const failed = chunks.find((chunk) => chunk.error !== undefined)
       if (failed !== undefined) {
-        // The handler removes the file from all queues of the torrent, including this one.
-        this.#context.emit({ kind: 'file-lost', fileIndex: entry.fileIndex, error: failed.error! })
-        if (this.#queue[this.#head] === entry) this.dropFile(entry.fileIndex)
+        this.#lost(entry.fileIndex, failed.error!)
         continue
       }
+      if (!frame.holds(block.length)) break
       this.#shift(entry)
-      this.#heads[blocks] ??= Buffer.allocUnsafe(PIECE_HEADER_BYTES)
-      const head = this.#heads[blocks]!
-      writePieceHeader(head, entry.block.piece, entry.block.begin, entry.block.length)
-      blocks += 1
-      out.push(head)
-      this.#slices(entry, out)
-      for (const chunk of chunks) pins.push(chunk)
+      this.#copy(entry, frame.add(block.piece, block.begin, block.length))
       this.#slowReads = chunks.at(-1)?.slow === true
-      bytes += entry.block.length
-      this.#context.sent(entry.block.piece, entry.block.length)
+      for (const chunk of chunks) cache.release(chunk)
     }
-    if (bytes === 0) return false
+    if (frame.blockBytes === 0) {
+      frames.give(frame)
+      return false
+    }
+    this.#send(frame)
+    return true
+  }
+
+  #send(frame: Frame): void {
+    const { frames, emit } = this.#context
+    const bytes = frame.blockBytes
     this.#inFlight += bytes
     this.#turnBytes += bytes
     this.#refused = 0
-    if (this.#inFlight === bytes) this.drainedAt = performance.now()
+    const now = performance.now()
+    if (this.#inFlight === bytes) this.drainedAt = now
     for (const bucket of this.buckets) bucket.spend(bytes)
     this.#peer.up.add(bytes)
     this.#peer.sentThisTurn += bytes
-    this.#peer.uploadActiveAt = performance.now()
-    this.#context.emit({ kind: 'sent', bytes })
+    this.#peer.uploadActiveAt = now
+    emit({ kind: 'sent', bytes })
     const taken = (): void => {
       this.#inFlight -= bytes
-      for (const chunk of pins) this.#context.cache.release(chunk)
+      frames.give(frame)
       const now = performance.now()
       const took = now - this.drainedAt
       this.drainedAt = now
@@ -324,21 +372,23 @@ export class UploadQueue implements LimitedSender {
       if (took < 250) this.#aheadBytes = Math.min(MAX_AHEAD_BYTES, this.#aheadBytes * 2)
       else if (took > 1000) this.#aheadBytes = Math.max(MIN_AHEAD_BYTES, this.#aheadBytes / 2)
     }
-    const atOnce = this.#peer.transport.sendAll(out, () => {
+    const atOnce = this.#peer.transport.sendNow(frame.message, () => {
       taken()
       this.#turnBytes = 0
       if (!this.#closed) this.pump()
     })
     if (atOnce) taken()
-    else this.#heads = []
-    return true
   }
 
+  /** The entry's bytes are in a frame that is sent now. */
   #shift(entry: Entry): void {
+    this.#context.sent(entry.block.piece, entry.block.length)
     this.#forget(entry)
     this.#head += 1
-    this.#fetched -= 1
-    this.#fetchedBytes -= entry.block.length
+    if (this.#fetched > 0) {
+      this.#fetched -= 1
+      this.#fetchedBytes -= entry.block.length
+    }
     if (this.#head === this.#queue.length) {
       this.#queue.length = 0
       this.#head = 0
@@ -349,20 +399,20 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  #slices(entry: Entry, out: Uint8Array[]): void {
+  /** From the entry's chunks. */
+  #copy(entry: Entry, target: Uint8Array): void {
     const { lengthBytes } = this.#context.layout.files[entry.fileIndex]!
     const end = Math.min(entry.offset + entry.block.length, lengthBytes)
     let at = entry.offset
     for (const chunk of entry.chunks!) {
       const base = chunkOf(at) * CHUNK_BYTES
       const until = Math.min(end, base + CHUNK_BYTES)
-      out.push(chunk.memory.view(at - base, until - base))
+      target.set(chunk.bytes.subarray(at - base, until - base), at - entry.offset)
       at = until
     }
     // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
     // torrents).
-    const padding = entry.offset + entry.block.length - Math.max(at, entry.offset)
-    if (padding > 0) out.push(ZEROS.subarray(0, padding))
+    target.fill(0, Math.max(at, entry.offset) - entry.offset)
   }
 
   checkInvariants(): void {

@@ -128,26 +128,19 @@ export function formatBlockRef(id: number, piece: number, begin: number, length:
 
 export const PIECE_HEADER_BYTES = 13
 
-/** The 13 bytes before a block's bytes. */
-export function formatPieceHeader(piece: number, begin: number, length: number): Uint8Array {
-  const out = Buffer.allocUnsafe(PIECE_HEADER_BYTES)
-  writePieceHeader(out, piece, begin, length)
+/** The 13 bytes before a block's bytes, in `out` from `at` on. */
+export function formatPieceHeader(
+  piece: number,
+  begin: number,
+  length: number,
+  out: Buffer = Buffer.allocUnsafe(PIECE_HEADER_BYTES),
+  at = 0
+): Uint8Array {
+  out.writeUInt32BE(9 + length, at)
+  out[at + 4] = MESSAGE.piece
+  out.writeUInt32BE(piece, at + 5)
+  out.writeUInt32BE(begin, at + 9)
   return out
-}
-
-/** The same, into memory that is used again: there is one for each 16 KiB that is sent. */
-export function writePieceHeader(out: Uint8Array, piece: number, begin: number, length: number): void {
-  writeU32(out, 0, 9 + length)
-  out[4] = MESSAGE.piece
-  writeU32(out, 5, piece)
-  writeU32(out, 9, begin)
-}
-
-function writeU32(out: Uint8Array, at: number, value: number): void {
-  out[at] = value >>> 24
-  out[at + 1] = value >>> 16
-  out[at + 2] = value >>> 8
-  out[at + 3] = value
 }
 
 /** Extended message (BEP 10): `extendedId` 0 is the handshake. */

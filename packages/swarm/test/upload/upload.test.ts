@@ -167,11 +167,11 @@ describe('the read cache', () => {
     const pinned = (await get(5))!
     for (let chunk = 10; chunk < 40; chunk += 1) {
       const other = (await get(chunk))!
-      expect(other.memory.bytes[0]).toBe((93 + chunk) & 255)
+      expect(other.bytes[0]).toBe((93 + chunk) & 255)
       cache.release(other)
       cache.checkInvariants()
     }
-    expect(pinned.memory.bytes.every((byte) => byte === 98)).toBe(true)
+    expect(pinned.bytes.every((byte) => byte === 98)).toBe(true)
     expect(cache.pinned).toBe(1)
     const held = [pinned, (await get(1))!, (await get(2))!, (await get(3))!]
     // All memory is pinned: nothing without insisting.
