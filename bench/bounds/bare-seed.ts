@@ -33,7 +33,8 @@ const server = createServer({ noDelay: true }, (socket) => {
   })
   /** Piece, begin and length of each request, one after the other. */
   const asked: number[] = []
-  let [answered, writing, held] = [0, false, Buffer.alloc(0)]
+  let [answered, writing] = [0, false]
+  let held: Buffer = Buffer.alloc(0)
   let greeted = false
 
   const answer = (): void => {
