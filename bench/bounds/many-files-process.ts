@@ -1,10 +1,12 @@
 // `many-files-process.ts FOLDER OUT THREADS`: the bound of an import of many files. Each thread takes every n-th file and does for it what the store's
-// promises ask for: read, flat hash, leaf hashes, written to a part, synced, mode 0444, linked to its digest's name, its folder synced.
+// promises ask for: read, flat hash, leaf hashes, written to a part, synced, mode 0444, linked to its digest's name, its folder synced. On ext4 the
+// blocks of a part are chosen when it is written, by a descriptor that truncated it, so that the syncs share commits of the journal.
 // All steps are made for all files of a thread together, as the store does. Nothing is recognised, checked, limited or told.
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import {
   closeSync,
+  constants,
   fchmodSync,
   fstatSync,
   fsyncSync,
@@ -13,6 +15,7 @@ import {
   openSync,
   readdirSync,
   readSync,
+  statfsSync,
   unlinkSync,
   writeSync
 } from 'node:fs'
@@ -21,6 +24,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { beginBound } from './measured.ts'
 
 const BLOCK_BYTES = 16 << 10
+const EXT4 = 0xef53
 /** Descriptors that are open at the same time. */
 const AT_ONCE = 256
 
@@ -52,6 +56,7 @@ function syncFolder(path: string): void {
 }
 
 function commit({ folder, out }: Task, names: readonly string[]): void {
+  const isEarly = statfsSync(out).type === EXT4
   const parts = names.map((name) => {
     const from = openSync(join(folder, name), 'r')
     const bytes = new Uint8Array(fstatSync(from).size)
@@ -62,7 +67,9 @@ function commit({ folder, out }: Task, names: readonly string[]): void {
       hash('sha256', bytes.subarray(at, at + BLOCK_BYTES), 'buffer')
     const part = join(out, 'incoming', name)
     const fd = openSync(part, 'wx', 0o600)
+    const early = isEarly ? openSync(part, constants.O_WRONLY | constants.O_TRUNC) : undefined
     writeSync(fd, bytes)
+    if (early !== undefined) closeSync(early)
     return { part, fd, digest, shard: join(out, digest.slice(0, 2)) }
   })
   for (const { fd } of parts) {

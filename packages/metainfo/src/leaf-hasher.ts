@@ -17,11 +17,21 @@ export interface LeafHasher {
  * the result buffer (at first up to 16 MiB, which covers 8 GiB of data); it is a hint and is not checked.
  */
 export default function createLeafHasher(_options?: unknown, sizeBytes?: number): LeafHasher {
-  const expected = sizeBytes === undefined ? 0 : blockCount(sizeBytes) * HASH_BYTES
-  let leaves = new Uint8Array(Math.min(Math.max(expected, 64 * HASH_BYTES), MAX_FIRST_ALLOCATION))
+  const expected = sizeBytes === undefined ? 64 : Math.max(1, blockCount(sizeBytes))
+  let leaves = new Uint8Array(Math.min(expected * HASH_BYTES, MAX_FIRST_ALLOCATION))
   let length = 0
-  const block = new Uint8Array(BLOCK_BYTES)
+  /** Made for the first block that spans chunks, or does not fill one: a thousand small files need a thousand small ones. */
+  let block = new Uint8Array(0)
   let held = 0
+  const hold = (bytes: Uint8Array): void => {
+    if (block.length < held + bytes.length) {
+      const larger = new Uint8Array(Math.min(BLOCK_BYTES, Math.max(sizeBytes ?? BLOCK_BYTES, held + bytes.length)))
+      larger.set(block.subarray(0, held))
+      block = larger
+    }
+    block.set(bytes, held)
+    held += bytes.length
+  }
   const put = (bytes: Uint8Array): void => {
     if (length === leaves.length) {
       const larger = new Uint8Array(leaves.length * 2)
@@ -36,17 +46,13 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
       let at = 0
       if (held > 0) {
         at = Math.min(BLOCK_BYTES - held, chunk.length)
-        block.set(at === chunk.length ? chunk : chunk.subarray(0, at), held)
-        held += at
+        hold(at === chunk.length ? chunk : chunk.subarray(0, at))
         if (held < BLOCK_BYTES) return
         put(block)
         held = 0
       }
       for (; at + BLOCK_BYTES <= chunk.length; at += BLOCK_BYTES) put(chunk.subarray(at, at + BLOCK_BYTES))
-      if (at < chunk.length) {
-        held = chunk.length - at
-        block.set(chunk.subarray(at))
-      }
+      if (at < chunk.length) hold(chunk.subarray(at))
     },
     digest() {
       if (held > 0) put(block.subarray(0, held))
