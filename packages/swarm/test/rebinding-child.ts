@@ -1,6 +1,7 @@
 // Runs in a network of its own, in which 8.8.8.8 is this machine and nothing else can be reached. A name leads to a public address when it
 // is asked for first, and to loopback from then on. What asks at the inner address is counted.
 
+import { createSocket } from 'node:dgram'
 import dns from 'node:dns'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,6 +12,8 @@ import { join } from 'node:path'
 
 const PUBLIC = '8.8.8.8'
 const NAME = 'rebind.example'
+/** A peer inside of the network. */
+const UDP_NAMED = '10.0.0.2'
 let lookups = 0
 const answers = (): { address: string; family: number }[] => [
   { address: lookups++ === 0 ? PUBLIC : '127.0.0.1', family: 4 }
@@ -65,19 +68,24 @@ async function scenario(name: string, start: (warn: (text: string) => void) => (
 }
 /** What trackers named, and whether they may name private addresses. */
 const named: { readonly host: string; readonly allowPrivate: boolean }[] = []
-const tracker = (url: string) => (warn: (text: string) => void) => {
-  const trackers = new Trackers({
-    urls: [url],
-    infohash: Buffer.alloc(20, 1),
-    peerId: Buffer.alloc(20, 2),
-    port: 9,
-    allowPrivate: false,
-    stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
-    found: ({ host }, allowPrivate) => void named.push({ host, allowPrivate }),
-    warn
-  })
-  return () => trackers.close()
-}
+const tracker =
+  (url: string, allowPrivate = false) =>
+  (warn: (text: string) => void) => {
+    const trackers = new Trackers({
+      urls: [url],
+      infohash: Buffer.alloc(20, 1),
+      peerId: Buffer.alloc(20, 2),
+      port: 9,
+      allowPrivate,
+      stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
+      found: ({ host }, mayBePrivate) => {
+        named.push({ host, allowPrivate: mayBePrivate })
+        if (host === UDP_NAMED) warn('found')
+      },
+      warn
+    })
+    return () => trackers.close()
+  }
 
 outer = (_, response) => response.end(Buffer.from('d8:intervali1e5:peers6:\x0a\0\0\x01\0\x50e', 'latin1'))
 await scenario(
@@ -86,8 +94,32 @@ await scenario(
 )
 outer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/announce` }).end()
 await scenario('a tracker that redirects to an inner address', tracker(`http://${PUBLIC}:${port}/announce`))
+await scenario(
+  'a tracker at a public address that the user named, and that redirects to an inner one',
+  tracker(`http://${PUBLIC}:${port}/announce`, true)
+)
 outer = (_, response) => response.writeHead(302, { location: `http://${NAME}:${port}/announce` }).end()
 await scenario('a tracker that redirects to a name', tracker(`http://${PUBLIC}:${port}/announce`))
+
+// BEP 15: connect, then an announce that names one inner peer
+const udp = createSocket('udp4', (datagram, { address, port: from }) => {
+  outside += 1
+  const isConnect = datagram.readUInt32BE(8) === 0
+  const answer = Buffer.alloc(isConnect ? 16 : 26)
+  answer.writeUInt32BE(isConnect ? 0 : 1, 0)
+  datagram.copy(answer, 4, 12, 16)
+  if (!isConnect) {
+    answer.writeUInt32BE(1_800, 8)
+    answer.set([...UDP_NAMED.split('.').map(Number), 0, 80], 20)
+  }
+  udp.send(answer, from, address)
+})
+await new Promise<void>((resolve) => udp.bind(0, PUBLIC, resolve))
+await scenario(
+  'a UDP tracker at a public address that names an inner peer',
+  tracker(`udp://${PUBLIC}:${udp.address().port}`, true)
+)
+udp.close()
 
 const fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
 const webseed = (location: string) => (warn: (text: string) => void) => {

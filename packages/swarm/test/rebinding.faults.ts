@@ -25,9 +25,12 @@ test.skipIf(!canIsolate)(
       named: unknown
     }
     console.log(results)
-    expect(Object.keys(results)).toHaveLength(5)
+    expect(Object.keys(results)).toHaveLength(7)
     // by a tracker at a public address: to be contacted only where it is public
-    expect(named).toEqual([{ host: '10.0.0.1', allowPrivate: false }])
+    expect(named).toEqual([
+      { host: '10.0.0.1', allowPrivate: false },
+      { host: '10.0.0.2', allowPrivate: false }
+    ])
     for (const [name, { inner, outside, warnings }] of Object.entries(results))
       expect([name, inner, warnings, outside > 0]).toEqual([name, 0, 1, true])
   }

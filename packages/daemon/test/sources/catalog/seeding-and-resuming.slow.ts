@@ -115,6 +115,18 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await again.client.status()).catalog?.torrents ?? []).toEqual([])
   })
 
+  test('what the hub restricts leaves its swarm also when the pull that learned of it fails', async () => {
+    const { seed } = await listed({ [GGUF]: weights(300_000) })
+    const { client } = await start()
+    expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
+    await portOf(client, seed.infohash)
+    // the torrent has other bytes than this revision
+    const gated = hub.commit({ id: REPO, gated: 'manual', files: [{ path: GGUF, content: weights(300_000) }] })
+    catalog.list([line(seed.infohash, GGUF, gated)])
+    expect((await pull(client, { peers: [seed.address] })).state).toBe('failed')
+    expect((await client.status()).catalog?.torrents).toEqual([])
+  })
+
   test('its upload budget is its own', async () => {
     const content = weights(2 << 20)
     const { seed } = await listed({ [GGUF]: content })
