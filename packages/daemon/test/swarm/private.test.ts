@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { parseManifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
 import { writeFiles } from '../support/models.ts'
+import { framed, u32 } from '../support/wire-bytes.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 
@@ -30,6 +32,43 @@ async function expectNothingGiven(node: Node, manifestDigest: string): Promise<v
   const { swarm } = await node.client.status()
   expect(swarm.torrents.filter((torrent) => torrent.manifestDigest === manifestDigest)).toEqual([])
   expect(swarm.heldBack.map((each) => each.manifestDigest)).toContain(manifestDigest)
+}
+
+/**
+ * The messages by which a node gives something to a peer that knows the infohash: an unchoke, blocks, hashes. It asks for them until
+ * its last request is refused.
+ */
+async function givenTo(node: Node, infohash: string): Promise<number[]> {
+  const { swarm } = await node.client.status()
+  const socket = connect(Number(swarm.peerAddress!.split(':')[1]), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => undefined)
+  // reserved bits: the fast extension, so that refusals are told, and v2
+  socket.write(
+    Buffer.concat([
+      Buffer.from('\x13BitTorrent protocol\0\0\0\0\0\0\0\x14', 'latin1'),
+      Buffer.from(infohash.slice(9, 49), 'hex'),
+      randomBytes(20)
+    ])
+  )
+  socket.write(Buffer.concat([framed(2), framed(6, u32(0, 0, 16_384)), framed(21, Buffer.alloc(32), u32(0, 0, 2, 0))]))
+  const received: number[] = []
+  let held = Buffer.alloc(0)
+  let shaken = false
+  for await (const bytes of socket as AsyncIterable<Buffer>) {
+    held = Buffer.concat([held, bytes])
+    if (!shaken && held.length >= 68) {
+      shaken = true
+      held = held.subarray(68)
+    }
+    while (shaken && held.length >= 4 && held.length >= 4 + held.readUInt32BE()) {
+      received.push(held[4]!)
+      held = held.subarray(4 + held.readUInt32BE())
+    }
+    if (received.includes(23)) break
+  }
+  expect(received).toContain(23)
+  return received.filter((id) => [1, 7, 22].includes(id))
 }
 
 test('a private import is announced neither now nor after a restart, and gives nothing to anybody', async () => {
@@ -163,6 +202,7 @@ test('a model made private while it is fetched is no longer announced, and the f
   await node.client.setPrivate({ ref: refOf(manifestDigest), private: true })
   await eventually(() => (heard.at(-1) === 'stopped' ? true : undefined))
   const before = heard.length
+  expect(await givenTo(node, share.infohash)).toEqual([])
   isHeld = false
   // the answers that were held never come
   expect(await node.done(job)).toMatchObject({ state: 'done', manifest: manifestDigest })
