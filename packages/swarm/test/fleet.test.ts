@@ -130,7 +130,7 @@ test('strangers that lack everything do not keep a node of a fleet from its webs
 })
 
 test('engines of two zones share one torrent; pieces cross, and everybody ends with everything', async () => {
-  const { address } = await engines.seed(fixture, { trusted: TRUSTED, zone: 'a' })
+  const { address } = await engines.seed(fixture, { trusted: TRUSTED, zone: 'a' }, { firstSeed: true })
   const folders = await Promise.all(['a', 'b', 'b'].map((zone, n) => fixture.target(`${zone}${n}`)))
   const peers = [address]
   const torrents = []

@@ -94,6 +94,8 @@ export class Peer implements WireSink {
   /** `open` was called. */
   greeted = false
   extended: ExtendedHandshake | undefined
+  /** The first one it named: what it has is counted by it, which takes time for each piece. */
+  #zone: string | undefined
   /** It let a request time out, and gets one request at a time until it answers. */
   snubbed = false
   /** Bytes of blocks sent to it since we last unchoked it. */
@@ -153,7 +155,7 @@ export class Peer implements WireSink {
 
   /** The label of its zone; undefined unless it is trusted. */
   get zone(): string | undefined {
-    return this.trusted ? this.extended?.zone : undefined
+    return this.trusted ? this.#zone : undefined
   }
 
   /** The pieces it has; undefined while their number is unknown. */
@@ -398,6 +400,7 @@ export class Peer implements WireSink {
       if (this.#extendedHandshakes > MAX_EXTENDED_HANDSHAKES)
         throw protocolError('flood', 'too many extended handshakes')
       this.extended = parseExtendedHandshake(payload)
+      this.#zone ??= this.extended.zone
       if (this.extended.requestQueue !== undefined) this.requests.queueLimit = Math.max(1, this.extended.requestQueue)
       this.#emit({ kind: 'extended', peer: this })
       return

@@ -8,6 +8,8 @@ const ALONE_BYTES = 16 * 1_048_576
 /** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
 const RATE_MS = 1_000
+/** Far peers are left to get pieces from near ones for so many times the patience. */
+const FAR_PATIENCE = 3
 /** An offer that led to nothing for this long no longer counts against the limit. */
 const STALE_MS = 5_000
 const PATIENCE_MS = 4_000
@@ -37,6 +39,8 @@ interface Receiver {
   usedAt: number
   /** It joined before many pieces were uploaded: part of a flash crowd, whose members all depend on this seed. */
   readonly early: boolean
+  /** In another zone: what it is offered may be another node's to fetch there. */
+  readonly far: boolean
   /** Unused offers since it last used one. */
   wasted: number
 }
@@ -46,7 +50,8 @@ interface Receiver {
  * before anything leaves twice, and the peers give it to one another. Once the peers have every piece among them, those that were there from the
  * beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
- * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
+ * Peers of the own zone come first, unless they are few: a zone agrees who fetches a piece from outside, and that is seldom the one who
+ * was offered it. Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
  *
  * Peers may lie. A piece counts as out only if this seed sent it to a peer that then announced it, or if most peers announce it:
  * who says that it has everything changes nothing for the others. An offer stays with a peer only while bytes of it are sent, and peers
@@ -113,10 +118,13 @@ export class SuperSeed {
     }
   }
 
-  /** @param bits what it has, updated by the caller; must not change before this returns */
-  joined(id: number, bits: Bitfield, nowMs: number): void {
+  /**
+   * @param bits what it has, updated by the caller; must not change before this returns
+   * @param far it is in another zone
+   */
+  joined(id: number, bits: Bitfield, nowMs: number, far = false): void {
     const early = this.#out.count - this.#known.size < this.#pieceCount / 4
-    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, usedAt: nowMs, early, wasted: 0 })
+    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, usedAt: nowMs, early, far, wasted: 0 })
     for (let piece = 0; piece < this.#pieceCount; piece += 1) if (bits.has(piece)) this.#announced(piece)
   }
 
@@ -246,12 +254,20 @@ export class SuperSeed {
     // asked at every piece of every peer
     if (left <= 0 && !anyIdle) return out
     let active = all.filter(([, receiver]) => this.#isActive(receiver, nowMs)).length
-    all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
+    const nearFirst = this.#manyNear(all.map(([, receiver]) => receiver))
+    all.sort(
+      ([, a], [, b]) =>
+        a.wasted - b.wasted ||
+        (nearFirst ? Number(a.far) - Number(b.far) : 0) ||
+        a.offered.size - b.offered.size ||
+        a.bits.count - b.bits.count
+    )
     for (const [id, receiver] of all) {
       if (receiver.offered.size >= perPeer) continue
       const isActive = this.#isActive(receiver, nowMs)
       if (!isActive && active >= FIRST_PEERS + this.#left) continue
-      const starving = nowMs - receiver.elsewhereAt >= this.patienceMs
+      const patienceMs = this.patienceMs * (nearFirst && receiver.far ? FAR_PATIENCE : 1)
+      const starving = nowMs - receiver.elsewhereAt >= patienceMs
       const before = out.length
       while (receiver.offered.size < perPeer && (left > 0 || (starving && receiver.offered.size === 0))) {
         const piece =
@@ -266,6 +282,12 @@ export class SuperSeed {
       if (!isActive && out.length > before) active += 1
     }
     return out
+  }
+
+  /** Whether those of the own zone that use what they are offered are at least half as many as the others. */
+  #manyNear(receivers: readonly Receiver[]): boolean {
+    const near = receivers.filter(({ far, wasted }) => !far && wasted === 0).length
+    return near > 0 && 2 * near >= receivers.filter(({ far }) => far).length
   }
 
   /** A peer that gets nothing from others for this long is offered pieces that others have, too. */
