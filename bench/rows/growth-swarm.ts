@@ -1,10 +1,11 @@
 import { growthOf, type Series } from '../harness/plot.ts'
-import { formatSeconds, formatSize } from '../harness/report.ts'
+import { formatMib, formatSeconds, formatSize } from '../harness/report.ts'
 import type { Bench, Line, Row } from '../harness/row.ts'
 import { Peer } from '../swarm/peer-process.ts'
 import { makeTorrents } from '../swarm/swarm-data.ts'
 
-const PIECE_BYTES = 1 << 20
+const MIB = 1 << 20
+const PIECE_BYTES = MIB
 /** Exponent allowed. The total size is constant, so only the overhead per peer and torrent grows. */
 const MAX_GROWTH = 1.15
 
@@ -53,7 +54,7 @@ export const growthSwarmRow: Row = {
     ] as const) {
       const time: [number, number][] = []
       const cpu: [number, number][] = []
-      let rssBytes = 0
+      const memory: [number, number][] = []
       for (const count of counts) {
         const torrents = unit === 'torrents' ? count : 1
         const folder = await scratch.folder()
@@ -62,7 +63,7 @@ export const growthSwarmRow: Row = {
         say(`${count} ${unit}: ${formatSeconds(done.seconds)}`)
         time.push([count, done.seconds])
         cpu.push([count, done.cpuSeconds])
-        rssBytes = done.rssBytes
+        memory.push([count, done.rssBytes / MIB])
         await scratch.drop(folder)
       }
       const curves: Series[] = [
@@ -75,15 +76,23 @@ export const growthSwarmRow: Row = {
         y: 'seconds',
         series: curves
       })
-      for (const curve of curves) {
+      const rss: Series = { name: 'RSS of who fetches', points: memory }
+      plot(`swarm-${unit}-memory`, {
+        title: `Memory of a fill against its ${unit}`,
+        x: unit,
+        y: 'MiB',
+        series: [rss]
+      })
+      for (const curve of [...curves, rss]) {
+        const format = (value: number): string => (curve === rss ? formatMib(value * MIB) : formatSeconds(value))
         const growth = growthOf(curve)
         lines.push({
           what: `a fill against its ${unit}, ${curve.name}, ${counts.at(-1)} ${unit}`,
-          ours: formatSeconds(curve.points.at(-1)![1]),
+          ours: format(curve.points.at(-1)![1]),
           peer: '',
           target: 'linear at most',
           met: growth <= MAX_GROWTH,
-          note: `one: ${formatSeconds(curve.points[0]![1])}; power ${growth.toFixed(2)} in the last step; RSS ${Math.round(rssBytes / 1e6)} MB`
+          note: `one: ${format(curve.points[0]![1])}; power ${growth.toFixed(2)} in the last step`
         })
       }
     }

@@ -12,6 +12,7 @@ const OFF = '[swarm]\nenabled = false\n'
 /** Blobs per artifact: weights, model config, manifest, piece layers, record, index. */
 const BLOBS_PER_ARTIFACT = 6
 const MAX_GROWTH = 1.15
+const MIB = 1 << 20
 const VIEWS = 100
 const ROUNDS = 3
 
@@ -36,6 +37,7 @@ export const upkeepRow: Row = {
       { name: 'gc', points: [] },
       { name: '`svc du`', points: [] }
     ]
+    const memory: Series = { name: 'RSS afterwards', points: [] }
     const lines: Line[] = []
     for (const count of profile.growthArtifacts) {
       const place = await scratch.folder()
@@ -57,6 +59,7 @@ export const upkeepRow: Row = {
         const blobs = count * BLOBS_PER_ARTIFACT
         for (const [at, value] of [gc, du].entries())
           (curves[at]!.points as [number, number][]).push([blobs, Number.isNaN(value) ? 1e-5 : value])
+        ;(memory.points as [number, number][]).push([blobs, daemon.memory().rssBytes / MIB])
         if (count !== profile.growthArtifacts.at(-1)) continue
         mkdirSync(join(place, 'views'))
         const ref = (at: number): string => `svc:///org${Math.floor(at / 100)}/model-${at}:bf16`
@@ -87,7 +90,8 @@ export const upkeepRow: Row = {
       }
     }
     plot('upkeep', { title: 'Against the number of blobs', x: 'blobs', y: 'seconds', series: curves })
-    for (const curve of curves) {
+    plot('upkeep-memory', { title: 'Memory against the number of blobs', x: 'blobs', y: 'MiB', series: [memory] })
+    for (const curve of [...curves, memory]) {
       const growth = growthOf(curve)
       lines.push({
         what: `${curve.name} against blobs`,
