@@ -1,8 +1,10 @@
 import type { View as ViewAnswer } from '@svc/client/protocol'
-import { runtimePath, type View, ViewError } from '@svc/view'
+import type { View } from '@svc/view'
+import { ViewError } from '@svc/view/view-error'
 
 /** The API's fields for a view: its files, and the one for a runtime to load if that is unambiguous. */
-export function answerOf(view: View): Pick<ViewAnswer, 'folder' | 'loads' | 'files'> {
+export async function answerOf(view: View): Promise<Pick<ViewAnswer, 'folder' | 'loads' | 'files'>> {
+  const { runtimePath } = await import('@svc/view')
   const { folder } = view
   const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({
     name,

@@ -1,15 +1,8 @@
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import {
-  type MadeView,
-  type View,
-  ViewError,
-  type ViewErrorCode,
-  type ViewErrorDetails,
-  type ViewLayout,
-  type ViewMode
-} from '@svc/view'
+import type { MadeView, View, ViewLayout, ViewMode } from '@svc/view'
+import { ViewError, type ViewErrorCode, type ViewErrorDetails } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 
 /** A request to make a view: the arguments of `createView` of `@svc/view` as plain data. */

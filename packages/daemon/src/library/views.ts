@@ -7,7 +7,8 @@ import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
-import { recoverViews, type View, ViewError } from '@svc/view'
+import type { View } from '@svc/view'
+import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Documents } from './documents.ts'
@@ -82,7 +83,12 @@ export class Views {
   /** Opens the views, and cleans up after killed processes that were making managed ones. */
   static async open(deps: ViewsDeps): Promise<Views> {
     const views = new Views(deps)
-    const count = await recoverViews(views.#folder)
+    // most stores have none, and need not load what makes them
+    const isEmpty = await readdir(views.#folder).then(
+      (names) => names.length === 0,
+      (error: NodeJS.ErrnoException) => error.code === 'ENOENT'
+    )
+    const count = isEmpty ? 0 : await (await import('@svc/view')).recoverViews(views.#folder)
     if (count > 0) deps.log.info({ count }, 'cleared up after views that were being made')
     return views
   }
@@ -202,7 +208,7 @@ export class Views {
         if (holdSeconds !== undefined) this.#hold(place, holdSeconds)
         const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
         const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
-        return { ref: resolved.ref, ...entry, ...this.#heldUntil(place), ...answerOf(view), made: view.made }
+        return { ref: resolved.ref, ...entry, ...this.#heldUntil(place), ...(await answerOf(view)), made: view.made }
       })
     return mode === 'copy' ? this.#copies.run(undefined, create) : create()
   }
