@@ -69,7 +69,11 @@ class FileStorage implements TorrentStorage {
 
   readNow(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined {
     const fd = this.#incomplete.get(fileIndex)?.fd ?? this.#openFd(fileIndex)
-    return fd === undefined ? undefined : quickReads.tryNow(() => readvSync(fd, targets, offset))
+    if (fd === undefined || !quickReads.allowed) return undefined
+    const count = quickReads.tryNow(() => readvSync(fd, targets, offset))
+    if (count === undefined) return 0
+    // The end of the file: its loss is found out by `read`.
+    return count === 0 ? undefined : count
   }
 
   #openFd(fileIndex: number): number | undefined {

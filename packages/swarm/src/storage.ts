@@ -46,7 +46,8 @@ export interface TorrentStorage {
   read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
   /**
    * The same for several targets, one after the other in the file, if memory has the bytes so that nothing else waits
-   * for them: how many were read. Undefined: `read` is called. An error means that the bytes are lost.
+   * for them: how many were read. 0: not in this turn of the event loop, in which there was much to read already.
+   * Undefined: `read` is called. An error means that the bytes are lost.
    */
   readNow?(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined
   /**

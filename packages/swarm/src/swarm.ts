@@ -26,6 +26,7 @@ import { Frames } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
+import { SendTurns } from './upload/send-turns.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
 import { isZone } from './wire/extensions.ts'
 import { mseKeyOf } from './wire/mse.ts'
@@ -149,6 +150,7 @@ class Engine implements Swarm {
       verifier: new Verifier(options.verifyThreads ?? 2),
       cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
       frames: new Frames(),
+      turns: new SendTurns(),
       limiter: new UploadLimiter(),
       hashWork: new HashWork(),
       random: Math.random,

@@ -10,6 +10,7 @@ import type { Frames } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ReadCache } from '../upload/read-cache.ts'
+import type { SendTurns } from '../upload/send-turns.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 
 /** The properties of a torrent that peer discovery uses. */
@@ -26,6 +27,7 @@ export interface TorrentEnvironment {
   readonly verifier: Verifier
   readonly cache: ReadCache
   readonly frames: Frames
+  readonly turns: SendTurns
   readonly limiter: UploadLimiter
   readonly hashWork: HashWork
   readonly random: () => number

@@ -3,7 +3,6 @@
 import type { TorrentLayout } from '@svc/metainfo'
 import type { FileProgress } from '../download/file-progress.ts'
 import type { Emit } from '../events.ts'
-import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
@@ -11,6 +10,7 @@ import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type Frames } from './frame.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
+import type { SendTurns, TurnTaker } from './send-turns.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
 interface Entry {
@@ -26,6 +26,7 @@ export interface UploadContext {
   readonly source: ChunkSource
   readonly cache: ReadCache
   readonly frames: Frames
+  readonly turns: SendTurns
   readonly limiter: UploadLimiter
   /** Which files are complete: of others only verified pieces are read. */
   readonly files: Pick<FileProgress, 'isDone'>
@@ -54,7 +55,7 @@ const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
  * Invariants: chunks are pinned exactly from `acquire` until their bytes are in a frame; nothing is sent while the peer
  * is choked.
  */
-export class UploadQueue implements LimitedSender {
+export class UploadQueue implements LimitedSender, TurnTaker {
   readonly buckets: readonly TokenBucket[]
   readonly #peer: Peer
   readonly #context: UploadContext
@@ -115,20 +116,12 @@ export class UploadQueue implements LimitedSender {
     const entry: Entry = { block, fileIndex, offset: offset + block.begin, chunks: undefined }
     this.#queue.push(entry)
     this.#byBlock?.set(keyOf(block), entry)
-    if (!this.#pumping) this.pumpSoon()
+    if (!this.#pumping) this.#context.turns.soon(this)
   }
 
-  #soon = false
-  pumpSoon(): void {
-    if (this.#soon) return
-    this.#soon = true
-    setImmediate(
-      guarded(() => {
-        this.#soon = false
-        this.#turnBytes = 0
-        this.pump()
-      })
-    )
+  takeTurn(): void {
+    this.#turnBytes = 0
+    this.pump()
   }
 
   cancel(block: BlockRef): void {
@@ -174,6 +167,7 @@ export class UploadQueue implements LimitedSender {
       if (!this.#closed) this.#reject(entry.block)
     }
     this.#context.limiter.leave(this)
+    this.#context.turns.leave(this)
     this.#context.cache.leave(this.#wake)
   }
 
@@ -216,7 +210,8 @@ export class UploadQueue implements LimitedSender {
 
   /** True when more could be sent at once. */
   #sendSome(): boolean {
-    if (this.#inFlight === 0 && this.#fetched === 0 && this.#sendRead()) return true
+    const read = this.#inFlight === 0 && this.#fetched === 0 ? this.#sendRead() : 'not'
+    if (read !== 'not') return read === 'sent'
     this.#readAhead()
     return this.#sendBatch(FRAME_BLOCK_BYTES)
   }
@@ -224,7 +219,7 @@ export class UploadQueue implements LimitedSender {
   /** False when others come first: the rest is sent in the next turn. */
   #mayGoOn(): boolean {
     if (this.#turnBytes < TURN_BYTES) return true
-    this.pumpSoon()
+    this.#context.turns.soon(this)
     return false
   }
 
@@ -281,11 +276,11 @@ export class UploadQueue implements LimitedSender {
     return true
   }
 
-  /** Sends what can be read at once, past the cache. False: nothing can. */
-  #sendRead(): boolean {
-    const { source, layout, frames } = this.#context
+  /** Sends what can be read at once, past the cache. `later`: in the next turn. */
+  #sendRead(): 'sent' | 'later' | 'not' {
+    const { source, layout, frames, turns } = this.#context
     const first = this.#queue[this.#head]
-    if (first === undefined || source.readNow === undefined) return false
+    if (first === undefined || source.readNow === undefined) return 'not'
     const { fileIndex, offset } = first
     const { lengthBytes } = layout.files[fileIndex]!
     const frame = frames.take()
@@ -303,16 +298,18 @@ export class UploadQueue implements LimitedSender {
     } catch (error) {
       frames.give(frame)
       this.#lost(fileIndex, error as Error)
-      return true
+      return 'sent'
     }
     // A file that has become too short is found out by the cache.
     if (count !== frame.blockBytes) {
       frames.give(frame)
-      return false
+      if (count !== 0) return 'not'
+      turns.soon(this, true)
+      return 'later'
     }
     for (const _ of targets) this.#shift(this.#queue[this.#head]!)
     this.#send(frame)
-    return true
+    return 'sent'
   }
 
   #lost(fileIndex: number, error: Error): void {

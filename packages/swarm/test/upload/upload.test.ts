@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
+import { Frames } from '../../src/upload/frame.ts'
 import { CHUNK_BYTES, type Chunk, ReadCache } from '../../src/upload/read-cache.ts'
+import { SendTurns } from '../../src/upload/send-turns.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
+import { formatPieceHeader } from '../../src/wire/messages.ts'
 
 const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
   interested: fc.boolean(),
@@ -141,6 +144,56 @@ test('a bucket without a rate is always ready', () => {
   const bucket = new TokenBucket(0, 0)
   bucket.spend(1e12)
   expect(bucket.ready(0)).toBe(true)
+})
+
+test('when a turn has room for two senders, all of five get the same share', async () => {
+  const turns = new SendTurns()
+  const got = [0, 0, 0, 0, 0]
+  let room = 2
+  await new Promise<void>((resolve) => {
+    const takers = got.map((_, at) => {
+      const taker = {
+        takeTurn: () => {
+          if (got.reduce((sum, count) => sum + count) === 50) return resolve()
+          const missed = room === 0
+          if (!missed) {
+            room -= 1
+            got[at]! += 1
+          }
+          turns.soon(taker, missed)
+        }
+      }
+      return taker
+    })
+    const refill = (): void => {
+      room = 2
+      if (got.reduce((sum, count) => sum + count) < 50) setImmediate(refill)
+    }
+    refill()
+    for (const taker of takers) turns.soon(taker)
+  })
+  expect(got).toEqual([10, 10, 10, 10, 10])
+})
+
+test('a frame holds the blocks that were added, each behind its head, and is used again', () => {
+  const frames = new Frames()
+  for (const lengths of [Array(16).fill(16_384), [131_072, 131_072], [5, 16_384, 7]] as number[][]) {
+    const frame = frames.take()
+    const parts: Uint8Array[] = []
+    for (const [at, length] of lengths.entries()) {
+      expect(frame.holds(length)).toBe(true)
+      frame.add(9, at * 131_072, length).fill(at + 1)
+      parts.push(formatPieceHeader(9, at * 131_072, length), new Uint8Array(length).fill(at + 1))
+    }
+    expect(Buffer.compare(frame.message, Buffer.concat(parts))).toBe(0)
+    expect(frame.blockBytes).toBe(lengths.reduce((sum, length) => sum + length))
+    frames.give(frame)
+    expect(frames.take()).toBe(frame)
+    frames.give(frame)
+  }
+  const full = frames.take()
+  for (let at = 0; at < 16; at += 1) full.add(0, at, 16_384)
+  expect(full.holds(1)).toBe(false)
 })
 
 describe('the read cache', () => {
