@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { DhtOptions } from '@svc/internal-discovery'
-import { AddressRanges, tryParseRange } from '@svc/internal-net'
+import { AddressRanges, hostKey, PerSecond, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
@@ -88,6 +88,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000
  */
 const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
+/** Each takes a millisecond of this thread, and may come from anybody who can connect: they know of no torrent yet. */
+const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
 /** A BitTorrent engine: one listener, one set of buffers and threads, any number of torrents. */
 export interface Swarm {
@@ -136,6 +138,7 @@ class Engine implements Swarm {
   /** Accepted connections with unfinished handshakes, oldest first, with the time they were accepted. */
   readonly #greeting = new Map<Transport, number>()
   readonly #discovery: WorkerDiscovery
+  readonly #encrypting = new PerSecond(ENCRYPTION_HANDSHAKES_PER_SECOND)
   #listener: Listener | undefined
   #local: LocalDiscovery | undefined
   #nextId = 1
@@ -249,7 +252,8 @@ class Engine implements Swarm {
   }
 
   #accept(socket: Socket): void {
-    const place = this.#closing === undefined ? this.#placeFor(plainAddress(socket.remoteAddress ?? '')) : undefined
+    const host = plainAddress(socket.remoteAddress ?? '')
+    const place = this.#closing === undefined ? this.#placeFor(host) : undefined
     if (place === undefined) {
       socket.destroy()
       return
@@ -266,7 +270,8 @@ class Engine implements Swarm {
       transport,
       {
         answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake,
-        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash
+        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash,
+        mayEncrypt: () => this.#encrypting.take(hostKey(host), performance.now())
       },
       {
         done: (handshake, open, rest) => {

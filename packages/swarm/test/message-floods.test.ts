@@ -110,3 +110,26 @@ test('a peer that greets without end is closed', async () => {
   peer.send(greeting)
   await peer.closed
 })
+
+test('encryption handshakes cost a millisecond each: one host gets so many a second, and others theirs', async () => {
+  const { swarm } = await engines.seed(fixture)
+  const answered = (host: string, count: number): Promise<boolean>[] =>
+    Array.from({ length: count }, async () => {
+      const socket = connect({ port: swarm.port!, host: '127.0.0.1', localAddress: host })
+      sockets.push(socket)
+      socket.on('error', () => undefined)
+      // a public key, which no handshake begins like
+      socket.write(Buffer.alloc(96, 7))
+      return new Promise((resolve) => {
+        socket.once('data', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+    })
+  const begun = Math.floor(performance.now() / 1_000)
+  const flood = await Promise.all(answered('127.0.0.1', 60))
+  const seconds = Math.floor(performance.now() / 1_000) - begun + 1
+  expect(flood.filter(Boolean).length).toBeLessThanOrEqual(20 * seconds)
+  expect(await Promise.all(answered('127.0.0.2', 5))).toEqual([true, true, true, true, true])
+  // who needs no encryption is not held up
+  await plainPeer(swarm.port!)
+})

@@ -1,7 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { EventEmitter } from 'node:events'
-import { isPort } from '@svc/internal-net'
-import { PerSecond } from './per-second.ts'
+import { isPort, PerSecond } from '@svc/internal-net'
 
 /** Datagrams per second (docs/budgets.md). */
 export interface DatagramLimits {

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { encodeBencode } from '@svc/metainfo'
 import { expect, onTestFinished, test } from 'vitest'
 import { CheckedSocket } from '../src/checked-socket.ts'
-import { PerSecond } from '../src/per-second.ts'
 
 const query = Buffer.from(encodeBencode({ t: 'aa', y: 'q', q: 'ping', a: { id: Buffer.alloc(20) } }))
 const answer = Buffer.from(encodeBencode({ t: 'aa', y: 'r', r: { id: Buffer.alloc(20) } }))
@@ -22,14 +21,6 @@ async function listening(limits?: ConstructorParameters<typeof CheckedSocket>[1]
   onTestFinished(() => socket.close())
   return socket
 }
-
-test('counts within a second, in all and for each key', () => {
-  const budget = new PerSecond({ total: 3, each: 2 })
-  expect([1, 2, 3].map(() => budget.take('a', 500))).toEqual([true, true, false])
-  expect(budget.take('b', 999)).toBe(true)
-  expect(budget.take('c', 999)).toBe(false)
-  expect(budget.take('c', 1_000)).toBe(true)
-})
 
 test('twice as many datagrams as one address may send: the rest is dropped, and another address does not notice', async () => {
   const socket = await listening()

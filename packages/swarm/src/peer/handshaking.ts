@@ -84,6 +84,8 @@ export interface HandshakeDirectory {
   /** Our handshake for that torrent, or undefined if there is none. */
   answer(infohash: Uint8Array): Handshake | undefined
   infohashByMseKey(key: string): Uint8Array | undefined
+  /** Whether one more encryption handshake may be computed now. */
+  mayEncrypt(): boolean
 }
 
 /** An accepted connection: a plain handshake, or one inside an encryption handshake. */
@@ -104,6 +106,7 @@ export class IncomingHandshake extends Handshaking {
         this.#plain = true
         return this.plain(bytes)
       }
+      if (!this.#directory.mayEncrypt()) throw bad('too many encryption handshakes')
       this.#mse = new MseResponder((key) => this.#directory.infohashByMseKey(key))
     }
     const { write, done } = this.#mse.push(bytes)
