@@ -1,3 +1,4 @@
+import { diskErrorOf } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError, type HubErrorCode, type HubErrorReason } from './errors.ts'
 import type { ResponseHead } from './exchange.ts'
@@ -33,15 +34,12 @@ const SPOKEN: Readonly<Record<string, string>> = {
   ERR_SLOW: 'it sends less than 1 KiB a second'
 }
 
-/** Of the disk, when a module cannot be read: no fault of the network. */
-const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.syscall === 'open'
-
 /**
  * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts, our own errors and those of the disk pass
  * unchanged.
  */
 export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
-  if (error instanceof Trouble || error instanceof HubError || isOfDisk(error)) return error
+  if (error instanceof Trouble || error instanceof HubError || diskErrorOf(error) !== undefined) return error
   const code = (error as { code?: unknown } | null)?.code
   const what =
     typeof code === 'string' ? (SPOKEN[code] ?? code) : error instanceof Error ? error.name : 'unknown failure'

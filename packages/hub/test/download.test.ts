@@ -1,5 +1,6 @@
 import type { FakeHubFaultRule } from '@svc/testkit/fake-hub-faults'
 import { randomFaults, scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import type { Dispatcher } from 'undici'
 import { expect, test } from 'vitest'
 import { HubError } from '../src/index.ts'
 import { FATAL, OVERCOME } from './fault-rules.ts'
@@ -146,6 +147,21 @@ test('a failing sink ends the download with its own error', async () => {
   let writes = 0
   const failing = { ...sink, write: async () => (++writes > 3 ? Promise.reject(full) : undefined) }
   await expect(hub.download(file, failing)).rejects.toBe(full)
+})
+
+test('an HTTP client that the disk does not give is no fault of the hub, and is not asked six times', async () => {
+  const { file, fake } = await setUp()
+  const failure = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' })
+  let asked = 0
+  const dispatcher = {
+    dispatch: () => {
+      asked++
+      throw failure
+    }
+  } as unknown as Dispatcher
+  const hub = hubOf(fake, { dispatcher })
+  await expect(hub.download(file, createMemorySink(file.sizeBytes))).rejects.toBe(failure)
+  expect(asked).toBe(1)
 })
 
 test('a sink that does not hold what it was given is a defect, not a reason to fetch for ever', async () => {

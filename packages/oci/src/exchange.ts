@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import { lookup as lookupAll } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { type AddressReach, addressReach, loadHttpClient } from '@svc/internal-net'
+import { type AddressReach, addressReach, diskErrorOf, loadHttpClient } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { OciError } from './errors.ts'
 
@@ -43,7 +43,7 @@ export class Exchange {
 
   /**
    * @param only what the address may reach, when the registry chose it; see {@link reachesOf}
-   * @throws OciError `E_UNAVAILABLE`; on abort the signal's reason
+   * @throws OciError `E_UNAVAILABLE`; an error of our disk as it is; on abort the signal's reason
    */
   async send({ method, url, headers, body, signal }: Call, only?: ReadonlySet<AddressReach>): Promise<Answer> {
     const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -72,7 +72,7 @@ export class Exchange {
       return answer
     } catch (cause) {
       signal?.throwIfAborted()
-      if (cause instanceof OciError) throw cause
+      if (cause instanceof OciError || diskErrorOf(cause) !== undefined) throw cause
       throw new OciError('E_UNAVAILABLE', `${url.host} cannot be reached: ${reasonOf(cause)}`, {}, cause)
     } finally {
       clearTimeout(timer)

@@ -31,8 +31,8 @@ function run(job: VerifyJob): VerifyReply {
       writeAll(job.fd, bytes, job.position)
     } catch (error) {
       // Structured cloning drops the code and syscall of errors, so they are sent as plain data.
-      const { message, code, syscall } = error as NodeJS.ErrnoException
-      return { outcome: 'failed', leaves, error: { message, code, syscall } }
+      const { message, code, errno, syscall } = error as NodeJS.ErrnoException
+      return { outcome: 'failed', leaves, error: { message, code, errno, syscall } }
     }
   }
   return { outcome: 'right', leaves }

@@ -23,6 +23,8 @@ export async function reflink(from: string, to: string): Promise<boolean> {
     return true
   } catch (error) {
     if (!NO_REFLINK.has(errnoOf(error) ?? '')) throw error
+    // libuv removes what it made, and does not tell when it could not: the copy would then find its own name taken
+    await rm(to, { force: true })
   }
   // Node refuses FORCE on macOS. Its cp clones, and copies only between volumes or off APFS: both are ruled out before.
   if (process.platform !== 'darwin') return false

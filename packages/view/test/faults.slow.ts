@@ -31,6 +31,15 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     expect(await whatIsThere(scene)).toBe(scene.before === undefined ? undefined : 'before')
   })
 
+  test('what is left of blocks that could not be shared is removed again, and no second file of that name', async () => {
+    const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'create', 'copy')
+    expect(interrupted(scene, 'unlink:error=EIO:when=1')).toBe('done')
+    expect(strayNames(scene)).toEqual([])
+    expect(await whatIsThere(scene)).toBe('after')
+    const again = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'create', 'copy')
+    expect(interrupted(again, 'unlink:error=EIO:when=1+')).toBe('failed E_IO')
+  })
+
   test('remains that cannot be removed are cleared up by the next one', async () => {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
     expect(interrupted(scene, 'rmdir:error=EIO:when=1+')).toBe('done')

@@ -2,7 +2,8 @@ import { CasError, type CasErrorCode } from '@svc/cas'
 import { ClassifyError, type ClassifyErrorCode } from '@svc/classify'
 import { type ErrorCode, type ErrorEnvelope, errorStatus } from '@svc/client/protocol'
 import { HubError } from '@svc/hub'
-import { isNoSpace } from '@svc/internal-files'
+import { errnoName, isNoSpace } from '@svc/internal-files'
+import { unloadedCode } from '@svc/internal-net'
 import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
 import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
 import { RefError } from '@svc/ref'
@@ -175,6 +176,8 @@ function systemError(error: unknown): NodeJS.ErrnoException | undefined {
     const { code, syscall } = at
     if (typeof code === 'string' && ERRNO.test(code) && typeof syscall === 'string' && SYSCALL.test(syscall)) return at
     if (isNoSpace(at)) return at
+    const unloaded = unloadedCode(at)
+    if (unloaded !== undefined) return unloaded
     at = at.cause as NodeJS.ErrnoException | undefined
   }
   return undefined
@@ -184,7 +187,8 @@ function systemError(error: unknown): NodeJS.ErrnoException | undefined {
 function unforeseen(error: unknown): WireError {
   const system = systemError(error)
   if (system === undefined) return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
-  if (isNoSpace(system)) return wire('E_NO_SPACE', 'no room on the file system of the store', { hidden: true })
+  if (isNoSpace(system))
+    return wire('E_NO_SPACE', `no room on the file system of the store (${errnoName(system)})`, { hidden: true })
   return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 

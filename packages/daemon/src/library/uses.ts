@@ -104,8 +104,12 @@ const watched = (reader: BlobReader, done: () => void): BlobReader => ({
   read: (target, offset) => reader.read(target, offset),
   stream: (range) => untilOver(reader.stream(range), done),
   close: async () => {
-    await reader.close()
-    done()
+    try {
+      await reader.close()
+    } finally {
+      // a descriptor whose close fails is closed nevertheless
+      done()
+    }
   }
 })
 

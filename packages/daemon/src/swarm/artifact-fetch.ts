@@ -1,5 +1,5 @@
 import { CasError } from '@svc/cas'
-import { isNoSpace } from '@svc/internal-files'
+import { errnoName, isNoSpace } from '@svc/internal-files'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
@@ -151,7 +151,9 @@ function toDaemonError(error: Error): Error {
     if (code !== undefined && /^E[A-Z0-9]{2,20}$/.test(code)) errno = ` (${code})`
     if (cause instanceof DaemonError || cause instanceof CasError) return cause
     if (isNoSpace(cause))
-      return new DaemonError('E_NO_SPACE', 'no room is left on the file system of the store', { cause: error })
+      return new DaemonError('E_NO_SPACE', `no room on the file system of the store (${errnoName(cause)})`, {
+        cause: error
+      })
   }
   return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}${errno}`, { cause: error })
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { diskErrorOf } from '@svc/internal-net'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
 import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
@@ -71,6 +72,7 @@ export class WebseedDocuments {
         return read(await this.#get(url, maxBytes, signal))
       } catch (error) {
         signal.throwIfAborted()
+        if (diskErrorOf(error) !== undefined) throw error
         this.#complain(`webseed ${webseed}: ${(error as Error).message}`)
       }
     }

@@ -24,7 +24,8 @@ const CHANGES: KillScenario['points'] = {
   unlink: FIRST_AND_LATER,
   mkdir: FIRST_AND_LATER,
   ftruncate: [1, 2],
-  close: FIRST_AND_LATER
+  close: FIRST_AND_LATER,
+  getdents64: [1, 2]
 }
 
 const incoming = (root: string): string[] => readdirSync(join(root, 'incoming'))
@@ -252,6 +253,8 @@ const START: KillScenario['points'] = {
   ftruncate: [1],
   fchmod: [1, 2],
   chmod: [1, 2],
+  openat: [1, 20, 60],
+  close: [1, 20, 60],
   getdents64: [2, 6, 14, 40],
   bind: [1, 2],
   listen: [1],

@@ -26,7 +26,10 @@ export async function inject(pid: number, what: string): Promise<Injection> {
   const ended = once(child, 'close')
   const stop = async (): Promise<void> => {
     child.kill('SIGINT')
+    // where the process has died meanwhile, strace may wait for a thread of it for ever
+    const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
     await ended
+    clearTimeout(late)
   }
   onTestFinished(stop)
   const said: string[] = []

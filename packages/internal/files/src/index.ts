@@ -9,7 +9,7 @@ export {
 } from './file-port.ts'
 export { tryFlock } from './flock.ts'
 export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
-export { isNoSpace } from './no-space.ts'
+export { errnoName, isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { type FileNow, type FileWindow, readNow, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'

@@ -10,3 +10,10 @@ export function isNoSpace(error: unknown): boolean {
   // only the code crosses threads
   return code === 'ENOSPC' || code === 'EDQUOT' || errno === quota || code === `Unknown system error ${quota}`
 }
+
+/** The name of a system error, for a message: also of those that Node does not name; undefined for other errors. */
+export function errnoName(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException
+  if (isNoSpace(error)) return code === 'ENOSPC' ? code : 'EDQUOT'
+  return typeof code === 'string' && /^E[A-Z0-9]{2,20}$/.test(code) ? code : undefined
+}

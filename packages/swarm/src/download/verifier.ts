@@ -18,7 +18,8 @@ export interface VerifyReply {
   readonly outcome: 'right' | 'wrong' | 'failed'
   /** 32 bytes per block. */
   readonly leaves: Uint8Array
-  readonly error?: { readonly message: string; readonly code: string | undefined; readonly syscall: string | undefined }
+  /** The system's error. Some have no name in Node, such as a full quota, and are known by their number. */
+  readonly error?: Pick<NodeJS.ErrnoException, 'message' | 'code' | 'errno' | 'syscall'>
 }
 
 /** The operations of a verifying thread. */

@@ -1,4 +1,5 @@
 import { Gate } from '@svc/internal-concurrency'
+import { errnoName, isNoSpace } from '@svc/internal-files'
 import { DaemonError } from '../../errors.ts'
 import type { HeldName, ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
@@ -45,8 +46,8 @@ async function holdName({ path, identity }: WalkedFile, parents: HeldParents): P
 
 /**
  * Opens a file again in its folder, and accepts it only if it is the listed one.
- * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_INTERNAL`
- *   when it cannot be read
+ * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_NO_SPACE`
+ *   or `E_INTERNAL` when it cannot be opened
  */
 export async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
   let opened
@@ -56,9 +57,8 @@ export async function openLocal({ path, name, identity }: WalkedFile, parents: H
     if (cause instanceof DaemonError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') throw changed(name, 'it is gone', cause)
-    throw new DaemonError('E_INTERNAL', `${JSON.stringify(name)} cannot be read (${code ?? 'unknown error'})`, {
-      cause
-    })
+    const what = `${JSON.stringify(name)} cannot be opened (${errnoName(cause) ?? code ?? 'unknown error'})`
+    throw new DaemonError(isNoSpace(cause) ? 'E_NO_SPACE' : 'E_INTERNAL', what, { cause })
   }
   const { handle, stat } = opened
   if (!sameIdentity(identityOf(stat), identity)) {
