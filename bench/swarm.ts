@@ -76,7 +76,9 @@ const pairs: readonly (readonly [Kind, Kind])[] = (
     ['us', 'us'],
     // the bounds: what cannot be left out, as an engine and as a daemon
     ['bare', 'bare'],
-    ['bare', 'flat']
+    ['bare', 'flat'],
+    // and as a seed that libtorrent fetches from
+    ['blocks', 'lt']
   ] as const
 ).filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
 const results = new Map<string, Result[]>()

@@ -21,13 +21,17 @@ const TUNED = {
   }
 }
 
-/** libtorrent, our engine, webtorrent, or (`bare`, with the flat hash `flat`) what no engine on Node can leave out. */
-export type Kind = 'lt' | 'us' | 'wt' | 'bare' | 'flat'
+/**
+ * libtorrent, our engine, webtorrent, or what no engine on Node can leave out: `bare` between two of them, with the flat hash
+ * `flat`, and `blocks` towards others, as a seed.
+ */
+export type Kind = 'lt' | 'us' | 'wt' | 'bare' | 'flat' | 'blocks'
 const PROGRAMS = {
   us: ['engine-peer.ts'],
   wt: ['webtorrent-peer.ts'],
   bare: ['../bounds/bare-peer.ts'],
-  flat: ['../bounds/bare-peer.ts', 'flat']
+  flat: ['../bounds/bare-peer.ts', 'flat'],
+  blocks: ['../bounds/blocks-peer.ts']
 } as const
 type Message = Record<string, unknown> & { event: string }
 

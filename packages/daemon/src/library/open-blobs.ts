@@ -1,12 +1,19 @@
+import { readvSync } from 'node:fs'
 import type { BlobReader, BlobStore } from '@svc/cas'
+import { QuickReads } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 
 const DEFAULT_MAX_OPEN = 128
 /** A blob that went to quarantine is not read through an old descriptor for longer than this. */
 const MAX_AGE_MS = 10_000
 
+/** What peers read is mostly in the page cache; from a cold disk it goes through the store's reader. */
+const quickReads = new QuickReads()
+
 interface Opened {
   readonly reader: Promise<BlobReader>
+  /** Once it is open. */
+  open: BlobReader | undefined
   readonly openedAt: number
 }
 
@@ -36,7 +43,7 @@ export class OpenBlobs {
       this.drop(digest)
       opened = undefined
     }
-    opened ??= { reader: this.#store.open(digest), openedAt: now }
+    opened ??= this.#open(digest, now)
     // move to the end of the order: the most recently used
     this.#readers.delete(digest)
     this.#readers.set(digest, opened)
@@ -46,6 +53,41 @@ export class OpenBlobs {
     } catch (error) {
       if (this.#readers.get(digest) === opened) this.drop(digest)
       throw error
+    }
+  }
+
+  #open(digest: Sha256Digest, now: number): Opened {
+    const opened: Opened = { reader: this.#store.open(digest), open: undefined, openedAt: now }
+    opened.reader.then(
+      (reader) => {
+        if (this.#readers.get(digest) === opened) opened.open = reader
+      },
+      () => undefined
+    )
+    return opened
+  }
+
+  /**
+   * Reads into several targets, one after the other in the blob, if that is quick: how many bytes were read; 0: not in
+   * this turn of the event loop. Undefined: use {@link OpenBlobs.read}, which also says what is wrong.
+   */
+  readNow(digest: Sha256Digest, offset: number, targets: readonly Uint8Array[]): number | undefined {
+    const opened = this.#readers.get(digest)
+    const reader = opened?.open
+    if (opened === undefined || reader === undefined || !quickReads.allowed) return undefined
+    if (performance.now() - opened.openedAt > MAX_AGE_MS) return undefined
+    if (this.#readers.size > 1) {
+      this.#readers.delete(digest)
+      this.#readers.set(digest, opened)
+    }
+    try {
+      const { fd } = reader
+      if (fd === undefined) return undefined
+      const count = quickReads.tryNow(() => readvSync(fd, targets, offset))
+      if (count === undefined) return 0
+      return count === 0 ? undefined : count
+    } catch {
+      return undefined
     }
   }
 

@@ -66,6 +66,11 @@ export class ArtifactStorage implements TorrentStorage {
     return this.#options.blobs.read(this.#files[fileIndex]!.digest, offset, target)
   }
 
+  readNow(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined {
+    if (this.#fetching.has(fileIndex)) return undefined
+    return this.#options.blobs.readNow(this.#files[fileIndex]!.digest, offset, targets)
+  }
+
   async leaves(fileIndex: number, start: number, end: number): Promise<Uint8Array | undefined> {
     const { torrent, leafLayers } = this.#options
     const file = this.#files[fileIndex]!
