@@ -134,7 +134,8 @@ describe('peers that lie to a download', () => {
           formatHashes(
             { root: fixture.info.files[0]!.piecesRoot!, baseLayer: 2, index: 0, length: 512, proofLayers: 0 },
             new Uint8Array(512 * 32)
-          )
+            // the rest never comes
+          ).subarray(0, 100)
         )
       }
     })

@@ -14,6 +14,7 @@ import {
   formatPort,
   formatSimple,
   KEEP_ALIVE,
+  MAX_UNKNOWN_BYTES,
   MESSAGE,
   parseHashRange
 } from '../../src/wire/messages.ts'
@@ -156,6 +157,17 @@ describe('the decoder', () => {
         )
       }
     }
+  })
+
+  test('an unknown message is bounded as well', () => {
+    const head = Buffer.alloc(5)
+    head[4] = 99
+    head.writeUInt32BE(MAX_UNKNOWN_BYTES, 0)
+    new WireDecoder(new Recorder()).push(head)
+    head.writeUInt32BE(MAX_UNKNOWN_BYTES + 1, 0)
+    expect(() => new WireDecoder(new Recorder()).push(head)).toThrow(
+      expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' })
+    )
   })
 
   test('what the owner does not admit is refused at its id', () => {
