@@ -92,7 +92,8 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
       const folder = writeFiles(join(sources, `m${n}`), {
         'm-q8_0.gguf': gguf(sizeOf(n), n),
         'model.safetensors': safetensors(10_000 + (n % 97), n),
-        'config.json': '{"model_type":"llama"}'
+        'config.json': '{"model_type":"llama"}',
+        ...smallFiles(n)
       })
       const { state, manifest } = await job('/v1/import/local', { paths: [folder], as })
       if (state !== 'done') continue
@@ -105,6 +106,14 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
     // The power is gone, and the daemon with it.
     if (power.isOver !== undefined && !isOver()) throw error
   }
+}
+
+/** Files that come in together, beside each third model: one batch of syncs is for all of them. */
+function smallFiles(n: number): Record<string, string> {
+  const count = n % 3 === 0 ? 30 : 0
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`modeling_part${i}.py`, `# ${n} ${i}\n`.repeat(20 * i + 1)])
+  )
 }
 
 /** Everything verifies, and all that was promised is there, whole. */
