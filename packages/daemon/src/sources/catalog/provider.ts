@@ -1,6 +1,6 @@
 import { DaemonError } from '../../errors.ts'
 import type { WebClient } from '../../web-client.ts'
-import { type CatalogEntry, parseListing } from './listing.ts'
+import { type CatalogEntry, parseListingInTurns } from './listing.ts'
 import { parseRecord } from './record.ts'
 
 /**
@@ -34,7 +34,7 @@ export class HttpCatalogProvider implements CatalogProvider {
 
   async search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]> {
     const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
-    return text === undefined ? [] : parseListing(text)
+    return text === undefined ? [] : parseListingInTurns(text)
   }
 
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {

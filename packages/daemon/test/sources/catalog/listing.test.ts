@@ -1,7 +1,7 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseListing } from '../../../src/sources/catalog/listing.ts'
+import { parseListing, parseListingInTurns } from '../../../src/sources/catalog/listing.ts'
 import { parseRecord } from '../../../src/sources/catalog/record.ts'
 import { selectEntry } from '../../../src/sources/catalog/select.ts'
 
@@ -140,4 +140,20 @@ describe("the provider's record", () => {
   test('takes anything', () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseRecord(`"manifest":"${text}`)))
   })
+})
+
+test('a listing of hundreds of thousands of trackers is read in turns, and says the same', async () => {
+  const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf${'&tr=udp://a:1'.repeat(900)}`
+  const text = `Org/Model  1 GB  1 seed  ${magnet}\n`.repeat(60)
+  let turns = 0
+  const turn = (): void => {
+    turns += 1
+    immediate = setImmediate(turn)
+  }
+  let immediate = setImmediate(turn)
+  const entries = await parseListingInTurns(text)
+  clearImmediate(immediate)
+  expect(entries).toEqual(parseListing(text))
+  expect(entries).toHaveLength(60)
+  expect(turns).toBeGreaterThan(3)
 })
