@@ -32,8 +32,8 @@ test('the benchmarks of peers, of upkeep and of everything at once run', { timeo
     ['first', undefined, 2],
     ['webtorrent', undefined, 1],
     ['together', undefined, 2],
-    ['upkeep', undefined, 5],
-    ['growth-swarm', undefined, 4]
+    ['upkeep', undefined, 6],
+    ['growth-swarm', undefined, 6]
   ])
 })
 

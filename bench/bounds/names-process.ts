@@ -1,5 +1,6 @@
-// `names-process.ts ROOT`: the bound of a list of all repositories. The first one reads each name's file and index, compares the index with its digest and
-// looks whether its manifests are there; a second one looks whether any of these files has changed. Both make the text, and parse it as who asks has to.
+// `names-process.ts ROOT`: the bound of a list of all repositories. The first one reads each name's file and index, and compares the index with its digest; a
+// second one looks whether any of these files has changed. Both read which manifests and states are there from the names in their folders, make
+// the text, and parse it as who asks has to.
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,15 +28,28 @@ function entryOf(path: string): { readonly indexDigest: string; readonly index: 
   return entry
 }
 
+/** By digest, without its prefix. */
+function present(): { readonly manifests: ReadonlySet<string>; readonly states: ReadonlySet<string> } {
+  const blobs = join(root, 'blobs', 'sha256')
+  const states = join(root, 'state', 'artifacts')
+  return {
+    manifests: new Set(
+      readdirSync(blobs).flatMap((shard) => readdirSync(join(blobs, shard)).map((name) => shard + name))
+    ),
+    states: new Set(isThere(states) ? readdirSync(states).map((name) => name.slice(0, -'.json'.length)) : [])
+  }
+}
+
 function list(): void {
   const namespaces: unknown[] = []
+  const { manifests, states } = present()
   const repos = join(root, 'state', 'repos')
   for (const ns of readdirSync(repos)) {
     for (const file of readdirSync(join(repos, ns))) {
       const { indexDigest, index } = entryOf(join(repos, ns, file))
       const members = index.members.map(({ quant, manifest }) => {
-        const complete = isThere(blob(manifest))
-        const state = isThere(join(root, 'state', 'artifacts', `${hexOf(manifest)}.json`))
+        const complete = manifests.has(hexOf(manifest))
+        const state = states.has(hexOf(manifest))
         return { quant, manifest, sizeBytes: 0, complete, private: state, missingBytes: 0 }
       })
       const quants = members.map(({ quant }) => quant)
