@@ -341,13 +341,16 @@ describe('peers that abuse a seed', () => {
     expect(peer.received.filter((message) => message.id === MESSAGE.reject).length).toBeLessThanOrEqual(301)
   })
 
-  test('a flood of requests that are not read back ends the connection, not the memory', async () => {
+  // A peer that reads nothing is cut after a minute in any case: the flood ends it before.
+  test('a flood of requests that are not read back ends the connection, not the memory', {
+    timeout: 45_000
+  }, async () => {
     const { swarm, torrent } = await engines.seed(fixture)
     const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
     await peer.next(MESSAGE.unchoke)
     peer.socket.pause()
     const request = formatBlockRef(MESSAGE.request, 0, 0, 16_384)
-    const many = Buffer.concat(Array.from({ length: 5000 }, () => request))
+    const many = Buffer.concat(Array.from({ length: 20_000 }, () => request))
     const before = process.memoryUsage().external
     peer.socket.write(many)
     while (engines.warningsOf(torrent).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
