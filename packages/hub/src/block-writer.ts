@@ -4,6 +4,11 @@ import type { BlockHashing } from './sink.ts'
 /** Bytes collected before a write: more do not stay in the CPU cache, fewer cost more system calls and messages. */
 const WRITE_BYTES = 1 << 20
 
+/** Written bytes are reported together up to this many: each report wakes the caller's thread and the hash of the file. */
+const REPORT_BYTES = 4 << 20
+/** A slow source's bytes are reported this often. */
+const REPORT_MS = 100
+
 /** The factory of a hasher, as exported by the sink's module: it produces one hash per block. */
 type HasherFactory = (options: unknown, sizeBytes: number) => { update(bytes: Uint8Array): void; digest(): Uint8Array }
 
@@ -36,10 +41,11 @@ export interface BlockTarget {
 
 /**
  * Writes the bytes of one range in a worker thread. Sockets read directly into its block; when the block is full it is
- * hashed, while still in the CPU cache, and written, and only then reported. Writes are synchronous: a slow disk blocks
+ * hashed, while still in the CPU cache, and written, and only then reported, with a few others. Writes are synchronous: a slow disk blocks
  * this thread's sockets, which is the backpressure.
  *
- * Invariant: `[start, at)` is written and reported; the next `filled` bytes are in the block.
+ * Invariant: `[start, reported)` is written and reported, `[reported, at)` is written; the next `filled` bytes are in
+ * the block. After `end` all that is written is reported.
  */
 export class BlockWriter {
   readonly #target: BlockTarget
@@ -48,11 +54,16 @@ export class BlockWriter {
   #at: number
   #filled = 0
   #limit = 0
+  #reported: number
+  #reportedAtMs = performance.now()
+  /** Of what is not reported yet. */
+  #unreported: Uint8Array[] = []
 
   constructor(target: BlockTarget, onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void) {
     this.#target = target
     this.#onWritten = onWritten
     this.#at = target.start
+    this.#reported = target.start
     this.#setLimit()
   }
 
@@ -87,6 +98,7 @@ export class BlockWriter {
     try {
       this.#flush()
     } finally {
+      this.#report()
       if (spare.length < MAX_SPARE) spare.push(this.#block)
     }
   }
@@ -115,7 +127,20 @@ export class BlockWriter {
     this.#at = end
     this.#filled = 0
     this.#setLimit()
-    this.#onWritten(start, end, hashes)
+    if (hashes !== undefined) this.#unreported.push(hashes)
+    if (end - this.#reported >= REPORT_BYTES || performance.now() - this.#reportedAtMs >= REPORT_MS) this.#report()
+  }
+
+  #report(): void {
+    const start = this.#reported
+    if (start === this.#at) return
+    const { hashing, makeHasher } = this.#target
+    // Together they are those of the whole: writes end with a block, but for the range's last one.
+    const hashes = hashing === undefined || makeHasher === undefined ? undefined : joined(this.#unreported)
+    this.#reported = this.#at
+    this.#reportedAtMs = performance.now()
+    this.#unreported = []
+    this.#onWritten(start, this.#at, hashes)
   }
 
   /** The hashes of the blocks that lie entirely within `[start, end)`. */
@@ -130,4 +155,16 @@ export class BlockWriter {
     hasher.update(this.#block.subarray(from - start, to - start))
     return hasher.digest()
   }
+}
+
+/** Not from Node's pool, all of which a message would copy. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }
