@@ -264,7 +264,7 @@ describe('errors on the wire', () => {
       return `${told} ${/\((E[A-Z]+)\)/.exec(message)?.[1]}`
     }
     expect(ended('EMFILE')).toBe('E_INTERNAL EMFILE')
-    expect(ended('ENOSPC')).toBe('E_NO_SPACE undefined')
+    expect(ended('ENOSPC')).toBe('E_NO_SPACE ENOSPC')
     const loop = new Error('in a circle')
     loop.cause = loop
     expect(toWireError(loop).envelope.error.code).toBe('E_INTERNAL')
