@@ -55,7 +55,8 @@ const requests: readonly Request[] = [
     ? []
     : [
         { name: 'flash crowd, 100 GB', receivers: 256, ...LARGE, pieces: 512, dials: 20 },
-        { name: 'flash crowd, 100 GB', receivers: 1_000, ...LARGE, pieces: 512, dials: 20 },
+        { name: 'coarse flash crowd, 100 GB', receivers: 1_000, ...LARGE, pieces: 512, dials: 20 },
+        { name: 'flash crowd, 100 GB', receivers: 1_000, ...LARGE, pieces: 1_024, dials: 20 },
         { name: 'flash crowd, 100 GB', receivers: 10_000, ...LARGE, pieces: 128, dials: 15 }
       ])
 ]

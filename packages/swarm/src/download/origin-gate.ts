@@ -44,7 +44,7 @@ export class OriginGate {
     readonly pieceBytes: number
   }) {
     this.#pieceBytes = pieceBytes
-    this.#leastBytes = pieceBytes
+    this.#leastBytes = Math.max(pieceBytes, LEAST_BYTES)
     this.#readyAt = nowMs + MIN_DELAY_MS + jitter * SPREAD_MS
     this.#patienceMs = PATIENCE_MS + (PATIENCE_PER_MIB_MS * pieceBytes) / MIB + jitter * SPREAD_MS
     this.#nearAt = nowMs
@@ -76,12 +76,13 @@ export class OriginGate {
   /** Such a piece has arrived after so much time: others will need about as much for theirs. */
   brought(tookMs: number): void {
     this.#turnMs = Math.min(MAX_TURN_MS, Math.max(this.#leastTurnMs, TURN_PIECES * tookMs))
-    this.#leastBytes = Math.max(1, NEAR_SHARE * (this.#patienceMs / Math.max(1, tookMs))) * this.#pieceBytes
+    const share = NEAR_SHARE * (this.#patienceMs / Math.max(1, tookMs)) * this.#pieceBytes
+    this.#leastBytes = Math.max(this.#pieceBytes, LEAST_BYTES, share)
   }
 
   /**
    * A near peer delivered so many bytes. A block now and then is no delivery: all that is fetched within the time of patience has to be
-   * a piece, and an eighth of what the far source gives within it.
+   * a piece and a mebibyte, and an eighth of what the far source gives within it.
    */
   nearGave(nowMs: number, bytes: number): void {
     const before = Math.max(this.#nearAt, nowMs - this.#patienceMs)
@@ -112,5 +113,6 @@ const TURN_PIECES = 3
 const PATIENCE_PER_MIB_MS = 1_000
 /** After so many turns without a piece to fetch, any piece may be fetched. */
 const MAX_TURNS = 6
+const LEAST_BYTES = MIB
 /** Of what a far source gives, the share that near peers have to give for it to be spared. */
 const NEAR_SHARE = 1 / 8

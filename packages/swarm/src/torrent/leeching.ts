@@ -365,9 +365,13 @@ export class Leeching {
     }
   }
 
-  /** While near peers have nothing that we lack, it is no fault of theirs that they give nothing. */
+  /**
+   * While near peers have nothing that we lack, it is no fault of theirs that they give nothing. When every piece is under way it is:
+   * the last ones must not wait for a near peer that has stopped.
+   */
   #noteNear(): void {
-    if (this.#picker.openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(performance.now())
+    const { openCount } = this.#picker
+    if (openCount > 0 && openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(performance.now())
   }
 
   #farAsked(): number {

@@ -327,7 +327,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   const noteNear = (node: Node): void => {
-    if (node.picker.openCount === node.picker.openUnshared) node.gate!.nearHasNothing(events.nowMs)
+    const { openCount } = node.picker
+    if (openCount > 0 && openCount === node.picker.openUnshared) node.gate!.nearHasNothing(events.nowMs)
   }
 
   let bucketFreeAt = 0
