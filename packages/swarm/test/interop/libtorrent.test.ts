@@ -264,12 +264,13 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       info: fixture.info,
       pieceLayers: fixture.layers,
       storage: createFileStorage(folder),
-      peers: [`127.0.0.1:${seed.port}`],
       webseeds: [webseed.url]
     })
+    // a peer on loopback would be done before a busy machine has asked the webseed
+    while (webseed.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    torrent.addPeer(`127.0.0.1:${seed.port}`)
     await torrent.completed()
     await expectFiles(fixture, folder)
-    expect(webseed.requests.length).toBeGreaterThan(0)
     await webseed.close()
   })
 })
