@@ -66,6 +66,27 @@ const namesLiar = (torrent: SwarmTorrent, address: string): boolean =>
   engines.warningsOf(torrent).some((warning) => warning.kind === 'peer' && warning.source.startsWith(address))
 
 describe('peers that lie to a download', () => {
+  test('one that refuses all it says it has is soon asked for little, and again when it gives', async () => {
+    let refused = 0
+    let isHonest = false
+    const refusing = await liar({
+      block: (honest, { piece, begin, length }, peer) => {
+        if (isHonest) return honest
+        refused += 1
+        peer.send(formatBlockRef(MESSAGE.reject, piece, begin, length))
+        return undefined
+      }
+    })
+    const { torrent, folder } = await leech([refusing.address])
+    await expect.poll(() => refused, { timeout: 30_000 }).toBeGreaterThan(60)
+    // Without a pause thousands would come; a slow machine only makes them fewer.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(refused).toBeLessThan(400)
+    isHonest = true
+    await torrent.completed()
+    await expectFiles(fixture, folder)
+  })
+
   test('one that corrupts everything is named and dropped; an honest one completes', async () => {
     const corrupt = await liar({ block: flipped })
     const { torrent, folder } = await leech([corrupt.address])

@@ -29,6 +29,7 @@ import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { HashFetch } from './hash-fetch.ts'
+import { RefusingPeers } from './refusals.ts'
 import { Webseeds } from './webseeds.ts'
 import { isFar } from './zone.ts'
 
@@ -78,6 +79,7 @@ export class Leeching {
   readonly #near = new Set<number>()
   /** Those that let a request time out and have sent nothing since. */
   readonly #mute = new Set<number>()
+  readonly #refusing = new RefusingPeers()
   readonly #gate: OriginGate
   /** The near peers that lack pieces. */
   readonly #neighbourhood: Neighbourhood
@@ -301,6 +303,7 @@ export class Leeching {
     this.downloadedBytes += request.length
     this.#downloader.arrived(request.buffer, request.run, peer.id)
     const now = performance.now()
+    this.#refusing.forget(peer.id)
     if (this.#mute.delete(peer.id)) this.#place(peer)
     if (this.#near.has(peer.id)) this.#gate.nearGave(now, request.length)
     else if (this.#far.has(peer.id) && request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
@@ -309,6 +312,8 @@ export class Leeching {
 
   refused(peer: Peer, request: PendingRequest): void {
     this.#downloader.release(request.buffer, request.run, peer.id)
+    // Who chokes us refuses what is outstanding.
+    if (!peer.peerChoking) this.#refusing.refused(peer.id, performance.now())
     this.moreWork()
   }
 
@@ -324,6 +329,7 @@ export class Leeching {
     this.#downloader.share(peer.id)
     this.#uncount(peer)
     for (const those of [this.#far, this.#near, this.#mute]) those.delete(peer.id)
+    this.#refusing.forget(peer.id)
     this.#picker.inOrder = this.#leeches.size === 0
     peer.hashes.clear()
     this.#hashFetch.gone(peer)
@@ -336,6 +342,7 @@ export class Leeching {
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
     const now = performance.now()
+    if (this.#refusing.isPaused(peer.id, now)) return
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
     const bits = peer.hasAll ? undefined : peer.bits

@@ -1,0 +1,44 @@
+/** Requests that a peer may refuse one after the other before it is left alone for a while. */
+const MAX_IN_A_ROW = 64
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 60_000
+
+interface Refusals {
+  inARow: number
+  pauseMs: number
+  pausedUntilMs: number
+}
+
+/**
+ * Peers that refuse what they say they have, while they let us ask: their disk fails, or they want to keep us busy. A refused
+ * block is free again, and the next request to the same peer would be refused as well, as fast as messages travel. After 64
+ * refusals without a block between, the peer is asked nothing for a second, and for twice as long each further time, up to a minute. A block
+ * from it ends that.
+ */
+export class RefusingPeers {
+  readonly #peers = new Map<number, Refusals>()
+
+  /** A peer that did not choke us refused a request. */
+  refused(peerId: number, nowMs: number): void {
+    let refusals = this.#peers.get(peerId)
+    if (refusals === undefined) {
+      refusals = { inARow: 0, pauseMs: FIRST_PAUSE_MS, pausedUntilMs: 0 }
+      this.#peers.set(peerId, refusals)
+    }
+    refusals.inARow += 1
+    if (refusals.inARow < MAX_IN_A_ROW) return
+    refusals.inARow = 0
+    refusals.pausedUntilMs = nowMs + refusals.pauseMs
+    refusals.pauseMs = Math.min(MAX_PAUSE_MS, 2 * refusals.pauseMs)
+  }
+
+  /** The peer sent a block, or left. */
+  forget(peerId: number): void {
+    this.#peers.delete(peerId)
+  }
+
+  isPaused(peerId: number, nowMs: number): boolean {
+    const refusals = this.#peers.get(peerId)
+    return refusals !== undefined && nowMs < refusals.pausedUntilMs
+  }
+}
