@@ -1,5 +1,7 @@
 /** A read that takes longer was not served from memory: it went to the disk, or another program ran in between. */
 const SLOW_MS = 2
+/** A longer one counts as slow even if nothing came from a disk: file systems of programs tell nobody what they read. */
+const STALLED_MS = 20
 /** After the first slow read; doubles with each further one. */
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 10_000
@@ -21,6 +23,7 @@ export class QuickReads {
   #pauseMs = FIRST_PAUSE_MS
   #turnEnd = Number.POSITIVE_INFINITY
   #nextTurn: Promise<void> | undefined
+  #blocksRead = process.resourceUsage().fsRead
 
   /** Sends all reads of this process through the thread pool until the returned function is called. */
   static holdOff(): () => void {
@@ -63,7 +66,7 @@ export class QuickReads {
       return here()
     } finally {
       const now = performance.now()
-      if (now - begun > SLOW_MS) {
+      if (now - begun > SLOW_MS && (this.#cameFromDisk() || now - begun > STALLED_MS)) {
         this.#pausedUntil = now + this.#pauseMs
         this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
       } else if (this.#pausedUntil !== 0) {
@@ -71,6 +74,16 @@ export class QuickReads {
         this.#pauseMs = FIRST_PAUSE_MS
       }
     }
+  }
+
+  /**
+   * Whether this process has read from a disk since the last slow read. If not, another program had the core: between
+   * busy threads that happens every few milliseconds, and the thread pool would only cost more.
+   */
+  #cameFromDisk(): boolean {
+    const before = this.#blocksRead
+    this.#blocksRead = process.resourceUsage().fsRead
+    return this.#blocksRead !== before
   }
 
   #begin(): Promise<void> {

@@ -15,7 +15,7 @@ describe('reads on the event loop', () => {
     const reads = new QuickReads()
     expect(await kind(reads)).toBe('here')
     await reads.run(
-      () => busy(3),
+      () => busy(25),
       async () => undefined
     )
     const begun = performance.now()
@@ -32,7 +32,7 @@ describe('reads on the event loop', () => {
       await reads.run(
         () => {
           here++
-          busy(2.5)
+          busy(25)
         },
         () => new Promise<void>((resolve) => setTimeout(resolve, 1))
       )
@@ -65,7 +65,7 @@ describe('reads on the event loop', () => {
     expect(now()).toBe('here')
     await new Promise((resolve) => setImmediate(resolve))
     reads.tryNow(() => {
-      busy(3)
+      busy(25)
       return true
     })
     await new Promise((resolve) => setImmediate(resolve))
