@@ -38,8 +38,6 @@ export interface DaemonOptions {
   /** Makers of everything that contacts other machines; default: this build's. */
   readonly networks?: NetworkFactories
   readonly http?: ServerOptions
-  /** Called when everything is ready, before the socket is there. */
-  readonly beforeListening?: () => void
   /** Replaces the operating system's file functions for store, state and leaf layers: tests make operations fail. */
   readonly filePort?: FilePortModule
 }
@@ -106,7 +104,6 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     await services.swarm?.start()
     await services.catalog?.start()
-    options.beforeListening?.()
 
     const claimed =
       options.socketDescriptor === undefined

@@ -33,15 +33,14 @@ export async function serve(flags: Flags): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
   watchDefects(log, () => stop('defect'))
-  const start = tendStart()
+  const endStart = tendStart()
   started = startDaemon({
     config,
     log,
-    beforeListening: () => start.settle(),
     ...(flags.socket !== undefined && { socketPath: flags.socket }),
     ...(descriptor !== undefined && { socketDescriptor: descriptor })
   })
-  await started.finally(() => start.end())
+  await started.finally(endStart)
   // From now on collect garbage when the heap has grown by half. A start builds up what stays: collecting meanwhile takes
   // a sixth of its CPU and frees little.
   setFlagsFromString('--heap-growing-percent=50')

@@ -8,25 +8,18 @@ const CHILD = `
 import { compileLater, tendStart } from '${MODULE}'
 const isOptimised = (f) => (%GetOptimizationStatus(f) & 16) !== 0
 const heat = (f) => { for (let n = 0; n < 3e6; n++) f(n) }
-const usedBytes = () => process.memoryUsage().heapUsed
 const hot = (n) => (n * 7) % 11
 compileLater()
 heat(hot)
 const before = isOptimised(hot)
-const start = tendStart()
-let kept = Array.from({ length: 200_000 }, (_, n) => [n])
-const full = usedBytes()
-kept = undefined
-start.settle()
-const settled = usedBytes()
-start.end()
+tendStart()()
 for (let n = 0; n < 100 && !isOptimised(hot); n++) { heat(hot); await new Promise(setImmediate) }
-console.log(JSON.stringify({ before, after: isOptimised(hot), freed: full - settled > 5e6, leaked: typeof gc }))
+console.log(JSON.stringify({ before, after: isOptimised(hot) }))
 `
 
-test('a small start compiles nothing hot, ends with a collection, and gives the compilers back', () => {
+test('a small start compiles nothing hot, and gives the compilers back', () => {
   const flags = ['--allow-natives-syntax', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', CHILD]
   const { stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8' })
   expect(stderr).toBe('')
-  expect(JSON.parse(stdout)).toEqual({ before: false, after: true, freed: true, leaked: 'undefined' })
+  expect(JSON.parse(stdout)).toEqual({ before: false, after: true })
 })
