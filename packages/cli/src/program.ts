@@ -155,7 +155,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     )
   add(program, 'du [ref]', 'show how much disk space models take, alone and shared').action(
     async (ref: string | undefined, _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/inventory.ts')).du(session, ref))
+      run(command, async (session) => (await import('./commands/du.ts')).du(session, ref))
   )
   add(program, 'rm <ref...>', 'remove models; with ns/name all quants of it')
     .option('--tags', 'remove its tags as well; a tag keeps the model it names')

@@ -1,8 +1,6 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { type CliError, usage } from '../errors.ts'
 import { count, formatBytes, formatSince, formatTable } from '../format.ts'
-import { readManifestBlob } from '../manifest-facts.ts'
-import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
 
@@ -34,10 +32,9 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     (line) => line.ref.includes(wanted) && tests.every((test) => test(line))
   )
   // repositories without readable quants are listed, too, unless a filter or a text applies
+  const listed = new Set(lines.map(({ ref }) => repoOf(ref)))
   const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
-    members.length === 0
-      ? tests.length === 0 && `${ns}/${name}`.includes(wanted)
-      : lines.some(({ ref }) => ref.startsWith(`${ns}/${name}:`))
+    members.length === 0 ? tests.length === 0 && `${ns}/${name}`.includes(wanted) : listed.has(`${ns}/${name}`)
   )
   if (session.json) {
     const fits = new Set(lines.map(({ ref }) => ref))
@@ -45,7 +42,8 @@ export async function ls(session: Session, text: string | undefined, options: Ls
       const has = (quant: string): boolean => members.length === 0 || fits.has(`${ns}/${name}:${quant}`)
       return { ns, name, ...entry, quants: quants.filter(has), members: members.filter(({ quant }) => has(quant)) }
     })
-    const tags = inventory.tags.filter(({ repo }) => chosen.some(({ ns, name }) => repo === `${ns}/${name}`))
+    const repos = new Set(chosen.map(({ ns, name }) => `${ns}/${name}`))
+    const tags = inventory.tags.filter(({ repo }) => repos.has(repo))
     return session.document({ ...inventory, namespaces: chosen, tags })
   }
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
@@ -58,8 +56,8 @@ export async function ls(session: Session, text: string | undefined, options: Ls
       'nothing here yet; bring a model in with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
     )
   }
-  const tagsOf = (repo: string): string =>
-    inventory.tags.flatMap((each) => (each.repo === repo ? [each.tag] : [])).join(', ')
+  const tags = Map.groupBy(inventory.tags, ({ repo }) => repo)
+  const tagsOf = (repo: string): string => (tags.get(repo) ?? []).map(({ tag }) => tag).join(', ')
   const rows = lines.map((line) => [
     line.ref,
     formatBytes(line.sizeBytes),
@@ -67,7 +65,7 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     line.shared,
     formatSince(line.importedAt),
     formatSince(line.lastUsedAt),
-    tagsOf(line.ref.slice(0, line.ref.indexOf(':')))
+    tagsOf(repoOf(line.ref))
   ])
   for (const { ns, name, indexPresent } of broken)
     rows.push([
@@ -91,6 +89,8 @@ function formatOf(session: Session, format: string | undefined): string {
 
 const stateOf = ({ complete, damaged, missingBytes = 0 }: ModelMember): string =>
   complete ? 'complete' : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+
+const repoOf = (ref: string): string => ref.slice(0, ref.indexOf(':'))
 
 const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
   ...member,
@@ -184,72 +184,6 @@ function printCsv(session: Session, lines: readonly Line[]): void {
   ] as const
   session.print(keys.join(','))
   for (const line of lines) session.print(keys.map((key) => cell(line[key])).join(','))
-}
-
-interface Use {
-  readonly ref: string
-  readonly bytes: number
-  /** Bytes that nothing else in the store needs. */
-  readonly aloneBytes: number
-  readonly sharedBytes: number
-}
-
-/** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
-export async function du(session: Session, text: string | undefined): Promise<void> {
-  const { client } = session
-  const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
-  const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
-  const sizes = new Map<string, number>()
-  const models: { readonly ref: string; readonly repo: string; readonly digests: ReadonlySet<string> }[] = []
-  for (const { ns, name, members } of namespaces)
-    for (const { quant, manifest } of members) {
-      // opening a model would count as a use of it
-      const { files = [], sizeBytes } = await readManifestBlob(client, manifest)
-      sizes.set(manifest, sizeBytes)
-      for (const { digest, size } of files) sizes.set(digest, size)
-      const digests = new Set([manifest, ...files.map(({ digest }) => digest)])
-      models.push({ ref: `${ns}/${name}:${quant}`, repo: `${ns}/${name}`, digests })
-    }
-  const bytesOf = (digests: Iterable<string>): number =>
-    [...digests].reduce((sum, digest) => sum + (sizes.get(digest) ?? 0), 0)
-  const useOf = (ref: string, isPart: (model: (typeof models)[number]) => boolean): Use => {
-    const own = new Set(models.filter(isPart).flatMap(({ digests }) => [...digests]))
-    const others = new Set(models.filter((model) => !isPart(model)).flatMap(({ digests }) => [...digests]))
-    const [bytes, sharedBytes] = [bytesOf(own), bytesOf([...own].filter((digest) => others.has(digest)))]
-    return { ref, bytes, aloneBytes: bytes - sharedBytes, sharedBytes }
-  }
-  const shown = models.filter(({ ref, repo }) => wanted === undefined || ref === wanted || repo === wanted)
-  if (text !== undefined && shown.length === 0) throw unknownHere(text, [])
-  const rows = shown.map((model) => useOf(model.ref, (each) => each === model))
-  const repositories = [...new Set(shown.map(({ repo }) => repo))].map((repo) =>
-    useOf(repo, (each) => each.repo === repo)
-  )
-  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0, views: true }))
-  const freeableBytes = result?.bytes ?? 0
-  if (session.json) return session.document({ models: rows, repositories, freeableBytes, storeBytes: store.bytes })
-  const table = repositories.flatMap((whole) => {
-    const parts = rows.filter(({ ref }) => ref.startsWith(`${whole.ref}:`))
-    return wanted !== undefined && wanted !== whole.ref ? parts : parts.length === 1 ? parts : [whole, ...parts]
-  })
-  const cells = table.map(({ ref, bytes, aloneBytes, sharedBytes }) => [
-    ref,
-    ...[bytes, aloneBytes, sharedBytes].map(formatBytes)
-  ])
-  for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])) session.print(line)
-  if (wanted === undefined) {
-    const used = bytesOf(sizes.keys())
-    // kept by tags, views and pinned imports
-    const kept = store.bytes - used - freeableBytes
-    const more = kept > 2 ** 20 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
-    session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
-  }
-  if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
-}
-
-/** `ns/name:quant` of the selected member; like everywhere, a prefix of the quant suffices. */
-async function memberOf(session: Session, text: string): Promise<string> {
-  const { ns, name, quant } = await session.client.resolve(await canonicalRef(session, text))
-  return `${ns}/${name}:${quant}`
 }
 
 /** `svc show ns/name`: the quants and tags of one repository. */

@@ -1,0 +1,88 @@
+import { forEachLimited } from '@svc/internal-concurrency'
+import { diskUse, type StoredModel } from '../disk-use.ts'
+import { count, formatBytes, formatTable } from '../format.ts'
+import { readManifestBlob } from '../manifest-facts.ts'
+import { asRepo, canonicalRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+import { unknownHere } from '../unknown-here.ts'
+
+/** Manifests that are read at the same time: the daemon then has work while an answer is on its way. */
+const READS = 8
+
+/** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
+export async function du(session: Session, text: string | undefined): Promise<void> {
+  const { client } = session
+  const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
+  const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
+  const members = namespaces.flatMap(({ ns, name, members }) =>
+    members.map(({ quant, manifest }) => ({ ref: `${ns}/${name}:${quant}`, repo: `${ns}/${name}`, manifest }))
+  )
+  const contents = await readContents(session, new Set(members.map(({ manifest }) => manifest)))
+  const models = members.map(({ ref, repo, manifest }): StoredModel => {
+    const digests = new Set(contents.get(manifest)!.map(({ digest }) => digest))
+    return { ref, repo, digests }
+  })
+  const sizes = new Map(
+    [...contents.values()].flatMap((blobs) => blobs.map(({ digest, size }) => [digest, size] as const))
+  )
+  const use = diskUse(models, sizes)
+  const isShown = new Set(
+    models.filter(({ ref, repo }) => wanted === undefined || ref === wanted || repo === wanted).map(({ ref }) => ref)
+  )
+  if (text !== undefined && isShown.size === 0) throw unknownHere(text, [])
+  const rows = Map.groupBy(
+    use.models.filter(({ ref }) => isShown.has(ref)),
+    ({ ref }) => ref.slice(0, ref.lastIndexOf(':'))
+  )
+  const repositories = use.repositories.filter(({ ref }) => rows.has(ref))
+  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0, views: true }))
+  const freeableBytes = result?.bytes ?? 0
+  if (session.json) {
+    const shown = [...rows.values()].flat()
+    return session.document({ models: shown, repositories, freeableBytes, storeBytes: store.bytes })
+  }
+  const table = repositories.flatMap((whole) => {
+    const parts = rows.get(whole.ref)!
+    return (wanted !== undefined && wanted !== whole.ref) || parts.length === 1 ? parts : [whole, ...parts]
+  })
+  const cells = table.map(({ ref, bytes, aloneBytes, sharedBytes }) => [
+    ref,
+    ...[bytes, aloneBytes, sharedBytes].map(formatBytes)
+  ])
+  for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])) session.print(line)
+  if (wanted === undefined) {
+    const used = [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    // kept by tags, views and pinned imports
+    const kept = store.bytes - used - freeableBytes
+    const more = kept > 2 ** 20 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
+    session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
+  }
+  if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
+}
+
+interface Blob {
+  readonly digest: string
+  readonly size: number
+}
+
+/** The blobs of each manifest, and it itself. A manifest is read as a blob: opening a model would count as a use of it. */
+async function readContents(
+  { client, signal }: Session,
+  manifests: ReadonlySet<string>
+): Promise<ReadonlyMap<string, readonly Blob[]>> {
+  const contents = new Map<string, readonly Blob[]>()
+  await forEachLimited([...manifests], READS, signal, async (manifest) => {
+    const { files = [], sizeBytes } = await readManifestBlob(client, manifest)
+    contents.set(manifest, [
+      { digest: manifest, size: sizeBytes },
+      ...files.map(({ digest, size }) => ({ digest, size }))
+    ])
+  })
+  return contents
+}
+
+/** `ns/name:quant` of the selected member; like everywhere, a prefix of the quant suffices. */
+async function memberOf(session: Session, text: string): Promise<string> {
+  const { ns, name, quant } = await session.client.resolve(await canonicalRef(session, text))
+  return `${ns}/${name}:${quant}`
+}
