@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
@@ -6,21 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { encodeBencode } from '@svc/metainfo'
 import { V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { afterAll, afterEach, expect, test } from 'vitest'
-
-const CONTENT = randomBytes(40_000)
-const INFO = encodeBencode({
-  length: CONTENT.length,
-  name: 'm.gguf',
-  'piece length': 16_384,
-  pieces: Buffer.concat(
-    [0, 1, 2].map((piece) =>
-      createHash('sha1')
-        .update(CONTENT.subarray(piece * 16_384, (piece + 1) * 16_384))
-        .digest()
-    )
-  )
-})
-const INFOHASH = createHash('sha1').update(INFO).digest('hex')
+import { CONTENT, handshake, INFO, INFOHASH, message } from './torrent-fixture.ts'
 
 const cleanups: (() => unknown)[] = []
 afterEach(async () => {
@@ -88,21 +73,6 @@ function leech(client: V1Swarm, peers: readonly string[]): { readonly torrent: V
     })
   })
   return { torrent, bytes }
-}
-
-const handshake = (flags = 0x10): Buffer =>
-  Buffer.concat([
-    Buffer.from('\x13BitTorrent protocol\0\0\0\0\0', 'latin1'),
-    Buffer.from([flags, 0, 0x04]),
-    Buffer.from(INFOHASH, 'hex'),
-    Buffer.from('-EV0000-000000000000')
-  ])
-
-function message(id: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(5)
-  head.writeUInt32BE(payload.length + 1)
-  head[4] = id
-  return Buffer.concat([head, payload])
 }
 
 interface Stranger {

@@ -27,7 +27,9 @@ export interface WebTorrentTorrent extends EventEmitter {
   removePeer(address: string): void
   destroy(callback?: (error?: Error) => void): void
   _onMetadata(metadata: unknown): Promise<void>
-  /** Addresses known, connected or not. */
+  /** Addresses that wait for a connection or have one, and connections that came in, by their id. */
+  readonly _peers: { has(id: string): boolean }
+  /** Their number. */
   readonly _peersLength: number
   /** Checks what can be requested from whom. */
   _update(): void

@@ -6,6 +6,7 @@ import type { FromThread, ThreadProgress, ToThread } from '../messages.ts'
 import { Blame } from './blame.ts'
 import { Chunks, type PieceCalls } from './chunks.ts'
 import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
+import { KnownAddresses } from './known-addresses.ts'
 
 export interface TorrentDeps {
   readonly client: WebTorrentClient
@@ -20,8 +21,9 @@ type JoinMessage = Extract<ToThread, { kind: 'join' }>
 
 /** webtorrent's warning for a piece with a wrong hash, the only sign of it. */
 const FAILED_PIECE = /^Piece (\d+) failed verification$/
-/** Limit of addresses known for one torrent. */
+/** Limit of addresses of one torrent that strangers named. */
 const MAX_ADDRESSES = 2_000
+const SWEEP_MS = 2_000
 /** Announced as missing bytes while the size is unknown. */
 const UNKNOWN_LEFT = 1
 
@@ -37,9 +39,13 @@ export class ThreadTorrent {
   readonly #torrent: WebTorrentTorrent
   readonly #trackers: Trackers
   readonly #blame = new Blame()
+  readonly #known: KnownAddresses
+  /** The library's own, without the bound. */
+  readonly #dial: WebTorrentTorrent['addPeer']
   readonly #opened = Promise.withResolvers<void>()
   #info: Uint8Array | undefined
   #told = ''
+  #sweptMs = 0
 
   constructor(join: JoinMessage, deps: TorrentDeps) {
     this.#join = join
@@ -63,6 +69,10 @@ export class ThreadTorrent {
       strategy: 'rarest',
       ...(join.complete && join.info ? { bitfield: fullBitfield(join.info, join.infohash) } : {})
     })
+    const { _peers: held, addPeer } = this.#torrent
+    if (typeof held?.has !== 'function' || typeof addPeer !== 'function') throw moved('keeps its peers')
+    this.#known = new KnownAddresses(MAX_ADDRESSES, (address) => held.has(address))
+    this.#dial = addPeer.bind(this.#torrent)
     this.#boundAddresses()
     this.#checkMetadataFirst()
     this.#askOneAtATime()
@@ -85,8 +95,9 @@ export class ThreadTorrent {
     if (!isPrivate) deps.dht?.join(join.infohash, deps.port, (peer, allowed) => this.#found(peer, allowed))
   }
 
+  /** One that the user named: dialled, however many strangers named. */
   addPeer(address: string): void {
-    if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#torrent.addPeer(address)
+    if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#dial(address)
   }
 
   /** The owner has accepted the metadata and opened the storage. */
@@ -107,6 +118,11 @@ export class ThreadTorrent {
     const text = JSON.stringify(progress)
     if (text !== this.#told) this.#deps.tell({ kind: 'progress', id: this.#join.id, progress })
     this.#told = text
+    const nowMs = performance.now()
+    if (nowMs - this.#sweptMs >= SWEEP_MS) {
+      this.#sweptMs = nowMs
+      this.#known.sweep(nowMs)
+    }
     // Peers that were skipped because another one had the turn are tried again.
     if (this.#blame.suspects > 0) torrent._update()
   }
@@ -145,9 +161,11 @@ export class ThreadTorrent {
   /** Peers name others with each connection, and webtorrent keeps them all; whoever waits is tried later. */
   #boundAddresses(): void {
     const torrent = this.#torrent
-    const inner = torrent.addPeer
     if (typeof torrent._peersLength !== 'number') throw moved('counts its peers')
-    torrent.addPeer = (...given) => torrent._peersLength < MAX_ADDRESSES && inner.apply(torrent, given)
+    torrent.addPeer = (address, source) =>
+      torrent._peersLength < MAX_ADDRESSES &&
+      this.#known.admits(address, performance.now()) &&
+      this.#dial(address, source)
   }
 
   /** A piece that failed is requested from one peer at a time (see {@link Blame}). */
@@ -185,7 +203,8 @@ export class ThreadTorrent {
 
   #found(peer: PeerAddress, allowPrivate: boolean): void {
     if (isPublicAddress(peer.host) || (allowPrivate && this.#deps.allowPrivateAddresses)) {
-      this.addPeer(formatAddress(peer))
+      const address = formatAddress(peer)
+      if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#torrent.addPeer(address)
     }
   }
 

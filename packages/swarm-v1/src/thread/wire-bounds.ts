@@ -16,6 +16,10 @@ interface WireInternals {
   readonly peerRequests: readonly unknown[]
   /** Names of the extensions by the ids that we assigned. */
   readonly extendedMapping: Readonly<Record<number, string>>
+  readonly ut_pex?: {
+    _remoteAddedPeers: Readonly<Record<string, unknown>>
+    _remoteDroppedPeers: Readonly<Record<string, unknown>>
+  }
   destroy(): void
   _write(bytes: Uint8Array, done: (error: null) => void): void
   _processBuffer(): void
@@ -30,6 +34,8 @@ const MAX_QUEUED_REQUESTS = 2_000
 const MAX_METADATA_BYTES = 10_000_000
 const METADATA_PIECE_BYTES = 1 << 14
 const MAX_PEX_PEERS = 500
+/** Of one connection, of either kind; a message may bring 1,000 each minute. */
+const MAX_PEX_KEPT = 2_000
 
 /** Message length by id, for fixed lengths (BEP 3, 5, 6). */
 const EXACT: Readonly<Record<number, number>> = {
@@ -134,9 +140,10 @@ function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Ve
       case 'ut_metadata':
         return isMetadataMessage(payload) ? 'pass' : 'refuse'
       case 'ut_pex':
-        return isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32, allowUnsorted: true }))
-          ? 'pass'
-          : 'refuse'
+        if (!isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32, allowUnsorted: true })))
+          return 'refuse'
+        forgetPex(wire)
+        return 'pass'
       case 'lt_donthave':
         return payload.length === 4 ? 'pass' : 'refuse'
       default:
@@ -177,6 +184,16 @@ function isMetadataMessage(payload: Uint8Array): boolean {
     (total === undefined || (typeof total === 'number' && total >= 0 && total <= MAX_METADATA_BYTES)) &&
     payload.length - endOffset <= METADATA_PIECE_BYTES
   )
+}
+
+/**
+ * The library remembers for as long as the connection lasts what a peer named, to pass over what it names again. Without
+ * that it is offered again, and passed over there.
+ */
+function forgetPex({ ut_pex: pex }: WireInternals): void {
+  if (pex === undefined) return
+  if (Object.keys(pex._remoteAddedPeers).length >= MAX_PEX_KEPT) pex._remoteAddedPeers = {}
+  if (Object.keys(pex._remoteDroppedPeers).length >= MAX_PEX_KEPT) pex._remoteDroppedPeers = {}
 }
 
 function isPex(value: BencodeValue): boolean {
