@@ -9,7 +9,7 @@ export interface TurnReader {
  * some 50 µs, but thousands of small messages fit into one, and hundreds of peers may send at once.
  */
 const TURN_MS = 4
-/** Time is looked at after this many bytes: some thousand of the smallest messages. */
+/** Time is looked at after this many bytes, beside those of a block: some thousand of the smallest messages. */
 export const SLICE_BYTES = 16_384
 
 /**
@@ -45,9 +45,16 @@ export class ReadTurns {
     try {
       return work()
     } finally {
-      this.#spentMs += performance.now() - begun
-      this.#schedule()
+      this.charge(begun)
     }
+  }
+
+  /** Charges the time since `sinceMs` to this turn. @returns the time now */
+  charge(sinceMs: number): number {
+    const nowMs = performance.now()
+    this.#spentMs += nowMs - sinceMs
+    this.#schedule()
+    return nowMs
   }
 
   /** The reader goes on in a later turn. */

@@ -40,6 +40,7 @@ import {
   formatExtended,
   formatHashRange,
   formatIndex,
+  formatRequests,
   formatSimple,
   type HashRange,
   KEEP_ALIVE,
@@ -244,9 +245,9 @@ export class Peer implements WireSink {
     this.send(formatSimple(interested ? MESSAGE.interested : MESSAGE.notInterested))
   }
 
-  request(request: PendingRequest): void {
-    this.requests.add(request)
-    this.send(formatBlockRef(MESSAGE.request, request.piece, request.begin, request.length))
+  /** Sends requests that were added to {@link requests}, in one message to the socket. */
+  sendRequests(added: readonly PendingRequest[]): void {
+    if (added.length > 0) this.send(formatRequests(added))
   }
 
   /** The request is no longer needed; its answer may arrive nevertheless. */
@@ -283,6 +284,7 @@ export class Peer implements WireSink {
   /** The receiving end of the transport. */
   readonly sink: TransportSink = {
     data: (bytes) => this.#data(bytes),
+    bodyBytes: () => this.#decoder.bodyBytes,
     closed: (error) => this.close(error)
   }
 

@@ -19,6 +19,9 @@ const MIN_BLOCKS = 16
 /** Limit in flight per peer, however fast it is, since it takes receive memory. Allows 160 MB/s at 100 ms. */
 const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024
 const PIPELINE_SECONDS = 2.5
+/** How much of a window is free before it is filled again: an eighth, and at most these. */
+const REFILL_BYTES = 1024 * 1024
+const REFILL_REQUESTS = 64
 const keyOf = (piece: number, begin: number): number => piece * 4096 + begin / BLOCK_BYTES
 
 /** In a fleet: what an answer may take longer than the fastest one before fewer bytes are requested. */
@@ -72,6 +75,16 @@ export class PendingRequests {
   roomBytes(): number {
     if (this.#byKey.size >= this.queueLimit) return 0
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
+  }
+
+  /**
+   * So much may be requested that it is worth it: requests leave together, and the peer reads them together. True at the latest when
+   * an eighth of what the peer was asked for has arrived, so that it is never idle for it.
+   */
+  get wantsMore(): boolean {
+    const freeRequests = this.queueLimit - this.#byKey.size
+    if (freeRequests < Math.min(REFILL_REQUESTS, this.queueLimit / 8)) return false
+    return this.#windowBytes - this.#outstandingBytes >= Math.min(REFILL_BYTES, this.#windowBytes / 8)
   }
 
   add(request: PendingRequest): void {

@@ -307,7 +307,7 @@ export class Leeching {
     if (this.#mute.delete(peer.id)) this.#place(peer)
     if (this.#near.has(peer.id)) this.#gate.nearGave(now, request.length)
     else if (this.#far.has(peer.id) && request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
-    this.fill(peer)
+    if (peer.requests.wantsMore) this.fill(peer)
   }
 
   refused(peer: Peer, request: PendingRequest): void {
@@ -349,27 +349,31 @@ export class Leeching {
     const rank = this.#gate.rank(now)
     const mine = (piece: number): boolean => this.#neighbourhood.isMine(piece, rank)
     const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine }) }
+    const added: PendingRequest[] = []
     for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
       const blocks = peer.trusted ? Math.min(maxBlocks, Math.ceil(room / BLOCK_BYTES)) : maxBlocks
       const order = this.#downloader.take(source, blocks)
-      if (order === undefined) return
+      if (order === undefined) break
       if (unsharedOnly) this.#gate.took(now)
       if (unsharedOnly && order.run.first === 0) this.#neighbourhood.took(order.buffer.piece)
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
       // The same block was requested before and cancelled: a late answer will count for this request.
       if (stale !== undefined) requests.remove(stale)
-      peer.request({
+      const request: PendingRequest = {
         piece: order.buffer.piece,
         begin,
         length,
         run: order.run,
         buffer: order.buffer,
-        sentAt: performance.now(),
+        sentAt: now,
         aheadBytes: requests.outstandingBytes + length,
         void: false
-      })
+      }
+      requests.add(request)
+      added.push(request)
     }
+    peer.sendRequests(added)
   }
 
   /**

@@ -126,6 +126,23 @@ export function formatBlockRef(id: number, piece: number, begin: number, length:
   return out
 }
 
+const REQUEST_BYTES = 17
+
+/** Requests, one after the other. Written byte by byte: there is one for each 16 KiB that is fetched from others. */
+export function formatRequests(blocks: readonly BlockRef[]): Uint8Array {
+  const out = Buffer.allocUnsafe(REQUEST_BYTES * blocks.length)
+  let at = 0
+  for (const { piece, begin, length } of blocks) {
+    writeU32(out, at, REQUEST_BYTES - 4)
+    out[at + 4] = MESSAGE.request
+    writeU32(out, at + 5, piece)
+    writeU32(out, at + 9, begin)
+    writeU32(out, at + 13, length)
+    at += REQUEST_BYTES
+  }
+  return out
+}
+
 export const PIECE_HEADER_BYTES = 13
 
 /** The 13 bytes before a block's bytes, in `out` from `at` on. */
@@ -172,6 +189,13 @@ export function formatHashes(range: HashRange, hashes: Uint8Array): Uint8Array {
   writeRange(out, range)
   out.set(hashes, 53)
   return out
+}
+
+function writeU32(out: Uint8Array, at: number, value: number): void {
+  out[at] = value >>> 24
+  out[at + 1] = value >>> 16
+  out[at + 2] = value >>> 8
+  out[at + 3] = value
 }
 
 /** Big-endian u32 at `at`; the caller has checked the length. */

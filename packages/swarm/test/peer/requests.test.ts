@@ -1,6 +1,9 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import { expect, test } from 'vitest'
-import { PendingRequests } from '../../src/peer/requests.ts'
+import { type PendingRequest, PendingRequests } from '../../src/peer/requests.ts'
+import { PieceBuffer } from '../../src/piece/piece-buffer.ts'
+import { SlotPool } from '../../src/piece/slot-pool.ts'
+import { formatBlockRef, formatRequests, MESSAGE } from '../../src/wire/messages.ts'
 
 function answered(requests: PendingRequests, count: number, tookMs: number, nowMs = 0): void {
   for (let each = 0; each < count; each += 1) requests.grow(BLOCK_BYTES, tookMs, nowMs)
@@ -57,4 +60,64 @@ test('elsewhere it follows the rate, however long answers take', () => {
   expect(blocksOf(requests)).toBe(32)
   requests.adapt(1_000_000)
   expect(requests.roomBytes()).toBe(2_500_000)
+})
+
+/** Requests for `count` blocks, one each. */
+function blocks(count: number): readonly PendingRequest[] {
+  const buffer = new PieceBuffer(0, new SlotPool(1).take(count * BLOCK_BYTES)!)
+  return Array.from({ length: count }, (_, first) => ({
+    piece: 0,
+    begin: first * BLOCK_BYTES,
+    length: BLOCK_BYTES,
+    run: { first, count: 1 },
+    buffer,
+    sentAt: 0,
+    aheadBytes: 0,
+    void: false
+  }))
+}
+
+test('a window is filled again when an eighth of it is free, and always when nothing is outstanding', () => {
+  const requests = new PendingRequests()
+  answered(requests, 24, 1)
+  const asked = blocks(40)
+  expect(requests.wantsMore).toBe(true)
+  for (const request of asked) requests.add(request)
+  const refilledAt = asked.findIndex((request) => {
+    requests.remove(request)
+    return requests.wantsMore
+  })
+  expect(refilledAt).toBe(4)
+  for (const request of asked) requests.remove(request)
+  // however small the window and the peer's queue are
+  requests.collapse()
+  expect(requests.wantsMore).toBe(true)
+  requests.queueLimit = 1
+  expect(requests.wantsMore).toBe(true)
+  requests.add(asked[0]!)
+  expect(requests.wantsMore).toBe(false)
+})
+
+test('a short queue of the peer is filled again by eighths, too', () => {
+  const requests = new PendingRequests()
+  requests.adapt(100_000_000)
+  requests.queueLimit = 32
+  const asked = blocks(32)
+  for (const request of asked) requests.add(request)
+  const refilledAt = asked.findIndex((request) => {
+    requests.remove(request)
+    return requests.wantsMore
+  })
+  expect(refilledAt).toBe(3)
+})
+
+test('requests that are sent together are the messages that they would be one by one', () => {
+  const [first, second] = [
+    { piece: 0xfedc_ba98, begin: 0, length: BLOCK_BYTES },
+    { piece: 1, begin: 0x12_8000, length: 1 }
+  ]
+  const single = [first, second].map(({ piece, begin, length }) =>
+    formatBlockRef(MESSAGE.request, piece, begin, length)
+  )
+  expect(Buffer.concat([formatRequests([first, second])])).toEqual(Buffer.concat(single))
 })
