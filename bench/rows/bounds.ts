@@ -43,7 +43,8 @@ export const boundsRow: Row = {
       await documents(bench, profile.artifacts),
       await documents(bench, profile.manyArtifacts),
       ...(await names(bench, profile.repositories)),
-      ...(await idleLoop(bench))
+      ...(await idleLoop(bench)),
+      await receivingLoop(bench)
     ]
   }
 }
@@ -222,8 +223,23 @@ async function idleLoop({ profile }: Bench): Promise<Line[]> {
       p99Ms = 0,
       maxMs = 0
     } = await runBound('idle-loop', [profile.loadSeconds, yielding, eager].map(String))
-    const what = `event loop p99, idle, beside ${yielding} threads at nice 5 and ${eager} others`
+    const what = `event loop p99, idle, beside ${yielding} threads at nice 15 and ${eager} at nice 10`
     lines.push(line(what, `${p99Ms.toFixed(2)} ms`, `p50 ${p50Ms.toFixed(2)} ms, max ${maxMs.toFixed(1)} ms`))
   }
   return lines
+}
+
+/** The bytes of `together`'s fill, received and hashed as there, beside two threads of the store. */
+async function receivingLoop({ scratch, profile }: Bench): Promise<Line> {
+  const mib = Math.max(1, Math.floor(profile.largeBytes / 4 / 2 ** 20))
+  const results = await rounds(profile.runs, async () => {
+    const folder = await scratch.folder()
+    const result = await runBound('receiving-loop', [folder, String(mib), '2'])
+    await scratch.drop(folder)
+    return result
+  })
+  const of = (field: 'p50Ms' | 'p99Ms' | 'maxMs'): string =>
+    `${median(results.map((result) => result[field] ?? Number.NaN)).toFixed(2)} ms`
+  const note = `p50 ${of('p50Ms')}, max ${of('maxMs')}; ${cpuNote(results)}`
+  return line(`event loop p99, receiving ${mib} MiB, beside 2 threads at nice 15`, of('p99Ms'), note)
 }

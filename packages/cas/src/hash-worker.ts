@@ -1,7 +1,6 @@
-import { setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
 import { type FilePort, loadFilePort } from '@svc/internal-files'
-import { serveCalls } from '@svc/internal-workers'
+import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
 import { CasError, encodeError, ioError, threadErrors } from './errors.ts'
@@ -20,16 +19,7 @@ import type {
 // The code that runs in a `HashThread`. Operations of different sessions interleave; messages of one session are
 // answered in order, because the sender awaits every answer that matters before it sends the next message.
 
-// Hashing gives way to the event loop: with both cores busy, requests then wait half as long. On Linux this sets the
-// priority of the thread, elsewhere it would be that of the whole process. Raising it again takes privileges, so
-// threads whose results somebody waits for are separate ones with normal priority from the start.
-if (process.platform === 'linux' && (workerData as ThreadData).lowPriority) {
-  try {
-    setPriority(0, 5)
-  } catch {
-    // A sandbox may refuse this; nothing depends on it.
-  }
-}
+yieldToOthers((workerData as ThreadData).nice)
 
 const loading = loadFilePort((workerData as ThreadData).filePort)
 const sessions = new Map<number, HashSession>()

@@ -6,8 +6,8 @@ import type { FileSource, HashAttachment } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
-  /** The thread runs at low priority: see `hash-worker.ts`. */
-  readonly lowPriority: boolean
+  /** The thread's niceness: see `hash-threads.ts`. */
+  readonly nice: number
 }
 
 /**

@@ -72,6 +72,11 @@ export interface SwarmOptions {
   readonly cacheBytes?: number
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
+  /**
+   * How far these threads give way to others of the process, where the system has a priority for each (Linux): 0, the
+   * default, to 19. For programs whose event loop answers others meanwhile.
+   */
+  readonly verifyNice?: number
   readonly clientName?: string
   /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
@@ -150,7 +155,7 @@ class Engine implements Swarm {
     this.#discovery = new WorkerDiscovery((fault) => options.onFault?.(fault))
     this.#environment = {
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
-      verifier: new Verifier(options.verifyThreads ?? 2),
+      verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
       cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
       frames: new Frames(),
       turns: new SendTurns(),

@@ -1,5 +1,4 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import {
   type HeaderSummary,
   type ImportPlan,
@@ -9,7 +8,7 @@ import {
   readSafetensorsHeader,
   recognise
 } from '@svc/classify'
-import { serveCalls } from '@svc/internal-workers'
+import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
@@ -60,15 +59,8 @@ function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTask
   }
 }
 
-// Requests take precedence. On Linux this sets the priority of the thread, elsewhere it would be that of the whole
-// process.
-if (process.platform === 'linux') {
-  try {
-    setPriority(0, 5)
-  } catch {
-    // A sandbox may refuse this; nothing depends on it.
-  }
-}
+// Requests take precedence.
+yieldToOthers(5)
 
 serveCalls<OffloadTasks>(
   {

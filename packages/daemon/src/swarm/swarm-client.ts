@@ -31,6 +31,8 @@ import { WebseedListener } from './webseed-listener.ts'
 
 /** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
+/** As the store's threads that follow growing files: fills take both cores, and requests come first. */
+const VERIFY_NICE = 10
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** The daemon's objects that the swarm client uses. */
@@ -127,6 +129,7 @@ export class SwarmClient {
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
         lsd: swarm.lsd,
+        verifyNice: VERIFY_NICE,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(
             { err: error, thread, count, pauseMs },

@@ -1,4 +1,5 @@
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
+export { yieldToOthers } from './priority.ts'
 export type { Call, CallOptions, Calls } from './protocol.ts'
 export { supervisedData } from './pulse.ts'
 export { type CallContext, type Handlers, type ServedThread, serveCalls } from './serve.ts'

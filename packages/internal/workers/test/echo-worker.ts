@@ -1,4 +1,5 @@
-import { serveCalls } from '../src/index.ts'
+import { getPriority } from 'node:os'
+import { serveCalls, yieldToOthers } from '../src/index.ts'
 
 /** What the tests' thread can do. */
 export interface EchoCalls {
@@ -12,6 +13,7 @@ export interface EchoCalls {
   give: { request: number; response: Uint8Array }
   owe: { request: undefined; response: void; progress: string }
   pay: { request: undefined; response: void; progress: string }
+  lower: { request: number; response: number }
 }
 
 const born = performance.timeOrigin + Math.random()
@@ -53,5 +55,9 @@ const thread = serveCalls<EchoCalls>({
   pay: (_, { progress }) => {
     owed()
     progress('in time')
+  },
+  lower: (nice) => {
+    yieldToOthers(nice)
+    return getPriority(0)
   }
 })

@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { WorkerPool, WorkerThread, workerUrl } from '../src/index.ts'
@@ -163,3 +164,16 @@ test('a thread inherits options, but not the program of the process', () => {
     '--no-warnings'
   ])
 })
+
+test.runIf(process.platform === 'linux')(
+  'a thread that yields to others lowers its own priority, and nobody else’s',
+  async () => {
+    const [ours, own] = [getPriority(0), getPriority(process.pid)]
+    const [thread, other] = [start(), start()]
+    expect(await thread.call('lower', 0)).toBe(ours)
+    expect(await thread.call('lower', 19)).toBe(19)
+    expect(await thread.call('lower', 1_000)).toBe(19)
+    expect(await other.call('lower', 0)).toBe(ours)
+    expect([getPriority(0), getPriority(process.pid)]).toEqual([ours, own])
+  }
+)

@@ -22,6 +22,11 @@ export interface VerifyReply {
   readonly error?: Pick<NodeJS.ErrnoException, 'message' | 'code' | 'errno' | 'syscall'>
 }
 
+/** Start parameters of a verifying thread. */
+export interface VerifyData {
+  readonly nice: number
+}
+
 /** The operations of a verifying thread. */
 export interface VerifyCalls {
   verify: { request: VerifyJob; response: VerifyReply }
@@ -34,10 +39,12 @@ const IDLE_MS = 10_000
 export class Verifier {
   readonly #threads: WorkerPool<VerifyCalls>
 
-  constructor(threads: number) {
+  /** `nice` is the threads' niceness on Linux. */
+  constructor(threads: number, nice = 0) {
     this.#threads = new WorkerPool({
       url: workerUrl(import.meta.url.endsWith('.ts') ? '../verify-worker' : './verify-worker', import.meta.url),
       threads,
+      workerData: { nice } satisfies VerifyData,
       idleMs: IDLE_MS,
       reusable: () => true,
       youngMib: 3,
