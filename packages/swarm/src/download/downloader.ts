@@ -191,12 +191,12 @@ export class Downloader {
 
   /** @param kept settles when the storage no longer reads from the slot */
   #dispose(buffer: PieceBuffer, kept?: Promise<void>): void {
-    buffer.sealed = true
+    buffer.retire()
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    if (kept === undefined) return this.#pool.give(buffer.slot)
-    const give = (): void => this.#pool.give(buffer.slot)
+    const give = (): void => this.#pool.give(buffer.slot, !buffer.isLent)
+    if (kept === undefined) return give()
     kept.then(give, give)
   }
 

@@ -3,8 +3,8 @@ import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
 /**
- * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read. Measured: 2.5 times
- * less CPU than `data` events for bulk transfers.
+ * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read, unless they can go where they
+ * belong. Measured: 2.5 times less CPU than `data` events for bulk transfers.
  */
 const RECEIVE_BYTES = 262_144
 let shared: Uint8Array | undefined
@@ -29,7 +29,8 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
     port: options.port,
     ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
     onread: {
-      buffer: shared,
+      // called before the first read and after each callback, also when that closed the connection
+      buffer: () => transport?.target(shared!) ?? shared!,
       callback: (count, buffer) => {
         transport!.receive(buffer.subarray(0, count))
         return true

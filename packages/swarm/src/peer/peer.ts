@@ -285,11 +285,13 @@ export class Peer implements WireSink {
   readonly sink: TransportSink = {
     data: (bytes) => this.#data(bytes),
     bodyBytes: () => this.#decoder.bodyBytes,
+    target: (shared) => (this.#dropping || !this.#decoder.inBlocks ? shared : this.#receiver.target(shared)),
     closed: (error) => this.close(error)
   }
 
   #data(bytes: Uint8Array): void {
     this.lastReceivedAt = performance.now()
+    this.#receiver.settle()
     try {
       this.#decoder.push(bytes)
     } catch (error) {
@@ -319,6 +321,7 @@ export class Peer implements WireSink {
   }
 
   message(id: number, body: Uint8Array): void {
+    this.#receiver.interrupt()
     switch (id) {
       case MESSAGE.choke:
         return this.#onChoke()
@@ -358,6 +361,7 @@ export class Peer implements WireSink {
   }
 
   requested(piece: number, begin: number, length: number): void {
+    this.#receiver.interrupt()
     // A request counts as interest: some clients request blocks without having announced interest.
     if (!this.peerInterested) this.#onInterest(true)
     this.uploadActiveAt = this.lastReceivedAt
