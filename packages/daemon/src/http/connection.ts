@@ -52,6 +52,11 @@ export class Connections {
     }
   }
 
+  /** Whether nothing was asked on a connection that has no answer yet. */
+  isIdle(socket: Duplex): boolean {
+    return this.#bySocket.get(socket)?.isIdle ?? true
+  }
+
   of(socket: Duplex): Connection {
     let connection = this.#bySocket.get(socket)
     if (connection === undefined) this.#bySocket.set(socket, (connection = new Connection(socket, this)))
@@ -88,6 +93,10 @@ export class Connection {
     this.#socket = socket
     this.#all = all
     socket.once('close', () => this.#drop())
+  }
+
+  get isIdle(): boolean {
+    return this.#active === undefined && this.#waiting.length === 0
   }
 
   /** Starts the exchange when its turn comes; never, if the connection is gone by then. */

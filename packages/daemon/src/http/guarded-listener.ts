@@ -56,6 +56,7 @@ export class GuardedListener {
     this.#names = [options.address.host.toLowerCase(), own, `${own.split('.')[0]}.local`]
     this.#server = createHttpServer((request, response) => void this.#answer(request, response), {
       limits: { maxConnections: MAX_CONNECTIONS },
+      isForStrangers: true,
       traffic: options.traffic
     })
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Connections } from './connection.ts'
+import { shareConnections } from './connection-shares.ts'
 import { envelope, JSON_TYPE } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
 import type { Traffic } from './traffic.ts'
@@ -23,6 +24,8 @@ const HTTP_LIMITS = {
 
 export interface ServerOptions {
   readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
+  /** Hosts share the connections: while all are taken, who has the most gives one up for who has fewer. */
+  readonly isForStrangers?: boolean
   /** Counts requests and bytes. */
   readonly traffic?: Traffic | undefined
 }
@@ -53,9 +56,10 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     },
     (request, response) => inTurn(request, response, refusalOf(request))
   )
-  options.traffic?.watch(server)
+  options.traffic?.watch(server, limits.maxConnections)
   server.maxHeadersCount = limits.maxHeaders
-  server.maxConnections = limits.maxConnections
+  if (options.isForStrangers === true) shareConnections(server, connections, limits.maxConnections)
+  else server.maxConnections = limits.maxConnections
   server.timeout = limits.idleTimeoutMs
   // a client that closes its sending side after the request (`nc -N`, some libraries) still reads the response
   ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true

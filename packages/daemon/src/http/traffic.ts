@@ -11,7 +11,7 @@ export interface TrafficFigures {
   readonly sentBytes: number
   readonly connections: number
   readonly maxConnections: number
-  /** Connections that were refused because the limit was reached. */
+  /** Connections that were refused, or closed for those of another host, because the limit was reached. */
   readonly refused: number
 }
 
@@ -20,7 +20,7 @@ export class Traffic {
   readonly #listener: string
   readonly #answers = new Map(['2', '4', '5'].map((digit) => [digit, 0]))
   readonly #sockets = new Set<Socket>()
-  #server: Server | undefined
+  #maxConnections = 0
   #closedBytes = 0
   #refused = 0
 
@@ -29,8 +29,8 @@ export class Traffic {
   }
 
   /** Starts counting. A listener has one server. */
-  watch(server: Server): void {
-    this.#server = server
+  watch(server: Server, maxConnections: number): void {
+    this.#maxConnections = maxConnections
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => {
@@ -55,7 +55,7 @@ export class Traffic {
       answers: new Map(this.#answers),
       sentBytes,
       connections: this.#sockets.size,
-      maxConnections: this.#server?.maxConnections ?? 0,
+      maxConnections: this.#maxConnections,
       refused: this.#refused
     }
   }

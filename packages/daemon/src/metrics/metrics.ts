@@ -148,7 +148,7 @@ export class Metrics {
       ),
       counter(
         'svc_http_connections_refused_total',
-        'Connections refused because of the limit.',
+        'Connections refused, or closed for those of another host, because of the limit.',
         each(({ refused }) => refused)
       )
     ]

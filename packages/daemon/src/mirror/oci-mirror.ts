@@ -13,7 +13,7 @@ import type { MirrorOptions } from './hub-mirror.ts'
 import { isOutOfRoom, type Published, type PublishedFile, type PublishedMember } from './published.ts'
 import { sendFile } from './send-file.ts'
 import { sendGrowing } from './send-growing.ts'
-import type { SwarmDemand } from './swarm-demand.ts'
+import type { SwarmDemand, WaitingClient } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -100,7 +100,7 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    for await (const { image } of this.#candidates(name, wanted)) {
+    for await (const { image } of this.#candidates(name, wanted, clientOf(request, response))) {
       if (isDigest(wanted) && image.manifest.digest !== wanted) continue
       const { digest, mediaType, bytes } = image.manifest
       const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
@@ -128,10 +128,11 @@ export class OciMirror {
     headers: OutgoingHttpHeaders
   ): Promise<'sent' | 'gone' | 'absent'> {
     const options = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
+    const client = clientOf(request, response)
     const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
-    for await (const { files, small } of this.#candidates(name, digest, true)) {
+    for await (const { files, small } of this.#candidates(name, digest, client, true)) {
       const bytes = small.get(digest)
       if (bytes !== undefined) {
         sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
@@ -142,7 +143,7 @@ export class OciMirror {
       if (await sendFile(request, response, file, options)) return 'sent'
       if (file.isBlob && demand !== undefined) {
         const awaited = { name, manifest: file.manifest }
-        const open = (start: number) => demand.open(awaited, file, start)
+        const open = (start: number) => demand.open(awaited, file, start, client)
         try {
           if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
         } catch (error) {
@@ -174,7 +175,7 @@ export class OciMirror {
    * The artifacts of a name: the one with a quant, or all of them for a digest; those that are complete come first. Asking for a digest
    * causes no fetch but of the artifact that must be meant. @throws NotNowError
    */
-  async *#candidates(name: string, wanted: string, isBlob = false): AsyncGenerator<Packed> {
+  async *#candidates(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const isRef = isDigest(wanted)
     const demand = this.#deps.demand?.()
     const members = await this.#published.named(name)
@@ -198,7 +199,7 @@ export class OciMirror {
     const coming = await this.#meantOf([...lacking, ...awaited], lacking.length, wanted, isBlob, demand)
     yield* asTheyCome(
       coming.map(async ({ manifest, mayStart }) => {
-        if (!(await demand.described({ name, manifest }, mayStart))) return undefined
+        if (!(await demand.described({ name, manifest }, mayStart, client))) return undefined
         // what is described says its quant itself; and meanwhile its owner may have changed their mind
         const quant = lacking.find((member) => member.manifest === manifest)?.quant ?? (await this.#quantOf(manifest))
         if (!isRef && quant !== wanted) return undefined
@@ -332,6 +333,17 @@ async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGen
     if (value !== undefined) yield value
   }
   if (failure !== undefined) throw failure
+}
+
+function clientOf({ socket }: IncomingMessage, response: ServerResponse): WaitingClient {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return {
+    host: socket.remoteAddress ?? '',
+    gone: gone.signal,
+    sendsNoMore: () => socket.readableEnded,
+    cut: () => response.destroy()
+  }
 }
 
 /** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */

@@ -3,6 +3,7 @@ import type { Job } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { OnDemandConfig } from '../config/config.ts'
+import { HostShares } from '../http/host-shares.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Log } from '../log.ts'
 import type { DayBudget } from './day-budget.ts'
@@ -13,7 +14,7 @@ import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
 const HOLD_MS = 45_000
-/** Limit of clients that wait, or read what is still arriving. */
+/** Limit of clients that wait, or read what is still arriving. Hosts share it. */
 const MAX_WAITING = 256
 /** Blobs come in other ways as well, of which there is no event. */
 const LOOK_MS = 1_000
@@ -51,6 +52,24 @@ export interface Awaited {
   readonly manifest: Sha256Digest
 }
 
+/** Who asks. */
+export interface WaitingClient {
+  /** IP address. */
+  readonly host: string
+  /** Aborted when its connection is gone. */
+  readonly gone: AbortSignal
+  /** Whether it has left, or closed its sending side: which of both nobody can say. */
+  sendsNoMore(): boolean
+  /** Cuts its connection. */
+  cut(): void
+}
+
+interface Waiting {
+  readonly client: WaitingClient
+  /** Ends the wait, because another client is to have the place. */
+  readonly end: () => void
+}
+
 /** Figures for the metrics. */
 export interface SwarmDemandFigures {
   readonly fills: number
@@ -69,7 +88,7 @@ export class SwarmDemand {
   readonly #limits: SwarmDemandLimits
   /** Undefined if clients may start nothing. */
   readonly #jobs: DemandJobs | undefined
-  #waiting = 0
+  readonly #waiting = new HostShares<Waiting>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
   constructor(deps: SwarmDemandDeps, limits: SwarmDemandLimits) {
     this.#deps = deps
@@ -86,8 +105,8 @@ export class SwarmDemand {
       fills: this.#jobs?.count ?? 0,
       fillsLimit: this.#jobs?.limit ?? 0,
       fillsTotal: this.#jobs?.total ?? 0,
-      waiting: this.#waiting,
-      waitingLimit: MAX_WAITING
+      waiting: this.#waiting.size,
+      waitingLimit: this.#waiting.limit
     }
   }
 
@@ -124,7 +143,7 @@ export class SwarmDemand {
    * artifact that nobody fetches is fetched from now on. @returns false if it is not to be had, or no blob that is not
    * here would be. @throws NotNowError
    */
-  async described({ name, manifest: digest }: Awaited, mayStart: boolean): Promise<boolean> {
+  async described({ name, manifest: digest }: Awaited, mayStart: boolean, client: WaitingClient): Promise<boolean> {
     const manifest = await this.#deps.documents.manifest(digest)
     if (manifest === undefined) return false
     const wanted = manifest.files.filter(isDescribing)
@@ -138,7 +157,7 @@ export class SwarmDemand {
       wanted.map((file) => file.digest)
     )
     try {
-      await this.#whileWaiting(() => this.#arrived(wanted, arrival))
+      await this.#whileWaiting(client, (over) => this.#arrived(wanted, arrival, over))
     } finally {
       reading.close()
     }
@@ -149,18 +168,18 @@ export class SwarmDemand {
   async open(
     { name, manifest }: Awaited,
     blob: { readonly digest: Sha256Digest; readonly sizeBytes: number },
-    start: number
+    start: number,
+    client: WaitingClient
   ): Promise<GrowingBlob | undefined> {
     const arrival = await this.#arrivalOf({ name, manifest }, true)
     if (arrival === undefined) return undefined
-    if (this.#waiting >= MAX_WAITING) throw tooMany()
-    this.#waiting++
+    const leave = this.#enter(client, () => client.cut())
     const reading = this.#deps.source.reading(manifest, [blob.digest])
     reading.at(start)
     return new GrowingBlob(this.#deps.store, blob, arrival, {
       onRead: (offset) => reading.at(offset),
       onClose: () => {
-        this.#waiting--
+        leave()
         reading.close()
       }
     })
@@ -214,17 +233,31 @@ export class SwarmDemand {
     return this.#deps.jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
   }
 
-  async #whileWaiting(wait: () => Promise<void>): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw tooMany()
-    this.#waiting++
+  /** Takes a place. `end` is called when another client is to have it. @returns gives it back @throws NotNowError */
+  #enter(client: WaitingClient, end: () => void): () => void {
+    const waiting: Waiting = { client, end }
+    const going = this.#waiting.add(client.host, waiting)
+    if (going === waiting) throw tooMany()
+    going?.end()
+    return () => this.#waiting.delete(waiting)
+  }
+
+  /** A client waits: until `wait` is over, it leaves, or its place is another's. */
+  async #whileWaiting(client: WaitingClient, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
+    const over = new AbortController()
+    const leave = this.#enter(client, () => over.abort(tooMany()))
+    const onGone = (): void => over.abort(later('the client has gone'))
+    client.gone.addEventListener('abort', onGone)
+    if (client.gone.aborted) onGone()
     try {
-      await wait()
+      await wait(over.signal)
     } finally {
-      this.#waiting--
+      client.gone.removeEventListener('abort', onGone)
+      leave()
     }
   }
 
-  async #arrived(files: Manifest['files'], arrival: Arrival): Promise<void> {
+  async #arrived(files: Manifest['files'], arrival: Arrival, over: AbortSignal): Promise<void> {
     const { store } = this.#deps
     const until = performance.now() + (this.#limits.holdMs ?? HOLD_MS)
     let wake = (): void => undefined
@@ -238,6 +271,7 @@ export class SwarmDemand {
       ended = { error }
       tell()
     })
+    over.addEventListener('abort', tell)
     const followers = files.map(({ digest }) => store.followPartial(digest, tell))
     try {
       for (;;) {
@@ -246,6 +280,7 @@ export class SwarmDemand {
         const end = ended
         if ((await this.#missing(files)).length === 0) return
         if (end !== undefined) throw unavailable(end.error ?? new Error('it is over, and not everything is here'))
+        over.throwIfAborted()
         const leftMs = until - performance.now()
         if (leftMs <= 0) throw later('the model is being fetched')
         if (isNews) continue
@@ -258,6 +293,7 @@ export class SwarmDemand {
         })
       }
     } finally {
+      over.removeEventListener('abort', tell)
       for (const follower of followers) follower.close()
     }
   }

@@ -1,5 +1,7 @@
 // The OCI mirror of a node that has an artifact's manifest and not its bytes: clients pull while they come from another daemon.
+import { once } from 'node:events'
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { haveSkopeo, skopeo } from '@svc/testkit/registry'
 import { expect, test } from 'vitest'
@@ -109,6 +111,60 @@ async function waitingAt(node: Node): Promise<number> {
   const { bytes } = await new ApiClient(node.running.socketPath).get('/svcd/metrics')
   return Number(/^svc_mirror_waiting (\d+)$/m.exec(bytes.toString())![1])
 }
+
+test('clients that leave wait no longer; one that has all places gives one up to another', LONG, async () => {
+  const { share } = await source()
+  const gate = await gated(share)
+  const node = await importing(gate, share, {})
+  const [, port] = addressOf(node).split(':')
+  const sockets: Socket[] = []
+  const client = async (from: string, path: string): Promise<{ readonly socket: Socket; text: string }> => {
+    const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: from })
+    const got = { socket, text: '' }
+    sockets.push(socket)
+    socket.on('error', () => undefined).on('data', (data) => (got.text += data.toString('latin1')))
+    await once(socket, 'connect')
+    socket.write(`GET /v2/acme/model/${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+    return got
+  }
+  const headOf = async (got: { readonly text: string }): Promise<number> =>
+    Number((await eventually(() => (got.text.includes('\r\n') ? got.text : undefined))).slice(9, 12))
+  const waiting = (count: number): Promise<true> =>
+    eventually(async () => ((await waitingAt(node)) === count ? true : undefined))
+  const one = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
+
+  // for the description, which nobody would give them for 45 s
+  await client(one, 'manifests/q8_0')
+  await client(one, 'manifests/q8_0')
+  await waiting(2)
+  for (const socket of sockets) socket.resetAndDestroy()
+  await waiting(0)
+
+  // and for bytes: as many as may wait at all, of one host
+  gate.open(isSmall)
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 200 })
+  const all = await Promise.all(Array.from({ length: 256 }, () => client(one, `blobs/${digest}`)))
+  await waiting(256)
+  const cut = (): number => all.filter(({ socket }) => socket.closed).length
+  expect(await headOf(await client(one, `blobs/${digest}`))).toBe(429)
+  // one that left without a word cannot be told from one that still reads, but goes first
+  all[7]!.socket.end()
+  await eventually(async () => ((await headOf(await client(one, `blobs/${digest}`))) === 200 ? true : undefined))
+  await eventually(() => (all[7]!.socket.closed ? true : undefined))
+  expect(cut()).toBe(1)
+
+  if (one !== '127.0.0.1') {
+    const { promise: head, resolve } = Promise.withResolvers<number>()
+    const other = ask(node, `blobs/${digest}`, { onHead: resolve })
+    expect(await head).toBe(200)
+    await eventually(() => (cut() === 2 ? true : undefined))
+    for (const socket of sockets) socket.resetAndDestroy()
+    await waiting(1)
+    gate.open()
+    expect((await other).body.equals(FILES[WEIGHTS]!)).toBe(true)
+  }
+  for (const socket of sockets) socket.destroy()
+})
 
 test('an import that was interrupted goes on when a client asks, if clients may start that', LONG, async () => {
   const { share } = await source()

@@ -1,0 +1,45 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Connections } from './connection.ts'
+import { HostShares } from './host-shares.ts'
+
+/** Accepted beyond the limit, and closed again in the same turn of the event loop: who comes must be compared with who is there. */
+const NEWCOMERS = 64
+
+interface Held {
+  readonly socket: Socket
+  readonly sinceMs: number
+}
+
+/**
+ * Limits the connections of a server that strangers may reach. While all are taken, one of the host with the most is closed for a
+ * host with fewer: the oldest without a request, or else the one that took the fewest bytes in its time. Each connection that is closed
+ * here counts as a `drop` of the server. One whose client sends no more, because it has left or closed its sending side only, goes
+ * first.
+ */
+export function shareConnections(server: Server, connections: Connections, maxConnections: number): void {
+  const leastOf = (held: ReadonlySet<Held>): Held => {
+    let least: Held | undefined
+    let leastRate = Number.POSITIVE_INFINITY
+    const nowMs = performance.now()
+    for (const each of held) {
+      const { socket, sinceMs } = each
+      if (connections.isIdle(socket)) return each
+      const rate = socket.bytesWritten / Math.max(1, nowMs - sinceMs)
+      if (rate >= leastRate) continue
+      leastRate = rate
+      least = each
+    }
+    return least!
+  }
+  const shares = new HostShares<Held>(maxConnections, { hasLeft: ({ socket }) => socket.readableEnded, leastOf })
+  server.maxConnections = maxConnections + NEWCOMERS
+  server.on('connection', (socket: Socket) => {
+    const held = { socket, sinceMs: performance.now() }
+    socket.once('close', () => shares.delete(held))
+    const going = shares.add(socket.remoteAddress ?? '', held)
+    if (going === undefined) return
+    going.socket.destroy()
+    server.emit('drop')
+  })
+}

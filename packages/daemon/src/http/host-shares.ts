@@ -1,0 +1,76 @@
+import { hostKey } from '@svc/internal-net'
+
+/** How it is chosen who gives a place up. */
+export interface Choice<T> {
+  /** Whether the one who holds a place has probably left: such a place goes first, whoever asks. */
+  readonly hasLeft?: (holder: T) => boolean
+  /** Chooses among the holders of one host, at least one, the oldest first; default: the oldest. */
+  readonly leastOf?: (held: ReadonlySet<T>) => T
+}
+
+/**
+ * Places that hosts share: nobody has a fixed number of them, but while all are taken, a host that has more than the one that asks
+ * gives one up. So a single client may use all of them while it is alone, also a proxy behind which many are, and can keep none from
+ * others.
+ *
+ * Invariant: at most `limit` holders are in, each once.
+ */
+export class HostShares<T> {
+  readonly limit: number
+  readonly #hasLeft: (holder: T) => boolean
+  readonly #leastOf: (held: ReadonlySet<T>) => T
+  readonly #byHost = new Map<string, Set<T>>()
+  readonly #hostOf = new Map<T, string>()
+
+  constructor(limit: number, { hasLeft = () => false, leastOf = ([oldest]) => oldest! }: Choice<T> = {}) {
+    this.limit = limit
+    this.#hasLeft = hasLeft
+    this.#leastOf = leastOf
+  }
+
+  /** Holders that are in. */
+  get size(): number {
+    return this.#hostOf.size
+  }
+
+  /**
+   * Gives a place to `holder`, of the client at IP address `host`.
+   * @returns who has to go for it, and is no longer in: undefined if there was room, `holder` itself if its host has its share.
+   */
+  add(host: string, holder: T): T | undefined {
+    const key = hostKey(host)
+    const own = this.#byHost.get(key) ?? new Set<T>()
+    let going: T | undefined
+    if (this.#hostOf.size >= this.limit) {
+      going = this.#gone() ?? this.#ofTheGreediest(own)
+      if (going === undefined) return holder
+      this.delete(going)
+    }
+    own.add(holder)
+    this.#byHost.set(key, own)
+    this.#hostOf.set(holder, key)
+    return going
+  }
+
+  #gone(): T | undefined {
+    for (const holder of this.#hostOf.keys()) if (this.#hasLeft(holder)) return holder
+    return undefined
+  }
+
+  /** Undefined if no host has two more than the one that `own` is of. */
+  #ofTheGreediest(own: ReadonlySet<T>): T | undefined {
+    let most = own
+    for (const held of this.#byHost.values()) if (held.size > most.size) most = held
+    return most.size < own.size + 2 ? undefined : this.#leastOf(most)
+  }
+
+  /** Gives a place back; nothing happens for who is not in. */
+  delete(holder: T): void {
+    const key = this.#hostOf.get(holder)
+    if (key === undefined) return
+    this.#hostOf.delete(holder)
+    const held = this.#byHost.get(key)!
+    held.delete(holder)
+    if (held.size === 0) this.#byHost.delete(key)
+  }
+}

@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { HostShares } from '../../src/http/host-shares.ts'
+
+it('a host may have all places while it is alone, and gives up those that others have less of', () => {
+  const shares = new HostShares<string>(4)
+  for (const holder of ['a1', 'a2', 'a3', 'a4']) expect(shares.add('192.0.2.1', holder)).toBeUndefined()
+  expect(shares.add('192.0.2.1', 'a5')).toBe('a5')
+  expect(shares.add('192.0.2.2', 'b1')).toBe('a1')
+  expect(shares.add('192.0.2.2', 'b2')).toBe('a2')
+  expect(shares.add('192.0.2.2', 'b3')).toBe('b3')
+  // a third finds two hosts with two each
+  expect(shares.add('192.0.2.3', 'c1')).toBe('a3')
+  expect(shares.add('192.0.2.3', 'c2')).toBe('c2')
+  shares.delete('b1')
+  shares.delete('b1')
+  expect(shares.size).toBe(3)
+  expect(shares.add('192.0.2.3', 'c2')).toBeUndefined()
+})
+
+it('who has left gives a place up first, to anybody; the choice among the others of a host may be another one', () => {
+  const left = new Set<string>()
+  const shares = new HostShares<string>(3, {
+    hasLeft: (holder) => left.has(holder),
+    leastOf: (held) => [...held].at(-1)!
+  })
+  for (const holder of ['a1', 'a2', 'a3']) shares.add('192.0.2.1', holder)
+  left.add('a2')
+  expect(shares.add('192.0.2.1', 'a4')).toBe('a2')
+  expect(shares.add('192.0.2.1', 'a5')).toBe('a5')
+  expect(shares.add('192.0.2.2', 'b1')).toBe('a4')
+})
+
+it('addresses of one IPv6 network are one host', () => {
+  const shares = new HostShares<number>(2)
+  shares.add('2001:db8:0:1::1', 1)
+  shares.add('2001:db8:0:1::2', 2)
+  expect(shares.add('2001:db8:0:1:ffff::3', 3)).toBe(3)
+  expect(shares.add('2001:db8:0:2::1', 4)).toBe(1)
+})
+
+it('whatever comes and goes: never more than there are, and who is refused has at most one less than anybody', () => {
+  const steps = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean()), { maxLength: 200 })
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 12 }), (all, limit) => {
+      const shares = new HostShares<{ readonly host: number }>(limit)
+      const held = new Set<{ readonly host: number }>()
+      const countOf = (host: number): number => [...held].filter((each) => each.host === host).length
+      for (const [host, comes] of all) {
+        if (comes) {
+          const holder = { host }
+          const going = shares.add(`192.0.2.${host}`, holder)
+          if (going !== undefined && going !== holder) {
+            expect(countOf(going.host)).toBeGreaterThan(countOf(host) + 1)
+            held.delete(going)
+          }
+          if (going === holder)
+            for (const other of held) expect(countOf(other.host)).toBeLessThanOrEqual(countOf(host) + 1)
+          else held.add(holder)
+        } else {
+          const [first] = [...held].filter((each) => each.host === host)
+          if (first !== undefined) shares.delete(first)
+          if (first !== undefined) held.delete(first)
+        }
+        expect(shares.size).toBe(held.size)
+        expect(held.size).toBeLessThanOrEqual(limit)
+      }
+    })
+  )
+})
