@@ -1,11 +1,11 @@
 import { writeSync } from 'node:fs'
 import type { BlockHashing } from './sink.ts'
 
-/** Bytes collected before a write: more do not stay in the CPU cache, fewer cost more system calls and messages. */
-const WRITE_BYTES = 1 << 20
+/** Bytes collected before a write: the blocks of a thread's connections together stay in its CPU's cache, where they are decrypted, hashed and written. */
+const WRITE_BYTES = 1 << 18
 
 /** Written bytes are reported together up to this many: each report wakes the caller's thread and the hash of the file. */
-const REPORT_BYTES = 4 << 20
+const REPORT_BYTES = 8 << 20
 /** A slow source's bytes are reported this often. */
 const REPORT_MS = 100
 
@@ -21,8 +21,31 @@ export class WriteFailure extends Error {
   }
 }
 
+/**
+ * Memory that sockets read into. TLS asks for the rest of it with every record of 16 KiB, at the same offsets in each block of a range, so that its views
+ * are kept: making one costs as much as the rest of the way from the socket to here.
+ */
+class Block {
+  readonly bytes = Buffer.allocUnsafeSlow(WRITE_BYTES)
+  readonly #rests = new Map<number, Uint8Array>()
+
+  /** From `start` to the end of the block. */
+  rest(start: number): Uint8Array {
+    let rest = this.#rests.get(start)
+    if (rest === undefined) {
+      if (this.#rests.size === MAX_RESTS) this.#rests.clear()
+      rest = this.bytes.subarray(start)
+      this.#rests.set(start, rest)
+    }
+    return rest
+  }
+}
+
+/** Enough for records that all have their own offset; small ones share no offsets. */
+const MAX_RESTS = 64
+
 /** Blocks are reused, so that nothing is allocated per response. */
-const spare: Buffer[] = []
+const spare: Block[] = []
 const MAX_SPARE = 16
 
 let writingMs = 0
@@ -50,7 +73,8 @@ export interface BlockTarget {
 export class BlockWriter {
   readonly #target: BlockTarget
   readonly #onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void
-  readonly #block = spare.pop() ?? Buffer.allocUnsafeSlow(WRITE_BYTES)
+  readonly #hashing: (BlockHashing & { readonly makeHasher: HasherFactory }) | undefined
+  readonly #block = spare.pop() ?? new Block()
   #at: number
   #filled = 0
   #limit = 0
@@ -62,6 +86,10 @@ export class BlockWriter {
   constructor(target: BlockTarget, onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void) {
     this.#target = target
     this.#onWritten = onWritten
+    const { hashing, makeHasher } = target
+    // Larger blocks are never in one write: whoever wants their hashes reads them back.
+    if (hashing !== undefined && makeHasher !== undefined && hashing.blockBytes <= WRITE_BYTES)
+      this.#hashing = { ...hashing, makeHasher }
     this.#at = target.start
     this.#reported = target.start
     this.#setLimit()
@@ -74,7 +102,8 @@ export class BlockWriter {
 
   /** Where to put the next bytes. Not empty while bytes are missing. */
   room(): Uint8Array {
-    return this.#block.subarray(this.#filled, this.#limit)
+    const { bytes } = this.#block
+    return this.#limit === bytes.length ? this.#block.rest(this.#filled) : bytes.subarray(this.#filled, this.#limit)
   }
 
   /** Records that `count` bytes were put into `room`. @throws WriteFailure */
@@ -87,7 +116,7 @@ export class BlockWriter {
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; ) {
       const count = Math.min(bytes.length - at, this.#limit - this.#filled)
-      this.#block.set(bytes.subarray(at, at + count), this.#filled)
+      this.#block.bytes.set(bytes.subarray(at, at + count), this.#filled)
       at += count
       this.took(count)
     }
@@ -105,9 +134,8 @@ export class BlockWriter {
 
   /** Ends the block at a boundary of the hasher's blocks, so that as few of those as possible span two writes. */
   #setLimit(): void {
-    const { hashing, end } = this.#target
-    const over = hashing === undefined ? 0 : (this.#at + this.#block.length) % hashing.blockBytes
-    this.#limit = Math.min(this.#block.length - over, end - this.#at)
+    const over = this.#hashing === undefined ? 0 : (this.#at + WRITE_BYTES) % this.#hashing.blockBytes
+    this.#limit = Math.min(WRITE_BYTES - over, this.#target.end - this.#at)
   }
 
   #flush(): void {
@@ -118,7 +146,7 @@ export class BlockWriter {
     const hashes = this.#hashes(start, end)
     const since = performance.now()
     try {
-      for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block, at, this.#filled - at, start + at)
+      for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block.bytes, at, this.#filled - at, start + at)
     } catch (error) {
       throw new WriteFailure(error)
     } finally {
@@ -134,9 +162,8 @@ export class BlockWriter {
   #report(): void {
     const start = this.#reported
     if (start === this.#at) return
-    const { hashing, makeHasher } = this.#target
     // Together they are those of the whole: writes end with a block, but for the range's last one.
-    const hashes = hashing === undefined || makeHasher === undefined ? undefined : joined(this.#unreported)
+    const hashes = this.#hashing === undefined ? undefined : joined(this.#unreported)
     this.#reported = this.#at
     this.#reportedAtMs = performance.now()
     this.#unreported = []
@@ -145,14 +172,14 @@ export class BlockWriter {
 
   /** The hashes of the blocks that lie entirely within `[start, end)`. */
   #hashes(start: number, end: number): Uint8Array | undefined {
-    const { hashing, makeHasher, sizeBytes } = this.#target
-    if (hashing === undefined || makeHasher === undefined) return undefined
-    const { blockBytes, options } = hashing
+    if (this.#hashing === undefined) return undefined
+    const { blockBytes, options, makeHasher } = this.#hashing
+    const { sizeBytes } = this.#target
     const from = Math.min(Math.ceil(start / blockBytes) * blockBytes, sizeBytes)
     const to = Math.max(end === sizeBytes ? end : Math.floor(end / blockBytes) * blockBytes, from)
     if (from >= to) return new Uint8Array(0)
     const hasher = makeHasher(options, to - from)
-    hasher.update(this.#block.subarray(from - start, to - start))
+    hasher.update(this.#block.bytes.subarray(from - start, to - start))
     return hasher.digest()
   }
 }

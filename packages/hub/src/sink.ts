@@ -27,6 +27,7 @@ export interface BlockHashing {
    */
   readonly module: string
   readonly options?: unknown
+  /** Blocks of more than 256 KiB are not hashed by writers. */
   readonly blockBytes: number
 }
 

@@ -50,7 +50,7 @@ interface DiskSink extends HubSink {
   bytes(): Buffer
 }
 
-function diskSink(sizeBytes: number, flags = 'w+'): DiskSink {
+function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink {
   const path = join(folder, `sink-${files.length}-${performance.now()}`)
   if (flags !== 'w+') closeSync(openSync(path, 'w'))
   const fd = openSync(path, flags)
@@ -76,14 +76,15 @@ function diskSink(sizeBytes: number, flags = 'w+'): DiskSink {
     },
     direct: {
       fd,
-      hashing: { module: HASHER, options: { blockBytes: BLOCK }, blockBytes: BLOCK },
+      hashing: { module: HASHER, options: { blockBytes }, blockBytes },
       markWritten: (start, end, hashes) => {
         sink.directBytes += end - start
         const bytes = new Uint8Array(end - start)
         readSync(fd, bytes, 0, bytes.length, start)
         void held.write(start, bytes)
-        for (let at = 0, block = Math.ceil(start / BLOCK); at < hashes!.length; at += 32, block += 1)
-          sink.hashes.set(block, Buffer.from(hashes!.subarray(at, at + 32)))
+        if (hashes === undefined) return
+        for (let at = 0, block = Math.ceil(start / blockBytes); at < hashes.length; at += 32, block += 1)
+          sink.hashes.set(block, Buffer.from(hashes.subarray(at, at + 32)))
       }
     }
   }
@@ -115,6 +116,30 @@ test('all of a large file goes through threads, hashed on the way; the hub is as
   expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(8)
   expect(progress.at(-1)).toBe(file.sizeBytes)
   expect(progress).toEqual([...progress].sort((a, b) => a - b))
+})
+
+test('a range of several writes brings each block once, whatever the offset that it begins at', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
+  const file = await fileOf(hub, 'org/model', 'model.gguf')
+  const right = createMemorySink(file.sizeBytes)
+  await hub.download(file, right)
+  const sink = diskSink(file.sizeBytes)
+  await sink.write(0, right.bytes.subarray(0, 1_001))
+  await hub.download(file, sink)
+  expectRight(file, sink)
+  // all but the one that was begun elsewhere, and the one that two ranges share
+  expect(sink.hashes.size).toBe(Math.ceil(file.sizeBytes / BLOCK) - 2)
+})
+
+test('blocks that are larger than a write are left to the sink', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
+  const file = await fileOf(hub, 'org/model', 'model.gguf')
+  const sink = diskSink(file.sizeBytes, 'w+', 512 * KiB)
+  await hub.download(file, sink)
+  expectRight(file, sink)
+  expect([sink.directBytes, sink.hashes.size]).toEqual([file.sizeBytes, 0])
 })
 
 test('what the sink holds is not asked for again, and blocks that were begun elsewhere are left to the sink', async () => {
