@@ -5,7 +5,7 @@ import { type Manifest, type ModelIndex, parseIndex, parseManifest, type Sealed 
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
-import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
+import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
 
 /** Why a document cannot be used. */
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
@@ -54,8 +54,7 @@ class DocumentCache<T> {
   cached(digest: Sha256Digest): T | undefined {
     const hit = this.#cache.get(digest)
     if (hit === undefined) return undefined
-    const stamp = stampOf(hit.path)
-    if (stamp !== undefined && sameStamp(stamp, hit.stamp)) return hit.document
+    if (isUnchanged(hit.path, hit.stamp)) return hit.document
     this.#drop(digest)
     return undefined
   }

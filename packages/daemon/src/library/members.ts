@@ -7,7 +7,7 @@ import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
-import type { Present } from './present.ts'
+import { newFolders, type Present } from './present.ts'
 import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import type { Usage } from './usage.ts'
@@ -35,6 +35,8 @@ const MAX_KNOWN = 100_000
 export class Members {
   readonly #deps: MembersDeps
   readonly #files = new Map<Sha256Digest, Files>()
+  /** What folders had when one list read them, for the next one. */
+  readonly folders = newFolders()
 
   constructor(deps: MembersDeps) {
     this.#deps = deps

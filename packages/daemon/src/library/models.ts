@@ -33,7 +33,7 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
   const text = new TextPieces(`{"skeleton":${skeleton},"note":${JSON.stringify(note)},"namespaces":[`)
   const tags: string[] = []
   const slices = new Slices()
-  const present = new Present(store, () => repos.changes + artifacts.changes)
+  const present = new Present(store, () => repos.changes + artifacts.changes, members.folders)
   for await (const { ns, names } of folders(repos)) {
     for (const name of names) {
       const state = repos.now(ns, name) ?? (await repos.read(ns, name))

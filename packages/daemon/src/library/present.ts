@@ -2,66 +2,85 @@ import { opendir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { QuietFolders } from './quiet-folders.ts'
 
 /** Fewer files that are not there are looked for one by one. */
 const FEW = 64
 const AT_ONCE = 16
+const SHARDS = 256
+/** Bound of digests that are kept for the next list. */
+const MAX_KEPT = 200_000
 const BUFFER_ENTRIES = 1_024
 const REST = /^[0-9a-f]{62}$/
 const STATE_FILE = /^[0-9a-f]{64}\.json$/
 
-/** What is known of a folder: whether its names were read, or should be. */
-const [UNKNOWN, WANTED, READ] = [0, 1, 2]
+type Digests = ReadonlySet<Sha256Digest>
+
+const nibble = (code: number): number => (code < 0x3a ? code - 0x30 : code - 0x57)
 
 /** The folder of 256 that a blob is in. */
-const shardOf = (digest: Sha256Digest): number => Number.parseInt(digest.slice(7, 9), 16)
+const shardOf = (digest: Sha256Digest): number => (nibble(digest.charCodeAt(7)) << 4) | nibble(digest.charCodeAt(8))
+
+const stateDigestOf = (name: string): Sha256Digest | undefined =>
+  STATE_FILE.test(name) ? digestFromHex(name.slice(0, 64)) : undefined
+
+/** Digests that folders have as names of files, for one list after another; undefined for a folder that cannot be read. */
+export const newFolders = (now?: () => number): QuietFolders<Digests | undefined> =>
+  new QuietFolders((digests) => digests?.size ?? 0, MAX_KEPT, now)
 
 /**
  * Which blobs and artifact states are missing, for one list of all models. A look at a file that is not there costs most, since each goes to the file
- * system; the names of all that is there cost a sixth of it. So folders where many were missing are read, and what they lack is not looked for
- * again. All of it is forgotten when `version` changes, which it does before and after a change of what a list starts from.
+ * system; the names of all that is there cost a sixth of it, and one look at the folder says whether they are still those of the list before. So
+ * folders where many were missing are read, and what they lack is not looked for again. All of it is forgotten when `version` changes, which it does
+ * before and after a change of what a list starts from.
  */
 export class Present {
   readonly #store: Pick<DiskBlobStore, 'root' | 'blobPath'>
   readonly #version: () => number
-  readonly #blobs = new Set<Sha256Digest>()
-  readonly #shards = new Uint8Array(256)
+  readonly #folders: ReturnType<typeof newFolders>
+  /** What each shard has; false while it is to be read. */
+  readonly #shards: (Digests | false | undefined)[] = Array.from({ length: SHARDS }, () => undefined)
   /** A blob of each shard that is to be read. */
   #wanted: Sha256Digest[] = []
-  readonly #states = new Set<Sha256Digest>()
-  #statesAre = UNKNOWN
+  #states: Digests | false | undefined
   #readAt: number
   #missing = 0
 
-  constructor(store: Pick<DiskBlobStore, 'root' | 'blobPath'>, version: () => number) {
+  /** `folders` is that of the lists before. */
+  constructor(store: Pick<DiskBlobStore, 'root' | 'blobPath'>, version: () => number, folders = newFolders()) {
     this.#store = store
     this.#version = version
+    this.#folders = folders
     this.#readAt = version()
   }
 
   /** True for a blob that is known to be missing. */
   lacksBlob(digest: Sha256Digest): boolean {
     this.#renew()
-    return this.#missing > FEW && this.#shards[shardOf(digest)] === READ && !this.#blobs.has(digest)
+    if (this.#missing <= FEW) return false
+    const there = this.#shards[shardOf(digest)]
+    return there !== undefined && there !== false && !there.has(digest)
   }
 
   /** True for an artifact that is known to have no state. */
   lacksState(manifest: Sha256Digest): boolean {
     this.#renew()
-    return this.#statesAre === READ && !this.#states.has(manifest)
+    return this.#states !== undefined && this.#states !== false && !this.#states.has(manifest)
   }
 
   /** A look found no such blob. */
   missedBlob(digest: Sha256Digest): void {
+    if (++this.#missing <= FEW) return
     const shard = shardOf(digest)
-    if (++this.#missing <= FEW || this.#shards[shard] !== UNKNOWN) return
-    this.#shards[shard] = WANTED
-    this.#wanted.push(digest)
+    if (this.#shards[shard] !== undefined) return
+    this.#shards[shard] = this.#folders.now(this.#shardFolder(digest)) ?? false
+    if (this.#shards[shard] === false) this.#wanted.push(digest)
   }
 
   /** A look found no state. */
   missedState(): void {
-    if (++this.#missing > FEW && this.#statesAre === UNKNOWN) this.#statesAre = WANTED
+    if (++this.#missing > FEW && this.#states === undefined)
+      this.#states = this.#folders.now(this.#stateFolder) ?? false
   }
 
   /** Reads folders where files were missing. To be called now and then. */
@@ -72,22 +91,26 @@ export class Present {
     this.#wanted = []
     for (let i = 0; i < wanted.length; i += AT_ONCE)
       await Promise.all(wanted.slice(i, i + AT_ONCE).map((digest) => this.#readShard(digest, version)))
-    if (this.#statesAre === WANTED) await this.#readStates(version)
+    if (this.#states === false) {
+      const states = await this.#folders.read(this.#stateFolder, (folder) => digestsIn(folder, stateDigestOf))
+      if (states !== undefined && this.#version() === version) this.#states = states
+    }
   }
 
   async #readShard(digest: Sha256Digest, version: number): Promise<void> {
-    const names = await namesIn(dirname(this.#store.blobPath(digest)))
-    if (names === undefined || this.#version() !== version) return
     const first = digest.slice('sha256:'.length, 'sha256:'.length + 2)
-    for (const name of names) if (REST.test(name)) this.#blobs.add(digestFromHex(first + name))
-    this.#shards[shardOf(digest)] = READ
+    const digestOf = (name: string): Sha256Digest | undefined =>
+      REST.test(name) ? digestFromHex(first + name) : undefined
+    const there = await this.#folders.read(this.#shardFolder(digest), (folder) => digestsIn(folder, digestOf))
+    if (there !== undefined && this.#version() === version) this.#shards[shardOf(digest)] = there
   }
 
-  async #readStates(version: number): Promise<void> {
-    const names = await namesIn(join(this.#store.root, 'state', 'artifacts'))
-    if (names === undefined || this.#version() !== version) return
-    for (const name of names) if (STATE_FILE.test(name)) this.#states.add(digestFromHex(name.slice(0, 64)))
-    this.#statesAre = READ
+  #shardFolder(digest: Sha256Digest): string {
+    return dirname(this.#store.blobPath(digest))
+  }
+
+  get #stateFolder(): string {
+    return join(this.#store.root, 'state', 'artifacts')
   }
 
   #renew(): void {
@@ -95,21 +118,25 @@ export class Present {
     if (version === this.#readAt) return
     this.#readAt = version
     this.#missing = 0
-    this.#blobs.clear()
-    this.#shards.fill(UNKNOWN)
+    this.#shards.fill(undefined)
     this.#wanted = []
-    this.#states.clear()
-    this.#statesAre = UNKNOWN
+    this.#states = undefined
   }
 }
 
-/** Undefined when that cannot be said: then each look says why. */
-async function namesIn(folder: string): Promise<readonly string[] | undefined> {
-  const names: string[] = []
+/** Nothing for a folder that is not there; undefined when it cannot be read: then each look at a file says why. */
+async function digestsIn(
+  folder: string,
+  digestOf: (name: string) => Sha256Digest | undefined
+): Promise<Digests | undefined> {
+  const digests = new Set<Sha256Digest>()
   try {
-    for await (const { name } of await opendir(folder, { bufferSize: BUFFER_ENTRIES })) names.push(name)
+    for await (const { name } of await opendir(folder, { bufferSize: BUFFER_ENTRIES })) {
+      const digest = digestOf(name)
+      if (digest !== undefined) digests.add(digest)
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return undefined
   }
-  return names
+  return digests
 }

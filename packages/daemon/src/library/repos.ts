@@ -2,8 +2,9 @@ import { readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
+import { QuietFolders } from './quiet-folders.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
+import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
@@ -20,6 +21,12 @@ export interface RepoEntry extends RepoId {
 
 const MAX_CACHED = 100_000
 
+interface Cached {
+  readonly path: string
+  readonly stamp: FileStamp
+  readonly state: RepoState
+}
+
 /**
  * `state/repos/<ns>/<name>.json`. Reads use a cache that is validated with one `stat`, so a file that was replaced by
  * hand is noticed at once. Changes are serialized per repository, each one atomic replacement.
@@ -27,7 +34,10 @@ const MAX_CACHED = 100_000
 export class Repos {
   readonly #root: string
   readonly #files: ReplacedFiles
-  readonly #cache = new Map<string, { readonly path: string; readonly stamp: FileStamp; readonly state: RepoState }>()
+  /** By namespace and name: a list of all asks with the same strings each time, whose hashes are known. */
+  readonly #cache = new Map<string, Map<string, Cached>>()
+  #cached = 0
+  readonly #names = new QuietFolders<readonly string[]>(({ length }) => length, MAX_CACHED)
   readonly #changing = new KeyedLock()
   #changes = 0
 
@@ -44,12 +54,10 @@ export class Repos {
 
   /** The state from memory; undefined when the file has to be read (or is absent). */
   cached(ns: string, name: string): RepoState | undefined {
-    const key = `${ns}/${name}`
-    const hit = this.#cache.get(key)
+    const hit = this.#cache.get(ns)?.get(name)
     if (hit === undefined) return undefined
-    const stamp = stampOf(hit.path)
-    if (stamp !== undefined && sameStamp(stamp, hit.stamp)) return hit.state
-    this.#cache.delete(key)
+    if (isUnchanged(hit.path, hit.stamp)) return hit.state
+    this.#forget(ns, name)
     return undefined
   }
 
@@ -77,9 +85,22 @@ export class Repos {
 
   #keep(ns: string, name: string, stamp: FileStamp, bytes: Uint8Array): RepoState {
     const state = parseRepoState(bytes, `state/repos/${ns}/${name}.json`)
-    if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
-    this.#cache.set(`${ns}/${name}`, { path: this.#path(ns, name), stamp, state })
+    this.#forget(ns, name)
+    if (this.#cached >= MAX_CACHED) {
+      this.#cache.clear()
+      this.#cached = 0
+    }
+    const names = this.#cache.get(ns) ?? new Map<string, Cached>()
+    this.#cache.set(ns, names.set(name, { path: this.#path(ns, name), stamp, state }))
+    this.#cached += 1
     return state
+  }
+
+  #forget(ns: string, name: string): void {
+    const names = this.#cache.get(ns)
+    if (names?.delete(name) !== true) return
+    this.#cached -= 1
+    if (names.size === 0) this.#cache.delete(ns)
   }
 
   /**
@@ -105,7 +126,7 @@ export class Repos {
         await this.#files.confirm(path)
         return next
       }
-      this.#cache.delete(key)
+      this.#forget(ns, name)
       this.#changes++
       try {
         // a repository with neither an index nor a tag is invalid, and would not be read as one
@@ -125,12 +146,9 @@ export class Repos {
   }
 
   /** Existing names in a namespace, sorted. */
-  async names(ns: string): Promise<string[]> {
-    return (await entries(join(this.#root, ns), false))
-      .filter((file) => file.endsWith('.json'))
-      .map((file) => file.slice(0, -'.json'.length))
-      .filter(isName)
-      .sort()
+  async names(ns: string): Promise<readonly string[]> {
+    const folder = join(this.#root, ns)
+    return this.#names.now(folder) ?? (await this.#names.read(folder, namesIn))
   }
 
   /** All repositories by name. Corrupt files are passed to `onCorrupt`, or else thrown. */
@@ -177,6 +195,13 @@ function formatRepoState(state: RepoState): string {
   const index = state.index === undefined ? '' : `  "index": ${JSON.stringify(state.index)},\n`
   return `{\n${index}  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`
 }
+
+const namesIn = async (folder: string): Promise<readonly string[]> =>
+  (await entries(folder, false))
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => file.slice(0, -'.json'.length))
+    .filter(isName)
+    .sort()
 
 async function entries(folder: string, folders: boolean): Promise<string[]> {
   try {

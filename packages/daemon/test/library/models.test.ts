@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +13,7 @@ import { Artifacts } from '../../src/library/artifacts.ts'
 import { Documents } from '../../src/library/documents.ts'
 import { Members } from '../../src/library/members.ts'
 import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
-import { Present } from '../../src/library/present.ts'
+import { newFolders, Present } from '../../src/library/present.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { oneChunk } from '../../src/library/small-blob.ts'
@@ -174,4 +175,32 @@ test('what was found missing counts until the state that a list starts from chan
   expect(present.lacksState(missing)).toBe(true)
   version++
   expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
+})
+
+test('what one list found missing is missing for the next one until something is added to the folder', async () => {
+  // a clock by which nobody has written to these folders for a while
+  const folders = newFolders(() => Date.now() + 60_000)
+  mkdirSync(join(root, 'state', 'artifacts'), { recursive: true })
+  const bytes = Buffer.from('added later')
+  const missing = digestFromBytes(createHash('sha256').update(bytes).digest())
+  const nextList = (): Present => {
+    const present = new Present(store, () => 0, folders)
+    for (let i = 0; i < 65; i++) {
+      present.missedBlob(missing)
+      present.missedState()
+    }
+    return present
+  }
+  const first = nextList()
+  expect([first.lacksBlob(missing), first.lacksState(missing)]).toEqual([false, false])
+  await first.read()
+  expect([first.lacksBlob(missing), first.lacksState(missing)]).toEqual([true, true])
+  const second = nextList()
+  expect([second.lacksBlob(missing), second.lacksState(missing)]).toEqual([true, true])
+  expect(await put(new Uint8Array(bytes))).toBe(missing)
+  await deps.artifacts.setPrivate(missing, true)
+  const third = nextList()
+  expect([third.lacksBlob(missing), third.lacksState(missing)]).toEqual([false, false])
+  await third.read()
+  expect([third.lacksBlob(missing), third.lacksState(missing)]).toEqual([false, false])
 })

@@ -1,0 +1,65 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { QuietFolders } from '../../src/library/quiet-folders.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-quiet-'))
+  write('a')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const write = (name: string): void => writeFileSync(join(folder, name), '')
+const namesIn = async (path: string): Promise<string[]> => readdirSync(path).sort()
+/** `laterMs`: how much later it is than the folder's last change, by the clock that is given. */
+const foldersAt = (laterMs: number, maxCount = 100): QuietFolders<string[]> =>
+  new QuietFolders(
+    ({ length }) => length,
+    maxCount,
+    () => Date.now() + laterMs
+  )
+
+test('names of a folder at rest are kept until one is added, taken away or renamed', async () => {
+  const folders = foldersAt(60_000)
+  expect(folders.now(folder)).toBeUndefined()
+  const names = await folders.read(folder, namesIn)
+  expect(names).toEqual(['a'])
+  expect(folders.now(folder)).toBe(names)
+  write('b')
+  expect(folders.now(folder)).toBeUndefined()
+  expect(await folders.read(folder, namesIn)).toEqual(['a', 'b'])
+  rmSync(join(folder, 'a'))
+  expect(folders.now(folder)).toBeUndefined()
+})
+
+test('names of a folder that was just written to are not kept, nor those of one that changes while it is read', async () => {
+  const recent = foldersAt(-60_000)
+  await recent.read(folder, namesIn)
+  expect(recent.now(folder)).toBeUndefined()
+  const folders = foldersAt(60_000)
+  const changing = async (path: string): Promise<string[]> => {
+    const names = await namesIn(path)
+    write('meanwhile')
+    return names
+  }
+  expect(await folders.read(folder, changing)).toEqual(['a'])
+  expect(folders.now(folder)).toBeUndefined()
+})
+
+test('a folder that is gone is gone, and what cannot be read is not kept', async () => {
+  const folders = foldersAt(60_000)
+  await folders.read(folder, namesIn)
+  rmSync(folder, { recursive: true })
+  expect(folders.now(folder)).toBeUndefined()
+  await expect(folders.read(folder, namesIn)).rejects.toMatchObject({ code: 'ENOENT' })
+  expect(folders.now(folder)).toBeUndefined()
+})
+
+test('no more names are kept than there is room for', async () => {
+  write('b')
+  const folders = foldersAt(60_000, 1)
+  expect(await folders.read(folder, namesIn)).toEqual(['a', 'b'])
+  expect(folders.now(folder)).toBeUndefined()
+})
