@@ -8,6 +8,8 @@ export interface Profile {
   readonly shortRuns: number
   readonly largeBytes: number
   readonly memoryBytes: number
+  /** Files of the import whose memory is measured. */
+  readonly memoryFiles: number
   readonly smallFiles: number
   readonly ggufFiles: number
   readonly ggufBytes: number
@@ -35,6 +37,7 @@ export const PROFILES = {
     shortRuns: 11,
     largeBytes: 2048 * MIB,
     memoryBytes: 4096 * MIB,
+    memoryFiles: 10_000,
     smallFiles: 1_000,
     ggufFiles: 20,
     ggufBytes: 200_000_000,
@@ -59,6 +62,7 @@ export const PROFILES = {
     shortRuns: 5,
     largeBytes: 512 * MIB,
     memoryBytes: 1024 * MIB,
+    memoryFiles: 2_000,
     smallFiles: 1_000,
     ggufFiles: 5,
     ggufBytes: 64_000_000,
@@ -84,6 +88,7 @@ export const PROFILES = {
     shortRuns: 1,
     largeBytes: 9 * MIB,
     memoryBytes: 17 * MIB,
+    memoryFiles: 30,
     smallFiles: 20,
     ggufFiles: 2,
     ggufBytes: 1_000_000,

@@ -114,7 +114,7 @@ export const growthImportRow: Row = {
         if (name === 'size') writeSafetensors(folder, 'model.safetensors', size * MIB)
         else {
           writeSafetensors(folder, 'model.safetensors', MIB)
-          for (let i = 0; i < size; i++) writeCode(folder, `part-${i}.py`, 10 << 10)
+          for (let i = 0; i < size; i++) writeCode(folder, `modeling_part${i}.py`, 10 << 10)
         }
         const { seconds, peakMib } = await imported(bench, folder)
         time.points.push([size, seconds])
