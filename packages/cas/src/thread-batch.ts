@@ -4,8 +4,11 @@ interface Queued<Item, Outcome> {
   reject(error: unknown): void
 }
 
-/** How long items wait before a thread that was not needed so far is started for them: a start takes longer. */
-const JOIN_MS = 25
+/**
+ * How long items wait before a thread that was not needed so far is started for them. A start takes 60 ms of CPU, and where only the cores are
+ * busy, not the disk, it makes all of them later.
+ */
+const JOIN_MS = 100
 
 /**
  * Sends small work items to threads in batches, since waking a thread costs as much as hashing 200 KiB. Each thread has
