@@ -23,7 +23,8 @@ export async function holdOffWhereDistant(port: FilePort, path: string): Promise
   return (await isDistant(port, path)) ? QuickReads.holdOff() : () => undefined
 }
 
-async function isDistant(port: FilePort, path: string): Promise<boolean> {
+/** Whether the folder is on a file system that may stop responding. An unknown type counts as local. */
+export async function isDistant(port: Pick<FilePort, 'statfs'>, path: string): Promise<boolean> {
   if (process.platform !== 'linux') return false
   try {
     return DISTANT_TYPES.has((await port.statfs(path)).type >>> 0)

@@ -1,4 +1,4 @@
-export { holdOffWhereDistant } from './distant.ts'
+export { holdOffWhereDistant, isDistant } from './distant.ts'
 export {
   type FilePort,
   type FilePortFactory,

@@ -80,13 +80,15 @@ async function addFolder(
   add: (file: WalkedFile) => void
 ): Promise<void> {
   if (depth > MAX_DEPTH) throw bad(`${JSON.stringify(folder.path)} is nested deeper than ${MAX_DEPTH} folders`)
-  const raw = await folder.names()
-  if (raw.length > MAX_FILES) throw bad(`${JSON.stringify(folder.path)} holds more than ${MAX_FILES} files`)
-  const names = raw.map((bytes) => decodeName(bytes, folder.path))
+  const listed = await folder.list()
+  if (listed.length > MAX_FILES) throw bad(`${JSON.stringify(folder.path)} holds more than ${MAX_FILES} files`)
+  const names = listed.map(({ name, isFile }) => ({ name: decodeName(name, folder.path), isFile }))
+  // what is no file may be where another file system begins
+  const lookAtFile = await folder.looks()
   for (let i = 0; i < names.length; i += STATS_AT_ONCE) {
     const batch = names.slice(i, i + STATS_AT_ONCE)
-    const stats = await Promise.all(batch.map((name) => folder.lstat(name)))
-    for (const [at, name] of batch.entries()) {
+    const stats = await Promise.all(batch.map(({ name, isFile }) => (isFile ? lookAtFile(name) : folder.lstat(name))))
+    for (const [at, { name }] of batch.entries()) {
       const stat = stats[at]!
       const path = `${folder.path === '/' ? '' : folder.path}/${name}`
       if (stat.isFile()) add({ name: `${prefix}${name}`, path, identity: identityOf(stat) })
