@@ -178,16 +178,20 @@ export class BlobAudit {
         blobs++
         tell(0)
       }
-      for await (const info of this.list()) {
-        if (signal.aborted) break
-        const leave = await (info.sizeBytes < SMALL_BYTES ? smallPlaces : places).enter()
-        const task = one(info).finally(() => {
-          leave()
-          under.delete(task)
-        })
-        under.add(task)
+      try {
+        for await (const info of this.list()) {
+          if (signal.aborted) break
+          const leave = await (info.sizeBytes < SMALL_BYTES ? smallPlaces : places).enter()
+          const task = one(info).finally(() => {
+            leave()
+            under.delete(task)
+          })
+          under.add(task)
+        }
+      } finally {
+        // also when a folder cannot be listed: nothing of this call goes on behind its back
+        await Promise.all(under)
       }
-      await Promise.all(under)
       throwIfAborted(signal)
       mismatched.sort()
       if (unreadable.length > 0) {
