@@ -145,7 +145,7 @@ export class HubMirror {
   async #answer(request: IncomingMessage, response: ServerResponse, { path, query, paths }: Asked): Promise<void> {
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
-      const found = verb === 'paths-info' ? await this.#repository(repo!, rest) : undefined
+      const found = verb === 'paths-info' ? await this.#repository(request, repo!, rest) : undefined
       if (found === undefined) return this.#unknown(request, response, repo)
       if (paths === undefined)
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
@@ -153,14 +153,14 @@ export class HubMirror {
     }
     const [, named] = /^\/api\/models\/([^/]+\/[^/]+)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
-      const found = await this.#repository(named, 'main')
+      const found = await this.#repository(request, named, 'main')
       return found === undefined
         ? this.#unknown(request, response, named)
         : sendJson(request, response, found, branchesOf(found))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
-      const found = await this.#repository(repo, verb === undefined ? 'main' : rest)
+      const found = await this.#repository(request, repo, verb === undefined ? 'main' : rest)
       if (found === undefined) return this.#unknown(request, response, repo)
       const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
       const info = (): Promise<unknown> => this.#info(found, withFiles)
@@ -174,7 +174,7 @@ export class HubMirror {
   /** Neither commits nor any other known revisions contain a slash. */
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
-    const found = slash < 0 ? undefined : await this.#repository(repo, rest.slice(0, slash))
+    const found = slash < 0 ? undefined : await this.#repository(request, repo, rest.slice(0, slash))
     if (found === undefined) return this.#unknown(request, response, repo)
     const file = found.files.get(rest.slice(slash + 1))
     if (file === undefined) return absent(request, response, 'EntryNotFound')
@@ -207,7 +207,7 @@ export class HubMirror {
     query: URLSearchParams
   ): Promise<void> {
     const [revision = '', ...segments] = rest.split('/')
-    const found = await this.#repository(repo, revision)
+    const found = await this.#repository(request, repo, revision)
     if (found === undefined) return this.#unknown(request, response, repo)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
@@ -292,12 +292,15 @@ export class HubMirror {
   }
 
   /** A repository with what is here of it and what could be brought in. @throws NotNowError */
-  async #repository(repo: string, revision: string): Promise<Snapshot | undefined> {
+  async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<Snapshot | undefined> {
     const here = await this.#snapshot(repo, revision)
     const onDemand = this.#deps.onDemand?.()
     if (onDemand?.allows(repo) !== true || (await this.#published.withholds(repo.toLowerCase()))) return here
     const wanted = here?.commit ?? (DEFAULT_BRANCH.has(revision) ? undefined : revision)
-    const upstream = await onDemand.look(repo, wanted, here !== undefined)
+    const upstream = await onDemand.look(repo, wanted, {
+      isBrief: here !== undefined,
+      host: socket.remoteAddress ?? ''
+    })
     if (upstream === undefined) return here
     return this.#joined(here ?? (await this.#snapshot(repo, upstream.commit)), upstream)
   }

@@ -1,4 +1,4 @@
-import { Gate } from '@svc/internal-concurrency'
+import { HostQueue } from './host-queue.ts'
 import { later, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
 
 /** Limit of concurrent listings. */
@@ -27,7 +27,7 @@ interface Looked {
 export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
   readonly #nowMs: () => number
-  readonly #gate = new Gate(MAX_AT_ONCE)
+  readonly #queue = new HostQueue(MAX_AT_ONCE, MAX_WAITING, () => later('others are asking for models too', 5))
   readonly #known = new Map<string, Looked>()
   readonly #absent = new Map<string, Looked>()
   readonly #looking = new Map<string, Promise<UpstreamRepo | undefined>>()
@@ -43,15 +43,14 @@ export class Lookups {
     return this.#total
   }
 
-  /** @throws NotNowError */
-  async look(repo: string, revision: string | undefined): Promise<UpstreamRepo | undefined> {
+  /** For a client at IP address `host`. @throws NotNowError */
+  async look(repo: string, revision: string | undefined, host: string): Promise<UpstreamRepo | undefined> {
     const key = keyOf(repo, revision)
     const known = this.#fresh(key)
     if (known !== undefined) return resultOf(known.outcome)
     const looking = this.#looking.get(key)
     if (looking !== undefined) return looking
-    if (this.#gate.waiting >= MAX_WAITING) throw later('others are asking for models too', 5)
-    const work = this.#gate.run(undefined, () => this.#ask(key, repo, revision))
+    const work = this.#queue.run(host, () => this.#ask(key, repo, revision))
     this.#looking.set(key, work)
     try {
       return await work

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import { Gate } from '@svc/internal-concurrency'
 import type { OnDemandConfig } from '../config/config.ts'
 import type { Log } from '../log.ts'
-import type { DayBudget, Spending } from './day-budget.ts'
+import type { DayBudget } from './day-budget.ts'
 import { DemandJobs } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
+import { HostQueue } from './host-queue.ts'
 import { Lookups } from './lookups.ts'
 import {
   later,
@@ -22,7 +22,7 @@ const ANSWER_MS = 8_000
 const BRIEF_MS = 2_000
 /** Limit of small files cached in memory, in total. */
 const MAX_SMALL_BYTES = 64 << 20
-/** Limit of concurrent fetches of small files. */
+/** Limit of concurrent fetches of small files, and of those that wait. */
 const MAX_READS = 2
 const MAX_READS_WAITING = 64
 
@@ -59,7 +59,7 @@ export class OnDemand {
   readonly #jobs: DemandJobs
   readonly #small = new Map<string, Uint8Array>()
   readonly #reading = new Map<string, Promise<Uint8Array>>()
-  readonly #reads = new Gate(MAX_READS)
+  readonly #reads = new HostQueue(MAX_READS, MAX_READS_WAITING, () => later('others are being served first'))
   #smallBytes = 0
 
   constructor(deps: OnDemandDeps, config: OnDemandConfig) {
@@ -90,29 +90,36 @@ export class OnDemand {
 
   /**
    * The upstream repository, or undefined if there is none that may be shared. With `isBrief` a silent or refusing hub
-   * is not an error, since there is a response without it.
+   * is not an error, since there is a response without it. `host` is the client's IP address.
    * @throws NotNowError
    */
-  async look(repo: string, revision: string | undefined, isBrief: boolean): Promise<UpstreamRepo | undefined> {
+  async look(
+    repo: string,
+    revision: string | undefined,
+    { isBrief, host }: { readonly isBrief: boolean; readonly host: string }
+  ): Promise<UpstreamRepo | undefined> {
     if (!this.allows(repo)) return undefined
     try {
-      return await inTime(this.#lookups.look(repo, revision), isBrief ? BRIEF_MS : ANSWER_MS, 'the hub is being asked')
+      return await inTime(
+        this.#lookups.look(repo, revision, host),
+        isBrief ? BRIEF_MS : ANSWER_MS,
+        'the hub is being asked'
+      )
     } catch (error) {
       if (isBrief && error instanceof NotNowError) return undefined
       throw error
     }
   }
 
-  /** The bytes of a small file. @throws NotNowError */
-  async small(repo: UpstreamRepo, { name, sizeBytes }: UpstreamFile): Promise<Uint8Array> {
+  /** The bytes of a small file, for a client at IP address `host`. @throws NotNowError */
+  async small(repo: UpstreamRepo, { name, sizeBytes }: UpstreamFile, host: string): Promise<Uint8Array> {
     const key = `${repo.repo} ${repo.commit} ${name}`
     const known = this.#small.get(key)
     if (known !== undefined) return known
     let reading = this.#reading.get(key)
     if (reading === undefined) {
-      if (this.#reading.size >= MAX_READS_WAITING) throw later('others are being served first')
       this.#jobs.requireNoFailure(key)
-      reading = this.#readSmall(key, repo, name, this.#jobs.spend(sizeBytes))
+      reading = this.#readSmall(key, repo, { name, sizeBytes }, host)
       this.#reading.set(key, reading)
       reading.catch(() => undefined).finally(() => this.#reading.delete(key))
     }
@@ -153,8 +160,14 @@ export class OnDemand {
     })
   }
 
-  #readSmall(key: string, repo: UpstreamRepo, name: string, spending: Spending): Promise<Uint8Array> {
-    return this.#reads.run(undefined, async () => {
+  #readSmall(
+    key: string,
+    repo: UpstreamRepo,
+    { name, sizeBytes }: Pick<UpstreamFile, 'name' | 'sizeBytes'>,
+    host: string
+  ): Promise<Uint8Array> {
+    return this.#reads.run(host, async () => {
+      const spending = this.#jobs.spend(sizeBytes)
       try {
         const bytes = await this.#deps.upstream.read(repo, name)
         this.#keep(key, bytes)

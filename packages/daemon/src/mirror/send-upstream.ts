@@ -16,6 +16,8 @@ export async function sendUpstream(
   { onDemand, ...options }: SendGrowingOptions & { readonly onDemand: OnDemand }
 ): Promise<void> {
   const open = async (start: number) =>
-    file.isLarge ? onDemand.large(repo, file, start) : readerOf(await onDemand.small(repo, file))
+    file.isLarge
+      ? onDemand.large(repo, file, start)
+      : readerOf(await onDemand.small(repo, file, request.socket.remoteAddress ?? ''))
   await sendGrowing(request, response, file, open, options)
 }

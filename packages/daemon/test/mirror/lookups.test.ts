@@ -15,7 +15,11 @@ function world(answer: (repo: string) => Promise<UpstreamRepo>) {
     asked.push(`${repo} ${revision ?? ''}`)
     return answer(repo)
   }
-  return { clock, asked, lookups: new Lookups({ upstream: { look }, nowMs: () => clock.nowMs }) }
+  const all = new Lookups({ upstream: { look }, nowMs: () => clock.nowMs })
+  const lookups = {
+    look: (repo: string, revision: string | undefined, host = '192.0.2.1') => all.look(repo, revision, host)
+  }
+  return { clock, asked, lookups }
 }
 
 const refuses =
@@ -75,6 +79,23 @@ describe('lookups', () => {
     goOn()
     const refused = (await outcomes).filter(({ status }) => status === 'rejected')
     expect([refused.length, asked.length]).toEqual([36, 36])
+  })
+
+  it('of one host that has all places give one up for another host, the oldest first', async () => {
+    const goOn = Promise.withResolvers<void>()
+    const { lookups, asked } = world(async (repo) => {
+      await goOn.promise
+      return { ...found, repo }
+    })
+    const all = Array.from({ length: 36 }, (_, i) => lookups.look(`acme/m${i}`, undefined))
+    const outcomes = Promise.allSettled(all)
+    const other = lookups.look('other/model', undefined, '192.0.2.2')
+    await expect(all[4]).rejects.toMatchObject({ status: 429, retryAfterSeconds: 5 })
+    await expect(lookups.look('acme/m37', undefined)).rejects.toMatchObject({ status: 429 })
+    goOn.resolve()
+    expect(await other).toMatchObject({ repo: 'other/model' })
+    expect((await outcomes).flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([4])
+    expect(asked).toHaveLength(36)
   })
 
   it('keep 64 repositories and 1,000 absences', async () => {
