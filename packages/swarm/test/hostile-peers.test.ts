@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import { buildInfo, encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { formatHandshake } from '../src/wire/handshake.ts'
 import {
@@ -227,6 +227,48 @@ describe('peers that lie to a download', () => {
       })
     )
     await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_METAINFO', reason: 'piece-length' })
+  })
+
+  test('metadata is asked of three peers at a time; those that stay silent for ten seconds lose their turn', async () => {
+    // the engine's clock stands still but for what is said below
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { infoBytes, infohash } = fixture.info
+    const silent = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        liar({
+          greet: (peer) =>
+            peer.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 }, metadata_size: infoBytes.length })))
+        })
+      )
+    )
+    const asked = (): number =>
+      silent.filter(({ peers }) =>
+        peers.some(({ received }) => received.some(({ id, body }) => id === MESSAGE.extended && body[0] === 3))
+      ).length
+    const swarm = await engines.open({ pex: false })
+    const torrent = engines.watch(
+      swarm.add({
+        infohash,
+        storage: createFileStorage(await fixture.target('leech')),
+        peers: silent.map(({ address }) => address)
+      })
+    )
+    const there = (): number =>
+      silent.filter(({ peers }) => peers.some(({ received }) => received.some(({ id }) => id === MESSAGE.extended)))
+        .length
+    await expect.poll(there).toBe(6)
+    await expect.poll(asked).toBe(3)
+    vi.advanceTimersByTime(9_900)
+    // what it does each second
+    const tick = (): void =>
+      (swarm.get(infohash) as unknown as { tick: (nowMs: number) => void }).tick(performance.now())
+    tick()
+    await expect.poll(() => torrent.progress().peers).toBe(6)
+    expect(asked()).toBe(3)
+    vi.advanceTimersByTime(200)
+    tick()
+    await expect.poll(asked).toBe(6)
   })
 
   test('wrong metadata for a magnet is refused and the peer named; an honest one completes', async () => {

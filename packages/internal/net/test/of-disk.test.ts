@@ -13,7 +13,9 @@ test('errors of the disk are told from those of the network, also as causes', as
   const loop = new Error('loop')
   loop.cause = loop
   const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET', syscall: 'read' })
-  for (const error of [refused, reset, loop, new Error('x'), null, undefined, 'x'])
+  const unknown = Object.assign(new Error('no such name'), { code: 'ENOTFOUND', syscall: 'getaddrinfo' })
+  const unreachable = Object.assign(new Error('no way there'), { code: 'EACCES', syscall: 'connect' })
+  for (const error of [refused, reset, unknown, unreachable, loop, new Error('x'), null, undefined, 'x'])
     expect(diskErrorOf(error)).toBeUndefined()
 })
 

@@ -107,6 +107,29 @@ const message = fc.oneof(
   })
 )
 
+/** The largest body of each kind of message, its id included. */
+const LARGEST: Readonly<Record<number, number>> = {
+  [MESSAGE.choke]: 1,
+  [MESSAGE.unchoke]: 1,
+  [MESSAGE.interested]: 1,
+  [MESSAGE.notInterested]: 1,
+  [MESSAGE.have]: 5,
+  [MESSAGE.bitfield]: 262_145,
+  [MESSAGE.request]: 13,
+  [MESSAGE.piece]: 131_081,
+  [MESSAGE.cancel]: 13,
+  [MESSAGE.port]: 3,
+  [MESSAGE.suggest]: 5,
+  [MESSAGE.haveAll]: 1,
+  [MESSAGE.haveNone]: 1,
+  [MESSAGE.reject]: 13,
+  [MESSAGE.allowedFast]: 5,
+  [MESSAGE.extended]: 65_537,
+  [MESSAGE.hashRequest]: 49,
+  [MESSAGE.hashes]: 49 + 32 * (8_192 + 32),
+  [MESSAGE.hashReject]: 49
+}
+
 describe('the decoder', () => {
   test('hears the same messages however the bytes are cut', () => {
     fc.assert(
@@ -146,6 +169,8 @@ describe('the decoder', () => {
   test('lengths are bounded by id before a byte of the body is there', () => {
     for (let id = 0; id < 24; id += 1) {
       const bounds = bodyBounds(id)
+      // docs/budgets.md
+      expect(bounds?.[1], `the largest of ${id}`).toBe(LARGEST[id])
       if (bounds === undefined) continue
       for (const length of [bounds[0] - 1, bounds[1] + 1]) {
         if (length < 1) continue
@@ -160,6 +185,7 @@ describe('the decoder', () => {
   })
 
   test('an unknown message is bounded as well', () => {
+    expect(MAX_UNKNOWN_BYTES).toBe(2 ** 20 + 13)
     const head = Buffer.alloc(5)
     head[4] = 99
     head.writeUInt32BE(MAX_UNKNOWN_BYTES, 0)
