@@ -1,7 +1,7 @@
 // What a registry may make a client do, by responses that never end and by the addresses that it names.
 import { createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { digestOf, parseOciManifest } from '../src/document.ts'
+import { digestOf, MAX_DOCUMENT_BYTES, parseOciManifest } from '../src/document.ts'
 import { Exchange, readBody } from '../src/exchange.ts'
 import { fetchBlob } from '../src/fetch-blob.ts'
 import { Repository } from '../src/registry.ts'
@@ -91,4 +91,22 @@ it('documents of nothing but brackets are not parsed', () => {
   expect(() => parseOciManifest(bytes)).toThrow(expect.objectContaining({ code: 'E_FORMAT' }))
   // microseconds; parsing took three seconds
   expect(process.cpuUsage(before).user).toBeLessThan(1_000_000)
+})
+
+it('documents end at 4 MiB, 20,000 layers and 64 levels', () => {
+  expect(MAX_DOCUMENT_BYTES).toBe(4 << 20)
+  const layer = { mediaType: 'x', digest: digestOf(Buffer.of(1)), size: 1 }
+  const sealed = (layers: number, more: object = {}): Buffer =>
+    Buffer.from(
+      JSON.stringify({ schemaVersion: 2, config: layer, layers: Array.from({ length: layers }, () => layer), ...more })
+    )
+  const nested = (levels: number): object => ({ x: JSON.parse('['.repeat(levels) + ']'.repeat(levels)) })
+  const refused = expect.objectContaining({ code: 'E_FORMAT' })
+  expect(parseOciManifest(sealed(20_000)).layers).toHaveLength(20_000)
+  expect(() => parseOciManifest(sealed(20_001))).toThrow(refused)
+  expect(parseOciManifest(sealed(1, nested(63))).layers).toHaveLength(1)
+  expect(() => parseOciManifest(sealed(1, nested(64)))).toThrow(refused)
+  const filled = Buffer.concat([sealed(1), Buffer.alloc(MAX_DOCUMENT_BYTES - sealed(1).length, ' ')])
+  expect(parseOciManifest(filled).layers).toHaveLength(1)
+  expect(() => parseOciManifest(Buffer.concat([filled, Buffer.from(' ')]))).toThrow(refused)
 })

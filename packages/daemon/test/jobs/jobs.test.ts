@@ -186,6 +186,8 @@ describe('jobs', () => {
   })
 
   it('are accepted up to limits of jobs and of listed files; finished ones make room', async () => {
+    // docs/budgets.md
+    expect(OPEN_LIMITS).toEqual({ jobs: 10_000, files: 300_000 })
     const refused = expect.objectContaining({ code: 'E_RATE_LIMITED', status: 503 })
     const held = gate()
     const wait = async (): Promise<object> => (await held.passed, {})

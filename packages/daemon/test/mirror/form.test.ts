@@ -33,9 +33,20 @@ it.each([
   [FORM_TYPE, 'paths=%zz', null],
   [JSON_TYPE, '{"paths":[1]}', null],
   [JSON_TYPE, '{"paths":"a"}', null],
+  [JSON_TYPE, '{"paths":["a"],"x":[[1]]}', ['a']],
+  [JSON_TYPE, '{"paths":["a"],"x":[[[[1]]]]}', null],
   [JSON_TYPE, '', null]
 ])('%s %s', async (type, body, paths) => {
   expect(await read(type, body)).toEqual(paths)
+})
+
+it('takes a thousand paths, and beside them few other strings', async () => {
+  const paths = Array.from({ length: 1_001 }, (_, i) => `p${i}`)
+  const others = Array.from({ length: 1_020 }, (_, i) => `"k${i}":1`).join(',')
+  expect(await read(JSON_TYPE, JSON.stringify({ paths: paths.slice(1) }))).toHaveLength(1_000)
+  expect(await read(JSON_TYPE, JSON.stringify({ paths }))).toBeNull()
+  expect(await read(FORM_TYPE, paths.map((path) => `paths=${path}`).join('&'))).toBeNull()
+  expect(await read(JSON_TYPE, `{"paths":["a"],${others}}`)).toBeNull()
 })
 
 it('refuses too long a form when its first part has come, not when all of it has', async () => {

@@ -142,6 +142,11 @@ describe("the provider's record", () => {
   })
 })
 
+test('of a listing of 20,000 lines the first 10,000 are read', () => {
+  const line = `Org/Model  1 GB  1 seed  magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf\n`
+  expect(parseListing(line.repeat(20_000))).toHaveLength(10_000)
+})
+
 test('a listing of hundreds of thousands of trackers is read in turns, and says the same', async () => {
   const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf${'&tr=udp://a:1'.repeat(900)}`
   const text = `Org/Model  1 GB  1 seed  ${magnet}\n`.repeat(60)

@@ -1,0 +1,83 @@
+// Artifacts of strangers, as layouts on disk, whose files have names that no import takes.
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Job } from '@svc/client/protocol'
+import { expect, test } from 'vitest'
+import { sharedByFile, temporaryFolder } from '../../support/daemon.ts'
+import { Node, weights } from '../../swarm/nodes.ts'
+
+const RAW = 'application/vnd.cncf.model.weight.v1.raw'
+const node = sharedByFile((cleanUp) => Node.start({ swarm: { enabled: false } }, cleanUp))
+const FILE = weights(4_000)
+
+interface Layer {
+  readonly name: string
+  readonly bytes?: Buffer
+  readonly mediaType?: string
+}
+
+function layout(layers: readonly Layer[]): string {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'blobs/sha256'), { recursive: true })
+  const put = (bytes: Buffer): { readonly digest: string; readonly size: number } => {
+    const hex = createHash('sha256').update(bytes).digest('hex')
+    writeFileSync(join(folder, 'blobs/sha256', hex), bytes)
+    return { digest: `sha256:${hex}`, size: bytes.length }
+  }
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: 'application/vnd.oci.image.manifest.v1+json',
+    artifactType: 'application/vnd.cncf.model.manifest.v1+json',
+    config: { mediaType: 'application/vnd.cncf.model.config.v1+json', ...put(Buffer.from('{}')) },
+    layers: layers.map(({ name, bytes = FILE, mediaType = RAW }) => ({
+      mediaType,
+      ...put(bytes),
+      annotations: { 'org.cncf.model.filepath': name }
+    }))
+  }
+  const described = { mediaType: manifest.mediaType, ...put(Buffer.from(JSON.stringify(manifest))) }
+  writeFileSync(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}')
+  writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [described] }))
+  return folder
+}
+
+async function imported(layers: readonly Layer[], as: string): Promise<Job> {
+  const { client } = await node()
+  return client.waitJob(await client.importOci({ path: layout(layers), as }), { intervalMs: 10 })
+}
+
+test('a name of an ordinary file is taken', async () => {
+  expect(await imported([{ name: 'm-q8_0.gguf' }], 'me/good')).toMatchObject({ state: 'done' })
+})
+
+test.each<[string, readonly Layer[]]>([
+  ['leads out', [{ name: '../m-q8_0.gguf' }]],
+  ['leads out in the middle', [{ name: 'a/../../m-q8_0.gguf' }]],
+  ['is absolute', [{ name: '/tmp/m-q8_0.gguf' }]],
+  ['has a drive or backslashes', [{ name: '..\\m-q8_0.gguf' }]],
+  ['holds a control character', [{ name: 'm\n-q8_0.gguf' }]],
+  ['holds NUL', [{ name: 'm\0-q8_0.gguf' }]],
+  ['has an empty part', [{ name: 'a//m-q8_0.gguf' }]],
+  ['is longer than any file system takes', [{ name: `${'m'.repeat(5_000)}-q8_0.gguf` }]],
+  ['is there twice', [{ name: 'm-q8_0.gguf' }, { name: 'm-q8_0.gguf', bytes: weights(5_000, 2) }]],
+  ['is a file and a folder', [{ name: 'm-q8_0.gguf' }, { name: 'm-q8_0.gguf/config.json', bytes: Buffer.from('{}') }]]
+])('an artifact is refused whose name %s', async (what, layers) => {
+  const { client } = await node()
+  const good = { name: 'other-q4_0.gguf', bytes: weights(6_000, 3) }
+  expect(await imported([...layers, good], 'me/bad'), what).toMatchObject({
+    state: 'failed',
+    error: { code: 'E_NOT_IMPORTABLE' }
+  })
+  expect((await client.models()).namespaces.map(({ name }) => name)).not.toContain('bad')
+})
+
+test.each(['application/vnd.cncf.model.weight.v1.tar', 'application/vnd.cncf.model.weight.v1.tar+gzip'])(
+  'a layer of type %s is not unpacked',
+  async (mediaType) => {
+    expect(await imported([{ name: 'm-q8_0.gguf', mediaType }], 'me/packed')).toMatchObject({
+      state: 'failed',
+      error: { code: 'E_NOT_IMPORTABLE' }
+    })
+  }
+)
