@@ -77,8 +77,9 @@ const pairs: readonly (readonly [Kind, Kind])[] = (
     // the bounds: what cannot be left out, as an engine and as a daemon
     ['bare', 'bare'],
     ['bare', 'flat'],
-    // and as a seed that libtorrent fetches from
-    ['blocks', 'lt']
+    // and as a seed that libtorrent fetches from, and a leech that fetches from it
+    ['blocks', 'lt'],
+    ['lt', 'asks']
   ] as const
 ).filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
 const results = new Map<string, Result[]>()

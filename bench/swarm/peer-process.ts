@@ -23,15 +23,16 @@ const TUNED = {
 
 /**
  * libtorrent, our engine, webtorrent, or what no engine on Node can leave out: `bare` between two of them, with the flat hash
- * `flat`, and `blocks` towards others, as a seed.
+ * `flat`, and `blocks` and `asks` towards others, as a seed and as a leech.
  */
-export type Kind = 'lt' | 'us' | 'wt' | 'bare' | 'flat' | 'blocks'
+export type Kind = 'lt' | 'us' | 'wt' | 'bare' | 'flat' | 'blocks' | 'asks'
 const PROGRAMS = {
   us: ['engine-peer.ts'],
   wt: ['webtorrent-peer.ts'],
   bare: ['../bounds/bare-peer.ts'],
   flat: ['../bounds/bare-peer.ts', 'flat'],
-  blocks: ['../bounds/blocks-peer.ts']
+  blocks: ['../bounds/blocks-peer.ts'],
+  asks: ['../bounds/asking-peer.ts']
 } as const
 type Message = Record<string, unknown> & { event: string }
 
