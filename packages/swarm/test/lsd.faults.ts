@@ -56,3 +56,27 @@ test.runIf(canMake)('two engines that know nothing of each other meet by multica
   await expectFiles(fixture, target)
   expect.assertions(fixture.files.size)
 })
+
+test.runIf(canMake && process.platform === 'linux')(
+  'a datagram that was sent to this machine alone, from another network, is not heard',
+  { timeout: 120_000 },
+  () => {
+    const space = `${SPACE}-u`
+    ip('netns', 'add', space)
+    onTestFinished(() => ip('netns', 'del', space))
+    ip('-n', space, 'link', 'set', 'lo', 'up')
+    ip('-n', space, 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'lan1')
+    ip('-n', space, 'addr', 'add', '10.77.0.1/24', 'dev', 'lan0')
+    ip('-n', space, 'addr', 'add', '10.99.0.9/32', 'dev', 'lo')
+    ip('-n', space, 'link', 'set', 'lan0', 'up')
+    ip('-n', space, 'link', 'set', 'lan1', 'up')
+    const child = fileURLToPath(new URL('./lsd-unicast-child.ts', import.meta.url))
+    const args = ['netns', 'exec', space, process.execPath, '--conditions=svc-source', child, '10.77.0.1', '10.99.0.9']
+    const { stdout } = spawnSync('ip', args, {
+      encoding: 'utf8',
+      timeout: 60_000,
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    expect(JSON.parse(stdout)).toEqual(['10.77.0.1'])
+  }
+)

@@ -54,8 +54,11 @@ export class LocalDiscovery {
       'message',
       guarded((datagram, from) => this.#received(datagram, from.address.replace(/%.*$/, '')))
     )
+    // Whoever binds to the group hears nothing that was sent to this machine alone, which may come from anywhere: only
+    // Linux lets a socket that sends be bound so.
+    const address = process.platform === 'linux' ? { address: LSD_GROUPS[family] } : {}
     socket.bind(
-      LSD_PORT,
+      { port: LSD_PORT, ...address },
       guarded(() => {
         for (const { address, index } of interfacesOf(family)) {
           try {
