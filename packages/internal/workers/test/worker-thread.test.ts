@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { getPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeAll, expect, test } from 'vitest'
@@ -158,11 +159,20 @@ test('a pool whose threads died goes on with new ones', async () => {
   expect(await next).toBe('here')
 })
 
-test('a thread inherits options, but not the program of the process', () => {
-  expect(inheritedArguments(['--conditions=x', '-e', 'code', '--input-type=module', '--no-warnings'])).toEqual([
-    '--conditions=x',
-    '--no-warnings'
-  ])
+test('a thread inherits what its code needs, and neither the program of the process nor what no thread starts with', async () => {
+  const given = ['--conditions=x', '-C', 'y', '-e', 'code', '--input-type=module', '--no-warnings', '--expose-gc']
+  const more = ['--max-old-space-size=512', '--trace-gc', '--disable-warning', 'ExperimentalWarning', '--title=svcd']
+  const kept = ['--conditions=x', '-C', 'y', '--no-warnings', '--disable-warning', 'ExperimentalWarning']
+  expect(inheritedArguments([...given, ...more])).toEqual(kept)
+  const all = [
+    ...kept,
+    '--enable-source-maps',
+    '--trace-warnings',
+    '--throw-deprecation',
+    '--no-experimental-require-module'
+  ]
+  const worker = new Worker('', { eval: true, execArgv: inheritedArguments(all) })
+  await once(worker, 'exit')
 })
 
 test.runIf(process.platform === 'linux')(
