@@ -69,7 +69,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
         save: byFile,
         peers: [['127.0.0.1', swarm.port]]
       })
-      await lt.wait('finished', 'file')
+      await lt.written('file')
       await expectFiles(fixture, byFile)
       const second = await libtorrent()
       const byMagnet = await fixture.target('by-magnet')
@@ -80,7 +80,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
         save: byMagnet,
         peers: [['127.0.0.1', swarm.port]]
       })
-      await second.wait('finished', 'magnet')
+      await second.written('magnet')
       await expectFiles(fixture, byMagnet)
       expect(engines.warningsOf(torrent)).toEqual([])
       expect([...lt.seen('hash-failed'), ...second.seen('hash-failed')]).toEqual([])
@@ -123,7 +123,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       save: folder,
       peers: [['127.0.0.1', swarm.port]]
     })
-    await lt.wait('finished', 't')
+    await lt.written('t')
     await expectFiles(fixture, folder)
     const seed = await libtorrent()
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
@@ -161,7 +161,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     const lt = await libtorrent(forced)
     const theirs = await fixture.target('lt')
     lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: theirs, peers: [['127.0.0.1', swarm.port]] })
-    await lt.wait('finished', 't')
+    await lt.written('t')
     await expectFiles(fixture, theirs)
     // What was encrypted for one is plain for the next: the read cache is untouched.
     const plain = await fixture.target('plain')
@@ -223,7 +223,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     const leech = await libtorrent()
     const folder = await fixture.target('lt')
     leech.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: folder, peers: [['127.0.0.1', swarm.port]] })
-    await leech.wait('finished', 't')
+    await leech.written('t')
     await expectFiles(fixture, folder)
   })
 
@@ -244,7 +244,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       const lt = await libtorrent()
       const theirs = await fixture.target('lt')
       lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: theirs })
-      await lt.wait('finished', 't')
+      await lt.written('t')
       await expectFiles(fixture, theirs)
     } finally {
       await engines.close()

@@ -49,6 +49,13 @@ export class Libtorrent {
     this.#child.stdin!.write(`${JSON.stringify(command)}\n`)
   }
 
+  /** The torrent is complete, and its files are written: `finished` alone may come before the last blocks are. */
+  async written(id: string): Promise<void> {
+    await this.wait('finished', id)
+    this.send({ cmd: 'flush', id })
+    await this.wait('flushed', id)
+  }
+
   /** The next (or an earlier, unread) event of that kind. */
   async wait(event: string, id?: string): Promise<LtEvent> {
     for (;;) {

@@ -5,6 +5,7 @@ Commands:
   {"cmd": "add", "id": name, "torrent": file | "magnet": uri, "save": folder, "seed": bool, "check": bool, "peers": [[host, port]], "webseeds": []}
   {"cmd": "peer", "id": name, "host": h, "port": p}
   {"cmd": "info", "id": name}      -> progress, peers
+  {"cmd": "flush", "id": name}     -> flushed; `finished` only says that the hashes are right, blocks may be on their way to the file
   {"cmd": "remove", "id": name}
   {"cmd": "quit"}
 Settings come as JSON in argv[1]; "defaults": true leaves libtorrent's defaults (uTP, encryption) on.
@@ -89,6 +90,8 @@ def main():
                     first.add(name)
                     now = time.monotonic()
                     out(event='first-block', id=name, seconds=now - started.get(name, 0), sinceDial=now - dialled.get(name, now))
+                elif kind == 'cache_flushed_alert':
+                    out(event='flushed', id=name)
                 elif kind == 'peer_ban_alert':
                     out(event='ban', id=name, message=alert.message())
                 elif options.get('verbose'):
@@ -134,6 +137,8 @@ def main():
                 done=status.total_wanted_done, rate=status.download_payload_rate,
                 peers=[{'ip': list(peer.ip), 'client': peer.client.decode('utf-8', 'replace'), 'flags': peer.flags}
                        for peer in torrents[command['id']].get_peer_info()])
+        elif kind == 'flush':
+            torrents[command['id']].flush_cache()
         elif kind == 'remove':
             session.remove_torrent(torrents.pop(command['id']))
         elif kind == 'dht-node':
