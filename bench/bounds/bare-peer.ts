@@ -83,15 +83,19 @@ function fetch(port: number, target: string, sizeBytes: number, pieceBytes: numb
       if (!following) follow()
     })
   }
-  const bytes = Buffer.allocUnsafeSlow(READ_BYTES)
+  const aside = Buffer.allocUnsafeSlow(READ_BYTES)
+  let isAside = false
   const socket = connect({
     host: '127.0.0.1',
     port,
     onread: {
-      // no read goes beyond the slot
-      buffer: () => bytes.subarray(0, pieceBytes - filled),
+      // straight into the slot, and no read goes beyond it; while there is none, the next read is prepared for other memory
+      buffer: () => {
+        isAside = slot === undefined
+        return slot?.subarray(filled, Math.min(filled + READ_BYTES, pieceBytes)) ?? aside.subarray(0, pieceBytes)
+      },
       callback: (count) => {
-        bytes.copy(slot!, filled, 0, count)
+        if (isAside) aside.copy(slot!, filled, 0, count)
         filled += count
         received += count
         if (filled < pieceBytes && received < sizeBytes) return true

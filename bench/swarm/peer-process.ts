@@ -61,7 +61,7 @@ export class Peer {
   static async start(kind: Kind, { defaults = false } = {}): Promise<Peer> {
     const child =
       kind === 'lt'
-        ? spawn('/usr/bin/python3', [python, JSON.stringify(defaults ? { defaults } : TUNED)], {
+        ? spawn('/usr/bin/python3', [python, JSON.stringify(defaults ? { defaults, blocks: true } : TUNED)], {
             stdio: ['pipe', 'pipe', 'inherit']
           })
         : runPlain(PROGRAMS[kind])

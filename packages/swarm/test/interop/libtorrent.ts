@@ -39,7 +39,9 @@ export class Libtorrent {
   }
 
   static async start(options: object = {}): Promise<Libtorrent> {
-    const child = spawn(PYTHON, [script, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(PYTHON, [script, JSON.stringify({ blocks: true, ...options })], {
+      stdio: ['pipe', 'pipe', 'inherit']
+    })
     const session = new Libtorrent(child)
     session.port = (await session.wait('ready')).port as number
     return session
