@@ -1,5 +1,5 @@
 // `idle-loop-process.ts SECONDS YIELDING EAGER`: the bound of the event loop's delay. An event loop that has nothing to do is woken every 2 ms beside YIELDING
-// threads that hash at nice 15, as the store's do, and EAGER ones at nice 10, as the engine's do. What it
+// threads that hash at nice 10, as the store's do, and EAGER ones at nice 8, as the engine's do. What it
 // measures is how long the system lets a thread wait that wants to run.
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
 if (isMainThread) await main()
 else {
   // 0 is this thread on Linux
-  if (process.platform === 'linux') setPriority(0, workerData === true ? 15 : 10)
+  if (process.platform === 'linux') setPriority(0, workerData === true ? 10 : 8)
   const block = new Uint8Array(BLOCK_BYTES)
   parentPort!.postMessage('ready')
   for (;;) hash('sha256', block, 'buffer')

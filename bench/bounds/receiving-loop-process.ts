@@ -1,6 +1,6 @@
 // `receiving-loop-process.ts FOLDER MIB YIELDING`: the bound of the event loop's delay while it receives. A child process sends MIB of bytes over TCP as fast as they
 // are taken; the event loop copies them into pieces in shared memory, which two threads hash by blocks and write to a file in FOLDER, and a third hashes
-// whole, at nice 10, as in a fill; YIELDING more threads hash at nice 15, as the store's do. Each turn takes little: after 1 MiB others come
+// whole, at nice 8, as in a fill; YIELDING more threads hash at nice 10, as the store's do. Each turn takes little: after 1 MiB others come
 // first. Nothing is checked, chosen, counted or told; what is measured is how late the event loop is when nothing but bytes and finished pieces wake it.
 import { spawn } from 'node:child_process'
 import { createHash, hash } from 'node:crypto'
@@ -126,7 +126,7 @@ function send(mib: number): void {
 function work({ role, folder }: { readonly role: Role; readonly folder: string }): void {
   const port = parentPort!
   // 0 is this thread on Linux
-  if (process.platform === 'linux') setPriority(0, role === 'yielding' ? 15 : 10)
+  if (process.platform === 'linux') setPriority(0, role === 'yielding' ? 10 : 8)
   if (role === 'yielding') {
     const block = new Uint8Array(PIECE_BYTES)
     port.postMessage('ready')

@@ -223,7 +223,7 @@ async function idleLoop({ profile }: Bench): Promise<Line[]> {
       p99Ms = 0,
       maxMs = 0
     } = await runBound('idle-loop', [profile.loadSeconds, yielding, eager].map(String))
-    const what = `event loop p99, idle, beside ${yielding} threads at nice 15 and ${eager} at nice 10`
+    const what = `event loop p99, idle, beside ${yielding} threads at nice 10 and ${eager} at nice 8`
     lines.push(line(what, `${p99Ms.toFixed(2)} ms`, `p50 ${p50Ms.toFixed(2)} ms, max ${maxMs.toFixed(1)} ms`))
   }
   return lines
@@ -241,5 +241,5 @@ async function receivingLoop({ scratch, profile }: Bench): Promise<Line> {
   const of = (field: 'p50Ms' | 'p99Ms' | 'maxMs'): string =>
     `${median(results.map((result) => result[field] ?? Number.NaN)).toFixed(2)} ms`
   const note = `p50 ${of('p50Ms')}, max ${of('maxMs')}; ${cpuNote(results)}`
-  return line(`event loop p99, receiving ${mib} MiB, beside 2 threads at nice 15`, of('p99Ms'), note)
+  return line(`event loop p99, receiving ${mib} MiB, beside 2 threads at nice 10`, of('p99Ms'), note)
 }

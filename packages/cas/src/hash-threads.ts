@@ -27,11 +27,12 @@ const MAX_SMALL = 32
 const COMMIT_THREADS = 2
 /**
  * All threads give way to the event loop, which needs little but soon: on two full cores it waited for several slices of
- * the others, 12 ms at a time, when these had its priority or nearly. At these distances it is let in at once; how fast they are
- * together does not change (measured). Threads whose results somebody waits for as bytes arrive come before the others.
+ * the others, 12 ms at a time, when these had its priority or nearly. At these distances it is let in soon; larger ones let it in no
+ * sooner, and cost hub imports and fills time (measured). The thread that follows what arrives comes before those that bring it,
+ * which the daemon places between these two: when it falls behind them, it hashes alone after the last byte.
  */
-const FOLLOWER_NICE = 10
-const NICE = 15
+const FOLLOWER_NICE = 5
+const NICE = 10
 
 /** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1

@@ -28,6 +28,11 @@ export interface HubOptions {
    * its name resolves to when the connection is made.
    */
   readonly publicOnly?: boolean
+  /**
+   * How far the threads that fetch large files give way to others of the process, where the system has a priority for each (Linux): 0,
+   * the default, to 19.
+   */
+  readonly threadNice?: number
   readonly limits?: Partial<HubLimits>
   readonly retry?: Partial<RetryTimings>
 }
@@ -83,8 +88,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const { dispatcher, tokenName = 'a token', publicOnly = false } = options
-  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, limits, timings })
+  const { dispatcher, tokenName = 'a token', publicOnly = false, threadNice = 0 } = options
+  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, threadNice, limits, timings })
   const lanes: Lanes = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles),

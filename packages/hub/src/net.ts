@@ -59,6 +59,7 @@ export interface NetOptions {
   readonly userAgent: string
   readonly dispatcher: Dispatcher | undefined
   readonly publicOnly: boolean
+  readonly threadNice: number
   readonly limits: HubLimits
   readonly timings: RetryTimings
 }
@@ -183,7 +184,7 @@ export function createNet(options: NetOptions): Net {
   }
 
   const direct = options.dispatcher === undefined && !hasProxy(process.env) && SENDABLE.test(userAgent)
-  const ranges = new RangeThreads()
+  const ranges = new RangeThreads(undefined, options.threadNice)
 
   return {
     directly: async (url) => (direct ? { guarded: await isGuarded(url), headers: headersFor(url) } : undefined),

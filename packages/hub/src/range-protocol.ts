@@ -20,6 +20,11 @@ export interface RangeJob {
   readonly slowMs: number
 }
 
+/** Start parameters of a thread. */
+export interface RangeThreadData {
+  readonly nice: number
+}
+
 /** First the head, then the written ranges, in order. */
 export type RangeProgress =
   | { readonly headers: Readonly<Record<string, string>> }

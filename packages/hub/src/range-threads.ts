@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
 import { InnerAddressError } from './address.ts'
-import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
+import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
 /** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
@@ -14,12 +14,14 @@ export class RangeThreads {
   #idle: NodeJS.Timeout | undefined
   #calls = 0
 
-  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism()))) {
+  /** `nice` is the threads' niceness on Linux. */
+  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0) {
     const url = workerUrl('./range-worker', import.meta.url)
     const errors = { ...plainErrors, decode: decodeError }
+    const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
       { length: count },
-      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range', reusable: () => true })
+      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range', workerData, reusable: () => true })
     )
   }
 

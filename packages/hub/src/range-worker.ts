@@ -1,8 +1,9 @@
-import { serveCalls } from '@svc/internal-workers'
+import { workerData } from 'node:worker_threads'
+import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { guardedLookup, hostOf } from './address.ts'
 import { type BlockTarget, BlockWriter, WriteFailure } from './block-writer.ts'
 import { RangeConnection, type RangeExchange } from './range-connection.ts'
-import type { RangeCalls, RangeJob, RangeProgress, RangeReply } from './range-protocol.ts'
+import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
 // The code of a thread of `RangeThreads`: it owns its sockets, reads the bodies of ranges into blocks, hashes and
 // writes them.
@@ -93,4 +94,5 @@ async function fetch(
   }
 }
 
+yieldToOthers((workerData as RangeThreadData).nice)
 serveCalls<RangeCalls>({ fetch: (job, { signal, progress }) => fetch(job, signal, progress) })

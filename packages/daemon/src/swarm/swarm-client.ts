@@ -15,6 +15,7 @@ import type { Needed } from '../library/needed.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
+import { TRANSFER_NICE } from '../thread-priority.ts'
 import { WebClient } from '../web-client.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
@@ -31,8 +32,6 @@ import { WebseedListener } from './webseed-listener.ts'
 
 /** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
-/** As the store's threads that follow growing files: fills take both cores, and requests come first. */
-const VERIFY_NICE = 10
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** The daemon's objects that the swarm client uses. */
@@ -129,7 +128,7 @@ export class SwarmClient {
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
         lsd: swarm.lsd,
-        verifyNice: VERIFY_NICE,
+        verifyNice: TRANSFER_NICE,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(
             { err: error, thread, count, pauseMs },

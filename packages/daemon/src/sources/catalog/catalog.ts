@@ -24,6 +24,7 @@ import type { Needed } from '../../library/needed.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import { withheldReason } from '../../library/withheld.ts'
 import type { Log } from '../../log.ts'
+import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { WebClient } from '../../web-client.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -80,6 +81,7 @@ export class Catalog {
     const { endpoint } = config.catalog
     this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#web)
     this.#hub = createHub({
+      threadNice: TRANSFER_NICE,
       ...(config.hub.endpoint !== undefined && { endpoint: config.hub.endpoint }),
       ...(config.hub.token !== undefined && { token: config.hub.token }),
       ...(options.retry && { retry: options.retry })
@@ -246,7 +248,7 @@ export class Catalog {
     // A catalog on the internet must not direct this node into its own network: such connections are refused.
     const publicOnly = !(await this.#isInnerCatalog())
     try {
-      return [createHub({ endpoint, publicOnly }), ...sources]
+      return [createHub({ endpoint, publicOnly, threadNice: TRANSFER_NICE }), ...sources]
     } catch (error) {
       // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources

@@ -8,6 +8,7 @@ import type { Importer } from '../../import/importer.ts'
 import { wishesOf } from '../../import/wishes.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
+import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
 import { hubSource } from './source.ts'
@@ -106,7 +107,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
 
 function openHub(options: HubOptions): Hub {
   try {
-    return createHub(options)
+    return createHub({ ...options, threadNice: TRANSFER_NICE })
   } catch (cause) {
     if (!(cause instanceof HubError)) throw cause
     throw new StartError(`the hub client cannot start: ${cause.message} ([hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN)`, {
