@@ -220,3 +220,37 @@ test('two files’ worth of unread answers: a peer that reads nothing is not rea
   // the read cache is 32 MiB by itself
   expect(grown).toBeLessThan(56)
 })
+
+test('silence, and half a handshake: closed after ten seconds', async () => {
+  const { swarm } = await engines.seed(fixture)
+  const begun = performance.now()
+  const silent = await connected(swarm.port!, '127.0.0.2')
+  const half = await connected(swarm.port!, '127.0.0.2')
+  half.write('\x13BitTorrent protocol')
+  await Promise.all([silent, half].map((socket) => socket.closed || once(socket, 'close')))
+  const seconds = (performance.now() - begun) / 1_000
+  seen(`closed after ${seconds.toFixed(1)} s without a handshake`)
+  expect(seconds).toBeGreaterThan(9)
+  expect(seconds).toBeLessThan(40)
+})
+
+test('400 encryption handshakes of 20 hosts at once: 100 are answered in a second', async () => {
+  const { swarm } = await engines.seed(fixture)
+  const begun = Math.floor(performance.now() / 1_000)
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, async (_, i) => {
+      const socket = await connected(swarm.port!, hostOf(i, 20))
+      // a public key, which no handshake begins like
+      socket.write(Buffer.alloc(96, 7))
+      return new Promise<boolean>((resolve) => {
+        socket.once('data', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+    })
+  )
+  const seconds = Math.floor(performance.now() / 1_000) - begun + 1
+  const answered = answers.filter(Boolean).length
+  seen(`${answered} of 400 encryption handshakes answered, in ${seconds} s by the clock`)
+  expect(answered).toBeGreaterThanOrEqual(100)
+  expect(answered).toBeLessThanOrEqual(100 * seconds)
+})
