@@ -77,9 +77,10 @@ const pairs: readonly (readonly [Kind, Kind])[] = (
     // the bounds: what cannot be left out, as an engine and as a daemon
     ['bare', 'bare'],
     ['bare', 'flat'],
-    // and as a seed that libtorrent fetches from, and a leech that fetches from it
+    // and as a seed that libtorrent fetches from, a leech that fetches from it, and one from the other
     ['blocks', 'lt'],
-    ['lt', 'asks']
+    ['lt', 'asks'],
+    ['blocks', 'asks']
   ] as const
 ).filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
 const results = new Map<string, Result[]>()
