@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)
 
 test.each([
-  ['mirror', ['The internet goes away', 'model.safetensors', '404 RepoNotFound']],
-  ['airgap', ['The file crosses', 'all good', 'one digest']]
+  ['mirror', ['Internet access is lost', 'model.safetensors', '404 RepoNotFound']],
+  ['airgap', ['Carry the file over on a disk', 'a copy with one flipped bit is rejected', 'the manifest digests match']]
 ])('demo %s', async (name, told) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-demo-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
