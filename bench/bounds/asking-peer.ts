@@ -4,10 +4,10 @@
 import { closeSync, constants, fdatasyncSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { parseTorrent, TorrentLayout } from '@svc/metainfo'
+import { obey, tell } from './peer-commands.ts'
 
 // the heap of the engine's process beside this one
 setFlagsFromString('--max-semi-space-size=1')
@@ -26,7 +26,6 @@ const SLOTS = 6
 const AHEAD = 1_024
 const TOGETHER = 64
 const [UNCHOKE, INTERESTED, REQUEST, PIECE] = [1, 2, 6, 7]
-const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 
 function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Uint8Array): void {
   const fds = layout.files.map((file) => {
@@ -45,7 +44,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
         fdatasyncSync(fd)
         closeSync(fd)
       }
-      return out({ event: 'finished' })
+      return tell({ event: 'finished' })
     }
     if (paused) {
       paused = false
@@ -161,27 +160,9 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
   socket.write(shake)
 }
 
-out({ event: 'ready', port: 0 })
+tell({ event: 'ready', port: 0 })
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { cmd, torrent, save, peers } = JSON.parse(line) as {
-    cmd: string
-    torrent: string
-    save: string
-    peers?: [string, number][]
-  }
-  if (cmd === 'quit') process.exit(0)
-  if (cmd === 'usage') {
-    const usage = process.resourceUsage()
-    out({
-      event: 'usage',
-      cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
-      maxRssBytes: usage.maxRSS * 1024
-    })
-  }
-  if (cmd !== 'add') continue
+await obey(({ torrent, save, peers }) => {
   const { info } = parseTorrent(readFileSync(torrent))
   fetch(peers![0]![1], save, new TorrentLayout(info), info.infohash.subarray(0, 20))
-}
-// whoever told it what to do is gone
-process.exit(0)
+})

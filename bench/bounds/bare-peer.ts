@@ -4,10 +4,10 @@
 import { closeSync, constants, fdatasyncSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { parseTorrent, TorrentLayout } from '@svc/metainfo'
+import { obey, tell } from './peer-commands.ts'
 
 // the heap of the engine's process beside this one
 setFlagsFromString('--max-semi-space-size=1')
@@ -20,7 +20,6 @@ const THREADS = 2
 /** Pieces that are being received, hashed or written. */
 const SLOTS = 6
 const flat = process.argv.includes('flat')
-const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 
 let served: string | undefined
 const server = createServer({ noDelay: true }, (socket) => {
@@ -37,7 +36,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('error', () => undefined)
   next()
 })
-server.listen(0, '127.0.0.1', () => out({ event: 'ready', port: (server.address() as AddressInfo).port }))
+server.listen(0, '127.0.0.1', () => tell({ event: 'ready', port: (server.address() as AddressInfo).port }))
 
 function fetch(port: number, target: string, sizeBytes: number, pieceBytes: number): void {
   mkdirSync(path.dirname(target), { recursive: true })
@@ -53,7 +52,7 @@ function fetch(port: number, target: string, sizeBytes: number, pieceBytes: numb
     if (--left === 0) {
       fdatasyncSync(fd)
       closeSync(fd)
-      out({ event: 'finished' })
+      tell({ event: 'finished' })
     } else if (slot === undefined) {
       slot = free.pop()
       socket.resume()
@@ -110,31 +109,12 @@ function fetch(port: number, target: string, sizeBytes: number, pieceBytes: numb
   })
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { cmd, torrent, save, seed, peers } = JSON.parse(line) as {
-    cmd: string
-    torrent: string
-    save: string
-    seed?: boolean
-    peers?: [string, number][]
-  }
-  if (cmd === 'quit') process.exit(0)
-  if (cmd === 'usage') {
-    const usage = process.resourceUsage()
-    out({
-      event: 'usage',
-      cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
-      maxRssBytes: usage.maxRSS * 1024
-    })
-  }
-  if (cmd !== 'add') continue
+await obey(({ torrent, save, seed, peers }) => {
   const layout = new TorrentLayout(parseTorrent(readFileSync(torrent)).info)
   const largest = layout.files.reduce((a, b) => (a.lengthBytes > b.lengthBytes ? a : b))
   const file = path.join(save, layout.name, largest.path)
   if (seed === true) {
     served = file
-    out({ event: 'added' })
+    tell({ event: 'added' })
   } else fetch(peers![0]![1], file, largest.lengthBytes, layout.pieceLengthBytes)
-}
-// whoever told it what to do is gone
-process.exit(0)
+})

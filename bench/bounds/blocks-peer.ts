@@ -4,9 +4,9 @@
 import { openSync, readFileSync, readvSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { setFlagsFromString } from 'node:v8'
 import { parseTorrent, TorrentLayout } from '@svc/metainfo'
+import { obey, tell } from './peer-commands.ts'
 
 // the heap of the engine's process beside this one
 setFlagsFromString('--max-semi-space-size=1')
@@ -19,7 +19,6 @@ const REQUEST_BYTES = 17
 /** Of one write: it stays in the CPU's cache between the read and the write. */
 const BLOCKS = 16
 const [UNCHOKE, INTERESTED, REQUEST, PIECE, HAVE_ALL] = [1, 2, 6, 7, 14]
-const out = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 
 let layout: TorrentLayout
 let infohash: Uint8Array
@@ -106,25 +105,12 @@ const server = createServer({ noDelay: true }, (socket) => {
     answer()
   })
 })
-server.listen(0, '127.0.0.1', () => out({ event: 'ready', port: (server.address() as AddressInfo).port }))
+server.listen(0, '127.0.0.1', () => tell({ event: 'ready', port: (server.address() as AddressInfo).port }))
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { cmd, torrent, save } = JSON.parse(line) as { cmd: string; torrent: string; save: string }
-  if (cmd === 'quit') process.exit(0)
-  if (cmd === 'usage') {
-    const usage = process.resourceUsage()
-    out({
-      event: 'usage',
-      cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
-      maxRssBytes: usage.maxRSS * 1024
-    })
-  }
-  if (cmd !== 'add') continue
+await obey(({ torrent, save }) => {
   const { info } = parseTorrent(readFileSync(torrent))
   layout = new TorrentLayout(info)
   infohash = info.infohash.subarray(0, 20)
   for (const file of layout.files) fds[file.index] = openSync(path.join(save, layout.name, file.path), 'r')
-  out({ event: 'added' })
-}
-// whoever told it what to do is gone
-process.exit(0)
+  tell({ event: 'added' })
+})

@@ -4,12 +4,10 @@
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { beginBound } from './measured.ts'
+import { beginLoopBound } from './measured.ts'
 
-const RESOLUTION_MS = 2
 const BLOCK_BYTES = 1 << 20
 
 async function main(): Promise<void> {
@@ -19,17 +17,9 @@ async function main(): Promise<void> {
     (_, i) => new Worker(new URL(import.meta.url), { workerData: i < yielding })
   )
   await Promise.all(workers.map((worker) => once(worker, 'message')))
-  const end = beginBound()
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  histogram.enable()
+  const end = beginLoopBound()
   await delay(seconds * 1000)
-  histogram.disable()
-  const lateMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
-  end({
-    p50Ms: lateMs(histogram.percentile(50)),
-    p99Ms: lateMs(histogram.percentile(99)),
-    maxMs: lateMs(histogram.max)
-  })
+  end()
   await Promise.all(workers.map((worker) => worker.terminate()))
 }
 

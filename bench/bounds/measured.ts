@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { BoundResult } from '../harness/bound.ts'
 
 /** Starts a measurement of this process: what came before, such as the start of Node, does not count. */
@@ -13,5 +14,23 @@ export function beginBound(): (more?: Partial<BoundResult>) => void {
       ...more
     }
     process.stdout.write(JSON.stringify(result))
+  }
+}
+
+const RESOLUTION_MS = 2
+
+/** Measures also how late the event loop is when it is woken every 2 ms. */
+export function beginLoopBound(): () => void {
+  const end = beginBound()
+  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  histogram.enable()
+  return () => {
+    histogram.disable()
+    const lateMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
+    end({
+      p50Ms: lateMs(histogram.percentile(50)),
+      p99Ms: lateMs(histogram.percentile(99)),
+      maxMs: lateMs(histogram.max)
+    })
   }
 }

@@ -1,6 +1,6 @@
 // `receiving-loop-process.ts FOLDER MIB YIELDING`: the bound of the event loop's delay while it receives. A child process sends MIB of bytes over TCP as fast as they
 // are taken; the event loop copies them into pieces in shared memory, which two threads hash by blocks and write to a file in FOLDER, and a third hashes
-// whole, at nice 8, as in a fill; YIELDING more threads hash at nice 10, as the store's do. Each turn takes little: after 1 MiB others come
+// whole, at nice 8 and 5, as in a fill; YIELDING more threads hash at nice 10, as the store's do. Each turn takes little: after 1 MiB others come
 // first. Nothing is checked, chosen, counted or told; what is measured is how late the event loop is when nothing but bytes and finished pieces wake it.
 import { spawn } from 'node:child_process'
 import { createHash, hash } from 'node:crypto'
@@ -9,19 +9,19 @@ import { openSync, writeSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { beginBound } from './measured.ts'
+import { beginLoopBound } from './measured.ts'
 
 // the heap of the daemon
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 
-const RESOLUTION_MS = 2
 const PIECE_BYTES = 1 << 20
 const BLOCK_BYTES = 16 << 10
 const READ_BYTES = 256 << 10
+/** As the daemon's. */
+const NICE = { yielding: 10, piece: 8, flat: 5 } as const
 const TURN_BYTES = 1 << 20
 /** Pieces that are being received, hashed or written. */
 const SLOTS = 16
@@ -43,17 +43,9 @@ async function main(folder: string, mib: number, yielding: number): Promise<void
     stdio: ['ignore', 'pipe', 'inherit']
   })
   const [port] = (await once(sender.stdout.setEncoding('utf8'), 'data')) as [string]
-  const end = beginBound()
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  histogram.enable()
+  const end = beginLoopBound()
   await receive(Number(port), mib, hashers, flat)
-  histogram.disable()
-  const lateMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
-  end({
-    p50Ms: lateMs(histogram.percentile(50)),
-    p99Ms: lateMs(histogram.percentile(99)),
-    maxMs: lateMs(histogram.max)
-  })
+  end()
   await Promise.all(workers.map((worker) => worker.terminate()))
 }
 
@@ -126,7 +118,7 @@ function send(mib: number): void {
 function work({ role, folder }: { readonly role: Role; readonly folder: string }): void {
   const port = parentPort!
   // 0 is this thread on Linux
-  if (process.platform === 'linux') setPriority(0, role === 'yielding' ? 10 : 8)
+  if (process.platform === 'linux') setPriority(0, NICE[role])
   if (role === 'yielding') {
     const block = new Uint8Array(PIECE_BYTES)
     port.postMessage('ready')
