@@ -2,7 +2,7 @@ import { hostKey } from '@svc/internal-net'
 
 /** How it is chosen who gives a place up. */
 export interface Choice<T> {
-  /** Whether the one who holds a place has probably left: such a place goes first, whoever asks. */
+  /** Whether the one who holds a place has probably left: such a place goes first, for its own host and those that have fewer. */
   readonly hasLeft?: (holder: T) => boolean
   /** Chooses among the holders of one host, at least one, the oldest first; default: the oldest. */
   readonly leastOf?: (held: ReadonlySet<T>) => T
@@ -42,7 +42,7 @@ export class HostShares<T> {
     const own = this.#byHost.get(key) ?? new Set<T>()
     let going: T | undefined
     if (this.#hostOf.size >= this.limit) {
-      going = this.#gone() ?? this.#ofTheGreediest(own)
+      going = this.#gone(own) ?? this.#ofTheGreediest(own)
       if (going === undefined) return holder
       this.delete(going)
     }
@@ -52,8 +52,11 @@ export class HostShares<T> {
     return going
   }
 
-  #gone(): T | undefined {
-    for (const holder of this.#hostOf.keys()) if (this.#hasLeft(holder)) return holder
+  #gone(own: ReadonlySet<T>): T | undefined {
+    for (const held of this.#byHost.values()) {
+      if (held !== own && held.size <= own.size) continue
+      for (const holder of held) if (this.#hasLeft(holder)) return holder
+    }
     return undefined
   }
 

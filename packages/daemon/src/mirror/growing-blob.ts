@@ -14,7 +14,6 @@ const COMPARED_BYTES = 1 << 20
 class BrokenArrivalError extends Error {
   override readonly name = 'BrokenArrivalError'
   /**
-  /**
    * `other-bytes`: bytes that were sent are not the blob's. `absent`: its transfer has ended, and the store does not
    * have it. `closed`: the reader was closed.
    */

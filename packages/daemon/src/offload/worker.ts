@@ -10,6 +10,7 @@ import {
 } from '@svc/classify'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
+import { RECOGNITION_NICE } from '../thread-priority.ts'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
 
@@ -59,8 +60,7 @@ function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTask
   }
 }
 
-// Requests take precedence.
-yieldToOthers(5)
+yieldToOthers(RECOGNITION_NICE)
 
 serveCalls<OffloadTasks>(
   {

@@ -31,6 +31,14 @@ it('who has left gives a place up first, to anybody; the choice among the others
   expect(shares.add('192.0.2.2', 'b1')).toBe('a4')
 })
 
+it('who has left gives no place up to a host that has as many or more', () => {
+  const shares = new HostShares<string>(4, { hasLeft: (holder) => holder === 'b1' })
+  for (const holder of ['a1', 'a2', 'a3']) shares.add('192.0.2.1', holder)
+  shares.add('192.0.2.2', 'b1')
+  expect(shares.add('192.0.2.1', 'a4')).toBe('a4')
+  expect(shares.add('192.0.2.2', 'b2')).toBe('b1')
+})
+
 it('addresses of one IPv6 network are one host', () => {
   const shares = new HostShares<number>(2)
   shares.add('2001:db8:0:1::1', 1)
