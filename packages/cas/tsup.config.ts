@@ -1,7 +1,6 @@
-import { library } from '../../tsup.base.ts'
+import { libraryWithThreads } from '../../tsup.base.ts'
 
-export default library({
-  index: 'src/index.ts',
-  contract: 'src/contract.ts',
-  'hash-worker': 'src/hash-worker.ts'
-})
+export default libraryWithThreads(
+  { index: 'src/index.ts', contract: 'src/contract.ts' },
+  { 'hash-worker': 'src/hash-worker.ts' }
+)
