@@ -19,6 +19,8 @@ const MIN_BLOCKS = 16
 /** Limit in flight per peer, however fast it is, since it takes receive memory. Allows 160 MB/s at 100 ms. */
 const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024
 const PIPELINE_SECONDS = 2.5
+/** A request is at most this long while the window is small: nobody waits long behind it, and it may be refused alone. */
+const SHORT_REQUEST_BYTES = 131_072
 /** How much of a window is free before it is filled again: an eighth, and at most these. */
 const REFILL_BYTES = 1024 * 1024
 const REFILL_REQUESTS = 64
@@ -75,6 +77,11 @@ export class PendingRequests {
   roomBytes(): number {
     if (this.#byKey.size >= this.queueLimit) return 0
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
+  }
+
+  /** Bytes that one request may be for: a quarter of the window where that is large, so that several are always on their way. */
+  get requestBytes(): number {
+    return Math.max(SHORT_REQUEST_BYTES, this.#windowBytes / 4)
   }
 
   /**

@@ -301,8 +301,8 @@ export class Leeching {
 
   block(peer: Peer, request: PendingRequest): void {
     this.downloadedBytes += request.length
-    this.#downloader.arrived(request.buffer, request.run, peer.id)
-    const now = performance.now()
+    const now = peer.downloadActiveAt
+    this.#downloader.arrived(request.buffer, request.run, peer.id, now)
     this.#refusing.forget(peer.id)
     if (this.#mute.delete(peer.id)) this.#place(peer)
     if (this.#near.has(peer.id)) this.#gate.nearGave(now, request.length)
@@ -351,7 +351,8 @@ export class Leeching {
     const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine }) }
     const added: PendingRequest[] = []
     for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
-      const blocks = peer.trusted ? Math.min(maxBlocks, Math.ceil(room / BLOCK_BYTES)) : maxBlocks
+      const most = peer.trusted ? Math.min(room, requests.requestBytes) : requests.requestBytes
+      const blocks = Math.min(maxBlocks, Math.ceil(most / BLOCK_BYTES))
       const order = this.#downloader.take(source, blocks)
       if (order === undefined) break
       if (unsharedOnly) this.#gate.took(now)

@@ -54,6 +54,19 @@ test('the fewer peers are asked, the more each of them is asked for at least', (
   }
 })
 
+test('one request is for 128 KiB, and for up to a quarter of a large window', () => {
+  const requests = new PendingRequests()
+  expect(requests.requestBytes).toBe(131_072)
+  answered(requests, 32, 20)
+  expect(requests.roomBytes()).toBe(48 * BLOCK_BYTES)
+  expect(requests.requestBytes).toBe(12 * BLOCK_BYTES)
+  answered(requests, 16, 20)
+  expect(requests.requestBytes).toBe(16 * BLOCK_BYTES)
+  // who is slow is asked for little again
+  requests.adapt(10_000)
+  expect(requests.requestBytes).toBe(131_072)
+})
+
 test('elsewhere it follows the rate, however long answers take', () => {
   const requests = new PendingRequests()
   answered(requests, 16, 5_000)

@@ -116,7 +116,7 @@ const LARGEST: Readonly<Record<number, number>> = {
   [MESSAGE.have]: 5,
   [MESSAGE.bitfield]: 262_145,
   [MESSAGE.request]: 13,
-  [MESSAGE.piece]: 131_081,
+  [MESSAGE.piece]: 262_153,
   [MESSAGE.cancel]: 13,
   [MESSAGE.port]: 3,
   [MESSAGE.suggest]: 5,
@@ -177,9 +177,11 @@ describe('the decoder', () => {
         const head = Buffer.alloc(5)
         head.writeUInt32BE(length, 0)
         head[4] = id
-        expect(() => new WireDecoder(new Recorder()).push(head), `${id} of ${length}`).toThrow(
-          expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' })
-        )
+        // alone, and with more behind it, which some messages are read with
+        for (const bytes of [head, Buffer.concat([head, Buffer.alloc(64)])])
+          expect(() => new WireDecoder(new Recorder()).push(bytes), `${id} of ${length}`).toThrow(
+            expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' })
+          )
       }
     }
   })
