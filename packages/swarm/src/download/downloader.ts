@@ -41,11 +41,11 @@ export interface BlockSource {
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
 /**
- * No piece is started while this much waits to be verified, or three pieces: who sends faster than the threads hash would
+ * No piece is started while this much waits to be verified, or five pieces: who sends faster than the threads hash would
  * otherwise fill all receive memory, and be no faster for it.
  */
-const BACKLOG_BYTES = 12 * 1024 * 1024
-const BACKLOG_PIECES = 3
+const BACKLOG_BYTES = 20 * 1024 * 1024
+const BACKLOG_PIECES = 5
 
 /** Blocks to request from a source. */
 export interface BlockOrder {
@@ -289,9 +289,9 @@ export class Downloader {
   }
 
   /** Blocks of a run arrived from `source`. */
-  arrived(buffer: PieceBuffer, run: BlockRun, source: number): void {
+  arrived(buffer: PieceBuffer, run: BlockRun, source: number, nowMs: number): void {
     if (buffer.sealed) return
-    buffer.touchedAt = performance.now()
+    buffer.touchedAt = nowMs
     if (this.#picker.openCount === 0 || this.#starved) this.#emit({ kind: 'answered', buffer, run, sender: source })
     if (!buffer.complete) return
     buffer.sealed = true

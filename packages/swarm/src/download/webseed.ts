@@ -229,7 +229,7 @@ export class Webseed {
           inPiece = 0
           at += 1
           this.#options.emit({ kind: 'received', bytes: request.length })
-          downloader.arrived(request.buffer, request.run, this.id)
+          downloader.arrived(request.buffer, request.run, this.id, performance.now())
         }
       }
       try {

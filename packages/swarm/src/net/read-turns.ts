@@ -17,7 +17,9 @@ export const SLICE_BYTES = 16_384
  * connection not read, and goes on in later turns, one slice of each connection after another. So a flood of small
  * messages, however many peers send it, delays everything else by some milliseconds.
  *
- * Invariant: an immediate is scheduled exactly while time of this turn was spent, or somebody waits.
+ * What is less than an eighth of the bound is carried over to the next turn instead: an immediate for each read is a share of its cost.
+ *
+ * Invariant: an immediate is scheduled exactly while more than that was spent, or somebody waits.
  */
 export class ReadTurns {
   readonly #turnMs: number
@@ -53,7 +55,7 @@ export class ReadTurns {
   charge(sinceMs: number): number {
     const nowMs = performance.now()
     this.#spentMs += nowMs - sinceMs
-    this.#schedule()
+    if (this.#spentMs > this.#turnMs / 8) this.#schedule()
     return nowMs
   }
 

@@ -6,7 +6,8 @@ import { readTurns, SLICE_BYTES, type TurnReader } from './read-turns.ts'
 
 /** The reader of a transport. Data views are valid during the call only. */
 export interface TransportSink {
-  data(bytes: Uint8Array): void
+  /** `nowMs`: the time, which need not be asked for once more. */
+  data(bytes: Uint8Array, nowMs: number): void
   /** Bytes that are missing from the block that is being received: these are only copied, so that no time is measured in between. */
   bodyBytes?(): number
   /**
@@ -88,7 +89,7 @@ export class Transport implements TurnReader {
     while (at < bytes.length && this.#held.length === 0 && !readTurns.isOver) {
       const slice = bytes.subarray(at, at + this.#sliceBytes())
       at += slice.length
-      this.#deliver(slice)
+      this.#deliver(slice, nowMs)
       nowMs = readTurns.charge(nowMs)
       if (this.#closed) return
     }
@@ -118,16 +119,16 @@ export class Transport implements TurnReader {
     const sliceBytes = this.#sliceBytes()
     if (first.length > sliceBytes) this.#held[0] = first.subarray(sliceBytes)
     else this.#held.shift()
-    this.#deliver(first.subarray(0, sliceBytes))
+    this.#deliver(first.subarray(0, sliceBytes), performance.now())
     if (this.#held.length > 0) return true
     if (this.#ended) this.#over()
     else if (!this.#closed) this.socket.resume()
     return false
   }
 
-  #deliver(bytes: Uint8Array): void {
+  #deliver(bytes: Uint8Array, nowMs: number): void {
     try {
-      this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes))
+      this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes), nowMs)
     } catch (error) {
       reportDefect(error)
       this.close()

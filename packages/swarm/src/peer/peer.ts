@@ -283,14 +283,14 @@ export class Peer implements WireSink {
 
   /** The receiving end of the transport. */
   readonly sink: TransportSink = {
-    data: (bytes) => this.#data(bytes),
+    data: (bytes, nowMs) => this.#data(bytes, nowMs),
     bodyBytes: () => this.#decoder.bodyBytes,
     target: (shared) => (this.#dropping || !this.#decoder.inBlocks ? shared : this.#receiver.target(shared)),
     closed: (error) => this.close(error)
   }
 
-  #data(bytes: Uint8Array): void {
-    this.lastReceivedAt = performance.now()
+  #data(bytes: Uint8Array, nowMs: number): void {
+    this.lastReceivedAt = nowMs
     this.#receiver.settle()
     try {
       this.#decoder.push(bytes)
@@ -448,7 +448,7 @@ export class Peer implements WireSink {
   blockEnd(): void {
     if (this.#dropping) return
     const request = this.#receiver.end()
-    this.downloadActiveAt = performance.now()
+    this.downloadActiveAt = this.lastReceivedAt
     this.snubbed = false
     this.requests.remove(request)
     this.requests.grow(request.length, this.downloadActiveAt - request.sentAt, this.downloadActiveAt)

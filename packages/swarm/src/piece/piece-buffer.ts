@@ -47,7 +47,7 @@ export class PieceBuffer {
   readonly #askedToo: Uint32Array
   readonly #sender: Uint32Array
   /** Who is writing a block's bytes into the slot at the moment. */
-  readonly #claims = new Map<number, number>()
+  readonly #claims: Uint32Array
   /** The blocks that the system may write to, by sender. */
   readonly #lent = new Map<number, BlockRun>()
   /** Two senders were at the same blocks: nothing is lent any more. */
@@ -64,6 +64,7 @@ export class PieceBuffer {
     this.#asked = new Uint32Array(this.blockCount)
     this.#askedToo = new Uint32Array(this.blockCount)
     this.#sender = new Uint32Array(this.blockCount)
+    this.#claims = new Uint32Array(this.blockCount)
     this.#free = this.blockCount
   }
 
@@ -155,18 +156,18 @@ export class PieceBuffer {
   /** True when `sender` may write the block into the slot now: it has not arrived, and nobody else is writing it. */
   claim(block: number, sender: number): boolean {
     if (this.sealed || this.#state[block] === RECEIVED) return false
-    const owner = this.#claims.get(block)
-    if (owner !== undefined && owner !== sender) return false
-    this.#claims.set(block, sender)
+    const owner = this.#claims[block]
+    if (owner !== NOBODY && owner !== sender) return false
+    this.#claims[block] = sender
     return true
   }
 
   holdsClaim(block: number, sender: number): boolean {
-    return this.#claims.get(block) === sender
+    return this.#claims[block] === sender
   }
 
   unclaim(block: number, sender: number): void {
-    if (this.#claims.get(block) === sender) this.#claims.delete(block)
+    if (this.#claims[block] === sender) this.#claims[block] = NOBODY
   }
 
   /**
@@ -213,7 +214,7 @@ export class PieceBuffer {
   /** Nobody may touch the slot from now on, but for the system where it is lent. */
   retire(): void {
     this.sealed = true
-    this.#claims.clear()
+    this.#claims.fill(NOBODY)
   }
 
   /** All bytes of the block are in the slot. False if it had arrived before. */
@@ -224,7 +225,7 @@ export class PieceBuffer {
     this.#asked[block] = NOBODY
     this.#askedToo[block] = NOBODY
     this.#sender[block] = sender
-    this.#claims.delete(block)
+    this.#claims[block] = NOBODY
     this.#received += 1
     return true
   }

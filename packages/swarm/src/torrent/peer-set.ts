@@ -224,7 +224,7 @@ export class PeerSet {
     this.#joinedAt.set(peer.id, now)
     transport.setSink(peer.sink)
     this.#deps.emit({ kind: 'joined', peer })
-    if (rest.length > 0 && !peer.closed) peer.sink.data(rest)
+    if (rest.length > 0 && !peer.closed) peer.sink.data(rest, performance.now())
   }
 
   /**
