@@ -1,6 +1,6 @@
 // What a leech of the BitTorrent protocol cannot leave out, and nothing else: told by the JSON lines of `../swarm/engine-peer.ts`, it shakes hands,
 // is interested, asks for all blocks in order, 16 MiB ahead, and refills that by 1 MiB. Blocks are copied out of the socket's buffer, hashed in two threads, written and
-// synced. It takes every answer for the next one that it asked for: no limits, no checks, no choice of pieces, no second peer, no errors.
+// synced. Where an answer belongs is what its head says: no limits, no checks, no choice of pieces, no second peer, no errors.
 import { closeSync, constants, fdatasyncSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
@@ -20,8 +20,9 @@ const HEAD_BYTES = 13
 const REQUEST_BYTES = 17
 const READ_BYTES = 256 << 10
 const THREADS = 2
-/** Pieces that are being received, hashed or written. */
-const SLOTS = 6
+/** Pieces that are being received, hashed or written; with so few left nothing is read, since one read may begin several. */
+const SLOTS = 9
+const FEW = 3
 /** Requests that are not answered, and how many leave together. */
 const AHEAD = 1_024
 const TOGETHER = 64
@@ -46,7 +47,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
       }
       return tell({ event: 'finished' })
     }
-    if (paused) {
+    if (paused && free.length >= FEW) {
       paused = false
       socket.resume()
     }
@@ -58,7 +59,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
     return { thread, slots }
   })
 
-  // What is asked for next, and what comes next: both go through all blocks in order.
+  // What is asked for next: all blocks in order. Answers come in any, since a seed reads with several threads.
   let [askPiece, askBegin, asked, answered] = [0, 0, 0, 0]
   const ask = (count: number): void => {
     const requests = Buffer.allocUnsafe(count * REQUEST_BYTES)
@@ -79,23 +80,31 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
     }
     if (bytes > 0) socket.write(requests.subarray(0, bytes))
   }
-  let [piece, filled, body, paused] = [0, 0, 0, false]
-  let slot = free.pop()!
-  const block = (bytes: Buffer, at: number, end: number): void => {
-    bytes.copy(slot, filled, at, end)
-    filled += end - at
-    body -= end - at
+  const begun = new Map<number, { readonly slot: Buffer; left: number }>()
+  let [piece, at, body, paused] = [0, 0, 0, false]
+  let slot: Buffer = Buffer.alloc(0)
+  const blockBegins = (length: number): void => {
+    piece = head.readUInt32BE(5)
+    at = head.readUInt32BE(9)
+    body = length
+    if (!begun.has(piece)) begun.set(piece, { slot: free.pop()!, left: layout.span(piece).lengthBytes })
+    slot = begun.get(piece)!.slot
+  }
+  const block = (bytes: Buffer, from: number, end: number): void => {
+    bytes.copy(slot, at, from, end)
+    at += end - from
+    body -= end - from
+    const state = begun.get(piece)!
+    state.left -= end - from
     if (body > 0) return
     answered += 1
     if (asked - answered <= AHEAD - TOGETHER) ask(TOGETHER)
+    if (state.left > 0) return
+    begun.delete(piece)
     const { file, offset, lengthBytes } = layout.span(piece)
-    if (filled < lengthBytes) return
     const { thread, slots } = threads[piece % THREADS]!
     slots.push(slot)
-    thread.postMessage({ buffer: slot.buffer, length: filled, fd: fds[file.index], position: offset })
-    piece += 1
-    filled = 0
-    slot = free.pop()!
+    thread.postMessage({ buffer: slot.buffer, length: lengthBytes, fd: fds[file.index], position: offset })
   }
 
   const head = Buffer.alloc(HANDSHAKE_BYTES)
@@ -130,7 +139,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
       }
       const length = head.readUInt32BE(0)
       if (length === 0) continue
-      if (head[4] === PIECE) body = length - 9
+      if (head[4] === PIECE) blockBegins(length - 9)
       else skip = length - 1
       // libtorrent says so twice
       if (head[4] === UNCHOKE && asked === 0) ask(AHEAD)
@@ -145,8 +154,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
       buffer,
       callback: (count) => {
         take(buffer.subarray(0, count))
-        // A read may fill the rest of a slot and begin the next one.
-        paused = free.length === 0
+        paused = free.length < FEW
         return !paused
       }
     }
