@@ -8,7 +8,7 @@ export interface TurnReader {
  * Milliseconds of one turn of the event loop that may be spent on what peers send. A chunk of 64 KiB of blocks takes
  * some 50 µs, but thousands of small messages fit into one, and hundreds of peers may send at once.
  */
-const TURN_MS = 4
+const TURN_MS = 2
 /** Time is looked at after this many bytes, beside those of a block: some thousand of the smallest messages. */
 export const SLICE_BYTES = 16_384
 
