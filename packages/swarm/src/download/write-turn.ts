@@ -9,7 +9,8 @@ const TAKEN = 1
  * Lets the threads that share its memory write one after the other. Linux lets only one writer into a file at a time, and the second
  * one turns in a loop until it is let in: time of a core that the event loop, or a hash, could have used.
  *
- * Nothing depends on it: who has waited for 20 ms writes as well, so that a slow disk, or a thread that died, holds nobody up.
+ * Nothing depends on it: who has waited for 20 ms takes the turn over and writes as well, so that a slow disk keeps nobody waiting, and a
+ * thread that was ended in its turn costs the others one wait.
  */
 export class WriteTurn {
   readonly #state: Int32Array
@@ -21,19 +22,17 @@ export class WriteTurn {
 
   /** Runs `write` in this thread's turn, and returns or throws what it does. Blocks the thread. */
   run<Result>(write: () => Result): Result {
-    const mine = this.#take()
+    this.#take()
     try {
       return write()
     } finally {
-      if (mine) this.#give()
+      this.#give()
     }
   }
 
-  /** False: somebody has had it for too long. */
-  #take(): boolean {
+  #take(): void {
     while (Atomics.compareExchange(this.#state, 0, FREE, TAKEN) !== FREE)
-      if (Atomics.wait(this.#state, 0, TAKEN, WAIT_MS) === 'timed-out') return false
-    return true
+      if (Atomics.wait(this.#state, 0, TAKEN, WAIT_MS) === 'timed-out') return
   }
 
   #give(): void {
