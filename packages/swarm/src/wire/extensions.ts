@@ -50,7 +50,8 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
   }
   const client = root.get('v')
   const zone = root.get('svc_zone')
-  const maxRequest = integer(root.get('svc_maxreq'), MAX_REQUEST_BYTES)
+  // One that takes more than we ask for takes what we ask for.
+  const maxRequest = Math.min(integer(root.get('svc_maxreq'), 2 ** 31 - 1) ?? 0, MAX_REQUEST_BYTES)
   return {
     ids,
     metadataBytes: integer(root.get('metadata_size'), MAX_METADATA_BYTES),
@@ -58,7 +59,7 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
     listenPort: integer(root.get('p'), 65_535),
     client: client instanceof Uint8Array ? utf8.decode(client.subarray(0, 64)).replace(/\p{C}/gu, '') : undefined,
     uploadOnly: root.get('upload_only') === 1,
-    maxRequestBytes: maxRequest === undefined || maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383,
+    maxRequestBytes: maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383,
     zone: zone instanceof Uint8Array && isZone(utf8.decode(zone)) ? utf8.decode(zone) : undefined
   }
 }

@@ -19,3 +19,17 @@ test('so may those of a peer exchange', () => {
     expect.objectContaining({ host: '1.2.3.4', port: 80 })
   ])
 })
+
+test('a peer is asked for what it takes, in whole blocks, and for what we ask for at most', () => {
+  for (const [announced, asked] of [
+    ['', 16_384],
+    ['10:svc_maxreqi-1e', 16_384],
+    ['10:svc_maxreqi16383e', 16_384],
+    ['10:svc_maxreqi40000e', 32_768],
+    ['10:svc_maxreqi131072e', 131_072],
+    ['10:svc_maxreqi262144e', 262_144],
+    ['10:svc_maxreqi1048576e', 262_144],
+    ['10:svc_maxreqi4294967296e', 16_384]
+  ] as const)
+    expect(parseExtendedHandshake(Buffer.from(`d${announced}e`)).maxRequestBytes, announced).toBe(asked)
+})
