@@ -334,12 +334,15 @@ class Engine implements Swarm {
     if (this.#timer !== undefined) clearInterval(this.#timer)
     const listening = this.#listener?.close()
     for (const transport of [...this.#greeting.keys()]) transport.close()
-    await Promise.all([...this.#torrents.values()].map((torrent) => torrent.remove()))
+    // The threads end also where a storage cannot be closed.
+    const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
     const { limiter, verifier, pools, pool, cache } = this.#environment
     limiter.close()
     await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), pools.close()])
     pool.trim()
     cache.trim()
+    const failed = removals.find((removal) => removal.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   checkInvariants(): void {

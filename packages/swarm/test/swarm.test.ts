@@ -2,7 +2,7 @@ import { open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatMagnet } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createFileStorage, type TorrentStorage } from '../src/index.ts'
+import { createFileStorage, createSwarm, type TorrentStorage } from '../src/index.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
@@ -241,6 +241,29 @@ describe('storage', () => {
     })
     await torrent.remove()
     await readonly.close()
+  })
+
+  test('a storage that cannot be closed: remove and close say so, and everything has ended all the same', async () => {
+    fixture = await makeTorrent({ a: 200_000 }, PIECE)
+    const folder = await fixture.target('leech')
+    const full = new Error('no room for the journal')
+    const failing = (): TorrentStorage => {
+      const storage = createFileStorage(folder)
+      return Object.assign(storage, {
+        close: async () => {
+          await Object.getPrototypeOf(storage).close.call(storage)
+          throw full
+        }
+      })
+    }
+    const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, verifyThreads: 1 })
+    const torrent = engine.add({ info: fixture.info, storage: failing(), peers: [] })
+    const waiting = expect(torrent.completed()).rejects.toMatchObject({ code: 'E_CLOSED' })
+    await expect(torrent.remove()).rejects.toBe(full)
+    await waiting
+    expect(torrent.state).toBe('closed')
+    engine.add({ info: fixture.info, storage: failing(), peers: [] })
+    await expect(engine.close()).rejects.toBe(full)
   })
 
   test('a storage without descriptors gets the bytes by write', async () => {

@@ -123,11 +123,21 @@ export class ArtifactStorage implements TorrentStorage {
     }
   }
 
+  /**
+   * Every partial is let go, whichever of them fails: one that stayed open would hold its key against each later fetch.
+   *
+   * @throws CasError the first failure, for example a journal for which there is no room.
+   */
   async close(): Promise<void> {
     this.#closed = true
     await this.#opening.catch(() => undefined)
-    for (const { partial, twin } of this.#fetching.values()) await (twin ? partial.discard() : partial.release())
+    const partials = [...this.#fetching.values()]
     this.#fetching.clear()
+    const failures: unknown[] = []
+    // One after the other: each opens a journal, and there may be thousands.
+    for (const { partial, twin } of partials)
+      await (twin ? partial.discard() : partial.release()).catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
   }
 
   /** In the order of digests, so that two artifacts that share blobs never wait for each other. */

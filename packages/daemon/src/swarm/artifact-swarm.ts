@@ -158,6 +158,10 @@ export class ArtifactSwarm {
     return true
   }
 
+  /**
+   * Never rejects: where the store cannot record what was fetched (its disk is full), a later fetch in this process goes on with it
+   * all the same, and one after a restart with what the journal says.
+   */
   async leave(manifestDigest: Sha256Digest): Promise<void> {
     const entry = this.#entries.get(manifestDigest)
     if (entry === undefined) return
@@ -167,7 +171,9 @@ export class ArtifactSwarm {
     this.#entries.delete(manifestDigest)
     this.#deps.webseed?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
-    await entry.handle.remove()
+    await entry.handle.remove().catch((error: unknown) => {
+      this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'what was fetched could not be recorded')
+    })
     for (const { digest } of entry.torrent.files) this.#blobs.drop(digest)
   }
 

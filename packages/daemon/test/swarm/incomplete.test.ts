@@ -1,8 +1,9 @@
-import { unlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Job } from '@svc/client/protocol'
 import { sealManifest, torrentOf } from '@svc/manifest'
 import { digestFromHex } from '@svc/ref'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, weights } from './nodes.ts'
 
@@ -35,6 +36,40 @@ test('verify all finds no damage while a pinned import runs, nor after it was cu
   const lost = files.find(({ name }) => name === 'model-q8_0.gguf')!.digest
   unlinkSync(again.blobPath(lost))
   expect(await verifyAgain()).toMatchObject({ state: 'failed', verify: { missing: [lost] } })
+})
+
+test('a fill that ends while no journal can be written lets every file go: the next one takes them over', async () => {
+  const dropped: unknown[] = []
+  const note = (error: unknown): void => void dropped.push(error)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  const seeder = await Node.start()
+  const share = await seeder.publish({
+    'model-q8_0.gguf': weights(3 * MIB, 51),
+    'model-q4_0.gguf': weights(2 * MIB, 52),
+    'config.json': '{"model_type":"llama"}'
+  })
+  let open = false
+  const webseed = await startWebseed(await contentOf(share), (path) => !open && kindOf(path) === 'file')
+  const node = await Node.start()
+  const job = await node.client.importBt(pinned(share, { webseeds: [webseed.url], peers: [] }))
+  await eventually(() => (webseed.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
+  // A folder where each journal belongs: renaming a file to it fails, as writing one does on a full disk.
+  const incoming = join(node.root, 'incoming')
+  const parts = readdirSync(incoming).filter((name) => name.endsWith('.part'))
+  expect(parts.length).toBeGreaterThan(1)
+  const blocked = parts.map((name) => join(incoming, name.replace(/part$/, 'json')))
+  for (const path of blocked) {
+    rmSync(path, { force: true })
+    mkdirSync(join(path, 'in-the-way'), { recursive: true })
+  }
+  await node.client.cancelJob(job.id)
+  expect(await node.done(job)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
+  for (const path of blocked) rmSync(path, { recursive: true })
+  open = true
+  expect(await node.importBt(pinned(share, { webseeds: [webseed.url], peers: [] }))).toMatchObject({ state: 'done' })
+  await node.expectWhole(share.manifestDigest)
+  expect(dropped).toEqual([])
 })
 
 test('a manifest that claims more than the disk holds is refused before its layers are asked for', async () => {

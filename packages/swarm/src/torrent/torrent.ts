@@ -224,7 +224,10 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     })
   }
 
-  /** Leaves the swarm and closes the storage. Idempotent. */
+  /**
+   * Leaves the swarm and closes the storage. Idempotent. Rejects with what the storage's `close` throws; the torrent is
+   * removed all the same.
+   */
   remove(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -234,13 +237,16 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#env.removed(this)
     const written = this.#phase.close()
     this.#peers.close()
-    await Promise.all(this.#discoveries.map((discovery) => discovery.close()))
-    // Threads write through the storage's descriptors: close it when they are done.
-    await written
-    await this.#options.storage.close()
-    this.#isClosed = true
-    this.emit('closed')
-    this.removeAllListeners()
+    try {
+      await Promise.all(this.#discoveries.map((discovery) => discovery.close()))
+      // Threads write through the storage's descriptors: close it when they are done.
+      await written
+      await this.#options.storage.close()
+    } finally {
+      this.#isClosed = true
+      this.emit('closed')
+      this.removeAllListeners()
+    }
   }
 
   // Phases

@@ -106,7 +106,8 @@ export class Pull {
       this.#over.abort()
       await torrent.leave()
       await Promise.allSettled(this.#contents.values())
-      for (const content of this.#opened) await content.release()
+      // Each is let go, whichever fails: this process can resume it all the same, a later one what the journal says.
+      for (const content of this.#opened) await content.release().catch(() => undefined)
     }
   }
 
