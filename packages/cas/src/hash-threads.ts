@@ -41,8 +41,6 @@ let nextSession = 1
 export class HashThreads {
   readonly #hash: readonly HashThread[]
   readonly #commit: readonly HashThread[]
-  /** Syncs part files that are still being written: a large one must not delay a publication. */
-  readonly #early: HashThread
   /**
    * Hashes bytes as they arrive over the network, before the others: somebody waits for the hash when the last byte is
    * there.
@@ -60,7 +58,6 @@ export class HashThreads {
     const data: ThreadData = { filePort, nice: NICE }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#commit = Array.from({ length: COMMIT_THREADS }, () => new HashThread(data))
-    this.#early = new HashThread(data)
     this.#follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
     // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
@@ -118,11 +115,6 @@ export class HashThreads {
   takeIdle(): { readonly thread: HashThread; readonly release: Release } | undefined {
     if (this.#passGate.waiting > 0 || !this.#hash.some((thread) => thread.passes === 0)) return undefined
     return this.take()
-  }
-
-  /** Syncs a part file that is still being written. */
-  datasync(fd: number): Promise<void> {
-    return this.#early.call('datasync', { fd })
   }
 
   /** Syncs and publishes. Items that wait for a thread are sent together. The caller must hold the digest's lock. */
@@ -183,7 +175,7 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, ...this.#commit, this.#early, this.#follower].map((thread) => thread.close()))
+    await Promise.all([...this.#hash, ...this.#commit, this.#follower].map((thread) => thread.close()))
   }
 }
 

@@ -3,7 +3,7 @@ import { type FilePort, loadFilePort } from '@svc/internal-files'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
-import { CasError, encodeError, ioError, threadErrors } from './errors.ts'
+import { CasError, encodeError, threadErrors } from './errors.ts'
 import { HashSession } from './hash-session.ts'
 import { layoutOf } from './layout.ts'
 import { runNamed } from './named-run.ts'
@@ -108,15 +108,7 @@ serveCalls<ThreadOperations>(
       return inTurn(items, (item) => check(port, item))
     },
     runNamed: async (run) => runNamed(await loading, run),
-    commit: async ({ root, items }) => commitParts(await loading, layoutOf(root), items),
-    datasync: async ({ fd }) => {
-      const port = await loading
-      try {
-        port.fdatasyncSync(fd)
-      } catch (error) {
-        throw ioError(error, 'sync part')
-      }
-    }
+    commit: async ({ root, items }) => commitParts(await loading, layoutOf(root), items)
   },
   { errors: threadErrors }
 )

@@ -311,10 +311,10 @@ export class DiskPartialBlob implements PartialBlob {
     this.#timer = undefined
     const claimed = new ByteRangeSet(this.#ranges.toRanges())
     try {
-      await context.threads.datasync(fd)
+      await context.datasync(fd, context.layout.part(id))
     } catch (error) {
-      this.#failure = ioError(error, 'sync part', context.layout.part(id))
-      throw this.#failure
+      this.#failure = error as CasError
+      throw error
     }
     // Leave out ranges that were unmarked during the sync.
     const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))

@@ -110,5 +110,4 @@ export interface ThreadOperations {
   runNamed: { request: NamedRun; response: SmallRunOutcome[] }
   /** `root` is the store's. */
   commit: { request: { root: string; items: CommitItem[] }; response: CommitOutcome[] }
-  datasync: { request: { fd: number }; response: void }
 }

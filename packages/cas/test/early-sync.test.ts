@@ -1,5 +1,5 @@
-import { openSync, writeFileSync } from 'node:fs'
-import { loadFilePort } from '@svc/internal-files'
+import { writeFileSync } from 'node:fs'
+import { type FilePort, loadFilePort, nodeFilePort } from '@svc/internal-files'
 import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { EarlySync } from '../src/early-sync.ts'
@@ -45,8 +45,6 @@ test('syncs once per step, however often it is called', async () => {
 
 test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves no descriptor', async (only) => {
   const { plan, early } = await setUp(only)
-  // The thread, and the descriptors that it brings, exist before anything is counted.
-  await threads.datasync(openSync(part, 'r'))
   const descriptors = await openDescriptors()
   plan.arm(1)
   early.advance(STEP)
@@ -60,4 +58,26 @@ test.each(['^open$', '^fdatasync', '^close$'])('a failed %s is final, and leaves
   expect(plan.fired).toBe(true)
   await expect(early.end()).rejects.toMatchObject({ code: 'E_IO' })
   expect(await openDescriptors()).toBe(descriptors)
+})
+
+test('part files are synced one at a time, so that a slow disk takes one thread of the pool', async () => {
+  let running = 0
+  let most = 0
+  let synced = 0
+  const port: FilePort = {
+    ...nodeFilePort,
+    fdatasync: async (fd) => {
+      most = Math.max(most, ++running)
+      await nodeFilePort.fdatasync(fd)
+      running--
+      synced++
+    }
+  }
+  threads = new HashThreads(folder.path, undefined)
+  const context = new StoreContext(layoutOf(folder.path), port, threads)
+  const all = Array.from({ length: 8 }, () => new EarlySync(context, part))
+  for (const early of all) early.advance(STEP)
+  await vi.waitFor(() => expect(synced).toBe(8), { timeout: 20_000 })
+  await Promise.all(all.map((early) => early.end()))
+  expect(most).toBe(1)
 })

@@ -21,7 +21,6 @@ export interface FilePort {
   /** Undefined for a name that is not there. */
   tryLstatSync(path: string): FileStat | undefined
   fsyncSync(fd: number): void
-  fdatasyncSync(fd: number): void
   fchmodSync(fd: number, mode: number): void
   chmodSync(path: string, mode: number): void
   linkSync(existing: string, path: string): void
@@ -37,6 +36,7 @@ export interface FilePort {
   fstat(fd: number): Promise<FileStat>
   lstat(path: string): Promise<FileStat>
   fsync(fd: number): Promise<void>
+  fdatasync(fd: number): Promise<void>
   fchmod(fd: number, mode: number): Promise<void>
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
@@ -76,7 +76,6 @@ export const nodeFilePort: FilePort = {
   lstatSync: (path) => fs.lstatSync(path),
   tryLstatSync: (path) => fs.lstatSync(path, { throwIfNoEntry: false }),
   fsyncSync: (fd) => fs.fsyncSync(fd),
-  fdatasyncSync: (fd) => fs.fdatasyncSync(fd),
   fchmodSync: (fd, mode) => fs.fchmodSync(fd, mode),
   chmodSync: (path, mode) => fs.chmodSync(path, mode),
   linkSync: (existing, path) => fs.linkSync(existing, path),
@@ -94,6 +93,7 @@ export const nodeFilePort: FilePort = {
   fstat: (fd) => promised((done) => fs.fstat(fd, done)),
   lstat: (path) => promised((done) => fs.lstat(path, done)),
   fsync: (fd) => promised((done) => fs.fsync(fd, done)),
+  fdatasync: (fd) => promised((done) => fs.fdatasync(fd, done)),
   fchmod: (fd, mode) => promised((done) => fs.fchmod(fd, mode, done)),
   rename: (from, to) => promised((done) => fs.rename(from, to, done)),
   unlink: (path) => promised((done) => fs.unlink(path, done)),
