@@ -80,6 +80,7 @@ class AttachedHashers {
     for (const [name, hasher] of this.#hashers) {
       try {
         results[name] = hasher.digest()
+        for (const [key, result] of Object.entries(hasher.further?.() ?? {})) results[`${name}.${key}`] = result
       } catch (error) {
         throw attachmentError(name, 'failed', error)
       }

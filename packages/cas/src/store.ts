@@ -45,13 +45,18 @@ export interface BlockShape {
 export interface StreamHasher {
   update(chunk: Uint8Array): void
   digest(): Uint8Array
+  /** Called once after `digest`: results that come out of the same work. `x` of the hash `name` is `attachments['name.x']`. */
+  further?(): Readonly<Record<string, Uint8Array>>
 }
 /** `sizeBytes` is the total size, if known before the first byte. */
 export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefined) => StreamHasher
 
 /** The results of a pass over bytes: their SHA-256, their number, and one result per attachment. */
 export interface HashResult extends BlobInfo {
-  /** One entry per attachment, keyed by its name. */
+  /**
+   * One entry per attachment, keyed by its name, and those of its `further`. What a partial blob makes of supplied hashes has no further
+   * ones.
+   */
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
 /** The result of an ingest: a new blob, or one that existed already. */

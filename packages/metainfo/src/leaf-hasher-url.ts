@@ -1,5 +1,5 @@
 /**
- * URL of the module whose default export creates a hasher of leaf layers: `(options, sizeBytes) => {update, digest}`. A
+ * URL of the module whose default export creates a hasher of leaf layers: `(options, sizeBytes) => {update, digest, further}`. A
  * store that hashes in worker threads can load further hashers by module URL, so that the leaf layer and the SHA-256
  * are computed in one pass over the bytes.
  */

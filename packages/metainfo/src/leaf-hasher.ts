@@ -1,15 +1,22 @@
-import { BLOCK_BYTES, blockCount, HASH_BYTES } from './merkle.ts'
+import { ancestorLayer, BLOCK_BYTES, blockCount, foldLayer, HASH_BYTES, heightOf, SUBTREE_LEVEL } from './merkle.ts'
 import { sha256Into } from './sha256.ts'
 
 // Loaded by URL into the thread that hashes a file: see leaf-hasher-url.ts.
 
 const MAX_FIRST_ALLOCATION = 16 * 1024 * 1024
+/** Bytes of the leaves below a node of `SUBTREE_LEVEL`. */
+const SUBTREE_LEAVES = HASH_BYTES << SUBTREE_LEVEL
 
 /** Computes the leaf layer of a stream (BEP 52), 32 bytes per 16 KiB block, whatever the sizes of its chunks. */
 export interface LeafHasher {
   update(chunk: Uint8Array): void
   /** The leaf layer of all bytes so far, empty for none. Ends the hasher. */
   digest(): Uint8Array
+  /**
+   * Called after `digest`, of more than one block: the pieces `root`, and of more than 1 MiB the nodes of `SUBTREE_LEVEL` (`subtrees`).
+   * They were folded as their leaves came, so that nobody waits for a hundred thousand hashes after the last byte.
+   */
+  further(): { root?: Uint8Array; subtrees?: Uint8Array }
 }
 
 /**
@@ -20,6 +27,9 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
   const expected = sizeBytes === undefined ? 64 : Math.max(1, blockCount(sizeBytes))
   let leaves = new Uint8Array(Math.min(expected * HASH_BYTES, MAX_FIRST_ALLOCATION))
   let length = 0
+  /** The nodes above the leaves so far, of `SUBTREE_LEVEL`. */
+  let subtrees = new Uint8Array(0)
+  let folded = 0
   /** Made for the first block that spans chunks, or does not fill one: a thousand small files need a thousand small ones. */
   let block = new Uint8Array(0)
   let held = 0
@@ -40,6 +50,16 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
     }
     sha256Into(bytes, leaves, length)
     length += HASH_BYTES
+    if (length % SUBTREE_LEAVES === 0) foldSubtree(length - SUBTREE_LEAVES)
+  }
+  const foldSubtree = (start: number): void => {
+    if (folded === subtrees.length) {
+      const larger = new Uint8Array(Math.max(64 * HASH_BYTES, folded * 2))
+      larger.set(subtrees)
+      subtrees = larger
+    }
+    subtrees.set(foldLayer(leaves.subarray(start, length), 0, SUBTREE_LEVEL), folded)
+    folded += HASH_BYTES
   }
   return {
     update(chunk) {
@@ -58,6 +78,15 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
       if (held > 0) put(block.subarray(0, held))
       held = 0
       return length === leaves.length ? leaves : leaves.slice(0, length)
+    },
+    further() {
+      const count = length / HASH_BYTES
+      if (count < 2) return {}
+      if (length < SUBTREE_LEAVES) return { root: ancestorLayer(leaves.subarray(0, length), 0, heightOf(count)) }
+      if (length % SUBTREE_LEAVES !== 0) foldSubtree(length - (length % SUBTREE_LEAVES))
+      const layer = subtrees.slice(0, folded)
+      if (folded === HASH_BYTES) return { root: layer }
+      return { root: ancestorLayer(layer, SUBTREE_LEVEL, heightOf(count) - SUBTREE_LEVEL), subtrees: layer }
     }
   }
 }

@@ -10,6 +10,8 @@ export { sha256 }
 export const BLOCK_BYTES = 16_384
 /** Bytes of one hash. */
 export const HASH_BYTES = 32
+/** Level of the nodes that each cover 1 MiB: pieces of that length or more are folded from them, without the leaves. */
+export const SUBTREE_LEVEL = 6
 /** Limit of hashes in one request. Clients usually ask for 512. */
 export const MAX_REQUEST_HASHES = 8_192
 
@@ -126,6 +128,25 @@ export function piecesRoot(leaves: Uint8Array, sizeBytes: number): Uint8Array {
   requireLeaves(leaves, sizeBytes)
   if (sizeBytes === 0) throw fail('size', 'an empty file has no pieces root')
   return ancestorLayer(leaves, 0, heightOf(blockCount(sizeBytes)))
+}
+
+/**
+ * Like {@link piecesRoot}, from the nodes of level {@link SUBTREE_LEVEL} of a file of more than 1 MiB: a missing part of the last one
+ * is folded with pads.
+ * @throws MetainfoError `E_MERKLE`: `layer-length`, `size`.
+ */
+export const rootOfSubtrees = (subtrees: Uint8Array, sizeBytes: number): Uint8Array =>
+  rootOfPieceLayer(subtrees, sizeBytes, BLOCK_BYTES << SUBTREE_LEVEL)
+
+/**
+ * Like {@link pieceLayer}, from the nodes of level {@link SUBTREE_LEVEL}. @throws MetainfoError `E_MERKLE`: `layer-length`;
+ * `piece-length`, also for pieces shorter than 1 MiB.
+ */
+export function pieceLayerOfSubtrees(subtrees: Uint8Array, pieceLengthBytes: number): Uint8Array {
+  const levels = pieceLevel(pieceLengthBytes) - SUBTREE_LEVEL
+  if (levels < 0)
+    throw fail('piece-length', 'pieces shorter than 1 MiB are not folded from nodes that cover 1 MiB each')
+  return ancestorLayer(subtrees, SUBTREE_LEVEL, levels)
 }
 
 /**

@@ -3,14 +3,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import createLeafHasher from '../src/leaf-hasher.ts'
 import { leafHasherUrl } from '../src/leaf-hasher-url.ts'
-import { leafLayer } from '../src/merkle.ts'
+import { ancestorLayer, leafLayer, piecesRoot, rootOfSubtrees, SUBTREE_LEVEL } from '../src/merkle.ts'
 import { seededBytes } from './seeded-bytes.ts'
 
 test('property: any chunking and any size hint give the leaf layer', () => {
-  const data = seededBytes(16_384 * 70 + 777)
+  const data = seededBytes(16_384 * 140 + 777)
   fc.assert(
     fc.property(
-      fc.nat(data.length),
+      fc.oneof(
+        fc.nat(data.length),
+        fc.constantFrom(...[1, 2, 63, 64, 65, 127, 128, 129].map((blocks) => blocks * 16_384))
+      ),
       fc.array(fc.oneof(fc.constantFrom(0, 1, 16_383, 16_384, 16_385, 65_536), fc.nat(200_000)), { maxLength: 30 }),
       fc.option(fc.nat(3_000_000), { nil: undefined }),
       (size, cuts, hint) => {
@@ -22,10 +25,15 @@ test('property: any chunking and any size hint give the leaf layer', () => {
           at = end
         }
         hasher.update(data.subarray(at, size))
-        expect(Buffer.compare(hasher.digest(), leafLayer(data.subarray(0, size)))).toBe(0)
+        const leaves = leafLayer(data.subarray(0, size))
+        expect(Buffer.compare(hasher.digest(), leaves)).toBe(0)
+        const { root, subtrees } = hasher.further()
+        expect(root).toEqual(leaves.length > 32 ? piecesRoot(leaves, size) : undefined)
+        expect(subtrees).toEqual(size > 1 << 20 ? ancestorLayer(leaves, 0, SUBTREE_LEVEL) : undefined)
+        if (subtrees !== undefined) expect(rootOfSubtrees(subtrees, size)).toEqual(root)
       }
     ),
-    { numRuns: 40 }
+    { numRuns: 60 }
   )
 })
 

@@ -155,8 +155,7 @@ class FileIngest {
         const outcome = outcomes[i]!
         if (outcome instanceof CasError || used.use.use !== 'entry') rest.push(used)
         else {
-          const { digest, sizeBytes, attachments } = outcome
-          this.blobs.set(used.use.entry, await leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!))
+          this.blobs.set(used.use.entry, await leafLayers.keep(outcome))
           taken.push(used.file.name)
         }
       }
@@ -178,7 +177,7 @@ class FileIngest {
       open: () => this.#bytes(this.#plan.files.get(from)!, signal)
     }))
     const result = await store.ingest(writeTar(members), { sizeBytes: entry.sizeBytes, attachments: [LEAVES], signal })
-    this.blobs.set(entry.name, await leafLayers.keep(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!))
+    this.blobs.set(entry.name, await leafLayers.keep(result))
   }
 
   /** `config.json` and the licence texts. */
@@ -216,8 +215,7 @@ class FileIngest {
       const found = await store.stat(file.digest)
       return found?.sizeBytes === file.sizeBytes ? leafLayers.treeOf(file.digest, signal) : undefined
     }
-    const keep = ({ digest, sizeBytes, attachments }: IngestResult): Promise<BlobTree> =>
-      leafLayers.keep(digest, sizeBytes, attachments[LEAVES.name]!)
+    const keep = (result: IngestResult): Promise<BlobTree> => leafLayers.keep(result)
     const already = await present()
     if (already !== undefined) return already
     const opened = await file.open(signal)

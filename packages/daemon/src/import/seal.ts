@@ -16,7 +16,7 @@ import {
 } from '@svc/manifest'
 import { leafLayer } from '@svc/metainfo'
 import { DaemonError } from '../errors.ts'
-import type { BlobTree, LeafLayers } from '../library/leaf-layers.ts'
+import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { Ingested } from './ingest.ts'
 
@@ -65,7 +65,11 @@ async function sealArtifact(
   const { store, leafLayers, signal } = context
   const config = sealModelConfig(artifact.modelConfig as Parameters<typeof sealModelConfig>[0])
   await writeDocument(store, config, signal)
-  const configTree = await leafLayers.keep(config.digest, config.bytes.length, leafLayer(config.bytes))
+  const configTree = await leafLayers.keep({
+    digest: config.digest,
+    sizeBytes: config.bytes.length,
+    attachments: { [LEAVES.name]: leafLayer(config.bytes) }
+  })
   const files: ManifestFile[] = [
     { kind: 'config', name: CONFIG_NAME, ...blobFields(configTree) },
     ...artifact.entries.map((entry) => manifestFile(entry, ingested.blobs.get(entry.name)!))

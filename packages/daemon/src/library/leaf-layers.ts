@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { CasError, type DiskBlobStore, type HashAttachment } from '@svc/cas'
+import { CasError, type DiskBlobStore, type HashAttachment, type HashResult } from '@svc/cas'
 import { DurableFolders, type FilePort, nodeFilePort, readWhole, readWindow, replaceFile } from '@svc/internal-files'
 import type { ArtifactTorrent } from '@svc/manifest'
 import {
@@ -22,6 +22,8 @@ export const LEAVES = {
   module: leafHasherUrl,
   blocks: { blockBytes: BLOCK_BYTES, hashBytes: HASH_BYTES }
 } as const satisfies HashAttachment
+/** What the leaf hasher makes besides, where it sees all of a blob. */
+const [ROOT, SUBTREES] = [`${LEAVES.name}.root`, `${LEAVES.name}.subtrees`] as const
 
 /**
  * Layers of blobs up to this size are not cached, and are folded synchronously: computing them again takes 1 ms,
@@ -29,6 +31,9 @@ export const LEAVES = {
  * blob has no piece layer, as it is no larger than the smallest piece.
  */
 const UNCACHED_BYTES = 1 << 20
+
+/** The nodes that cover 1 MiB each take 32 bytes: these are those of 256 GiB. */
+const MAX_SUBTREE_BYTES = 8 << 20
 
 /** The result of hashing a blob's leaves. */
 export interface BlobTree {
@@ -48,6 +53,9 @@ export class LeafLayers {
   readonly #temp: string
   readonly #store: DiskBlobStore
   readonly #offload: Offload
+  /** Of blobs that were just kept, for the first {@link pieceLayer}: what is above the leaves is not made a second time. */
+  readonly #subtrees = new Map<Sha256Digest, Uint8Array>()
+  #subtreeBytes = 0
 
   private constructor(store: DiskBlobStore, offload: Offload, port: FilePort) {
     this.#port = port
@@ -66,16 +74,28 @@ export class LeafLayers {
     return layers
   }
 
-  /** Caches a leaf layer from an ingest, whose buffer is transferred, and returns the tree's root. */
-  async keep(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<BlobTree> {
+  /** Caches a leaf layer from an ingest, whose buffer is transferred, and returns the tree's root. `attachments` are the ingest's. */
+  async keep({ digest, sizeBytes, attachments }: HashResult): Promise<BlobTree> {
+    const leaves = attachments[LEAVES.name]!
+    const known = attachments[ROOT]
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
     if (sizeBytes <= UNCACHED_BYTES)
-      return { digest, sizeBytes, merkleRoot: digestFromBytes(piecesRoot(leaves, sizeBytes)) }
-    await this.#write(digest, leaves)
+      return { digest, sizeBytes, merkleRoot: digestFromBytes(known ?? piecesRoot(leaves, sizeBytes)) }
+    await this.keepLeaves(digest, sizeBytes, leaves)
+    if (known !== undefined) {
+      this.#holdSubtrees(digest, attachments[SUBTREES]!)
+      return { digest, sizeBytes, merkleRoot: digestFromBytes(known) }
+    }
     const { buffer } = leaves
     const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
-    const root = await this.#offload.run('root', { leaves, sizeBytes }, whole)
+    const { root, subtrees } = await this.#offload.run('root', { leaves, sizeBytes }, whole)
+    this.#holdSubtrees(digest, subtrees!)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
+  }
+
+  /** Caches a leaf layer of a blob whose root is known, or not needed. */
+  async keepLeaves(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<void> {
+    if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, leaves)
   }
 
   /**
@@ -83,8 +103,7 @@ export class LeafLayers {
    * layer against. @throws DaemonError `E_CORRUPTION` when the blob is damaged
    */
   async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
-    const { leaves, sizeBytes } = await this.#rebuilt(digest, signal)
-    return this.keep(digest, sizeBytes, leaves)
+    return this.keep(await this.#rebuilt(digest, signal))
   }
 
   /**
@@ -106,12 +125,13 @@ export class LeafLayers {
     ) {
       return cached
     }
-    const rebuilt = await this.#rebuilt(digest, signal)
-    if (rebuilt.sizeBytes !== sizeBytes || !(await this.#foldsTo(rebuilt.leaves, sizeBytes, merkleRoot))) {
+    const { sizeBytes: found, attachments } = await this.#rebuilt(digest, signal)
+    const leaves = attachments[LEAVES.name]!
+    if (found !== sizeBytes || !(await this.#foldsTo(leaves, sizeBytes, merkleRoot))) {
       throw new DaemonError('E_CORRUPTION', `${digest} has another merkle root than its manifest says`)
     }
-    if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, rebuilt.leaves)
-    return rebuilt.leaves
+    await this.keepLeaves(digest, sizeBytes, leaves)
+    return leaves
   }
 
   /** Removes the layer of a deleted blob, if there is one. */
@@ -146,6 +166,8 @@ export class LeafLayers {
     pieceLengthBytes: number,
     signal?: AbortSignal
   ): Promise<Uint8Array> {
+    const made = await this.#fromSubtrees(digest, sizeBytes, pieceLengthBytes)
+    if (made !== undefined && equalBytes(made.root, digestBytes(merkleRoot))) return made.layer
     for (const last of [false, true]) {
       const present = await this.#port.lstat(this.#path(digest)).then(
         () => true,
@@ -188,11 +210,37 @@ export class LeafLayers {
   }
 
   async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {
-    const root = await this.#offload.run('root', { leaves, sizeBytes })
+    const { root } = await this.#offload.run('root', { leaves, sizeBytes })
     return equalBytes(root, digestBytes(merkleRoot))
   }
 
-  async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<{ leaves: Uint8Array; sizeBytes: number }> {
+  #holdSubtrees(digest: Sha256Digest, subtrees: Uint8Array): void {
+    this.#takeSubtrees(digest)
+    this.#subtrees.set(digest, subtrees)
+    this.#subtreeBytes += subtrees.length
+    for (const oldest of this.#subtrees.keys()) {
+      if (this.#subtreeBytes <= MAX_SUBTREE_BYTES) return
+      this.#takeSubtrees(oldest)
+    }
+  }
+
+  #takeSubtrees(digest: Sha256Digest): Uint8Array | undefined {
+    const subtrees = this.#subtrees.get(digest)
+    if (this.#subtrees.delete(digest)) this.#subtreeBytes -= subtrees!.length
+    return subtrees
+  }
+
+  async #fromSubtrees(
+    digest: Sha256Digest,
+    sizeBytes: number,
+    pieceLengthBytes: number
+  ): Promise<{ readonly root: Uint8Array; readonly layer: Uint8Array } | undefined> {
+    const subtrees = this.#takeSubtrees(digest)
+    if (subtrees === undefined || sizeBytes <= pieceLengthBytes) return undefined
+    return this.#offload.run('fold', { subtrees, sizeBytes, pieceLengthBytes })
+  }
+
+  async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<HashResult> {
     const { status, attachments, sizeBytes } = await this.#store.verify(digest, {
       attachments: [LEAVES],
       ...(signal !== undefined && { signal })
@@ -200,7 +248,7 @@ export class LeafLayers {
     if (status === 'missing') throw new CasError('E_NOT_FOUND', `there is no blob ${digest}`, { digest })
     if (status === 'mismatched')
       throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
-    return { leaves: attachments.leaves!, sizeBytes }
+    return { digest, sizeBytes, attachments }
   }
 
   async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {

@@ -27,8 +27,16 @@ export interface LayerRequest {
 
 /** Work that would block the event loop, by name. */
 export interface OffloadTasks {
-  /** The pieces root of a leaf layer. */
-  root: { request: { readonly leaves: Uint8Array; readonly sizeBytes: number }; response: Uint8Array }
+  /** The pieces root of a leaf layer; of a file of more than 1 MiB also the nodes that cover 1 MiB each. */
+  root: {
+    request: { readonly leaves: Uint8Array; readonly sizeBytes: number }
+    response: { readonly root: Uint8Array; readonly subtrees: Uint8Array | undefined }
+  }
+  /** Root and piece layer of a file of more than one piece, from the nodes that cover 1 MiB each. */
+  fold: {
+    request: { readonly subtrees: Uint8Array; readonly sizeBytes: number; readonly pieceLengthBytes: number }
+    response: { readonly root: Uint8Array; readonly layer: Uint8Array }
+  }
   /** Root and piece layer for a leaf layer stored in a file; undefined if the file does not contain a valid one. */
   layer: {
     request: LayerRequest

@@ -9,7 +9,15 @@ import {
   recognise
 } from '@svc/classify'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
-import { pieceLayer, piecesRoot, rootOfPieceLayer } from '@svc/metainfo'
+import {
+  ancestorLayer,
+  pieceLayer,
+  pieceLayerOfSubtrees,
+  piecesRoot,
+  rootOfPieceLayer,
+  rootOfSubtrees,
+  SUBTREE_LEVEL
+} from '@svc/metainfo'
 import { RECOGNITION_NICE } from '../thread-priority.ts'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
@@ -42,6 +50,14 @@ async function plan(task: PlanRequest): Promise<ImportPlan> {
   return planArtifacts(task.recognition, { headers, config, licences: task.licences })
 }
 
+const MIB = 1 << 20
+
+function root({ leaves, sizeBytes }: OffloadTasks['root']['request']): OffloadTasks['root']['response'] {
+  if (sizeBytes <= MIB) return { root: piecesRoot(leaves, sizeBytes), subtrees: undefined }
+  const subtrees = ancestorLayer(leaves, 0, SUBTREE_LEVEL)
+  return { root: rootOfSubtrees(subtrees, sizeBytes), subtrees }
+}
+
 /** Undefined when the cached leaves do not fit a file of that size, or do not fold to one root. */
 function layer({ path, sizeBytes, pieceLengthBytes }: LayerRequest): OffloadTasks['layer']['response'] {
   const expected = Math.ceil(sizeBytes / 16_384) * 32
@@ -64,7 +80,11 @@ yieldToOthers(RECOGNITION_NICE)
 
 serveCalls<OffloadTasks>(
   {
-    root: ({ leaves, sizeBytes }) => piecesRoot(leaves, sizeBytes),
+    root,
+    fold: ({ subtrees, sizeBytes, pieceLengthBytes }) => {
+      const made = pieceLayerOfSubtrees(subtrees, pieceLengthBytes)
+      return { root: rootOfPieceLayer(made, sizeBytes, pieceLengthBytes), layer: made }
+    },
     layer,
     recognise,
     plan

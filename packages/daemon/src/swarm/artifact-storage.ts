@@ -113,7 +113,7 @@ export class ArtifactStorage implements TorrentStorage {
       }
       const result = await partial.publish()
       this.#fetching.delete(fileIndex)
-      await this.#options.leafLayers.keep(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
+      await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
       if (!result.existed) this.#options.onBlob?.(file.digest, file.length)
       return 'ok'
     } catch (error) {

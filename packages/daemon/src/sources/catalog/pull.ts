@@ -22,7 +22,7 @@ export interface PullTimings {
 
 export interface PullOptions {
   readonly store: DiskBlobStore
-  readonly leafLayers: Pick<LeafLayers, 'keep'>
+  readonly leafLayers: Pick<LeafLayers, 'keepLeaves'>
   readonly swarm: V1Swarm
   readonly entry: CatalogEntry
   readonly anchor: Anchor
@@ -280,7 +280,7 @@ export class Pull {
     const digests = new Map<string, Sha256Digest>()
     for (const content of this.#opened) {
       const { digest, leaves } = await content.publish()
-      if (leaves) await this.#options.leafLayers.keep(digest, content.sizeBytes, leaves)
+      if (leaves) await this.#options.leafLayers.keepLeaves(digest, content.sizeBytes, leaves)
       digests.set(content.key.key, digest)
     }
     const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
