@@ -74,7 +74,7 @@ async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
 
 /**
  * One thread reads, hashes and, if `isWritten`, writes; for a large file a second thread, if idle, computes the further
- * hashes and writes. Once this throws, both have stopped using the descriptor, and what was written is deleted.
+ * hashes and writes, and the first one writes what that one is behind with. Once this throws, both have stopped using the descriptor, and what was written is deleted.
  */
 async function pass(
   context: StoreContext,
@@ -108,7 +108,8 @@ async function pass(
       throwIfAborted(signal)
       forward = { ...memory, port: port2 }
     }
-    const spec: SessionSpec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
+    const spec: SessionSpec =
+      forward === undefined ? whole : { ...whole, attachments: [], part: undefined, helpWrite: written }
     const onProgress = (bytes: number): void => {
       early?.advance(bytes)
       options.onProgress?.(bytes)
@@ -121,6 +122,7 @@ async function pass(
     done = second === undefined ? one : await second.thread.call('finish', { session })
     await early?.end()
     const { attachments: attached, partFd } = done
+    if (isWritten && second !== undefined) requireAllWritten(one, done)
     return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
   } catch (error) {
     // Once this throws the caller may close the descriptor: both threads must have stopped using it.
@@ -131,4 +133,11 @@ async function pass(
     signal.removeEventListener('abort', stop)
     second?.release()
   }
+}
+
+/** Two threads share the writing: a block that neither wrote would be a hole in a file whose hash is right. */
+function requireAllWritten(one: SessionResult, other: SessionResult): void {
+  const writtenBytes = (one.writtenBytes ?? 0) + (other.writtenBytes ?? 0)
+  if (writtenBytes === one.sizeBytes) return
+  throw new CasError('E_THREAD', `${writtenBytes} bytes of a file of ${one.sizeBytes} were written`)
 }

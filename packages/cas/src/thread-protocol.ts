@@ -20,6 +20,8 @@ export interface SessionSpec {
   /** More bytes are refused at once: `E_SIZE_MISMATCH`. */
   readonly maxBytes?: number | undefined
   readonly part?: string | undefined
+  /** The part of the session that the blocks are forwarded to: where that one is behind, this one writes them. */
+  readonly helpWrite?: string | undefined
 }
 
 export interface SessionResult {
@@ -28,6 +30,8 @@ export interface SessionResult {
   readonly attachments: Record<string, Uint8Array>
   /** The part's open descriptor; the receiver of the result closes it. */
   readonly partFd: number | undefined
+  /** Bytes that this session wrote to the part, where two write to it. */
+  readonly writtenBytes?: number | undefined
 }
 
 /** A part file to publish as a blob. The thread closes and removes it, unless the outcome is `exists`. */

@@ -12,7 +12,7 @@ async function turns(count: number): Promise<void> {
 }
 
 /** A pipe whose taking end checks what it gets, here; `refuseAt` throws at that block. */
-function takingEnd(breaths: readonly number[] = [1], refuseAt = Infinity) {
+function takingEnd(breaths: readonly number[] = [1], refuseAt = Infinity, kept?: SharedArrayBuffer) {
   const { port1, port2 } = new MessageChannel()
   const memory = newPipeMemory()
   const lengths: number[] = []
@@ -22,7 +22,8 @@ function takingEnd(breaths: readonly number[] = [1], refuseAt = Infinity) {
   let onBlock: (count: number) => void = () => undefined
   const taker = new PipeTaker(
     { ...memory, port: port1 },
-    (bytes) => {
+    (bytes, keep) => {
+      if (kept !== undefined && keep()) new Uint8Array(kept)[lengths.length]! += 16
       if (lengths.length === refuseAt) throw new CasError('E_NO_SPACE', 'full')
       for (const byte of bytes) if (byte !== byteAt(position++)) wrong++
       lengths.push(bytes.length)
@@ -82,6 +83,28 @@ describe('what goes through a pipe arrives whole and in order', () => {
       }),
       { numRuns: 60 }
     )
+  })
+
+  test('each block is kept by one side, whichever is faster', async () => {
+    let bySender = 0
+    let byTaker = 0
+    await fc.assert(
+      fc.asyncProperty(sizes, breaths, async (sizes, breaths) => {
+        const kept = new SharedArrayBuffer(sizes.length)
+        const end = takingEnd(breaths, Infinity, kept)
+        expect(await sendFromThread({ pipe: end.pipe, sizes, kept })).toBe('sent')
+        end.taker.close()
+        expect(end.wrong()).toBe(0)
+        for (const mark of new Uint8Array(kept)) {
+          expect(mark).toBeOneOf([1, 16])
+          if (mark === 1) bySender++
+          else byTaker++
+        }
+      }),
+      { numRuns: 60 }
+    )
+    expect(bySender).toBeGreaterThan(0)
+    expect(byTaker).toBeGreaterThan(0)
   })
 
   test('also when either side falls asleep again and again', async () => {
