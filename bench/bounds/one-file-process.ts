@@ -1,24 +1,28 @@
-// `one-file-process.ts FILE OUT`: the bound of an import of one large file. One thread hashes it flat; another hashes its leaves, block by block,
-// and writes it; then it is synced. Both read the file for themselves, so that they wait for nobody; nothing is checked, limited or told.
+// `one-file-process.ts FILE OUT`: the bound of an import of one large file. One thread hashes it flat; another hashes its leaves, block by block.
+// The second one writes most of it and the first one the rest, in the share that keeps both busy to the end; then it is synced. Both read the file for
+// themselves, so that they wait for nobody; nothing is checked, limited or told, and nothing is folded from the leaves.
 import { createHash, hash } from 'node:crypto'
 import { once } from 'node:events'
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { beginBound } from './measured.ts'
 
 const READ_BYTES = 1 << 20
 const BLOCK_BYTES = 16 << 10
+/** What the thread that hashes leaves writes of the file. */
+const SHARE = 0.62
 
 interface Task {
+  readonly kind: 'flat' | 'leaves'
   readonly file: string
-  /** Absent: the thread hashes flat. */
-  readonly out?: string
+  readonly out: string
 }
 
 async function main(): Promise<void> {
   const [file = '', out = ''] = process.argv.slice(2)
-  const workers = [{ file }, { file, out }].map(
-    (task: Task) => new Worker(new URL(import.meta.url), { workerData: task })
+  closeSync(openSync(out, 'wx', 0o600))
+  const workers = (['flat', 'leaves'] as const).map(
+    (kind) => new Worker(new URL(import.meta.url), { workerData: { kind, file, out } satisfies Task })
   )
   // the daemon's threads run before it is measured, too
   await Promise.all(workers.map((worker) => once(worker, 'message')))
@@ -28,26 +32,28 @@ async function main(): Promise<void> {
   end()
 }
 
-function blocksOf(file: string, take: (bytes: Uint8Array) => void): void {
+function blocksOf(file: string, take: (bytes: Uint8Array, position: number) => void): void {
   const block = new Uint8Array(READ_BYTES)
   const fd = openSync(file, 'r')
-  for (let count = readSync(fd, block); count > 0; count = readSync(fd, block)) take(block.subarray(0, count))
+  let position = 0
+  for (let count = readSync(fd, block); count > 0; count = readSync(fd, block)) {
+    take(block.subarray(0, count), position)
+    position += count
+  }
   closeSync(fd)
 }
 
-function work({ file, out }: Task): void {
-  if (out === undefined) {
-    const flat = createHash('sha256')
-    blocksOf(file, (bytes) => void flat.update(bytes))
-    flat.digest()
-    return
-  }
-  const fd = openSync(out, 'wx', 0o600)
-  blocksOf(file, (bytes) => {
-    for (let at = 0; at < bytes.length; at += BLOCK_BYTES)
+function work({ kind, file, out }: Task): void {
+  const fd = openSync(out, 'r+')
+  const split = statSync(file).size * SHARE
+  const flat = kind === 'flat' ? createHash('sha256') : undefined
+  blocksOf(file, (bytes, position) => {
+    flat?.update(bytes)
+    for (let at = 0; flat === undefined && at < bytes.length; at += BLOCK_BYTES)
       hash('sha256', bytes.subarray(at, at + BLOCK_BYTES), 'buffer')
-    writeSync(fd, bytes)
+    if (position < split === (flat === undefined)) writeSync(fd, bytes, 0, bytes.length, position)
   })
+  flat?.digest()
   fsyncSync(fd)
   closeSync(fd)
 }
