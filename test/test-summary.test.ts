@@ -27,7 +27,8 @@ function reportOf(success: boolean, ...files: File[]): string {
 }
 const summaryOf = (...paths: string[]): string =>
   execFileSync(process.execPath, [script, ...paths], { encoding: 'utf8' }).trimEnd()
-const summary = (success: boolean, ...files: File[]): string => summaryOf(reportOf(success, ...files))
+const lastLine = (text: string): string => text.slice(text.lastIndexOf('\n') + 1)
+const summary = (success: boolean, ...files: File[]): string => lastLine(summaryOf(reportOf(success, ...files)))
 
 test('counts tests', () => {
   expect(summary(true, ['passed', 'passed', 'skipped'], ['passed', 'passed'])).toBe('2 passed, 0 failed, 1 skipped')
@@ -46,10 +47,42 @@ test('a run that fails without a failed file is a failure', () => {
 test('reports are added up, and each run that fails counts', () => {
   const good = reportOf(true, ['passed', 'passed', 'skipped'])
   expect(summaryOf(good, good)).toBe('2 passed, 0 failed, 2 skipped')
-  expect(summaryOf(reportOf(true, ['passed', 'passed']), reportOf(false, ['passed', 'passed']))).toBe(
+  expect(lastLine(summaryOf(reportOf(true, ['passed', 'passed']), reportOf(false, ['passed', 'passed'])))).toBe(
     '2 passed, 1 failed, 0 skipped'
   )
-  expect(summaryOf(reportOf(false, ['failed', 'failed']), reportOf(false, ['passed', 'passed']))).toBe(
+  expect(lastLine(summaryOf(reportOf(false, ['failed', 'failed']), reportOf(false, ['passed', 'passed'])))).toBe(
     '1 passed, 2 failed, 0 skipped'
   )
+})
+
+test('what failed is named before the count, with the beginning of its message', () => {
+  const report = join(scratch, 'named.json')
+  const message = [
+    '\u001b[31mAssertionError: 1 is not 2\u001b[39m',
+    ...Array.from({ length: 40 }, (_, at) => `  at ${at}`)
+  ]
+  const testResults = [
+    {
+      name: join(process.cwd(), 'packages/a/test/one.test.ts'),
+      status: 'failed',
+      assertionResults: [
+        { status: 'passed', fullName: 'a good one', failureMessages: [] },
+        { status: 'failed', fullName: 'numbers are counted', failureMessages: [message.join('\n')] }
+      ]
+    },
+    { name: join(process.cwd(), 'two.test.ts'), status: 'failed', message: 'no such module', assertionResults: [] }
+  ]
+  writeFileSync(report, JSON.stringify({ success: false, testResults }))
+  const lines = summaryOf(report).split('\n')
+  expect(lines.slice(0, 3)).toEqual([
+    'FAILED packages/a/test/one.test.ts: numbers are counted',
+    '  AssertionError: 1 is not 2',
+    '    at 0'
+  ])
+  expect(lines.slice(-3)).toEqual([
+    'FAILED two.test.ts: outside its tests',
+    '  no such module',
+    '1 passed, 2 failed, 0 skipped'
+  ])
+  expect(lines).toHaveLength(1 + 12 + 2 + 1)
 })
