@@ -213,7 +213,8 @@ class FileIngest {
     const present = async (): Promise<BlobTree | undefined> => {
       if (file.digest === undefined) return undefined
       const found = await store.stat(file.digest)
-      return found?.sizeBytes === file.sizeBytes ? leafLayers.treeOf(file.digest, signal) : undefined
+      if (found?.sizeBytes !== file.sizeBytes) return undefined
+      return file.tree ?? leafLayers.treeOf(file.digest, signal)
     }
     const keep = (result: IngestResult): Promise<BlobTree> => leafLayers.keep(result)
     const already = await present()

@@ -1,6 +1,7 @@
 import type { BlockShape, HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
+import type { BlobTree } from '../library/leaf-layers.ts'
 import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
 
 /**
@@ -63,6 +64,8 @@ export interface SourceFile {
    * refused.
    */
   readonly digest?: Sha256Digest
+  /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
+  readonly tree?: BlobTree
   /**
    * The key of the partial blob if no SHA-256 is known in advance, e.g. `git-blob-sha1:<hex>`. Remote files have one of
    * the two.

@@ -1,8 +1,8 @@
 import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
 import { gitBlobSha1HasherUrl } from '@svc/hub'
-import { BLOCK_BYTES, HASH_BYTES, leafHasherUrl } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { LEAVES } from '../../library/leaf-layers.ts'
 import type { AnchorFile } from './anchor.ts'
 
 /** One distinct content of a torrent, and its expected hash. */
@@ -16,11 +16,6 @@ export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
   return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1}`, sizeBytes, anchor }
 }
 
-const LEAVES: HashAttachment = {
-  name: 'leaves',
-  module: leafHasherUrl,
-  blocks: { blockBytes: BLOCK_BYTES, hashBytes: HASH_BYTES }
-}
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
@@ -123,15 +118,15 @@ export class Content {
     this.#checkGit(await this.#partial.verify())
   }
 
-  /** @returns the digest, and the leaf layer if it was computed here. Closes the content. */
-  async publish(): Promise<{ readonly digest: Sha256Digest; readonly leaves: Uint8Array | undefined }> {
+  /** @returns the digest, and the hashes, the leaf layer among them, if they were computed here. Closes the content. */
+  async publish(): Promise<{ readonly digest: Sha256Digest; readonly hashes: HashResult | undefined }> {
     if (!this.#partial) {
       const { digest } = this.#reader!
       await this.#reader!.close()
-      return { digest, leaves: undefined }
+      return { digest, hashes: undefined }
     }
-    const result = await this.#partial.publish({ accept: (hashes) => this.#checkGit(hashes) })
-    return { digest: result.digest, leaves: result.attachments.leaves }
+    const hashes = await this.#partial.publish({ accept: (result) => this.#checkGit(result) })
+    return { digest: hashes.digest, hashes }
   }
 
   /** Keeps the fetched bytes for the next attempt. Idempotent. */

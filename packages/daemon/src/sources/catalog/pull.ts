@@ -4,7 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError, noSpace } from '../../errors.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
-import type { LeafLayers } from '../../library/leaf-layers.ts'
+import type { BlobTree, LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { Content, contentKey } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -22,7 +22,7 @@ export interface PullTimings {
 
 export interface PullOptions {
   readonly store: DiskBlobStore
-  readonly leafLayers: Pick<LeafLayers, 'keepLeaves'>
+  readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
   readonly entry: CatalogEntry
   readonly anchor: Anchor
@@ -36,6 +36,8 @@ export interface PulledFile {
   readonly path: string
   readonly sizeBytes: number
   readonly digest: Sha256Digest
+  /** Absent for a blob that the store already had. */
+  readonly tree: BlobTree | undefined
 }
 
 export interface Pulled {
@@ -277,16 +279,15 @@ export class Pull {
         if (!this.#webBytes || !(await this.#again(content))) throw this.#refusal(content, error)
       }
     }
-    const digests = new Map<string, Sha256Digest>()
+    const published = new Map<string, Pick<PulledFile, 'digest' | 'tree'>>()
     for (const content of this.#opened) {
-      const { digest, leaves } = await content.publish()
-      if (leaves) await this.#options.leafLayers.keepLeaves(digest, content.sizeBytes, leaves)
-      digests.set(content.key.key, digest)
+      const { digest, hashes } = await content.publish()
+      published.set(content.key.key, { digest, tree: hashes && (await this.#options.leafLayers.keep(hashes)) })
     }
     const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
       path,
       sizeBytes,
-      digest: digests.get(contentKey(anchor, sizeBytes).key)!
+      ...published.get(contentKey(anchor, sizeBytes).key)!
     }))
     return { files, layout: this.#layout, warnings: this.#warnings }
   }

@@ -39,11 +39,12 @@ export function catalogSource(
   }
 }
 
-function storedFile(store: BlobStore, { path, sizeBytes, digest }: PulledFile): SourceFile {
+function storedFile(store: BlobStore, { path, sizeBytes, digest, tree }: PulledFile): SourceFile {
   return {
     name: path,
     sizeBytes,
     digest,
+    ...(tree && { tree }),
     open: async () => ({
       kind: 'remote',
       fetch: (into, context) => copyBlob(store, digest, into, context),

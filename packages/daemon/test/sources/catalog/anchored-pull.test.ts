@@ -1,6 +1,6 @@
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
 import { haveLibtorrent, type V1Peer } from '@svc/testkit/v1-peer'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   blobsOf,
   catalog,
@@ -40,6 +40,21 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(other.state).toBe('done')
     expect(job.result!.manifests).toEqual(other.result!.manifests)
     expect(job.result!.indexDigest).toBe(other.result!.indexDigest)
+  })
+
+  test('what a pull has hashed as it came is not read again; its documents are those of a hub import', async () => {
+    const { seed, commit } = await listed({ [GGUF]: weights(5 << 20), 'config.json': Buffer.from('{"a":1}') })
+    const { client, store } = await start()
+    const verify = vi.spyOn(store, 'verify')
+    const job = await pull(client, { peers: [seed.address] })
+    expect(job).toMatchObject({ state: 'done' })
+    expect(verify).not.toHaveBeenCalled()
+    const viaHub = await start()
+    const other = await finished(viaHub.client, await viaHub.client.importHf({ repo: REPO, revision: commit }))
+    expect(job.result!.manifests).toEqual(other.result!.manifests)
+    // a blob that was there before has nothing to tell: it is read, once for its tree
+    expect(await pull(client, { peers: [seed.address], as: 'again/it' })).toMatchObject({ state: 'done' })
+    expect(verify).toHaveBeenCalled()
   })
 
   test('the quant picks the torrent', async () => {

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
 import { type Client, ClientError, createClient } from '@svc/client'
 import type { ImportCatalogBody, Job } from '@svc/client/protocol'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
@@ -50,6 +51,8 @@ export interface Started {
   readonly daemon: RunningDaemon
   readonly client: Client
   readonly root: string
+  /** The daemon's own. */
+  readonly store: DiskBlobStore
 }
 
 export async function start(
@@ -60,6 +63,7 @@ export async function start(
   } = {}
 ): Promise<Started> {
   const root = more.root ?? (await folder())
+  let store: DiskBlobStore | undefined
   const daemon = await startDaemon({
     root,
     socketPath: join(await folder(), 's.sock'),
@@ -70,17 +74,19 @@ export async function start(
     },
     networks: {
       hub: (context) => createHubImports(context),
-      catalog: (context) =>
-        new Catalog(context, {
+      catalog: (context) => {
+        store = context.store
+        return new Catalog(context, {
           retry: { tries: 2, firstDelayMs: 10 },
           timings: { metadataTimeoutMs: 15_000, webAfterMs: 60_000, tickMs: 20, ...more.timings }
         })
+      }
     }
   })
   cleanups.push(() => daemon.close({ quick: true }))
   const client = createClient({ socketPath: daemon.socketPath })
   cleanups.push(async () => client.close())
-  return { daemon, client, root }
+  return { daemon, client, root, store: store! }
 }
 
 /** A repository on the hub whose files a v1 seeder has as well, in a torrent named as the repository. */
