@@ -33,34 +33,54 @@ test('who waits too long for somebody who still writes does so, too', () => {
   expect(turn.run(() => turn.run(() => 'both'))).toBe('both')
 })
 
-test('threads have their turns one after the other', async () => {
-  const shared = memory()
-  const log = new SharedArrayBuffer(12)
+const THREADS = 2
+const TURNS = 2_000
+
+/** Turns of threads in milliseconds of one clock, in the order of their begin. */
+async function turnsOfThreads(): Promise<{ readonly begin: number; readonly end: number }[]> {
   const url = new URL('../../src/download/write-turn.ts', import.meta.url).href
-  // each adds to a count without an atomic operation, so that two at a time would lose some
   const code = `
     import { workerData } from 'node:worker_threads'
     const { WriteTurn } = await import(workerData.url)
     const turn = new WriteTurn(workerData.shared)
-    const log = new Int32Array(workerData.log)
-    for (let at = 0; at < 2_000; at += 1) turn.run(() => {
-      if (Atomics.add(log, 1, 1) > 0) Atomics.add(log, 2, 1)
-      const before = log[0]
-      for (let spin = 0; spin < 200; spin += 1) Math.hypot(spin)
-      log[0] = before + 1
-      Atomics.sub(log, 1, 1)
+    const log = new Float64Array(workerData.log)
+    const now = () => Number(process.hrtime.bigint()) / 1e6
+    // none begins before the others can
+    const ready = new Int32Array(workerData.ready)
+    Atomics.add(ready, 0, 1)
+    while (Atomics.load(ready, 0) < ${THREADS});
+    for (let at = 0; at < log.length; at += 2) turn.run(() => {
+      log[at] = now()
+      for (let spin = 0; spin < 2_000; spin += 1) Math.hypot(spin)
+      log[at + 1] = now()
     })`
-  const ends = Array.from({ length: 2 }, () => {
+  const shared = memory()
+  const ready = new SharedArrayBuffer(4)
+  const logs = Array.from({ length: THREADS }, () => new SharedArrayBuffer(TURNS * 16))
+  const ends = logs.map((log) => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
-      workerData: { shared, log, url },
+      workerData: { shared, log, url, ready },
       execArgv: ['--disable-warning=ExperimentalWarning']
     })
     return new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))
   })
-  expect(await Promise.all(ends)).toEqual([0, 0])
-  const [count, inside, overlaps] = new Int32Array(log)
-  expect(inside).toBe(0)
-  // On a busy machine a thread may lose its core in its turn for longer than others wait for it.
-  expect(overlaps).toBeLessThan(200)
-  expect(count).toBeGreaterThan(4_000 - 200)
+  expect(await Promise.all(ends)).toEqual(logs.map(() => 0))
+  return logs
+    .flatMap((log) => {
+      const times = new Float64Array(log)
+      return Array.from({ length: TURNS }, (_, at) => ({ begin: times[2 * at]!, end: times[2 * at + 1]! }))
+    })
+    .sort((a, b) => a.begin - b.begin)
+}
+
+test('threads have their turns one after the other', async () => {
+  const turns = await turnsOfThreads()
+  expect(turns.every(({ begin, end }) => begin > 0 && end > begin)).toBe(true)
+  const overlapping = turns.slice(1).filter(({ begin }, at) => begin < turns[at]!.end)
+  // On a busy machine a thread may lose its core in its turn for longer than others wait for it: they go on meanwhile.
+  const long = turns.filter(({ begin, end }) => end - begin > 15)
+  const unexplained = overlapping.filter(
+    ({ begin }) => !long.some((turn) => begin > turn.begin && begin < turn.end + 20)
+  )
+  expect(unexplained).toEqual([])
 })
