@@ -39,7 +39,7 @@ async function storeWith(options: Omit<SlowWriteOptions, 'log'>): Promise<{ stor
 }
 
 test('of a large file, each byte is written once, by whichever of the two threads has the time', async () => {
-  const { store, log } = await storeWith({ slowMs: 20 })
+  const { store, log } = await storeWith({ helped: new SharedArrayBuffer(4) })
   const result = await store.ingest({ fd: source })
   expect(result).toMatchObject({ digest, sizeBytes: SIZE_BYTES })
   expect((await store.verify(result.digest)).status).toBe('ok')
@@ -58,7 +58,7 @@ test('of a large file, each byte is written once, by whichever of the two thread
 })
 
 test('the thread that helps finds the disk full: nothing is left', async () => {
-  const { store } = await storeWith({ slowMs: 20, helperFails: true })
+  const { store } = await storeWith({ helped: new SharedArrayBuffer(4), helperFails: true })
   const descriptors = await openDescriptors()
   await expect(store.ingest({ fd: source })).rejects.toMatchObject({
     code: 'E_NO_SPACE',
@@ -70,7 +70,7 @@ test('the thread that helps finds the disk full: nothing is left', async () => {
 })
 
 test('the thread that helps gets no descriptor: the other one writes everything', async () => {
-  const { store, log } = await storeWith({ slowMs: 1, helperCannotOpen: true })
+  const { store, log } = await storeWith({ helperCannotOpen: true })
   const result = await store.ingest({ fd: source })
   expect(result).toMatchObject({ digest, sizeBytes: SIZE_BYTES })
   expect((await store.verify(result.digest)).status).toBe('ok')
@@ -85,7 +85,7 @@ test('the thread that helps gets no descriptor: the other one writes everything'
 })
 
 test('given up while both write: nothing is left', async () => {
-  const { store, log } = await storeWith({ slowMs: 20 })
+  const { store, log } = await storeWith({ helped: new SharedArrayBuffer(4) })
   const descriptors = await openDescriptors()
   const stop = new AbortController()
   const onProgress = (): void => stop.abort()

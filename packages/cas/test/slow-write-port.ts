@@ -5,16 +5,20 @@ import { type FilePort, nodeFilePort } from '@svc/internal-files'
 export interface SlowWriteOptions {
   /** A line for each write: thread, position, length. */
   readonly log: string
-  /** How long a write to a part keeps the thread that hashes its leaves. */
-  readonly slowMs: number
+  /** Writes by the thread that helps, failed ones too. The one that made the part waits in its first write for the first of them. */
+  readonly helped?: SharedArrayBuffer
   /** The other thread finds the disk full. */
   readonly helperFails?: boolean
   /** The other thread has no descriptor left. */
   readonly helperCannotOpen?: boolean
 }
 
-/** A port on which writing is slow in the thread that made the part, so that the one that reads the file helps it. */
-export default ({ log, slowMs, helperFails, helperCannotOpen }: SlowWriteOptions): FilePort => {
+/** Far longer than the busiest machine takes: without help the test fails by what it expects. */
+const PATIENCE_MS = 20_000
+
+/** A port on which the thread that made the part is behind, so that the one that reads the file helps it. */
+export default ({ log, helped, helperFails, helperCannotOpen }: SlowWriteOptions): FilePort => {
+  const count = helped && new Int32Array(helped)
   const parts = new Map<number, 'own' | 'helped'>()
   return {
     ...nodeFilePort,
@@ -28,8 +32,12 @@ export default ({ log, slowMs, helperFails, helperCannotOpen }: SlowWriteOptions
     },
     writeSync: (fd, bytes, offset, length, position) => {
       const part = parts.get(fd)
+      if (part === 'own' && count !== undefined) Atomics.wait(count, 0, 0, PATIENCE_MS)
+      if (part === 'helped' && count !== undefined) {
+        Atomics.add(count, 0, 1)
+        Atomics.notify(count, 0)
+      }
       if (part === 'helped' && helperFails === true) throw Object.assign(new Error('full'), { code: 'ENOSPC' })
-      if (part === 'own') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, slowMs)
       if (part !== undefined) appendFileSync(log, `${threadId} ${position} ${length}\n`)
       return nodeFilePort.writeSync(fd, bytes, offset, length, position)
     }
