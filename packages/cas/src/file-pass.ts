@@ -119,7 +119,12 @@ async function pass(
       { session, spec, fd, forward, progress: true },
       { transfer: forward === undefined ? [] : [forward.port], onProgress }
     )
-    done = second === undefined ? one : await second.thread.call('finish', { session })
+    if (second === undefined) done = one
+    else {
+      // `drop` may be on its way to the second thread, which then knows no such session. With one thread the part is handed over by now.
+      throwIfAborted(signal)
+      done = await second.thread.call('finish', { session })
+    }
     await early?.end()
     const { attachments: attached, partFd } = done
     if (isWritten && second !== undefined) requireAllWritten(one, done)

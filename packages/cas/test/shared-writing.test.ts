@@ -96,3 +96,19 @@ test('given up while both write: nothing is left', async () => {
   expect(readdirSync(join(folder.path, 'root/incoming'))).toEqual([])
   expect(await openDescriptors()).toBe(descriptors)
 })
+
+test('given up when the thread that reads is done, unknown to whoever gives up: the reason is the same', async () => {
+  const { store } = await storeWith({})
+  const descriptors = await openDescriptors()
+  const stop = new AbortController()
+  const onProgress = (): void => {
+    // no answer of a thread is heard meanwhile
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    stop.abort()
+  }
+  await expect(store.ingest({ fd: source }, { signal: stop.signal, onProgress })).rejects.toMatchObject({
+    code: 'E_ABORTED'
+  })
+  expect(readdirSync(join(folder.path, 'root/incoming'))).toEqual([])
+  expect(await openDescriptors()).toBe(descriptors)
+})
