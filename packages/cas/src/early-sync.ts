@@ -58,6 +58,6 @@ export class EarlySync {
     } catch (error) {
       throw ioError(error, 'sync part', this.#part)
     }
-    if (!this.#ended) await this.#context.datasync(this.#fd, this.#part)
+    await this.#context.datasync(this.#fd, this.#part, () => !this.#ended)
   }
 }

@@ -66,11 +66,12 @@ export class StoreContext {
   /**
    * Syncs a part file that is still being written. One at a time, in the process's I/O pool, of which a slow disk thus takes one
    * thread; a publication, which somebody waits for, has threads of its own. A thread for these syncs cost each process 60 ms of CPU
-   * to start, with the first large file (measured).
+   * to start, with the first large file (measured). Left out where it `isWanted` no more when its turn comes.
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */
-  datasync(fd: number, part: string): Promise<void> {
+  datasync(fd: number, part: string, isWanted = (): boolean => true): Promise<void> {
     return this.#datasyncs.run(undefined, async () => {
+      if (!isWanted()) return
       try {
         await this.port.fdatasync(fd)
       } catch (error) {

@@ -81,3 +81,34 @@ test('part files are synced one at a time, so that a slow disk takes one thread 
   await Promise.all(all.map((early) => early.end()))
   expect(most).toBe(1)
 })
+
+test('a sync that waits for its turn is left out once its part is ended', async () => {
+  let opened = 0
+  let synced = 0
+  let letGo: (() => void) | undefined
+  const port: FilePort = {
+    ...nodeFilePort,
+    open: async (...how) => {
+      const fd = await nodeFilePort.open(...how)
+      opened++
+      return fd
+    },
+    fdatasync: async () => {
+      synced++
+      await new Promise<void>((resolve) => (letGo = resolve))
+    }
+  }
+  threads = new HashThreads(folder.path, undefined)
+  const context = new StoreContext(layoutOf(folder.path), port, threads)
+  const [first, second] = [new EarlySync(context, part), new EarlySync(context, part)]
+  first.advance(STEP)
+  await vi.waitFor(() => expect(synced).toBe(1), { timeout: 20_000 })
+  second.advance(STEP)
+  await vi.waitFor(() => expect(opened).toBe(2), { timeout: 20_000 })
+  await new Promise((resolve) => setImmediate(resolve))
+  const ended = second.end()
+  letGo!()
+  await ended
+  await first.end()
+  expect(synced).toBe(1)
+})
