@@ -69,7 +69,8 @@ export async function fetchRemote<T>(
       return await settle(partial)
     } catch (error) {
       if (!settled || !isWrongBytes(error)) {
-        await partial.release()
+        // That is the reason; what cannot be recorded besides, on a full disk for example, is fetched again.
+        await partial.release().catch(() => undefined)
         throw error
       }
       await partial.discard()

@@ -225,8 +225,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   /**
-   * Leaves the swarm and closes the storage. Idempotent. Rejects with what the storage's `close` throws; the torrent is
-   * removed all the same.
+   * Leaves the swarm and closes the storage, whatever of it fails. Idempotent. Rejects with what the storage's `close`
+   * throws, or else the first other failure; the torrent is removed all the same.
    */
   remove(): Promise<void> {
     this.#closing ??= this.#close()
@@ -237,16 +237,17 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#env.removed(this)
     const written = this.#phase.close()
     this.#peers.close()
+    // Threads write through the storage's descriptors: close it when they are done.
+    const ends = await Promise.allSettled([written, ...this.#discoveries.map((discovery) => discovery.close())])
     try {
-      await Promise.all(this.#discoveries.map((discovery) => discovery.close()))
-      // Threads write through the storage's descriptors: close it when they are done.
-      await written
       await this.#options.storage.close()
     } finally {
       this.#isClosed = true
       this.emit('closed')
       this.removeAllListeners()
     }
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   // Phases
