@@ -32,8 +32,10 @@ const [ROOT, SUBTREES] = [`${LEAVES.name}.root`, `${LEAVES.name}.subtrees`] as c
  */
 const UNCACHED_BYTES = 1 << 20
 
-/** The nodes that cover 1 MiB each take 32 bytes: these are those of 256 GiB. */
+/** The nodes that cover 1 MiB each take 32 bytes: these are those of 256 GiB in few files, or of 8,000 small ones. */
 const MAX_SUBTREE_BYTES = 8 << 20
+/** What a map's entry with a key and an array of its own takes besides, rounded up. */
+const ENTRY_BYTES = 1 << 10
 
 /** The result of hashing a blob's leaves. */
 export interface BlobTree {
@@ -136,6 +138,7 @@ export class LeafLayers {
 
   /** Removes the layer of a deleted blob, if there is one. */
   async forget(digest: Sha256Digest): Promise<void> {
+    this.#takeSubtrees(digest)
     await this.#port.unlink(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
@@ -217,7 +220,7 @@ export class LeafLayers {
   #holdSubtrees(digest: Sha256Digest, subtrees: Uint8Array): void {
     this.#takeSubtrees(digest)
     this.#subtrees.set(digest, subtrees)
-    this.#subtreeBytes += subtrees.length
+    this.#subtreeBytes += subtrees.length + ENTRY_BYTES
     for (const oldest of this.#subtrees.keys()) {
       if (this.#subtreeBytes <= MAX_SUBTREE_BYTES) return
       this.#takeSubtrees(oldest)
@@ -226,7 +229,7 @@ export class LeafLayers {
 
   #takeSubtrees(digest: Sha256Digest): Uint8Array | undefined {
     const subtrees = this.#subtrees.get(digest)
-    if (this.#subtrees.delete(digest)) this.#subtreeBytes -= subtrees!.length
+    if (this.#subtrees.delete(digest)) this.#subtreeBytes -= subtrees!.length + ENTRY_BYTES
     return subtrees
   }
 
