@@ -138,7 +138,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     await expectFiles(fixture, ours)
   })
 
-  test('with its defaults (uTP first, then encryption) gets the first block in less than 1.5 s after its first dial', async () => {
+  test('with its defaults (uTP first, then encryption) gets the first block without waiting for uTP', async () => {
     fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536)
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent({ defaults: true })
@@ -150,7 +150,8 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       peers: [['127.0.0.1', swarm.port]]
     })
     const first = await lt.wait('first-block', 't')
-    expect(first.sinceDial).toBeLessThan(1.5)
+    // A second until it dials again, by TCP. Without an answer by uTP it waits for three more.
+    expect(first.sinceDial).toBeLessThan(3)
     await lt.wait('finished', 't')
   })
 
