@@ -83,8 +83,8 @@ describe('places', () => {
       await delay(100)
       late = await raw(swarm.port!)
     } while ((await settled(late)) === 'closed')
-    // Long before its time for a handshake is over.
-    expect(performance.now() - begun).toBeLessThan(6_000)
+    // Before its time for a handshake is over: ten seconds. It may be a second that it is left alone.
+    expect(performance.now() - begun).toBeLessThan(9_000)
     for (const socket of silent) socket.destroy()
   })
 })
