@@ -218,12 +218,16 @@ describe('stopping', () => {
     stuck.pause()
     stuck.write(`GET /v1/blob/${files[3].digest} HTTP/1.1\r\nHost: x\r\n\r\n`)
     await daemon.get('/v1/jobs')
-    const begun = performance.now()
     daemon.child.kill('SIGTERM')
     while (!daemon.log.some((entry) => entry.msg === 'stopping')) await new Promise((resolve) => setTimeout(resolve, 5))
     daemon.child.kill('SIGTERM')
     await daemon.ended
-    expect(performance.now() - begun).toBeLessThan(2_900)
+    // By the daemon's own clock: to start and to end programs takes a busy machine seconds. A stop that takes more than one is
+    // cut, and says no more; one that waits for the client takes three.
+    const timeOf = (what: RegExp) =>
+      daemon.log.find((entry) => what.test(entry.msg as string))?.time as string | undefined
+    const [again, stopped] = [timeOf(/^asked again/)!, timeOf(/^stopped$/)]
+    if (stopped !== undefined) expect(Date.parse(stopped) - Date.parse(again)).toBeLessThan(2_000)
     stuck.destroy()
   })
 })
