@@ -178,7 +178,7 @@ test('one host that opens connection after connection has its share', async () =
     cleanups.push(() => socket.destroy())
     return socket.on('error', () => {})
   })
-  await expect.poll(() => open.filter(({ closed }) => closed).length, { timeout: 20_000 }).toBe(24)
+  await expect.poll(() => open.filter(({ closed }) => closed).length).toBe(24)
   for (const socket of open) socket.destroy()
   await Promise.all(open.map((socket) => socket.closed || once(socket, 'close')))
   // another one is served once they are gone

@@ -57,7 +57,7 @@ export async function startV1Peer(options: V1PeerOptions): Promise<V1Peer> {
     address: `127.0.0.1:${port}`,
     infohash,
     torrent: torrent ?? options.torrent ?? '',
-    until: (what, timeoutMs = 20_000) =>
+    until: (what, timeoutMs = 60_000) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           listeners.delete(listener)

@@ -98,7 +98,7 @@ export function runSvcd(
   const { status, stdout, stderr } = spawnSync(process.execPath, [...SVCD, ...args], {
     env: environment(folder, env),
     encoding: 'utf8',
-    timeout: 20_000
+    timeout: 60_000
   })
   return { code: status, out: stdout, err: stderr }
 }

@@ -12,7 +12,7 @@ export function rawExchange(
     const timer = setTimeout(() => {
       socket.destroy()
       reject(new Error(`no end of the answer within the time; so far: ${answer}`))
-    }, options.timeoutMs ?? 10_000)
+    }, options.timeoutMs ?? 60_000)
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => (answer += chunk))
     // a peer that refuses may close while bytes are still on their way

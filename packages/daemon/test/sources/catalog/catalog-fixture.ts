@@ -176,18 +176,13 @@ export function torrentOf(seed: V1Peer) {
 export async function portOf(client: Client, infohash: string): Promise<number> {
   let port: number | undefined
   await expect
-    .poll(
-      async () => {
-        const { catalog: foreign } = await client.status()
-        port = foreign?.torrents.some(
-          (torrent) => torrent.infohash === `btih:${infohash}` && torrent.state === 'seeding'
-        )
-          ? Number(foreign.peerAddress!.split(':').at(-1))
-          : undefined
-        return port
-      },
-      { timeout: 10_000 }
-    )
+    .poll(async () => {
+      const { catalog: foreign } = await client.status()
+      port = foreign?.torrents.some((torrent) => torrent.infohash === `btih:${infohash}` && torrent.state === 'seeding')
+        ? Number(foreign.peerAddress!.split(':').at(-1))
+        : undefined
+      return port
+    })
     .toBeDefined()
   return port!
 }
