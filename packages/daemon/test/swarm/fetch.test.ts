@@ -111,8 +111,8 @@ test("from another daemon's webseed listener only, by magnet", async () => {
 test.skipIf(!haveLibtorrent)('from libtorrent, a daemon and webseeds at once', async () => {
   const { share, content } = await publisher()
   // the peers are slow, and the webseed waits for both of them to have begun: none can be done alone
-  const seeder = await libtorrentSeeder({ upload_rate_limit: 4 * MIB, ignore_limits_on_local_network: false })
-  const slow = await Node.start({ swarm: { upload_limit: 4 * MIB } })
+  const seeder = await libtorrentSeeder({ upload_rate_limit: MIB, ignore_limits_on_local_network: false })
+  const slow = await Node.start({ swarm: { upload_limit: MIB } })
   expect(await slow.importBt(pinned(share))).toMatchObject({ state: 'done' })
   const { peers } = await slow.announced(share.manifestDigest)
   let webseedBytes = 0
