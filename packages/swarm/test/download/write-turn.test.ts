@@ -7,7 +7,7 @@ const memory = (): SharedArrayBuffer => new SharedArrayBuffer(WRITE_TURN_BYTES)
 test('a turn returns what the work returns, throws what it throws, and is free afterwards', () => {
   const shared = memory()
   const turn = new WriteTurn(shared)
-  expect(turn.run(() => Atomics.load(new Int32Array(shared), 0))).toBe(1)
+  expect(turn.run(() => Atomics.load(new Int32Array(shared), 0))).not.toBe(0)
   expect(() =>
     turn.run(() => {
       throw new RangeError('full')
@@ -22,8 +22,9 @@ test('a turn that nobody ends costs one wait, and is taken over', () => {
   const turn = new WriteTurn(shared)
   // a thread that was ended while it wrote
   Atomics.store(state, 0, 1)
+  Atomics.store(state, 1, 1)
   const begun = performance.now()
-  expect(turn.run(() => Atomics.load(state, 0))).toBe(1)
+  expect(turn.run(() => Atomics.load(state, 0))).not.toBeOneOf([0, 1])
   expect(performance.now() - begun).toBeGreaterThan(15)
   expect(Atomics.load(state, 0)).toBe(0)
 })
@@ -31,6 +32,14 @@ test('a turn that nobody ends costs one wait, and is taken over', () => {
 test('who waits too long for somebody who still writes does so, too', () => {
   const turn = new WriteTurn(memory())
   expect(turn.run(() => turn.run(() => 'both'))).toBe('both')
+})
+
+test('a turn that was taken over is not given away by whoever had it', () => {
+  const shared = memory()
+  const state = new Int32Array(shared)
+  const another = 77
+  new WriteTurn(shared).run(() => Atomics.store(state, 0, another))
+  expect(Atomics.load(state, 0)).toBe(another)
 })
 
 const THREADS = 2
@@ -62,6 +71,7 @@ async function turnsOfThreads(): Promise<Turn[]> {
       log[at] = now()
       turn.run(() => {
         log[at + 1] = now()
+        if (workerData.stalls && at === log.length / 4) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60)
         for (let spin = 0; spin < 2_000; spin += 1) Math.hypot(spin)
         log[at + 2] = now()
       })
@@ -70,9 +80,9 @@ async function turnsOfThreads(): Promise<Turn[]> {
   const shared = memory()
   const ready = new SharedArrayBuffer(4)
   const logs = Array.from({ length: THREADS }, () => new SharedArrayBuffer(TURNS * 32))
-  const ends = logs.map((log) => {
+  const ends = logs.map((log, index) => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
-      workerData: { shared, log, url, ready },
+      workerData: { shared, log, url, ready, stalls: index === 0 },
       execArgv: ['--disable-warning=ExperimentalWarning']
     })
     return new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))
@@ -89,15 +99,16 @@ async function turnsOfThreads(): Promise<Turn[]> {
     .sort((a, b) => a.begin - b.begin)
 }
 
-test('threads have their turns one after the other', async () => {
+test('threads have their turns one after the other, also after one was taken over', async () => {
   const turns = await turnsOfThreads()
   expect(turns.every(({ begin, end }) => begin > 0 && end > begin)).toBe(true)
-  const overlapping = turns.slice(1).filter(({ begin }, at) => begin < turns[at]!.end)
-  // On a busy machine a thread may lose its core for longer than others wait for it: they go on meanwhile. It loses it in its
-  // turn, or a moment before or after: it has the turn then, too.
+  // On a busy machine a thread may lose its core for longer than others wait for it, as the one does that sleeps: they go on
+  // meanwhile. It loses it in its turn, or a moment before or after: it has the turn then, too.
   const long = turns.filter(({ asked, over }) => over - asked > 15)
-  const unexplained = overlapping.filter(
-    ({ begin }) => !long.some((turn) => begin > turn.asked && begin < turn.over + 20)
+  const overlapping = turns.filter(({ begin }, at) =>
+    turns.slice(Math.max(0, at - 50), at).some(({ end }) => begin < end)
   )
-  expect(unexplained).toEqual([])
+  const others = overlapping.filter(({ begin }) => !long.some((turn) => begin > turn.asked && begin < turn.over))
+  expect(overlapping.length).toBeGreaterThan(0)
+  expect(others).toEqual([])
 })
