@@ -45,16 +45,21 @@ export async function contentOf(share: ShareResult): Promise<Map<string, Buffer>
   return content
 }
 
-/** An HTTP server of its own with an artifact's content: plain files with ranges, as any web server gives them. */
+/**
+ * An HTTP server of its own with an artifact's content: plain files with ranges, as any web server gives them. It answers nothing
+ * before `opens`.
+ */
 export async function startWebseed(
   content: ReadonlyMap<string, Buffer>,
-  answer: Answer = () => false
+  answer: Answer = () => false,
+  opens?: Promise<void>
 ): Promise<FakeWebseed> {
   const requests: string[] = []
   let fileBytes = 0
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     const path = decodeURIComponent(request.url!)
     requests.push(path)
+    await opens
     const bytes = content.get(path)
     if (answer(path, request, response, bytes) === true) return
     if (bytes === undefined) return void response.writeHead(404).end()
