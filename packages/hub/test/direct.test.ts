@@ -91,7 +91,7 @@ function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink
   return sink
 }
 
-async function setUp(rules: readonly FakeHubFaultRule[] = [], stallMs = 2_000) {
+async function setUp(rules: readonly FakeHubFaultRule[] = [], stallMs = 10_000) {
   const fake = await fakeHub({ repos: [repo] }, rules)
   const hub = hubOf(fake, { limits, retry: { stallMs } })
   const file = await fileOf(hub, 'org/model', 'model.gguf')

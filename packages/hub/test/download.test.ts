@@ -23,7 +23,7 @@ const repo = {
 /** Small ranges: a megabyte is cut like gigabytes are. */
 const limits = { rangeBytes: 128 * KiB, writeBytes: 16 * KiB, smallFileBytes: 64 * KiB }
 
-async function setUp(rules: readonly FakeHubFaultRule[] = [], path = 'model.gguf', stallMs = 2_000) {
+async function setUp(rules: readonly FakeHubFaultRule[] = [], path = 'model.gguf', stallMs = 10_000) {
   const fake = await fakeHub({ repos: [repo] }, rules)
   const hub = hubOf(fake, { limits, retry: { stallMs } })
   const file = await fileOf(hub, 'org/model', path)
@@ -191,7 +191,7 @@ test('a sink that does not take more holds the network back', async () => {
   const big = { id: 'Org/Big', files: [{ path: 'model.gguf', content: { seed: 5, sizeBytes: 128 * 2 ** 20 } }] }
   const fake = await fakeHub({ repos: [big] })
   const limits = { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }
-  const hub = hubOf(fake, { limits, retry: { stallMs: 2_000, slowMs: 500 } })
+  const hub = hubOf(fake, { limits, retry: { stallMs: 3_000, slowMs: 2_000 } })
   const file = await fileOf(hub, 'Org/Big', 'model.gguf')
   const stop = new AbortController()
   let tell = () => {}
@@ -215,7 +215,7 @@ test('a sink that does not take more holds the network back', async () => {
     before = fake.bytesSent.get(file.path) as number
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  await new Promise((resolve) => setTimeout(resolve, 3_500))
   expect(fake.bytesSent.get(file.path)).toBeLessThan(32 * 2 ** 20)
   expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(1)
   stop.abort(new Error('seen'))
