@@ -65,7 +65,7 @@ test('the pause grows up to its bound', async () => {
 })
 
 test('a thread in an endless loop is ended, counted and started again; the pause grows with each', async () => {
-  const { thread, faults, messages, starts } = start({ hangMs: 1_500 })
+  const { thread, faults, messages, starts } = start({ hangMs: 3_000 })
   for (let count = 1; count <= 2; count++) {
     await expect.poll(() => messages.length, { timeout: 60_000 }).toBe(count)
     thread.post('loop')
@@ -79,9 +79,9 @@ test('a thread in an endless loop is ended, counted and started again; the pause
 })
 
 test('a thread that works without a pause, but comes round, is left alone', async () => {
-  const { thread, faults, messages } = start({ hangMs: 1_500 })
+  const { thread, faults, messages } = start({ hangMs: 3_000 })
   await expect.poll(() => messages.length).toBe(1)
-  const until = performance.now() + 2_500
+  const until = performance.now() + 4_500
   for (let n = 0; performance.now() < until; n++) {
     thread.post('work')
     await expect.poll(() => messages.length, { interval: 1 }).toBe(n + 2)
