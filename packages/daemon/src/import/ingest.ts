@@ -216,15 +216,15 @@ class FileIngest {
       if (found?.sizeBytes !== file.sizeBytes) return undefined
       return file.tree ?? leafLayers.treeOf(file.digest, signal)
     }
-    const keep = (result: IngestResult): Promise<BlobTree> => leafLayers.keep(result)
     const already = await present()
     if (already !== undefined) return already
     const opened = await file.open(signal)
     try {
-      if (opened.kind === 'file') return await keep(await this.#ingestLocal(file, opened, signal, onProgress))
+      if (opened.kind === 'file')
+        return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
       const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present }
       return await fetchRemote(file, opened, options, async (partial) =>
-        keep(await partial.publish({ accept: acceptOf(file) }))
+        leafLayers.keep(await partial.publish({ accept: acceptOf(file) }))
       )
     } finally {
       await opened.close()
