@@ -44,6 +44,7 @@ test('a turn that was taken over is not given away by whoever had it', () => {
 
 const THREADS = 2
 const TURNS = 2_000
+const [STALLED, TAKEN_OVER] = [1, 2] as const
 
 /** Moments in milliseconds of one clock. */
 interface Turn {
@@ -67,22 +68,30 @@ async function turnsOfThreads(): Promise<Turn[]> {
     const ready = new Int32Array(workerData.ready)
     Atomics.add(ready, 0, 1)
     while (Atomics.load(ready, 0) < ${THREADS});
+    // the moments of one stall: ${STALLED} as it begins, ${TAKEN_OVER} when another thread has had a turn since
+    const stall = new Int32Array(workerData.stall)
     for (let at = 0; at < log.length; at += 4) {
+      // whoever is ahead leaves turns for the one that stalls
+      if (!workerData.stalls && at === log.length / 2) Atomics.wait(stall, 0, 0, 20_000)
       log[at] = now()
       turn.run(() => {
         log[at + 1] = now()
-        if (workerData.stalls && at === log.length / 4) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60)
+        if (workerData.stalls && at === log.length / 4) {
+          Atomics.store(stall, 0, ${STALLED})
+          Atomics.notify(stall, 0)
+          Atomics.wait(stall, 0, ${STALLED}, 20_000)
+        } else if (Atomics.compareExchange(stall, 0, ${STALLED}, ${TAKEN_OVER}) === ${STALLED}) Atomics.notify(stall, 0)
         for (let spin = 0; spin < 2_000; spin += 1) Math.hypot(spin)
         log[at + 2] = now()
       })
       log[at + 3] = now()
     }`
   const shared = memory()
-  const ready = new SharedArrayBuffer(4)
+  const [ready, stall] = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)]
   const logs = Array.from({ length: THREADS }, () => new SharedArrayBuffer(TURNS * 32))
   const ends = logs.map((log, index) => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
-      workerData: { shared, log, url, ready, stalls: index === 0 },
+      workerData: { shared, log, url, ready, stall, stalls: index === 0 },
       execArgv: ['--disable-warning=ExperimentalWarning']
     })
     return new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))
@@ -102,8 +111,8 @@ async function turnsOfThreads(): Promise<Turn[]> {
 test('threads have their turns one after the other, also after one was taken over', async () => {
   const turns = await turnsOfThreads()
   expect(turns.every(({ begin, end }) => begin > 0 && end > begin)).toBe(true)
-  // On a busy machine a thread may lose its core for longer than others wait for it, as the one does that sleeps: they go on
-  // meanwhile. It loses it in its turn, or a moment before or after: it has the turn then, too.
+  // On a busy machine a thread may lose its core for longer than others wait for it, as the one does that stalls until they
+  // go on. It loses it in its turn, or a moment before or after: it has the turn then, too.
   const long = turns.filter(({ asked, over }) => over - asked > 15)
   const overlapping = turns.filter(({ begin }, at) =>
     turns.slice(Math.max(0, at - 50), at).some(({ end }) => begin < end)
