@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
   closeSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -15,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Snapshot } from '../src/clone.ts'
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
@@ -92,7 +93,12 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     }
     expect((await store.verify(digest)).status).toBe('ok')
     expect(snapshot.holds()).toBe(false)
+    const { mtimeMs } = fstatSync(fd)
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Math.floor(mtimeMs) + 1_900)
     expect(Snapshot.before(fd)).toBe(undefined)
+    now.mockReturnValue(Math.ceil(mtimeMs) + 2_001)
+    expect(Snapshot.before(fd)).toBeDefined()
+    now.mockRestore()
     expect(readdirSync(join(mount, 'store', 'incoming'))).toEqual([])
   })
 
