@@ -1,5 +1,5 @@
-import { parentPort } from 'node:worker_threads'
-import { supervisedData } from '../src/pulse.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { type SupervisedData, supervisedData } from '../src/pulse.ts'
 
 const port = parentPort!
 port.postMessage({ kind: 'hello', data: supervisedData<unknown>() })
@@ -25,9 +25,11 @@ port.on('message', (message: string) => {
     case 'work': {
       const until = performance.now() + 20
       while (performance.now() < until);
-      return port.postMessage({ kind: 'echo', message })
+      const beats = Atomics.load((workerData as SupervisedData).pulse, 0)
+      return port.postMessage({ kind: 'echo', message, beats })
     }
     case 'loop':
+      port.postMessage({ kind: 'echo', message })
       for (;;);
     case 'close':
       return port.close()
