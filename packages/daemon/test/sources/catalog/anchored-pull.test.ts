@@ -105,7 +105,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     const { info, pieceCount } = torrentOf(seed)
     const liar = await startLyingPeer(seed.infohash, info, pieceCount)
     cleanups.push(() => liar.close())
-    const { client, root } = await start({ file: { swarm: { fill_timeout: 1 } } })
+    const { client, root } = await start({ file: { swarm: { fill_timeout: 4 } } })
     const job = await pull(client, { peers: [liar.address] })
     expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
     expect(liar.blocks()).toBeGreaterThan(0)
