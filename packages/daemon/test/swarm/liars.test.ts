@@ -205,14 +205,19 @@ describe('webseeds', () => {
   test('a redirect to loopback that nobody but the webseed named is not followed', async () => {
     const { share, content, honestPeer } = await swarm()
     const target = await startWebseed(content)
+    let told = (): void => undefined
+    const lied = new Promise<void>((resolve) => (told = resolve))
     const lying = await startWebseed(content, (path, request, response) => {
       if (path.startsWith('/bt/')) return false
+      if (kindOf(path) === 'file') response.once('close', told)
       response.writeHead(302, { Location: `${target.url}${request.url!.slice(1)}` }).end()
       return true
     })
     const documents = await startWebseed(content, documentsOnly)
+    const slow = await startTamperingPeer(honestPeer, undefined, lied)
+    onTestFinished(() => slow.close())
     const node = await Node.start()
-    const job = await node.importBt(pinned(share, { webseeds: [lying.url, documents.url], peers: [honestPeer] }))
+    const job = await node.importBt(pinned(share, { webseeds: [lying.url, documents.url], peers: [slow.address] }))
     expect(job).toMatchObject({ state: 'done' })
     expect(target.requests).toEqual([])
     expect(job.result!.warnings).toEqual(expect.arrayContaining([expect.stringContaining(lying.url)]))
