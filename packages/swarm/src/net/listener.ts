@@ -62,8 +62,10 @@ function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
       'message',
       guarded((packet: Uint8Array, from: RemoteInfo) => responder.answer(packet, from, performance.now()))
     )
-    udp.once('error', () => resolve(undefined))
+    const failed = (): void => void udp.close(() => resolve(undefined))
+    udp.once('error', failed)
     udp.bind(port, host, () => {
+      udp.off('error', failed)
       udp.on('error', () => undefined)
       resolve(udp)
     })

@@ -51,6 +51,21 @@ test.skipIf(!canForge)('a running engine outlives a forged datagram from source 
   await fixture.remove()
 })
 
+test('a listener whose number another program has for UDP works without, and leaves no socket behind', async () => {
+  // an address of its own: the number is free there for TCP
+  const host = '127.0.0.66'
+  const taken = createSocket('udp4')
+  await new Promise<void>((done) => taken.bind(0, host, done))
+  const { port } = taken.address()
+  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length
+  const before = sockets()
+  const listener = await Listener.open({ host, port, accept: () => undefined })
+  expect(listener.port).toBe(port)
+  await listener.close()
+  await expect.poll(sockets).toBeLessThanOrEqual(before)
+  await new Promise<void>((done) => taken.close(done))
+})
+
 test('what a handler throws is reported and goes no further', async () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
