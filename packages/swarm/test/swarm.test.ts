@@ -2,7 +2,7 @@ import { open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatMagnet } from '@svc/metainfo'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createFileStorage, createSwarm, type SwarmTorrent, type TorrentStorage } from '../src/index.ts'
+import { createFileStorage, createSwarm, type TorrentStorage } from '../src/index.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
@@ -335,42 +335,6 @@ test('options that make no sense are refused by code', async () => {
   )
   await swarm.close()
   expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_CLOSED' }))
-})
-
-test('an upload limit holds within a tenth and is shared by four peers', async () => {
-  fixture = await makeTorrent({ a: 4_000_000 }, PIECE)
-  const limit = 1_000_000
-  const { address, swarm, torrent: seeding } = await engines.seed(fixture, { uploadLimit: limit })
-  const torrents: SwarmTorrent[] = []
-  for (let index = 0; index < 4; index += 1) {
-    const leech = await engines.open({ pex: false })
-    torrents.push(
-      leech.add({
-        info: fixture.info,
-        pieceLayers: fixture.layers,
-        storage: createFileStorage(await fixture.target(`l${index}`)),
-        peers: [address],
-        upload: false
-      })
-    )
-  }
-  const sent = () => seeding.progress().uploadedBytes
-  const until = async (holds: () => boolean) => {
-    while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
-    return performance.now()
-  }
-  const got = () => torrents.map((torrent) => torrent.progress().downloadedBytes)
-  // All four are there, and what was saved up until then is sent.
-  const begun = await until(
-    () => Math.min(...got()) > 0 && sent() > 500_000 && swarm.uploadBudget!.waitMs(performance.now()) > 0
-  )
-  const [base, before] = [sent(), got()]
-  const ended = await until(() => sent() - base >= 3_000_000)
-  const rate = (sent() - base) / ((ended - begun) / 1000)
-  expect(rate).toBeGreaterThan(limit * 0.9)
-  expect(rate).toBeLessThan(limit * 1.1)
-  const shares = got().map((bytes, index) => bytes - before[index]!)
-  expect(Math.min(...shares)).toBeGreaterThan(Math.max(...shares) * 0.4)
 })
 
 test('closing leaves nothing behind: sockets, timers, threads, descriptors', async () => {
