@@ -483,6 +483,7 @@ describe('peers that abuse a seed', () => {
   })
 
   test('uTP requests get a reset, other packets nothing', async () => {
+    engines.overUdp = true
     const { swarm } = await engines.seed(fixture)
     const udp = createSocket('udp4')
     const answers: Uint8Array[] = []

@@ -39,6 +39,7 @@ const canForge = process.getuid?.() === 0 && spawnSync('/usr/bin/python3', ['--v
 
 test.skipIf(!canForge)('a running engine outlives a forged datagram from source port 0', async () => {
   const engines = new Engines()
+  engines.overUdp = true
   const fixture = await makeTorrent({ a: 10 }, 16_384)
   const { swarm } = await engines.seed(fixture)
   expect(spawnSync('/usr/bin/python3', ['-c', FORGE, String(swarm.port)]).status).toBe(0)
