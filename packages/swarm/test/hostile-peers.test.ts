@@ -105,17 +105,38 @@ describe('peers that lie to a download', () => {
     await fixture.remove()
     fixture = await makeTorrent({ a: 1_048_576 }, 1_048_576)
     const asked: number[] = []
+    let lies = 0
+    const held: (() => void)[] = []
+    // Each of them gives something: this one a few blocks before the other says anything, and the others after its first lie.
     const honestPeer = await liar({
-      block: (bytes, { begin }) => {
+      block: (bytes, { piece, begin }, peer) => {
         asked.push(begin)
-        return bytes
+        if (asked.length <= 4 || lies > 0) return bytes
+        held.push(() => peer.sendBlock(piece, begin, bytes))
+        return undefined
       }
     })
     const isCorrupted = (begin: number): boolean => begin % (5 * 16_384) === 0
-    const corrupt = await liar({ block: (bytes, { begin }) => (isCorrupted(begin) ? flipped(bytes) : bytes) })
+    const beforeIt = Promise.withResolvers<void>()
+    const corrupt = await liar({
+      greet: (peer) =>
+        void beforeIt.promise.then(() => {
+          peer.send(formatSimple(MESSAGE.haveAll))
+          peer.send(formatSimple(MESSAGE.unchoke))
+        }),
+      block: (bytes, { begin }) => {
+        if (!isCorrupted(begin)) return bytes
+        lies += 1
+        for (const send of held.splice(0)) send()
+        return flipped(bytes)
+      }
+    })
     const { torrent, folder } = await leech([honestPeer.address, corrupt.address])
+    await expect.poll(() => torrent.progress().downloadedBytes).toBeGreaterThan(0)
+    beforeIt.resolve()
     await torrent.completed()
     await expectFiles(fixture, folder)
+    expect(lies).toBeGreaterThan(0)
     expect(namesLiar(torrent, honestPeer.address)).toBe(false)
     // One that both were asked for at the end may be the liar's, and is asked for again.
     const twice = asked.filter((begin, at) => asked.indexOf(begin) < at)
