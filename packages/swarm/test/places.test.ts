@@ -60,7 +60,7 @@ describe('places', () => {
   })
 
   test('when all are taken, the one of no use makes room', { timeout: 30_000 }, async () => {
-    const { swarm } = await engines.seed(fixture, { maxConnections: 4 })
+    const { swarm, torrent } = await engines.seed(fixture, { maxConnections: 4 })
     const idle = await Promise.all(Array.from({ length: 3 }, () => raw(swarm.port!)))
     for (const peer of idle) expect(await settled(peer)).toBe('open')
     const early = connect(swarm.port!, '127.0.0.1')
@@ -70,6 +70,9 @@ describe('places', () => {
       await delay(500)
       late = await raw(swarm.port!)
     } while ((await settled(late)) === 'closed')
+    expect(torrent.progress().peers).toBe(3)
+    // it may hear of that after the late one was greeted
+    await Promise.race(idle.map((peer) => peer.closed))
     expect(idle.filter((peer) => peer.socket.destroyed)).toHaveLength(1)
   })
 
