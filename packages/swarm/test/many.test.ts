@@ -40,7 +40,7 @@ async function exchange(count: number): Promise<void> {
   await Promise.all(fixtures.map((fixture) => fixture.remove()))
 }
 
-test('200 torrents on one listener: all are fetched, nothing is left after closing', { timeout: 60_000 }, async () => {
+test('200 torrents on one listener: all are fetched, nothing is left after closing', async () => {
   // The idle threads of closed engines are kept a while for the next ones: what is left is counted with them.
   await exchange(1)
   const before = await descriptors()
@@ -48,9 +48,7 @@ test('200 torrents on one listener: all are fetched, nothing is left after closi
   expect(await descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('200 peers at once on one torrent are served, memory stays flat, all places come back', {
-  timeout: 60_000
-}, async () => {
+test('200 peers at once on one torrent are served, memory stays flat, all places come back', async () => {
   const fixture = await makeTorrent({ a: 1_000_000 }, 65_536)
   const swarm = await createSwarm({
     peerAddress: { host: '127.0.0.1', port: 0 },
