@@ -1,23 +1,18 @@
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { Engines } from './engines.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
-
-let engines: Engines
-let fixture: Fixture
-beforeEach(() => {
-  engines = new Engines()
-})
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+import { makeTorrent } from './torrent-fixture.ts'
 
 test('an upload limit holds within a tenth and is shared by four peers', async () => {
   // The engines' clock goes on with the event loop: what a busy machine takes of it is no time in which nothing is sent.
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
+  const fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
+  const engines = new Engines()
+  onTestFinished(async () => {
+    await engines.close()
+    await fixture.remove()
+  })
   const limit = 1_000_000
   const { address, swarm, torrent: seeding } = await engines.seed(fixture, { uploadLimit: limit })
   const torrents: SwarmTorrent[] = []
