@@ -166,8 +166,7 @@ describe('webseeds', () => {
     '%s: the honest one beside it completes the import, and the liar is named',
     async (what, answer) => {
       const { share, content } = await swarm()
-      let told = (): void => undefined
-      const lied = new Promise<void>((resolve) => (told = resolve))
+      const { promise: lied, resolve: told } = Promise.withResolvers<void>()
       const lying = await startWebseed(content, (path, request, response, bytes) => {
         let lies: boolean | void = false
         response.once('close', () => lies === true && told())
@@ -205,8 +204,7 @@ describe('webseeds', () => {
   test('a redirect to loopback that nobody but the webseed named is not followed', async () => {
     const { share, content, honestPeer } = await swarm()
     const target = await startWebseed(content)
-    let told = (): void => undefined
-    const lied = new Promise<void>((resolve) => (told = resolve))
+    const { promise: lied, resolve: told } = Promise.withResolvers<void>()
     const lying = await startWebseed(content, (path, request, response) => {
       if (path.startsWith('/bt/')) return false
       if (kindOf(path) === 'file') response.once('close', told)

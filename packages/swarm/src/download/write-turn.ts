@@ -10,9 +10,9 @@ const FREE = 0
  * Lets the threads that share its memory write one after the other. Linux lets only one writer into a file at a time, and the second
  * one turns in a loop until it is let in: time of a core that the event loop, or a hash, could have used.
  *
- * Nothing depends on it: who has waited for 20 ms for one other takes the turn over and writes as well, so that a slow disk keeps nobody waiting, and a
- * thread that was ended in its turn costs the others one wait. A turn that was taken over is no longer its holder's to give: otherwise
- * each of two threads that once wrote at the same time would go on to let the other in.
+ * Nothing depends on it: who has waited for 20 ms for one other takes the turn over and writes as well, so that a slow disk keeps nobody
+ * waiting, and a thread that was ended in its turn costs the others one wait. A turn that was taken over is no longer its holder's to
+ * give: otherwise each of two threads that once wrote at the same time would go on to let the other in.
  */
 export class WriteTurn {
   readonly #state: Int32Array
