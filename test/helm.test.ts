@@ -40,6 +40,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
   'everything on': [
     'mirror.hub.onDemand=true',
     'mirror.hub.onDemandAllow={acme/*}',
+    'mirror.hub.onDemandAnonymous=true',
     'mirror.names={store.example}',
     'swarm.trackers={http://tracker.models:6969/announce}',
     'swarm.trusted={10.0.0.0/8}',

@@ -151,6 +151,9 @@ describe('the hub mirror', () => {
 
   it.each([
     ['a page of another site', { headers: { origin: 'http://evil.example' } }, 403],
+    ['an image of another site, which sends no origin', { headers: { referer: 'http://evil.example/x' } }, 403],
+    ['a page of this site on another port', { headers: { 'sec-fetch-site': 'same-site' } }, 403],
+    ['a page without an origin', { headers: { origin: 'null' } }, 403],
     ['another name for this address', { headers: { host: 'evil.example' } }, 421],
     ['writers', { method: 'PUT' }, 405],
     ['a body that is none', { method: 'POST', headers: { 'content-type': 'application/json' } }, 400],

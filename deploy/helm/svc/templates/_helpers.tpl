@@ -59,6 +59,7 @@ trusted = {{ toJson . }}
 hub_addr = "0.0.0.0:{{ .Values.mirror.hub.port }}"
 on_demand = {{ .Values.mirror.hub.onDemand }}
 on_demand_allow = {{ .Values.mirror.hub.onDemandAllow | toJson }}
+on_demand_anonymous = {{ .Values.mirror.hub.onDemandAnonymous }}
 {{- end }}
 {{- if .Values.mirror.oci.enabled }}
 oci_addr = "0.0.0.0:{{ .Values.mirror.oci.port }}"

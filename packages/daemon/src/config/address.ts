@@ -1,4 +1,4 @@
-import { tryParseAddress, tryParseRange } from '@svc/internal-net'
+import { addressReach, tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError } from '../errors.ts'
 
 /** A listening address. */
@@ -25,6 +25,9 @@ export function configuredAddress(text: string, key: string): HostPort {
 
 export const formatHostPort = ({ host, port }: HostPort): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+
+/** Whether only programs of this machine reach a listening address. */
+export const isLoopback = ({ host }: HostPort): boolean => host === 'localhost' || addressReach(host) === 'loopback'
 
 /** `[swarm] trusted`. @throws ConfigError naming the entry */
 export function configuredRanges(texts: readonly string[]): readonly string[] {

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { ConfigError } from '../errors.ts'
-import { configuredRanges, configuredZone } from './address.ts'
+import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
@@ -48,6 +48,8 @@ export interface OnDemandConfig {
   readonly allow: readonly string[]
   readonly bytesPerDay: number
   readonly timeoutMs: number
+  /** Commits that may be fetched: those that a branch or tag of the hub names, or any. */
+  readonly revisions: 'named' | 'any'
 }
 
 /** `[mirror]`, with the environment's settings for it. */
@@ -141,8 +143,23 @@ function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig |
     const rule = 'write "owner/name", "owner/*" or "*"'
     throw new ConfigError(`[mirror] on_demand_allow names ${JSON.stringify(pattern)}; ${rule}`)
   }
+  const revisions = mirror.on_demand_revisions ?? 'named'
+  if (revisions !== 'named' && revisions !== 'any')
+    throw new ConfigError(`[mirror] on_demand_revisions is ${JSON.stringify(revisions)}; write "named" or "any"`)
   const timeoutMs = (mirror.on_demand_timeout ?? DEFAULT_IMPORT_SECONDS) * 1000
-  return mirror.on_demand === true ? { allow, bytesPerDay, timeoutMs } : undefined
+  return mirror.on_demand === true ? { allow, bytesPerDay, timeoutMs, revisions } : undefined
+}
+
+/** Whoever reaches a mirror that fetches on demand spends the owner's disk: beyond this machine that takes a decision. */
+function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, isAnonymous = false): void {
+  if (onDemand === undefined || token !== undefined || isAnonymous) return
+  for (const [key, text] of Object.entries({ hub_addr: hubAddr, oci_addr: ociAddr })) {
+    if (text === undefined || isLoopback(configuredAddress(text, `[mirror] ${key}`))) continue
+    const choice = 'set SVC_MIRROR_TOKEN, or [mirror] on_demand_anonymous = true to serve anybody'
+    throw new ConfigError(
+      `[mirror] on_demand = true with ${key} = "${text}" lets any machine have models fetched; ${choice}`
+    )
+  }
 }
 
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
@@ -155,6 +172,14 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
   if (root === '') throw new ConfigError('--root must not be empty')
   const upload = swarm.upload_limit ?? 0
+  const mirrors: MirrorConfig = {
+    hubAddr: set(mirror.hub_addr),
+    ociAddr: set(mirror.oci_addr),
+    names: namesOf(mirror.names ?? []),
+    onDemand: onDemandOf(mirror),
+    token: set(env.SVC_MIRROR_TOKEN?.trim())
+  }
+  requireDecision(mirrors, mirror.on_demand_anonymous)
   return {
     store: { root: resolve(root) },
     hub: {
@@ -184,13 +209,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
       endpoint: set(catalog.endpoint),
       uploadLimitBytesPerSecond: catalog.upload_limit ?? upload
     },
-    mirror: {
-      hubAddr: set(mirror.hub_addr),
-      ociAddr: set(mirror.oci_addr),
-      names: namesOf(mirror.names ?? []),
-      onDemand: onDemandOf(mirror),
-      token: set(env.SVC_MIRROR_TOKEN?.trim())
-    },
+    mirror: mirrors,
     metrics: { addr: set(metrics.addr) },
     webseedKeys: webseedKeyConfigs(file.webseed)
   }

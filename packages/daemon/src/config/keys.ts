@@ -46,6 +46,8 @@ export const CONFIG_KEYS = {
     on_demand: { type: 'boolean', summary: 'let clients of the mirrors have fetched what is not here' },
     on_demand_allow: { type: 'strings', summary: 'repositories that may be: "owner/name", "owner/*" or "*"' },
     on_demand_bytes: { type: 'count', summary: 'bytes fetched on demand within 24 hours, at most' },
+    on_demand_revisions: { type: 'string', summary: 'commits that may be: "named" by a branch or tag, or "any"' },
+    on_demand_anonymous: { type: 'boolean', summary: 'let clients beyond loopback have fetched without a token' },
     on_demand_timeout: { type: 'seconds', summary: 'an import on demand is given up after so many seconds' }
   },
   metrics: {

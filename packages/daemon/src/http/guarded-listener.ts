@@ -40,8 +40,8 @@ export interface ListenerOptions {
 }
 
 /**
- * A port that strangers may reach: hardened HTTP that responds for its own addresses only, refuses requests from web
- * pages, and requires a token if there is one.
+ * A port that strangers may reach: hardened HTTP that responds for its own addresses only, refuses requests that
+ * pages of other origins cause, and requires a token if there is one.
  */
 export class GuardedListener {
   readonly #server: Server
@@ -106,9 +106,7 @@ export class GuardedListener {
       return true
     }
     if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
-    const { origin, 'sec-fetch-site': site } = request.headers
-    if (origin !== undefined || (site !== undefined && site !== 'none'))
-      return no(403, 'E_BAD_REQUEST', 'pages in a browser are not served')
+    if (isFromAnotherPage(request)) return no(403, 'E_BAD_REQUEST', 'pages of other origins are not served')
     if (!this.#methods.includes(request.method ?? ''))
       return no(405, 'E_METHOD_NOT_ALLOWED', `this port answers ${this.#methods.join(', ')}`, {
         Allow: this.#methods.join(', ')
@@ -132,6 +130,17 @@ export class GuardedListener {
     // some programs omit the port, but browsers never do
     return names.some((name) => host === `${name}:${localPort}`) || own.includes(host)
   }
+}
+
+/**
+ * Whether a browser sent the request for a page of another origin. An `<img>` sends no `Origin`, and an older browser no
+ * `Sec-Fetch-Site`, so each of the three headers refuses alone. The scheme is not compared: a proxy may have added TLS.
+ */
+function isFromAnotherPage({ headers }: IncomingMessage): boolean {
+  const { origin, referer, 'sec-fetch-site': site } = headers
+  if (site !== undefined && site !== 'none' && site !== 'same-origin') return true
+  const own = headers.host?.toLowerCase()
+  return [origin, referer].some((page) => page !== undefined && URL.parse(page)?.host !== own)
 }
 
 /** `Bearer <token>`, or Basic with it as the password, as container tools send it. Constant-time. */

@@ -121,3 +121,30 @@ describe('where things come from', () => {
     ).toBe(0)
   })
 })
+
+describe('fetching on demand', () => {
+  const onDemand = (mirror: object, env = {}) =>
+    mergeConfig({ mirror: { on_demand: true, ...mirror } }, { root: '/x' }, env).mirror.onDemand
+
+  it.each([
+    ['0.0.0.0:1', 'hub_addr'],
+    ['[::]:1', 'oci_addr'],
+    ['10.0.0.1:1', 'hub_addr'],
+    ['store.example:1', 'oci_addr']
+  ])('for whoever reaches %s takes a token or a word', (address, key) => {
+    expect(() => onDemand({ [key]: address })).toThrow(ConfigError)
+    expect(() => onDemand({ [key]: address })).toThrow(key)
+    expect(() => onDemand({ [key]: address })).toThrow('on_demand_anonymous')
+    expect(onDemand({ [key]: address, on_demand_anonymous: true })).toBeDefined()
+    expect(onDemand({ [key]: address }, { SVC_MIRROR_TOKEN: 'secret' })).toBeDefined()
+  })
+
+  it.each(['127.0.0.1:1', '[::1]:1', 'localhost:1'])('for programs of this machine takes nothing (%s)', (address) => {
+    expect(onDemand({ hub_addr: address, oci_addr: address })?.revisions).toBe('named')
+  })
+
+  it('knows two kinds of revisions', () => {
+    expect(onDemand({ on_demand_revisions: 'any' })?.revisions).toBe('any')
+    expect(() => onDemand({ on_demand_revisions: 'all' })).toThrow('on_demand_revisions')
+  })
+})
