@@ -198,7 +198,8 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     if (config.swarm.enabled) expect(portOf('peer')).toBe(listens(config.swarm.peerAddr))
     if (name === 'everything off') return
     expect(config.mirror.names).toEqual(expect.arrayContaining(['models-svc.ai', 'models-svc.ai.svc', '127.0.0.1']))
-    expect(config.mirror.onDemand?.allow).toEqual(name === 'everything on' ? ['acme/*'] : undefined)
+    const allowed = ['acme/m', 'evil/m'].filter((repo) => config.mirror.onDemand?.allows(repo))
+    expect(allowed).toEqual(name === 'everything on' ? ['acme/m'] : [])
     expect(config.hub.skipUnrecognized).toBe(name === 'everything on')
   })
 })

@@ -1,4 +1,3 @@
 import { library } from '../../tsup.base.ts'
-import { bundling } from '../../tsup.bundle.ts'
 
-export default library({ index: 'src/index.ts' }, bundling({ packages: ['picomatch'] }))
+export default library({ index: 'src/index.ts' })

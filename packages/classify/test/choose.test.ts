@@ -115,32 +115,6 @@ describe('files', () => {
   })
 })
 
-test.each([
-  ['*.gguf', 'a.gguf', true],
-  ['*.gguf', 'b/a.gguf', false],
-  ['**/*.gguf', 'a.gguf', true],
-  ['**/*.gguf', 'c/b/a.gguf', true],
-  ['Q4_K_M/*', 'Q4_K_M/a.gguf', true],
-  ['*.{gguf,safetensors}', 'x.safetensors', true],
-  ['a?.gguf', 'ab.gguf', true],
-  ['a[12].gguf', 'a3.gguf', false],
-  ['!a.gguf', 'b.gguf', false],
-  ['.hidden/*', '.hidden/a.gguf', true],
-  ['a+(b|c).gguf', 'abb.gguf', false],
-  ['A.gguf', 'a.gguf', false]
-])('glob %s on %s: %s', (glob, name, fits) => {
-  expect(globTest([glob])(name)).toBe(fits)
-})
-
-test('globs in any case', () => expect(globTest(['*Q4_K_M*'], true)('model-q4_k_m.gguf')).toBe(true))
-
-test.each([[['']], [['[a']], [['x'.repeat(513)]], [Array.from({ length: 257 }, () => 'a')]])(
-  'refused globs',
-  (globs) => {
-    expect(codeOf(() => globTest(globs)).code).toBe('E_BAD_GLOB')
-  }
-)
-
 describe('an import of chosen quants', () => {
   const factsOf = (recognition: ReturnType<typeof recognise>): Facts => ({
     headers: new Map(

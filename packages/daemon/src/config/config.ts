@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
+import { ClassifyError, globTest } from '@svc/classify'
 import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
@@ -44,8 +45,8 @@ export interface CatalogConfig {
 
 /** `[mirror] on_demand`, and what goes with it. */
 export interface OnDemandConfig {
-  /** `owner/name`, `owner/*` or `*`, without regard to case. */
-  readonly allow: readonly string[]
+  /** Whether `on_demand_allow` names `owner/name`, without regard to case. */
+  readonly allows: (name: string) => boolean
   readonly bytesPerDay: number
   readonly timeoutMs: number
   /** Commits that may be fetched: those that a branch or tag of the hub names, or any. */
@@ -147,7 +148,8 @@ function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig |
   if (revisions !== 'named' && revisions !== 'any')
     throw new ConfigError(`[mirror] on_demand_revisions is ${JSON.stringify(revisions)}; write "named" or "any"`)
   const timeoutMs = (mirror.on_demand_timeout ?? DEFAULT_IMPORT_SECONDS) * 1000
-  return mirror.on_demand === true ? { allow, bytesPerDay, timeoutMs, revisions } : undefined
+  const allows = allowTest(allow)
+  return mirror.on_demand === true ? { allows, bytesPerDay, timeoutMs, revisions } : undefined
 }
 
 /** Whoever reaches a mirror that fetches on demand spends the owner's disk: beyond this machine that takes a decision. */
@@ -159,6 +161,19 @@ function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, is
     throw new ConfigError(
       `[mirror] on_demand = true with ${key} = "${text}" lets any machine have models fetched; ${choice}`
     )
+  }
+}
+
+/** @throws ConfigError for patterns beyond the bounds of a choice */
+function allowTest(patterns: readonly string[]): (repo: string) => boolean {
+  try {
+    return globTest(
+      patterns.map((pattern) => (pattern === '*' ? '**' : pattern)),
+      true
+    )
+  } catch (cause) {
+    if (!(cause instanceof ClassifyError)) throw cause
+    throw new ConfigError(`[mirror] on_demand_allow: ${cause.message}`, { cause })
   }
 }
 

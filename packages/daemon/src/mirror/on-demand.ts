@@ -85,7 +85,7 @@ export class OnDemand {
 
   /** Whether a repository may be fetched at all. */
   allows(repo: string): boolean {
-    return allowsName(this.#config, repo)
+    return this.#config.allows(repo)
   }
 
   /**
@@ -190,15 +190,6 @@ export class OnDemand {
       this.#smallBytes -= length
     }
   }
-}
-
-/** Whether a pattern of the configuration names `owner/name`. */
-export function allowsName({ allow }: Pick<OnDemandConfig, 'allow'>, text: string): boolean {
-  const name = text.toLowerCase()
-  return allow.some((pattern) => {
-    const allowed = pattern.toLowerCase()
-    return allowed === '*' || allowed === name || (allowed.endsWith('/*') && name.startsWith(allowed.slice(0, -1)))
-  })
 }
 
 /** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */

@@ -9,7 +9,6 @@ import type { Log } from '../log.ts'
 import type { DayBudget } from './day-budget.ts'
 import { DemandJobs, failureOf } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
-import { allowsName } from './on-demand.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
@@ -212,7 +211,7 @@ export class SwarmDemand {
 
   #allows(name: string): boolean {
     const { config } = this.#limits
-    return this.#jobs !== undefined && config !== undefined && allowsName(config, name)
+    return this.#jobs !== undefined && config?.allows(name) === true
   }
 
   async #missingBytes(manifest: Sha256Digest): Promise<number> {

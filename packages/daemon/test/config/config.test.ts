@@ -148,3 +148,29 @@ describe('fetching on demand', () => {
     expect(() => onDemand({ on_demand_revisions: 'all' })).toThrow('on_demand_revisions')
   })
 })
+
+describe('on_demand_allow', () => {
+  const allowsOf = (patterns?: readonly string[]) =>
+    mergeConfig({ mirror: { on_demand: true, ...(patterns && { on_demand_allow: patterns }) } } as never, {}, {}).mirror
+      .onDemand!.allows
+
+  it.each([
+    [undefined, 'any/Name', true],
+    [['*'], 'any/name', true],
+    [['acme/*'], 'Acme/model-7b', true],
+    [['acme/*'], 'acmes/model', false],
+    [['acme/*'], 'evil/acme/x', false],
+    [['ACME/M'], 'acme/m', true],
+    [['acme/m.x'], 'acme/mxx', false],
+    [[], 'acme/m', false]
+  ])('%j and %s: %s', (patterns, name, allowed) => {
+    expect(allowsOf(patterns)(name)).toBe(allowed)
+  })
+
+  it.each([[['a/b/c']], [['{a,b}/*']], [['ac*/x']], [Array.from({ length: 257 }, (_, index) => `a/m${index}`)]])(
+    'refused: %.40j',
+    (patterns) => {
+      expect(() => allowsOf(patterns)).toThrow(ConfigError)
+    }
+  )
+})
