@@ -5,6 +5,7 @@ import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { ArtifactSource } from '../library/origin.ts'
+import type { Provenance } from '../library/provenance.ts'
 import type { RepoState, Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
@@ -29,8 +30,7 @@ export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
   source: Pick<ImportSource, 'hints'> & {
-    readonly restricted: boolean
-    readonly private: boolean
+    readonly provenance: Provenance
     readonly origin: ArtifactSource
     /** False: a quant that the index has stays what it is. */
     readonly mayReplace?: boolean
@@ -57,8 +57,7 @@ export async function commitArtifacts(
         manifestDigest: manifest.digest,
         record: member.distribution,
         source: originOf(source.origin, manifest.document),
-        restricted: source.restricted,
-        private: source.private,
+        provenance: source.provenance,
         hints: source.hints
       })
     }

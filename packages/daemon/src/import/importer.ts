@@ -7,6 +7,7 @@ import type { JobRegistry } from '../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
+import { withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import type { Log } from '../log.ts'
@@ -136,7 +137,7 @@ export class Importer {
     signal.throwIfAborted()
     const { origin, hints } = source
     const { mayReplace = true } = wishes
-    const marks = { origin, hints, restricted: source.isRestricted(), private: wishes.private, mayReplace }
+    const marks = { origin, hints, provenance: withMark(source.provenance(), wishes.private), mayReplace }
     const indexDigest = await commitArtifacts(repo, sealed, marks, this.#deps)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)

@@ -3,6 +3,7 @@ import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlobTree } from '../library/leaf-layers.ts'
 import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
+import type { Provenance } from '../library/provenance.ts'
 
 /**
  * A local file, opened without following a link. A worker thread reads `fd` from offset 0, at most `sizeBytes`; the
@@ -104,11 +105,8 @@ export interface ImportSource {
   readonly fetchUnrecognised: boolean
   /** Number of files processed concurrently. Local imports are bounded by the hashing threads. */
   readonly concurrency: number
-  /**
-   * Whether the source required a token, in which case the artifact is not announced to the swarm (spec swarm.5).
-   * Called after the last file, since some sources find out late.
-   */
-  readonly isRestricted: () => boolean
+  /** Who may have what came from here (spec add.37). Called after the last file, since some sources find out late. */
+  readonly provenance: () => Provenance
   readonly origin: ArtifactSource
   readonly hints: SwarmHints
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */

@@ -6,9 +6,25 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import type { Present } from './present.ts'
+import {
+  decided,
+  mergedProvenance,
+  type Provenance,
+  parseProvenance,
+  provenanceOfFlags,
+  sameStanding
+} from './provenance.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
-import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
+import {
+  CorruptStateError,
+  digestField,
+  type Fields,
+  fieldsOf,
+  onlyKeys,
+  parseStateText,
+  stringsField
+} from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
@@ -16,10 +32,8 @@ export interface ArtifactState {
   /** The distribution record; absent for artifacts that came from a swarm by their pin. */
   readonly record?: Sha256Digest
   readonly source: ArtifactSource
-  /** Not announced or served to the swarm unless the owner opts in. */
-  readonly restricted: boolean
-  /** Marked private by the owner: never shared (spec add.10). */
-  readonly private: boolean
+  /** Who may have its bytes; only `verdictOf` reads it to decide (spec add.37). */
+  readonly provenance: Provenance
   /** Imported by its pin and without a name: needed although no index names it (spec add.13). */
   readonly pinned: boolean
   readonly hints: SwarmHints
@@ -32,8 +46,8 @@ export interface ArtifactState {
 }
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
-export type ArtifactImport = Omit<ArtifactState, 'private' | 'pinned' | 'importedAt' | 'incomplete'> &
-  Partial<Pick<ArtifactState, 'private' | 'pinned'>>
+export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete'> &
+  Partial<Pick<ArtifactState, 'pinned'>>
 
 type FutureNames = Map<string, Set<Sha256Digest>>
 
@@ -71,28 +85,31 @@ export class Artifacts {
   /**
    * Records an artifact. Hints of earlier imports are kept with the new ones (at most 100 per list, new ones first),
    * and so is the data of a BitTorrent v1 swarm. A pinned import knows nothing about the model's origin: it never
-   * overrides an earlier import's facts, in particular that access was restricted. It also starts without blobs, so the
-   * artifact is incomplete until {@link complete}, and a name that it is to have is recorded only until then. A private
-   * artifact stays private until {@link setPrivate}, and a pinned one stays needed. Everything else comes from the
+   * overrides an earlier import's facts. What is known of who may have the bytes is merged (spec add.37). It also starts without blobs, so the
+   * artifact is incomplete until {@link complete}, and a name that it is to have is recorded only until then. A pinned
+   * artifact stays needed. Everything else comes from the
    * latest import.
    */
   record(state: ArtifactImport): Promise<void> {
     return this.#inTurn(() => this.#record(state))
   }
 
-  /** @returns the new state; an unknown artifact is created. @throws CorruptStateError */
+  /**
+   * Records what the owner says: nobody may have it, or others may.
+   * @returns the new state; an unknown artifact is created. @throws CorruptStateError
+   */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     return this.#inTurn(async () => {
       const known = await this.read(manifestDigest)
       const before = known ?? {
         manifestDigest,
         source: { kind: 'local' },
-        restricted: false,
-        private: false,
+        provenance: { access: 'unknown' },
         pinned: false,
         hints: { trackers: [], webseeds: [], peers: [] }
       }
-      const next: ArtifactState = { ...before, private: value }
+      const decision = decided(value ? 'private' : 'shared')
+      const next: ArtifactState = { ...before, provenance: { ...before.provenance, decision } }
       await this.#write(next, known)
       return next
     })
@@ -129,7 +146,7 @@ export class Artifacts {
     return this.#changes
   }
 
-  /** Increases with every change of whether artifacts are here, complete, private or restricted. */
+  /** Increases with every change of whether artifacts are here, complete, or given to others. */
   get shownChanges(): number {
     return this.#shownChanges
   }
@@ -188,11 +205,15 @@ export class Artifacts {
     const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
     const kept = state.source.kind === 'bt' ? before?.futureName : undefined
     const futureName = incomplete ? (asked ?? kept) : kept
+    const isPinned = state.source.kind === 'bt'
+    const provenance =
+      before === undefined
+        ? state.provenance
+        : mergedProvenance(before.provenance, state.provenance, { isPinned, wasComplete: before.incomplete !== true })
     const next: ArtifactState = {
       ...state,
       source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
-      restricted: origin.restricted,
-      private: state.private === true || before?.private === true,
+      provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
       importedAt: new Date().toISOString(),
@@ -312,8 +333,8 @@ export class Artifacts {
 /** @throws CorruptStateError */
 export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
   const fields = parseStateText(bytes, file)
-  const optional = ['importedAt', 'incomplete', 'futureName']
-  onlyKeys(fields, ['record', 'source', 'restricted', 'private', 'pinned', 'hints', ...optional], file)
+  const optional = ['importedAt', 'incomplete', 'futureName', 'provenance', 'restricted', 'private']
+  onlyKeys(fields, ['record', 'source', 'pinned', 'hints', ...optional], file)
   const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
   // Earlier versions called this field `foreign`.
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
@@ -332,11 +353,8 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
   if (fields.incomplete !== undefined && fields.incomplete !== true)
     throw new CorruptStateError(file, '"incomplete" is not true')
-  if (typeof fields.restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
-  for (const key of ['private', 'pinned']) {
-    if (fields[key] !== undefined && typeof fields[key] !== 'boolean')
-      throw new CorruptStateError(file, `"${key}" is not a boolean`)
-  }
+  if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
+    throw new CorruptStateError(file, '"pinned" is not a boolean')
   if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
     throw new CorruptStateError(file, '"importedAt" is not a string')
   if (fields.futureName !== undefined && typeof fields.futureName !== 'string')
@@ -347,8 +365,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     manifestDigest,
     ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
     source: source as unknown as ArtifactSource,
-    restricted: fields.restricted,
-    private: fields.private === true,
+    provenance: provenanceField(fields, source as unknown as ArtifactSource, file),
     // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
@@ -362,20 +379,29 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
   }
 }
 
+/** Earlier versions had two flags. */
+function provenanceField(fields: Fields, source: ArtifactSource, file: string): Provenance {
+  if (fields.provenance !== undefined) return parseProvenance(fields.provenance, file)
+  const { restricted, private: isPrivate = false, importedAt } = fields
+  if (typeof restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
+  if (typeof isPrivate !== 'boolean') throw new CorruptStateError(file, '"private" is not a boolean')
+  return provenanceOfFlags(source, { restricted, private: isPrivate }, importedAt as string | undefined)
+}
+
 const formatArtifactState = ({
   record,
   source,
-  restricted,
+  provenance,
   hints,
   importedAt,
   incomplete,
   futureName,
   ...state
 }: ArtifactState): string =>
-  `${JSON.stringify({ record, source, restricted, private: state.private, pinned: state.pinned, hints, importedAt, incomplete, futureName }, null, 2)}\n`
+  `${JSON.stringify({ record, source, provenance, pinned: state.pinned, hints, importedAt, incomplete, futureName }, null, 2)}\n`
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
-  a.private !== b.private || a.restricted !== b.restricted || a.incomplete !== b.incomplete
+  a.incomplete !== b.incomplete || !sameStanding(a, b)
 
 const MAX_HINTS = 100
 const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>

@@ -8,6 +8,7 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import { newFolders, type Present } from './present.ts'
+import { isPrivate, isRestricted } from './provenance.ts'
 import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import type { Usage } from './usage.ts'
@@ -116,12 +117,12 @@ export class Members {
       manifest,
       sizeBytes,
       complete,
-      private: state?.private ?? false,
+      private: state !== undefined && isPrivate(state),
       ...(state?.importedAt !== undefined && { importedAt: state.importedAt }),
       ...(lastUsedAt !== undefined && { lastUsedAt }),
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
-      ...(state?.restricted === true && { restricted: true })
+      ...(state !== undefined && isRestricted(state) && { restricted: true })
     }
   }
 

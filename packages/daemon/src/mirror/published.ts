@@ -8,6 +8,7 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
+import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import { CorruptStateError } from '../library/strict.ts'
 import type { Views } from '../library/views.ts'
@@ -77,7 +78,7 @@ type ByName = ReadonlyMap<string, readonly PublishedMember[]>
 const NAMES_IN_A_ROW = 64
 
 /**
- * What mirrors may show: artifacts that are complete, needed, and neither private nor restricted, with their files
+ * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), with their files
  * under real names. The files come from a view that protects nothing from collection, and is made at the first request.
  */
 export class Published {
@@ -144,7 +145,7 @@ export class Published {
   async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
     const { artifacts, jobs } = this.#deps
     const state = await artifacts.known(manifest)
-    if (state?.futureName !== name || state.private || state.restricted) return false
+    if (state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false
     return state.incomplete === true || jobs.openOf(manifest).some(({ as }) => as === name)
   }
 
@@ -163,7 +164,7 @@ export class Published {
 
   async #has(manifest: Sha256Digest): Promise<boolean> {
     const state = await this.#deps.artifacts.known(manifest)
-    return state !== undefined && isPublic(state)
+    return state !== undefined && isShown(state, 'oci-mirror')
   }
 
   async #byName(): Promise<ByName> {
@@ -244,8 +245,8 @@ export class Published {
       const { kind, repo, revision } = state.source
       if (kind !== 'hf' || repo === undefined || revision === undefined) continue
       const key = repo.toLowerCase()
-      if (state.private || state.restricted) withheld.add(key)
-      if (!isPublic(state)) continue
+      if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)
+      if (!isShown(state, 'hub-mirror')) continue
       byRepo.set(key, [...(byRepo.get(key) ?? []), state])
     }
     for (const states of byRepo.values()) states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
@@ -286,8 +287,7 @@ function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string,
   })
 }
 
-const isPublic = ({ private: isPrivate, restricted, incomplete }: ArtifactState): boolean =>
-  !isPrivate && !restricted && incomplete !== true
+const isShown = (state: ArtifactState, door: Door): boolean => state.incomplete !== true && verdictOf(state, door).given
 
 async function digestOf(path: string, sizeBytes: number): Promise<Sha256Digest> {
   if (sizeBytes > MAX_UNPACKED_BYTES) throw new Error(`${path} is too large to be unpacked from a tar`)

@@ -4,7 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { heldBackReason, withheldReason } from '../library/withheld.ts'
+import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { type FetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { isWhole } from './space.ts'
@@ -115,8 +115,8 @@ export class Fetches {
     const { artifacts, config } = this.#deps
     const state = await artifacts.read(manifestDigest)
     return {
-      upload: state !== undefined && heldBackReason(state, config) === undefined,
-      quiet: withheldReason(state, config) !== undefined
+      upload: heldBackReason(state, config) === undefined,
+      quiet: !verdictOf(state, 'swarm', config).given
     }
   }
 }

@@ -13,6 +13,7 @@ import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
+import { type Provenance, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
@@ -129,7 +130,7 @@ export interface ImportBtDeps {
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
   /** True if only the sources in the request may learn of it. */
-  readonly isWithheld: (artifact: Pick<ArtifactState, 'private' | 'restricted'> | undefined) => boolean
+  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'>) => boolean
 }
 
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
@@ -271,9 +272,8 @@ class BtImport {
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
     const { context, manifestFromPeers, isWithheld } = this.#deps
-    const quiet =
-      isWithheld({ private: this.#request.private, restricted: this.#restricted }) ||
-      isWithheld(await context.artifacts.read(pin))
+    const before = await context.artifacts.read(pin)
+    const quiet = isWithheld({ provenance: this.#provenance }) || (before !== undefined && isWithheld(before))
     try {
       return await manifestFromPeers(
         { pin, infohashText, hints, quiet },
@@ -287,8 +287,10 @@ class BtImport {
   }
 
   /** What requires a key is not for everybody (spec add.33). */
-  get #restricted(): boolean {
-    return this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
+  get #provenance(): Provenance {
+    const signed = this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
+    const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
+    return withMark(facts, this.#request.private)
   }
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */
@@ -297,8 +299,7 @@ class BtImport {
     return {
       manifestDigest: pin,
       source: { kind: 'bt' },
-      restricted: this.#restricted,
-      private: this.#request.private,
+      provenance: this.#provenance,
       pinned: repo === undefined,
       hints,
       ...(repo !== undefined && isResumed !== true && { futureName: formatRepoId(repo) })
@@ -314,12 +315,11 @@ class BtImport {
     const { context } = this.#deps
     const quant = await configQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
-    const { hints, private: isPrivate, isResumed = false } = this.#request
+    const { hints, isResumed = false } = this.#request
     const source = {
       origin: { kind: 'bt' },
-      restricted: this.#restricted,
+      provenance: this.#provenance,
       hints,
-      private: isPrivate,
       mayReplace: !isResumed,
       ...(isResumed && { isWanted: () => this.#isToBe(repo) })
     } as const

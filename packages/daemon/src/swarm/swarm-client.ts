@@ -12,8 +12,8 @@ import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Needed } from '../library/needed.ts'
+import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
-import { heldBackReason, withheldReason } from '../library/withheld.ts'
 import type { Log } from '../log.ts'
 import { TRANSFER_NICE } from '../thread-priority.ts'
 import { WebClient } from '../web-client.ts'
@@ -163,7 +163,7 @@ export class SwarmClient {
       context: this.#context,
       reading: { web: this.#web, keys: this.#keys },
       isSigned: (webseed) => this.#keys.covers(webseed),
-      isWithheld: (artifact) => withheldReason(artifact, this.#context.config.swarm) !== undefined,
+      isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine can join a swarm only once
         this.#fetches.turns.run(request.pin, signal, async () => {
@@ -197,7 +197,7 @@ export class SwarmClient {
     if (torrent === undefined)
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
     const state = await artifacts.read(manifestDigest)
-    const heldBack = state && heldBackReason(state, config.swarm)
+    const heldBack = heldBackReason(state, config.swarm)
     const isAnnounced = (): boolean => this.#artifacts.joined.get(manifestDigest)?.seeding === true
     if (join && heldBack === undefined && !isAnnounced()) await this.#seeding.join(manifestDigest)
     const announced = isAnnounced()

@@ -74,7 +74,7 @@ describe('what an import gives', () => {
     ).toMatchObject({
       record: index.members[0]!.distribution,
       source: { kind: 'local' },
-      restricted: false
+      provenance: { access: 'own' }
     })
     expect((await api.verify('all')).state).toBe('done')
   })

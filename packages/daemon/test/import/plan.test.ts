@@ -14,7 +14,7 @@ const sourceOf = (names: readonly string[], kind: ImportSource['kind'] = 'local'
   annotations: {},
   fetchUnrecognised: false,
   concurrency: 1,
-  isRestricted: () => false,
+  provenance: () => ({ access: 'own' }),
   origin: { kind: 'local' },
   hints: { trackers: [], webseeds: [], peers: [] },
   warnings: [],

@@ -147,7 +147,7 @@ describe('removing', () => {
     await artifacts.record({
       manifestDigest: manifest as Sha256Digest,
       source: { kind: 'bt' },
-      restricted: false,
+      provenance: { access: 'own' },
       pinned: true,
       hints
     })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { digestFromHex } from '@svc/ref'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type ArtifactImport, Artifacts, parseArtifactState } from '../../src/library/artifacts.ts'
+import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 
 const manifestDigest = digestFromHex('a'.repeat(64))
@@ -23,12 +24,17 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
     manifestDigest,
     record,
     source: { kind: 'hf', repo: 'Org/Name', revision: 'c'.repeat(40) },
-    restricted: true,
+    provenance: { access: 'restricted', by: 'hub-token' },
     hints: none
   }
   await artifacts.record(gated)
   const peers = ['127.0.0.1:1']
-  await artifacts.record({ manifestDigest, source: { kind: 'bt' }, restricted: false, hints: { ...none, peers } })
+  await artifacts.record({
+    manifestDigest,
+    source: { kind: 'bt' },
+    provenance: { access: 'public' },
+    hints: { ...none, peers }
+  })
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
@@ -38,34 +44,40 @@ test('a later import decides whether access was needed, and keeps the data for a
     manifestDigest,
     record,
     source: { kind: 'catalog', bittorrentV1 },
-    restricted: true,
+    provenance: { access: 'restricted', by: 'hub-token' },
     hints: none
   })
   await artifacts.record({
     manifestDigest,
     record,
     source: { kind: 'hf', repo: 'Org/Name' },
-    restricted: false,
+    provenance: { access: 'public', confirmedPublicAt: '2026-01-01T00:00:00.000Z' },
     hints: none
   })
   expect(await artifacts.read(manifestDigest)).toMatchObject({
     source: { kind: 'hf', repo: 'Org/Name', bittorrentV1 },
-    restricted: false
+    provenance: { access: 'public', confirmedPublicAt: '2026-01-01T00:00:00.000Z' }
   })
 })
 
 test('private and pinned stay until somebody says otherwise', async () => {
-  const plain = { manifestDigest, source: { kind: 'local' }, restricted: false, hints: none } as const
-  await artifacts.record({ ...plain, private: true })
+  const plain = { manifestDigest, source: { kind: 'local' }, provenance: { access: 'own' }, hints: none } as const
+  await artifacts.record({ ...plain, provenance: { access: 'own', decision: decided('private') } })
   await artifacts.record({ ...plain, source: { kind: 'bt' }, pinned: true })
   await artifacts.record(plain)
   const state = await artifacts.read(manifestDigest)
-  expect(state).toMatchObject({ private: true, pinned: true, source: { kind: 'local' } })
+  expect(state).toMatchObject({ provenance: { decision: { is: 'private' } }, pinned: true, source: { kind: 'local' } })
   expect(Date.parse(state!.importedAt!)).toBeGreaterThan(Date.parse('2020-01-01'))
-  expect(await artifacts.setPrivate(manifestDigest, false)).toMatchObject({ private: false, pinned: true })
+  expect(await artifacts.setPrivate(manifestDigest, false)).toMatchObject({
+    provenance: { decision: { is: 'shared' } },
+    pinned: true
+  })
   expect(await artifacts.unpin(manifestDigest)).toBe(true)
   expect(await artifacts.unpin(manifestDigest)).toBe(false)
-  expect(await artifacts.read(manifestDigest)).toMatchObject({ private: false, pinned: false })
+  expect(await artifacts.read(manifestDigest)).toMatchObject({
+    provenance: { decision: { is: 'shared' } },
+    pinned: false
+  })
   await artifacts.forget(manifestDigest)
   await artifacts.forget(manifestDigest)
   expect(await artifacts.read(manifestDigest)).toBeUndefined()
@@ -73,18 +85,26 @@ test('private and pinned stay until somebody says otherwise', async () => {
 
 test('what an earlier version wrote is read: a pinned import was one', async () => {
   const text = JSON.stringify({ source: { kind: 'bt' }, restricted: false, hints: none })
-  expect(parseArtifactState(Buffer.from(text), manifestDigest, 'x')).toMatchObject({ private: false, pinned: true })
+  expect(parseArtifactState(Buffer.from(text), manifestDigest, 'x')).toMatchObject({
+    provenance: { access: 'public' },
+    pinned: true
+  })
 })
 
 test('stored hints that nobody can use are left out', async () => {
   const peers = ['a\0b:1', '127.0.0.1:1']
-  await artifacts.record({ manifestDigest, source: { kind: 'bt' }, restricted: false, hints: { ...none, peers } })
+  await artifacts.record({
+    manifestDigest,
+    source: { kind: 'bt' },
+    provenance: { access: 'public' },
+    hints: { ...none, peers }
+  })
   expect((await artifacts.read(manifestDigest))?.hints).toEqual({ ...none, peers: ['127.0.0.1:1'] })
 })
 
 test('a name that is to come is kept until the artifact has it, is complete in another way, or nobody wants it', async () => {
   const other = digestFromHex('e'.repeat(64))
-  const bt = { manifestDigest, source: { kind: 'bt' }, restricted: false, hints: none } as const
+  const bt = { manifestDigest, source: { kind: 'bt' }, provenance: { access: 'public' }, hints: none } as const
   const nameOf = async () => (await artifacts.read(manifestDigest))?.futureName
   await artifacts.record({ ...bt, futureName: 'a/x' })
   await artifacts.record({ ...bt, manifestDigest: other, futureName: 'a/x' })
@@ -109,7 +129,7 @@ test('a name that is to come is kept until the artifact has it, is complete in a
 })
 
 test('only what changes who may see an artifact counts as such a change', async () => {
-  const bt = { manifestDigest, source: { kind: 'bt' }, restricted: false, hints: none } as const
+  const bt = { manifestDigest, source: { kind: 'bt' }, provenance: { access: 'public' }, hints: none } as const
   const counts: number[] = []
   const count = () => counts.push(artifacts.shownChanges)
   await artifacts.record(bt)

@@ -14,6 +14,7 @@ import { Documents } from '../../src/library/documents.ts'
 import { Members } from '../../src/library/members.ts'
 import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
 import { newFolders, Present } from '../../src/library/present.ts'
+import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { oneChunk } from '../../src/library/small-blob.ts'
@@ -108,8 +109,13 @@ async function artifact(): Promise<{ readonly manifest: Sha256Digest; readonly s
 test('says of thousands what it says of one: absent, complete, private, damaged; at once or through the thread pool', async () => {
   const entries = await absentRepositories()
   const { manifest, sizeBytes } = await artifact()
-  const state = { manifestDigest: manifest, source: { kind: 'local' }, restricted: false, hints: EMPTY } as const
-  await deps.artifacts.record({ ...state, private: true })
+  const state = {
+    manifestDigest: manifest,
+    source: { kind: 'local' },
+    provenance: { access: 'own' },
+    hints: EMPTY
+  } as const
+  await deps.artifacts.record({ ...state, provenance: { access: 'own', decision: decided('private') } })
   const gone = random('gone')
   // sorted behind the many, so that folders have been read by then
   const { digest } = await seal(

@@ -114,7 +114,7 @@ test('fetching a held-back model announces to no tracker, and contacts only the 
   await artifacts.record({
     manifestDigest,
     source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
-    restricted: true,
+    provenance: { access: 'restricted', by: 'hub-token' },
     hints: { trackers: [], webseeds: [], peers: [] }
   })
   const fresh = await Node.start()

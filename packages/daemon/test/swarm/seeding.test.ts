@@ -91,7 +91,7 @@ test('what needed a token is held back, from peers and from the webseed, unless 
   await artifacts.record({
     ...state,
     source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
-    restricted: true
+    provenance: { access: 'restricted', by: 'hub-token' }
   })
   await node.stop()
 
@@ -133,7 +133,7 @@ test('a seeded model leaves at once when another import of it needed a token', a
   await artifacts.record({
     ...(await artifacts.read(manifestDigest as Sha256Digest))!,
     source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
-    restricted: true
+    provenance: { access: 'restricted', by: 'hub-token' }
   })
   client!.imported(manifestDigest as Sha256Digest)
   await eventually(async () => ((await node.client.status()).swarm.seeding === 0 ? true : undefined))
@@ -150,7 +150,7 @@ test('a restricted artifact gives nothing away while it is being healed either',
   await artifacts.record({
     ...state,
     source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
-    restricted: true,
+    provenance: { access: 'restricted', by: 'hub-token' },
     hints: { trackers: [], webseeds: [], peers: share.peers }
   })
   corrupt(node, await weightsOf(node, manifest))

@@ -1,6 +1,8 @@
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import type { Provenance } from '../../library/provenance.ts'
+import { hubProvenance } from '../hub/provenance.ts'
 import type { CatalogEntry } from './listing.ts'
 import type { CatalogProvider } from './provider.ts'
 
@@ -23,7 +25,8 @@ export interface Anchor {
   /** In the hub's spelling, if the hub still has it. */
   readonly repo: string
   readonly revision: string | undefined
-  readonly restricted: boolean
+  /** Who may have the bytes, as far as the list tells. */
+  readonly provenance: Provenance
   readonly files: ReadonlyMap<string, AnchorFile>
 }
 
@@ -41,13 +44,15 @@ export async function findAnchor(
   entry: CatalogEntry,
   from: {
     readonly hub: Hub
+    /** Whether that hub object sends a token. */
+    readonly hasToken: boolean
     readonly provider: CatalogProvider
     readonly trustCatalog: boolean
     readonly signal: AbortSignal
   }
 ): Promise<Anchor> {
   const listing = entry.webseed && (await hubListing(from.hub, entry.repo, entry.webseed.revision, from.signal))
-  if (listing) return hubAnchor(listing)
+  if (listing) return hubAnchor(listing, from.hasToken)
 
   const why = entry.webseed
     ? `the hub no longer has ${entry.repo} at the listed revision`
@@ -69,7 +74,8 @@ export async function findAnchor(
     kind: 'catalog',
     repo: entry.repo,
     revision: entry.webseed?.revision,
-    restricted: false,
+    // a public catalog lists it, for everybody
+    provenance: { access: 'public' },
     files: new Map([...record].map(([path, sha256]) => [path, { sha256: digestFromHex(sha256) }]))
   }
 }
@@ -89,12 +95,12 @@ async function hubListing(
   }
 }
 
-function hubAnchor(listing: HubListing): Anchor {
+function hubAnchor(listing: HubListing, hasToken: boolean): Anchor {
   return {
     kind: 'hub',
     repo: listing.repoId,
     revision: listing.commit,
-    restricted: listing.restricted,
+    provenance: hubProvenance(listing, { hasToken }),
     files: new Map(
       listing.files.map((file) => [
         file.path,

@@ -21,8 +21,8 @@ import type { Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
+import { verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
-import { withheldReason } from '../../library/withheld.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { WebClient } from '../../web-client.ts'
@@ -96,7 +96,7 @@ export class Catalog {
       (error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'),
       { cached: true }
     )) {
-      if (artifact.source.bittorrentV1 === undefined || withheldReason(artifact, config.swarm) !== undefined) continue
+      if (artifact.source.bittorrentV1 === undefined || !verdictOf(artifact, 'swarm', config.swarm).given) continue
       if (!(await needed.isGiven(artifact.manifestDigest))) continue
       const seed = parseV1Seed(artifact.source.bittorrentV1)
       if (seed === undefined) continue
@@ -117,7 +117,7 @@ export class Catalog {
     const artifact = await artifacts.read(manifestDigest)
     const seed = parseV1Seed(artifact?.source.bittorrentV1)
     if (artifact === undefined || seed === undefined || !config.swarm.seed) return
-    const given = withheldReason(artifact, config.swarm) === undefined && (await needed.isGiven(manifestDigest))
+    const given = verdictOf(artifact, 'swarm', config.swarm).given && (await needed.isGiven(manifestDigest))
     if (given) await (await this.#seeding()).add(seed)
     else await this.#seeds?.remove(seed.infohash)
   }
@@ -166,6 +166,7 @@ export class Catalog {
     const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
     const anchor = await findAnchor(entry, {
       hub: this.#hub,
+      hasToken: this.#context.config.hub.token !== undefined,
       provider,
       trustCatalog: body.trustCatalog ?? false,
       signal
@@ -202,8 +203,8 @@ export class Catalog {
     // A client can join a torrent once: a pull takes the place of its seeding for a while.
     let again = await seeds.remove(entry.infohash)
     // What must not be shared is not seeded again either, however the pull ends.
-    const withheld = withheldReason({ restricted: anchor.restricted, private: wishes.private }, config.swarm)
-    if (withheld !== undefined) again = undefined
+    const { given } = verdictOf({ provenance: withMark(anchor.provenance, wishes.private) }, 'swarm', config.swarm)
+    if (!given) again = undefined
     const web = await this.#webSources(entry, anchor)
     try {
       const pulled = await new Pull(
@@ -215,7 +216,7 @@ export class Catalog {
         { repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) },
         job
       )
-      if (seed !== undefined && withheld === undefined && config.swarm.seed) again = seed
+      if (seed !== undefined && given && config.swarm.seed) again = seed
       return outcome
     } finally {
       // its artifact may have been made private, or removed, in the meantime
@@ -232,7 +233,7 @@ export class Catalog {
     const { artifacts, config } = this.#context
     for await (const artifact of artifacts.list(() => undefined)) {
       if (parseV1Seed(artifact.source.bittorrentV1)?.infohash !== infohash) continue
-      if (withheldReason(artifact, config.swarm) !== undefined) return false
+      if (!verdictOf(artifact, 'swarm', config.swarm).given) return false
     }
     return true
   }

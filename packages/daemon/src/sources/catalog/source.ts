@@ -26,7 +26,7 @@ export function catalogSource(
     annotations: { 'svc.hf.repo': anchor.repo, ...(revision && { 'svc.hf.revision': revision }) },
     fetchUnrecognised: false,
     concurrency: 2,
-    isRestricted: () => anchor.restricted,
+    provenance: () => anchor.provenance,
     origin: {
       kind: 'catalog',
       repo: entry.repo,

@@ -74,6 +74,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const sourceOf = (asked: string, listing: HubListing) =>
     hubSource(hub, listing, {
       fetchUnrecognised: !skipUnrecognized,
+      hasToken: token !== undefined,
       warnings: renameWarning(asked, listing),
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })

@@ -3,6 +3,7 @@ import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type Hub
 import { DaemonError } from '../../errors.ts'
 import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
+import { hubProvenance } from './provenance.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 /** Git's name of the bytes, computed while the store hashes them. */
@@ -14,20 +15,23 @@ const CONCURRENCY = 8
 export interface HubSourceOptions {
   readonly fetchUnrecognised: boolean
   readonly warnings: readonly string[]
+  /** Whether the hub object sends a token. */
+  readonly hasToken: boolean
   /** Called at every pause, for the log. */
   readonly onWaiting: (waiting: Waiting, path: string) => void
 }
 
 /** A pinned listing of the hub as an import source, which does not close the hub object. */
 export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
-  const { repoId, commit, restricted } = listing
+  const { repoId, commit } = listing
+  const provenance = hubProvenance(listing, { hasToken: options.hasToken })
   return {
     kind: 'hf',
     files: listing.files.map((file) => hubFile(hub, file, options)),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
-    isRestricted: () => restricted,
+    provenance: () => provenance,
     origin: { kind: 'hf', repo: repoId, revision: commit },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: options.warnings,

@@ -53,7 +53,7 @@ export async function adoptedSource(
       annotations: known ? { 'svc.hf.repo': hub.repo, 'svc.hf.revision': hub.revision } : {},
       fetchUnrecognised: false,
       concurrency: CONCURRENCY,
-      isRestricted: () => false,
+      provenance: () => ({ access: 'own' }),
       origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
       hints: { trackers: [], webseeds: [], peers: [] },
       warnings: [],

@@ -21,7 +21,7 @@ export async function localSource(paths: readonly string[]): Promise<ImportSourc
     annotations: {},
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
-    isRestricted: () => false,
+    provenance: () => ({ access: 'own' }),
     origin: { kind: 'local' },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],

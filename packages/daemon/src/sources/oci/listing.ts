@@ -1,5 +1,6 @@
 import type { FetchOptions, OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
 import type { FetchContext } from '../../import/source.ts'
+import type { Provenance } from '../../library/provenance.ts'
 
 type Oci = typeof import('@svc/oci')
 
@@ -11,8 +12,8 @@ export interface Listed {
   readonly model: OciModel
   /** For the record of an artifact's origin. */
   readonly from: { readonly repo?: string; readonly revision: string }
-  /** True if credentials were needed: then it is not announced to the swarm (spec swarm.5). */
-  isRestricted(): boolean
+  /** Restricted if credentials were needed (spec swarm.5). */
+  provenance(): Provenance
   fetch(file: OciFile, into: Sink, context: FetchContext): Promise<void>
   close(): Promise<void>
 }
@@ -26,7 +27,7 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
   return {
     model,
     from: { revision: descriptor.digest },
-    isRestricted: () => false,
+    provenance: () => ({ access: 'own' }),
     fetch: async ({ digest, sizeBytes }, into, { signal, onProgress }) => {
       const place = await layout.place({ digest, size: sizeBytes })
       await oci.readPlace(place, into, { signal, onProgress })
@@ -51,7 +52,8 @@ export async function listRegistry(
     return {
       model,
       from: { repo: `${reference.registry}/${reference.repository}`, revision: document.digest },
-      isRestricted: () => repository.usedCredentials,
+      provenance: () =>
+        repository.usedCredentials ? { access: 'restricted', by: 'registry-login' } : { access: 'public' },
       fetch: async ({ digest }, into, { signal, onProgress, onWaiting }) => {
         const patience: FetchOptions = {
           signal,

@@ -196,7 +196,10 @@ test('a revision is pinned when the import is accepted, and recorded', async () 
   const [manifest] = await manifestsOf(rig, job)
   expect(manifest?.annotations).toMatchObject({ 'svc.hf.repo': repo.id, 'svc.hf.revision': old })
   const state = await rig.daemon.context.artifacts.read(job.result!.manifests[0] as never)
-  expect(state).toMatchObject({ restricted: false, source: { kind: 'hf', repo: repo.id, revision: old } })
+  expect(state).toMatchObject({
+    provenance: { access: 'public' },
+    source: { kind: 'hf', repo: repo.id, revision: old }
+  })
 })
 
 test('what needed a token is marked as restricted', async () => {
@@ -207,7 +210,9 @@ test('what needed a token is marked as restricted', async () => {
     const job = await importRepo(member, repo.id)
     expect(job.state).toBe('done')
     const state = await member.daemon.context.artifacts.read(job.result!.manifests[0] as never)
-    expect(state?.restricted).toBe('private' in flags || 'gated' in flags)
+    const isOpen = !('private' in flags || 'gated' in flags)
+    expect(state?.provenance.access).toBe(isOpen ? 'public' : 'restricted')
+    expect(state?.provenance.confirmedPublicAt !== undefined).toBe(isOpen)
   }
 })
 

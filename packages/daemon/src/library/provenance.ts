@@ -1,0 +1,225 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { SwarmConfig } from '../config/config.ts'
+import type { ArtifactSource } from './origin.ts'
+import { CorruptStateError, fieldsOf, onlyKeys, stringsField } from './strict.ts'
+
+/** The kinds of credentials that a source may have been shown. */
+export type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
+
+/**
+ * Who may have an artifact's bytes, and what that follows from (spec add.37). It is set where a credential is used or a
+ * private source is read, and kept with the bytes. Which repository it was is in the artifact's `source`.
+ */
+export interface Provenance {
+  /**
+   * `own`: the owner had it on this machine. `public`: the source gave it without a credential, or said that everybody
+   * may have it. `restricted`: the source gave it to a credential of the owner's, or said that not everybody may have
+   * it. `unknown`: nobody could say.
+   */
+  readonly access: 'own' | 'public' | 'restricted' | 'unknown'
+  /** The credential of restricted bytes, where one was used. */
+  readonly by?: Credential
+  /** UTC, RFC 3339: when the hub last said that everybody may have it. */
+  readonly confirmedPublicAt?: string
+  /**
+   * Names of files whose bytes are of an artifact that is withheld here, and which this artifact's source was not seen
+   * to give.
+   */
+  readonly unproven?: readonly string[]
+  /** Whoever exported it marked it as not for others (spec add.39). */
+  readonly marked?: true
+  /** What the owner said. The time is absent in records of earlier versions. */
+  readonly decision?: { readonly is: 'private' | 'shared'; readonly at?: string }
+}
+
+/** The ways by which bytes leave this machine. */
+export const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 'publish', 'export', 'push'] as const
+export type Door = (typeof DOORS)[number]
+
+/** Why an artifact is withheld. */
+export type WithheldFact =
+  | 'no-record'
+  | 'damaged-record'
+  | 'private'
+  | 'restricted'
+  | 'marked'
+  | 'unproven'
+  | 'unknown-access'
+
+/** May an artifact's bytes leave by a door? */
+export type Verdict =
+  | { readonly given: true }
+  | { readonly given: false; readonly fact: WithheldFact; readonly reason: string }
+
+type Kept = { readonly provenance: Provenance }
+
+/**
+ * The only place that decides whether an artifact may be given to others (spec add.37, swarm.4). Whatever is not known
+ * is withheld: an artifact without a record, or `damaged` for one whose record cannot be read.
+ */
+export function verdictOf(
+  state: Kept | 'damaged' | undefined,
+  door: Door,
+  { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'> = { seedRestricted: false }
+): Verdict {
+  if (state === undefined) return withheld('no-record', 'nothing is recorded here about where it came from')
+  if (state === 'damaged') return withheld('damaged-record', 'the record of where it came from is damaged')
+  const { access, marked, unproven = [], decision } = state.provenance
+  if (decision?.is === 'private') return withheld('private', `it is private; ${RELEASE}`)
+  if (access === 'restricted' && !(seedRestricted && (door === 'swarm' || door === 'webseed')))
+    return withheld('restricted', restrictedReason(state.provenance))
+  if (decision?.is === 'shared') return GIVEN
+  if (marked === true) return withheld('marked', `whoever exported it marked it as not for others; ${RELEASE}`)
+  if (unproven.length > 0) {
+    const files = unproven.map((name) => JSON.stringify(name)).join(', ')
+    return withheld(
+      'unproven',
+      `the bytes of ${files} came from a source that is not public, and the latest source was not seen to give them; ${RELEASE}`
+    )
+  }
+  if (access === 'unknown')
+    return withheld('unknown-access', `it is not known whether everybody may have it; ${RELEASE}`)
+  return GIVEN
+}
+
+const GIVEN: Verdict = { given: true }
+const RELEASE = 'svc private REF --off gives it to others'
+const withheld = (fact: WithheldFact, reason: string): Verdict => ({ given: false, fact, reason })
+
+const CREDENTIALS: Readonly<Record<Credential, string>> = {
+  'hub-token': 'a token',
+  'registry-login': 'a login',
+  'webseed-key': 'a key'
+}
+
+const restrictedReason = ({ by }: Provenance): string =>
+  `it was fetched ${by === undefined ? 'from a source that is not public' : `with ${CREDENTIALS[by]}`}; [swarm] seed_restricted = true in the configuration shares it with the swarm all the same`
+
+/** Why an artifact is not shared with the swarm now; undefined when it may be. */
+export function heldBackReason(
+  state: Kept | undefined,
+  config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
+): string | undefined {
+  if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'
+  const verdict = verdictOf(state, 'swarm', config)
+  return verdict.given ? undefined : verdict.reason
+}
+
+/** Whether the owner marked an artifact (spec add.10). */
+export const isPrivate = ({ provenance }: Kept): boolean => provenance.decision?.is === 'private'
+
+/** Whether access to an artifact's source was restricted (spec swarm.5). */
+export const isRestricted = ({ provenance }: Kept): boolean => provenance.access === 'restricted'
+
+/** A source's provenance, with the owner's mark of this import. */
+export const withMark = (provenance: Provenance, isMarkedPrivate: boolean): Provenance =>
+  isMarkedPrivate ? { ...provenance, decision: decided('private') } : provenance
+
+/** What the owner says now. */
+export const decided = (is: 'private' | 'shared'): NonNullable<Provenance['decision']> => ({
+  is,
+  at: new Date().toISOString()
+})
+
+/** The import of an artifact that has a record: which source the new provenance is of, and what is here. */
+export interface Reimport {
+  /** From peers and webseeds by its pin, which tells nothing of the model's origin. */
+  readonly isPinned: boolean
+  /** Its blobs were all here before. */
+  readonly wasComplete: boolean
+}
+
+/**
+ * The provenance after another import of the same artifact. A credential that was used for its bytes counts until a
+ * source gives them to everybody; what the owner said counts until the owner says otherwise.
+ */
+export function mergedProvenance(before: Provenance, now: Provenance, { isPinned, wasComplete }: Reimport): Provenance {
+  const facts = isPinned ? pinnedFacts(before, now, wasComplete) : latestFacts(before, now)
+  const { decision: _, marked: __, ...rest } = facts
+  const decision = now.decision ?? before.decision
+  const marked = now.marked ?? before.marked
+  return { ...rest, ...(marked !== undefined && { marked }), ...(decision !== undefined && { decision }) }
+}
+
+function pinnedFacts(before: Provenance, now: Provenance, wasComplete: boolean): Provenance {
+  if (wasComplete || now.access !== 'restricted' || before.access === 'restricted') return before
+  const { confirmedPublicAt: _, ...rest } = before
+  return { ...rest, access: 'restricted', ...(now.by !== undefined && { by: now.by }) }
+}
+
+function latestFacts(before: Provenance, now: Provenance): Provenance {
+  const isWorse = now.access === 'unknown' && (before.access === 'public' || before.access === 'restricted')
+  if (isWorse) return before
+  if (now.access !== 'public' || before.confirmedPublicAt === undefined) return now
+  return { ...now, confirmedPublicAt: now.confirmedPublicAt ?? before.confirmedPublicAt }
+}
+
+/** Whether two states of an artifact are the same to whoever may have it. */
+export const sameStanding = (a: Kept, b: Kept): boolean => isDeepStrictEqual(standing(a), standing(b))
+
+const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: Kept) => ({ ...rest, is: decision?.is })
+
+const ACCESS: readonly unknown[] = ['own', 'public', 'restricted', 'unknown'] satisfies Provenance['access'][]
+const KEYS = ['access', 'by', 'confirmedPublicAt', 'unproven', 'marked', 'decision']
+
+/** @throws CorruptStateError */
+export function parseProvenance(value: unknown, file: string): Provenance {
+  const fields = fieldsOf(value, file, '"provenance"')
+  onlyKeys(fields, KEYS, file)
+  const { access, by, confirmedPublicAt, unproven, marked } = fields
+  if (!ACCESS.includes(access)) throw new CorruptStateError(file, '"provenance.access" is unknown')
+  if (by !== undefined && !(typeof by === 'string' && Object.hasOwn(CREDENTIALS, by)))
+    throw new CorruptStateError(file, '"provenance.by" is unknown')
+  if (confirmedPublicAt !== undefined && typeof confirmedPublicAt !== 'string')
+    throw new CorruptStateError(file, '"provenance.confirmedPublicAt" is not a string')
+  if (marked !== undefined && marked !== true) throw new CorruptStateError(file, '"provenance.marked" is not true')
+  const decision = fields.decision === undefined ? undefined : parseDecision(fields.decision, file)
+  return {
+    access: access as Provenance['access'],
+    ...(by !== undefined && { by: by as Credential }),
+    ...(confirmedPublicAt !== undefined && { confirmedPublicAt }),
+    ...(unproven !== undefined && { unproven: stringsField(unproven, file, '"provenance.unproven"') }),
+    ...(marked === true && { marked }),
+    ...(decision !== undefined && { decision })
+  }
+}
+
+function parseDecision(value: unknown, file: string): NonNullable<Provenance['decision']> {
+  const fields = fieldsOf(value, file, '"provenance.decision"')
+  onlyKeys(fields, ['is', 'at'], file)
+  const { is, at } = fields
+  if (is !== 'private' && is !== 'shared') throw new CorruptStateError(file, '"provenance.decision.is" is unknown')
+  if (at !== undefined && typeof at !== 'string')
+    throw new CorruptStateError(file, '"provenance.decision.at" is not a string')
+  return { is, ...(at !== undefined && { at }) }
+}
+
+/**
+ * The provenance of a record of an earlier version, which had two flags. A repository of the hub was recorded as
+ * unrestricted also where a cache was taken over and nobody asked the hub, so it is unknown until the hub confirms it.
+ */
+export function provenanceOfFlags(
+  source: ArtifactSource,
+  flags: { readonly restricted: boolean; readonly private: boolean },
+  importedAt: string | undefined
+): Provenance {
+  return {
+    ...factsOfFlags(source, flags.restricted, importedAt),
+    ...(flags.private && { decision: { is: 'private' } })
+  }
+}
+
+function factsOfFlags({ kind, repo }: ArtifactSource, restricted: boolean, importedAt: string | undefined): Provenance {
+  if (restricted) {
+    const by = ({ hf: 'hub-token', catalog: 'hub-token', oci: 'registry-login', bt: 'webseed-key' } as const)[
+      kind as Exclude<ArtifactSource['kind'], 'local'>
+    ]
+    return { access: 'restricted', ...(by !== undefined && { by }) }
+  }
+  if (kind === 'hf') return { access: 'unknown' }
+  // the hub, or a public catalog, said so at that time
+  if (kind === 'catalog')
+    return { access: 'public', ...(importedAt !== undefined && { confirmedPublicAt: importedAt }) }
+  if (kind === 'local' || (kind === 'oci' && repo === undefined)) return { access: 'own' }
+  return { access: 'public' }
+}
