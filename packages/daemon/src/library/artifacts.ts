@@ -3,28 +3,13 @@ import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import { usableHints } from './hints.ts'
+import { mergeHints, usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import type { Present } from './present.ts'
-import {
-  decided,
-  mergedProvenance,
-  type Provenance,
-  parseProvenance,
-  provenanceOfFlags,
-  sameStanding
-} from './provenance.ts'
+import { decided, mergedProvenance, type Provenance, parseProvenanceOf, sameStanding } from './provenance.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
-import {
-  CorruptStateError,
-  digestField,
-  type Fields,
-  fieldsOf,
-  onlyKeys,
-  parseStateText,
-  stringsField
-} from './strict.ts'
+import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
@@ -365,7 +350,7 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
     manifestDigest,
     ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
     source: source as unknown as ArtifactSource,
-    provenance: provenanceField(fields, source as unknown as ArtifactSource, file),
+    provenance: parseProvenanceOf(fields, source as unknown as ArtifactSource, file),
     // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
@@ -377,15 +362,6 @@ export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Dige
       peers: stringsField(hints.peers, file, '"hints.peers"')
     })
   }
-}
-
-/** Earlier versions had two flags. */
-function provenanceField(fields: Fields, source: ArtifactSource, file: string): Provenance {
-  if (fields.provenance !== undefined) return parseProvenance(fields.provenance, file)
-  const { restricted, private: isPrivate = false, importedAt } = fields
-  if (typeof restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
-  if (typeof isPrivate !== 'boolean') throw new CorruptStateError(file, '"private" is not a boolean')
-  return provenanceOfFlags(source, { restricted, private: isPrivate }, importedAt as string | undefined)
 }
 
 const formatArtifactState = ({
@@ -402,13 +378,3 @@ const formatArtifactState = ({
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
   a.incomplete !== b.incomplete || !sameStanding(a, b)
-
-const MAX_HINTS = 100
-const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>
-  [...new Set([...first, ...second])].slice(0, MAX_HINTS)
-
-const mergeHints = (a: SwarmHints, b: SwarmHints): SwarmHints => ({
-  trackers: merged(a.trackers, b.trackers),
-  webseeds: merged(a.webseeds, b.webseeds),
-  peers: merged(a.peers, b.peers)
-})

@@ -41,3 +41,13 @@ export const usableHints = ({ trackers, webseeds, peers }: SwarmHints): SwarmHin
   webseeds: webseeds.filter(isHttpUrl),
   peers: peers.filter(isPeerAddress)
 })
+
+const merged = (first: readonly string[], second: readonly string[]): readonly string[] =>
+  [...new Set([...first, ...second])].slice(0, MAX_HINTS)
+
+/** At most 100 of each kind, the first ones first. */
+export const mergeHints = (a: SwarmHints, b: SwarmHints): SwarmHints => ({
+  trackers: merged(a.trackers, b.trackers),
+  webseeds: merged(a.webseeds, b.webseeds),
+  peers: merged(a.peers, b.peers)
+})

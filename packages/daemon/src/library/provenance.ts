@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SwarmConfig } from '../config/config.ts'
 import type { ArtifactSource } from './origin.ts'
-import { CorruptStateError, fieldsOf, onlyKeys, stringsField } from './strict.ts'
+import { CorruptStateError, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
 
 /** The kinds of credentials that a source may have been shown. */
-export type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
+type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
 
 /**
  * Who may have an artifact's bytes, and what that follows from (spec add.37). It is set where a credential is used or a
@@ -161,6 +161,15 @@ const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: K
 
 const ACCESS: readonly unknown[] = ['own', 'public', 'restricted', 'unknown'] satisfies Provenance['access'][]
 const KEYS = ['access', 'by', 'confirmedPublicAt', 'unproven', 'marked', 'decision']
+
+/** The provenance in a record; earlier versions had two flags. @throws CorruptStateError */
+export function parseProvenanceOf(fields: Fields, source: ArtifactSource, file: string): Provenance {
+  if (fields.provenance !== undefined) return parseProvenance(fields.provenance, file)
+  const { restricted, private: isPrivate = false, importedAt } = fields
+  if (typeof restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
+  if (typeof isPrivate !== 'boolean') throw new CorruptStateError(file, '"private" is not a boolean')
+  return provenanceOfFlags(source, { restricted, private: isPrivate }, importedAt as string | undefined)
+}
 
 /** @throws CorruptStateError */
 export function parseProvenance(value: unknown, file: string): Provenance {
