@@ -12,7 +12,7 @@ import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
 import { ViewError, type ViewErrorCode } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 import { envelope } from '../http/envelope.ts'
-import { CorruptStateError } from '../library/strict.ts'
+import { UnreadableStateError } from '../library/strict.ts'
 
 /** An error in the form of a response or of a failed job. */
 export interface WireError {
@@ -122,7 +122,7 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof RefError) {
     return wire(error.code, error.message, { candidates: error.candidates.length > 0 ? error.candidates : undefined })
   }
-  if (error instanceof CorruptStateError) {
+  if (error instanceof UnreadableStateError) {
     return wire('E_INTERNAL', `the state is unreadable: ${error.message}`, { hidden: true })
   }
   if (error instanceof CasError) return byRule(CAS[error.code], error)

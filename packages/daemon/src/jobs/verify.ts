@@ -10,7 +10,7 @@ import { digestsOf } from '../library/open.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from '../library/small-blob.ts'
-import type { CorruptStateError } from '../library/strict.ts'
+import type { UnreadableStateError } from '../library/strict.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -142,7 +142,7 @@ async function verifyAll(
   }
   const missing = new Set<Sha256Digest>()
   const mismatched = new Set(mismatchedBlobs)
-  const note = (error: CorruptStateError): void => void stateErrors.push(error.message)
+  const note = (error: UnreadableStateError): void => void stateErrors.push(error.message)
   const need = async (digest: Sha256Digest): Promise<boolean> => {
     if ((await store.stat(digest)) !== undefined) return true
     if (!mismatched.has(digest)) missing.add(digest)

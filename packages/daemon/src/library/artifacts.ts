@@ -3,32 +3,16 @@ import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import { mergeHints, usableHints } from './hints.ts'
-import type { ArtifactSource, SwarmHints } from './origin.ts'
+import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
+import { mergeHints } from './hints.ts'
 import type { Present } from './present.ts'
-import { decided, mergedProvenance, type Provenance, parseProvenanceOf, sameStanding } from './provenance.ts'
+import { decided, mergedProvenance, sameStanding } from './provenance.ts'
+import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
-import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText, stringsField } from './strict.ts'
+import { readable, type UnreadableStateError } from './strict.ts'
 
-/** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
-export interface ArtifactState {
-  readonly manifestDigest: Sha256Digest
-  /** The distribution record; absent for artifacts that came from a swarm by their pin. */
-  readonly record?: Sha256Digest
-  readonly source: ArtifactSource
-  /** Who may have its bytes; only `verdictOf` reads it to decide (spec add.37). */
-  readonly provenance: Provenance
-  /** Imported by its pin and without a name: needed although no index names it (spec add.13). */
-  readonly pinned: boolean
-  readonly hints: SwarmHints
-  /** UTC, RFC 3339, of the latest import; absent for artifacts of earlier versions. */
-  readonly importedAt?: string
-  /** A pinned import whose blobs were never complete: missing ones are no damage. */
-  readonly incomplete?: true
-  /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
-  readonly futureName?: string
-}
+export type { ArtifactState } from './artifact-record.ts'
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
 export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete'> &
@@ -36,7 +20,6 @@ export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'inco
 
 type FutureNames = Map<string, Set<Sha256Digest>>
 
-const KINDS: readonly string[] = ['local', 'hf', 'catalog', 'oci', 'bt'] satisfies ArtifactSource['kind'][]
 const MAX_KNOWN = 100_000
 /** About a millisecond's worth; then the event loop gets a turn. */
 const LOOKS_IN_A_ROW = 256
@@ -45,7 +28,7 @@ const HEX_FILE = /^[0-9a-f]{64}\.json$/
 /** `state/artifacts/<hex of the manifest digest>.json`. */
 export class Artifacts {
   readonly #root: string
-  readonly #files: ReplacedFiles
+  readonly #records: StateRecords<RecordedState>
   readonly #changing = new Gate(1)
   readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
   #changes = 0
@@ -56,15 +39,13 @@ export class Artifacts {
 
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'artifacts')
-    this.#files = files
+    this.#records = new StateRecords(root, files, ARTIFACT_RECORD)
   }
 
-  /** @returns undefined for an unknown artifact. @throws CorruptStateError */
+  /** @returns undefined for an unknown artifact. @throws UnreadableStateError */
   async read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    const name = `${digestHex(manifestDigest)}.json`
-    const bytes = await this.#files.read(join(this.#root, name))
-    if (bytes === undefined) return undefined
-    return parseArtifactState(bytes, manifestDigest, `state/artifacts/${name}`)
+    const state = await this.#records.read(recordOf(manifestDigest))
+    return state && { manifestDigest, ...state }
   }
 
   /**
@@ -118,7 +99,7 @@ export class Artifacts {
       for (const digests of this.#futureNames?.values() ?? []) digests.delete(manifestDigest)
       this.#changes++
       try {
-        await this.#files.remove(this.#path(manifestDigest))
+        await this.#records.remove(recordOf(manifestDigest))
       } finally {
         this.#changes++
         this.#shownChanges++
@@ -136,7 +117,7 @@ export class Artifacts {
     return this.#shownChanges
   }
 
-  /** {@link read} through a cache that is validated with one `stat`. @throws CorruptStateError */
+  /** {@link read} through a cache that is validated with one `stat`. @throws UnreadableStateError */
   async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const stamp = stampOf(this.#path(manifestDigest))
     if (stamp === undefined) {
@@ -151,7 +132,7 @@ export class Artifacts {
     return state
   }
 
-  /** {@link known} for a list, at once; undefined where `known` has to be asked. @throws CorruptStateError */
+  /** {@link known} for a list, at once; undefined where `known` has to be asked. @throws UnreadableStateError */
   knownNow(manifestDigest: Sha256Digest, present: Present): ArtifactState | 'absent' | undefined {
     if (present.lacksState(manifestDigest)) return 'absent'
     const path = this.#path(manifestDigest)
@@ -163,11 +144,10 @@ export class Artifacts {
       present.missedState()
       return 'absent'
     }
-    const file = this.#files.readNow(path)
-    if (file === undefined) return undefined
-    const name = `state/artifacts/${digestHex(manifestDigest)}.json`
-    const state = parseArtifactState(file.bytes, manifestDigest, name)
-    this.#keep(stampFrom(file.stat), state)
+    const found = this.#records.now(recordOf(manifestDigest), path)
+    if (found === undefined) return undefined
+    const state = { manifestDigest, ...found.state }
+    this.#keep(stampFrom(found.stat), state)
     return state
   }
 
@@ -254,7 +234,7 @@ export class Artifacts {
     this.#known.delete(manifestDigest)
     this.#changes++
     try {
-      await this.#files.write(this.#path(manifestDigest), formatArtifactState(state))
+      await this.#records.write(recordOf(manifestDigest), state)
       this.#rename(manifestDigest, before?.futureName, state.futureName)
     } catch (error) {
       // nobody knows which of the two it is
@@ -278,15 +258,15 @@ export class Artifacts {
   }
 
   #path(manifestDigest: Sha256Digest): string {
-    return `${this.#root}${sep}${digestHex(manifestDigest)}.json`
+    return `${this.#root}${sep}${recordOf(manifestDigest)}`
   }
 
   /**
-   * All known artifacts, sorted by digest. Corrupt files are passed to `onCorrupt`, or else thrown. With `cached`,
+   * All known artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With `cached`,
    * files that have not changed are not read again, as in {@link known}.
    */
   async *list(
-    onCorrupt?: (error: CorruptStateError) => void,
+    onUnreadable?: (error: UnreadableStateError) => void,
     { cached = false }: { readonly cached?: boolean } = {}
   ): AsyncGenerator<ArtifactState> {
     let names: string[]
@@ -303,78 +283,13 @@ export class Artifacts {
       // reads from the cache are synchronous
       if (cached && i % LOOKS_IN_A_ROW === LOOKS_IN_A_ROW - 1) await setImmediate()
       const digest = digestFromHex(name.slice(0, 64))
-      let state: ArtifactState | undefined
-      try {
-        state = await (cached ? this.known(digest) : this.read(digest))
-      } catch (error) {
-        if (!(error instanceof CorruptStateError) || onCorrupt === undefined) throw error
-        onCorrupt(error)
-      }
+      const state = await readable(() => (cached ? this.known(digest) : this.read(digest)), onUnreadable)
       if (state !== undefined) yield state
     }
   }
 }
 
-/** @throws CorruptStateError */
-export function parseArtifactState(bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState {
-  const fields = parseStateText(bytes, file)
-  const optional = ['importedAt', 'incomplete', 'futureName', 'provenance', 'restricted', 'private']
-  onlyKeys(fields, ['record', 'source', 'pinned', 'hints', ...optional], file)
-  const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
-  // Earlier versions called this field `foreign`.
-  const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
-  onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
-  if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
-  for (const key of ['repo', 'revision']) {
-    if (source[key] !== undefined && typeof source[key] !== 'string') {
-      throw new CorruptStateError(file, `"source.${key}" is not a string`)
-    }
-  }
-  if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
-  if (source.names !== undefined) {
-    const names = Object.values(fieldsOf(source.names, file, '"source.names"'))
-    if (!names.every((name) => typeof name === 'string'))
-      throw new CorruptStateError(file, '"source.names" is not all strings')
-  }
-  if (fields.incomplete !== undefined && fields.incomplete !== true)
-    throw new CorruptStateError(file, '"incomplete" is not true')
-  if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
-    throw new CorruptStateError(file, '"pinned" is not a boolean')
-  if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
-    throw new CorruptStateError(file, '"importedAt" is not a string')
-  if (fields.futureName !== undefined && typeof fields.futureName !== 'string')
-    throw new CorruptStateError(file, '"futureName" is not a string')
-  const hints = fieldsOf(fields.hints, file, '"hints"')
-  onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
-  return {
-    manifestDigest,
-    ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
-    source: source as unknown as ArtifactSource,
-    provenance: parseProvenanceOf(fields, source as unknown as ArtifactSource, file),
-    // before this field existed, everything from a swarm was kept by its pin
-    pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
-    ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
-    ...(fields.incomplete === true && { incomplete: true }),
-    ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
-    hints: usableHints({
-      trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
-      webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
-      peers: stringsField(hints.peers, file, '"hints.peers"')
-    })
-  }
-}
-
-const formatArtifactState = ({
-  record,
-  source,
-  provenance,
-  hints,
-  importedAt,
-  incomplete,
-  futureName,
-  ...state
-}: ArtifactState): string =>
-  `${JSON.stringify({ record, source, provenance, pinned: state.pinned, hints, importedAt, incomplete, futureName }, null, 2)}\n`
+const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifestDigest)}.json`
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
   a.incomplete !== b.incomplete || !sameStanding(a, b)

@@ -11,7 +11,7 @@ import {
 } from '@svc/internal-files'
 
 /** State files are small; a larger one is damaged. */
-const MAX_STATE_BYTES = 16 << 20
+export const MAX_STATE_BYTES = 16 << 20
 
 /**
  * Small files that are replaced atomically: temporary file on the same file system, fsync, rename, fsync of the folder
@@ -56,10 +56,10 @@ export class ReplacedFiles {
     return readNow(this.#port, file, { follow: true })
   }
 
-  async write(file: string, text: string): Promise<void> {
+  async write(file: string, content: string | Uint8Array): Promise<void> {
     await this.#folders.make(dirname(file))
     this.#settled.delete(file)
-    await replaceFile(this.#port, file, Buffer.from(text), { temporaryFolder: this.#temp })
+    await replaceFile(this.#port, file, Buffer.from(content), { temporaryFolder: this.#temp })
     this.#settled.add(file)
   }
 
@@ -70,7 +70,7 @@ export class ReplacedFiles {
   async confirm(file: string): Promise<void> {
     if (this.#settled.has(file)) return
     const bytes = await this.read(file)
-    if (bytes !== undefined) await this.write(file, Buffer.from(bytes).toString('utf8'))
+    if (bytes !== undefined) await this.write(file, bytes)
   }
 
   /** Removes a file, durably, if it exists. */

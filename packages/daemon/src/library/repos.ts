@@ -3,9 +3,10 @@ import { join, sep } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import { QuietFolders } from './quiet-folders.ts'
+import { parseRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
-import { CorruptStateError, digestField, fieldsOf, onlyKeys, parseStateText } from './strict.ts'
+import { CorruptStateError, digestField, type Fields, fieldsOf, readable, type UnreadableStateError } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
 export interface RepoState {
@@ -33,7 +34,7 @@ interface Cached {
  */
 export class Repos {
   readonly #root: string
-  readonly #files: ReplacedFiles
+  readonly #records: StateRecords<RepoState>
   /** By namespace and name: a list of all asks with the same strings each time, whose hashes are known. */
   readonly #cache = new Map<string, Map<string, Cached>>()
   #cached = 0
@@ -44,7 +45,7 @@ export class Repos {
   /** `root` is the folder of the store; `files` has opened `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
     this.#root = join(root, 'state', 'repos')
-    this.#files = files
+    this.#records = new StateRecords(root, files, REPO_RECORD)
   }
 
   /** Increases before and after every change of a repository: readers may see the new state before it is durable. */
@@ -61,7 +62,7 @@ export class Repos {
     return undefined
   }
 
-  /** @returns undefined if nothing was imported under that name. @throws CorruptStateError */
+  /** @returns undefined if nothing was imported under that name. @throws UnreadableStateError */
   async read(ns: string, name: string): Promise<RepoState | undefined> {
     const hit = this.cached(ns, name)
     if (hit !== undefined) return hit
@@ -70,21 +71,19 @@ export class Repos {
     // takes old bytes for new ones.
     const stamp = stampOf(path)
     if (stamp === undefined) return undefined
-    const bytes = await this.#files.read(path)
-    if (bytes === undefined) return undefined
-    return this.#keep(ns, name, stamp, bytes)
+    const state = await this.#records.read(recordOf(ns, name))
+    return state && this.#keep(ns, name, stamp, state)
   }
 
-  /** {@link read} at once, without a promise; undefined where `read` has to be asked. @throws CorruptStateError */
+  /** {@link read} at once, without a promise; undefined where `read` has to be asked. @throws UnreadableStateError */
   now(ns: string, name: string): RepoState | undefined {
     const hit = this.cached(ns, name)
     if (hit !== undefined) return hit
-    const file = this.#files.readNow(this.#path(ns, name))
-    return file && this.#keep(ns, name, stampFrom(file.stat), file.bytes)
+    const found = this.#records.now(recordOf(ns, name), this.#path(ns, name))
+    return found && this.#keep(ns, name, stampFrom(found.stat), found.state)
   }
 
-  #keep(ns: string, name: string, stamp: FileStamp, bytes: Uint8Array): RepoState {
-    const state = parseRepoState(bytes, `state/repos/${ns}/${name}.json`)
+  #keep(ns: string, name: string, stamp: FileStamp, state: RepoState): RepoState {
     this.#forget(ns, name)
     if (this.#cached >= MAX_CACHED) {
       this.#cache.clear()
@@ -119,19 +118,19 @@ export class Repos {
   ): Promise<RepoState | undefined> {
     const key = `${ns}/${name}`
     return this.#changing.run(key, undefined, async () => {
-      const path = this.#path(ns, name)
+      const record = recordOf(ns, name)
       const current = await this.read(ns, name)
       const next = await change(current)
       if (next === current) {
-        await this.#files.confirm(path)
+        await this.#records.confirm(record)
         return next
       }
       this.#forget(ns, name)
       this.#changes++
       try {
         // a repository with neither an index nor a tag is invalid, and would not be read as one
-        if (next === undefined || (next.index === undefined && next.tags.size === 0)) await this.#files.remove(path)
-        else await this.#files.write(path, formatRepoState(next))
+        if (next === undefined || (next.index === undefined && next.tags.size === 0)) await this.#records.remove(record)
+        else await this.#records.write(record, next)
       } finally {
         // also after a failure: it may have been the last sync, with the new state in place
         this.#changes++
@@ -151,17 +150,11 @@ export class Repos {
     return this.#names.now(folder) ?? (await this.#names.read(folder, namesIn))
   }
 
-  /** All repositories by name. Corrupt files are passed to `onCorrupt`, or else thrown. */
-  async *list(onCorrupt?: (error: CorruptStateError) => void): AsyncGenerator<RepoEntry> {
+  /** All repositories by name. Records that cannot be read are passed to `onUnreadable`, or else thrown. */
+  async *list(onUnreadable?: (error: UnreadableStateError) => void): AsyncGenerator<RepoEntry> {
     for (const ns of await this.namespaces()) {
       for (const name of await this.names(ns)) {
-        let state: RepoState | undefined
-        try {
-          state = this.now(ns, name) ?? (await this.read(ns, name))
-        } catch (error) {
-          if (!(error instanceof CorruptStateError) || onCorrupt === undefined) throw error
-          onCorrupt(error)
-        }
+        const state = await readable(async () => this.now(ns, name) ?? (await this.read(ns, name)), onUnreadable)
         if (state !== undefined) yield { ns, name, state }
       }
     }
@@ -174,10 +167,21 @@ export class Repos {
   }
 }
 
-/** @throws CorruptStateError */
-export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
-  const fields = parseStateText(bytes, file)
-  onlyKeys(fields, ['index', 'tags'], file)
+const recordOf = (ns: string, name: string): string => `${ns}/${name}.json`
+
+const REPO_RECORD: RecordKind<RepoState> = {
+  folder: 'repos',
+  keys: ['index', 'tags'],
+  readers: 2,
+  parse: repoStateOf,
+  // the order of tags does not matter, and JSON moves those that look like integers to the front
+  format: ({ index, tags }) => ({ index, tags: Object.fromEntries([...tags].sort(([a], [b]) => (a < b ? -1 : 1))) })
+}
+
+/** @throws CorruptStateError, NewerStateError */
+export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseRecord(bytes, file, REPO_RECORD)
+
+function repoStateOf(fields: Fields, file: string): RepoState {
   const tags = new Map<string, Sha256Digest>()
   for (const [tag, digest] of Object.entries(fieldsOf(fields.tags, file, '"tags"'))) {
     if (!isTag(tag)) throw new CorruptStateError(file, `${JSON.stringify(tag.slice(0, 140))} is not a tag`)
@@ -186,14 +190,6 @@ export function parseRepoState(bytes: Uint8Array, file: string): RepoState {
   const index = fields.index === undefined ? undefined : digestField(fields.index, file, '"index"')
   if (index === undefined && tags.size === 0) throw new CorruptStateError(file, '"index" is missing')
   return { index, tags }
-}
-
-function formatRepoState(state: RepoState): string {
-  const tags = [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1))
-  // JSON.stringify would move integer-like tags to the front. The order does not matter here, but no tag may be lost.
-  const lines = tags.map(([tag, digest]) => `    ${JSON.stringify(tag)}: ${JSON.stringify(digest)}`)
-  const index = state.index === undefined ? '' : `  "index": ${JSON.stringify(state.index)},\n`
-  return `{\n${index}  "tags": {${lines.length > 0 ? `\n${lines.join(',\n')}\n  ` : ''}}\n}\n`
 }
 
 const namesIn = async (folder: string): Promise<readonly string[]> =>

@@ -1,37 +1,45 @@
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
-/**
- * A file in the state folder has invalid content. It is named in the error, left alone and never rebuilt (spec
- * disk.10).
- */
-export class CorruptStateError extends Error {
-  override readonly name = 'CorruptStateError'
+/** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */
+export abstract class UnreadableStateError extends Error {
   /** Relative to the root, as in `state/repos/ns/name.json`. */
   readonly file: string
+  /** What is the matter with it. */
+  readonly what: string
 
   constructor(file: string, what: string, cause?: unknown) {
-    super(`${file}: ${what}; restore the file or move it away`, cause === undefined ? undefined : { cause })
+    super(`${file}: ${what}`, cause === undefined ? undefined : { cause })
     this.file = file
+    this.what = what
   }
+}
+
+/** How to go on from a damaged record, by its folder. What is written over is kept below `state/damaged/`. */
+const REMEDIES: readonly (readonly [folder: string, remedy: string])[] = [
+  ['state/repos/', 'put a copy back, or remove the name with svc rm and import it again'],
+  [
+    'state/artifacts/',
+    'the model is withheld meanwhile; put a copy back, or import it again: it is private then, until svc private --off'
+  ],
+  ['state/views/', 'put a copy back, or make or remove the view again']
+]
+
+/** The record is not what the daemon wrote. */
+export class CorruptStateError extends UnreadableStateError {
+  override readonly name = 'CorruptStateError'
+
+  constructor(file: string, what: string, cause?: unknown) {
+    const [, remedy] = REMEDIES.find(([folder]) => file.startsWith(folder)) ?? []
+    super(file, remedy === undefined ? what : `${what}; ${remedy}`, cause)
+  }
+}
+
+/** The record is sound, and of a format that only newer versions may read (spec disk.18). */
+export class NewerStateError extends UnreadableStateError {
+  override readonly name = 'NewerStateError'
 }
 
 export type Fields = Readonly<Record<string, unknown>>
-
-/** State files are small; a larger one is not ours. */
-const MAX_STATE_BYTES = 4 << 20
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Parses a UTF-8 JSON object. @throws CorruptStateError */
-export function parseStateText(bytes: Uint8Array, file: string): Fields {
-  if (bytes.length > MAX_STATE_BYTES) throw new CorruptStateError(file, `larger than ${MAX_STATE_BYTES} bytes`)
-  let value: unknown
-  try {
-    value = JSON.parse(utf8.decode(bytes))
-  } catch (cause) {
-    throw new CorruptStateError(file, 'not UTF-8 JSON', cause)
-  }
-  return fieldsOf(value, file, 'the file')
-}
 
 export function fieldsOf(value: unknown, file: string, what: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
@@ -53,4 +61,18 @@ export function digestField(value: unknown, file: string, what: string): Sha256D
 export function stringsField(value: unknown, file: string, what: string): readonly string[] {
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
   throw new CorruptStateError(file, `${what} is not a list of strings`)
+}
+
+/** What `read` gives, or undefined for a record that cannot be read, which `onUnreadable` hears of; without it, that is thrown. */
+export async function readable<T>(
+  read: () => Promise<T | undefined>,
+  onUnreadable: ((error: UnreadableStateError) => void) | undefined
+): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof UnreadableStateError) || onUnreadable === undefined) throw error
+    onUnreadable(error)
+    return undefined
+  }
 }

@@ -3,8 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ViewLayout, ViewMode } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
+import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { CorruptStateError, digestField, onlyKeys, parseStateText } from './strict.ts'
+import { CorruptStateError, digestField, type Fields, readable, type UnreadableStateError } from './strict.ts'
 
 /** A view at a place chosen by a user. */
 export interface ViewRecord {
@@ -25,30 +26,29 @@ const HEX_FILE = /^[0-9a-f]{64}\.json$/
  */
 export class ViewRecords {
   readonly #folder: string
-  readonly #files: ReplacedFiles
+  readonly #records: StateRecords<ViewRecord>
 
   /** `root` is the folder of the store; `files` has opened `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
     this.#folder = join(root, 'state', 'views')
-    this.#files = files
+    this.#records = new StateRecords(root, files, VIEW_RECORD)
   }
 
-  /** @throws CorruptStateError */
-  async read(path: string): Promise<ViewRecord | undefined> {
-    return this.#read(nameOf(path))
+  /** @throws UnreadableStateError */
+  read(path: string): Promise<ViewRecord | undefined> {
+    return this.#records.read(nameOf(path))
   }
 
-  async write({ path, manifest, layout, mode, device }: ViewRecord): Promise<void> {
-    const text = `${JSON.stringify({ path, manifest, layout, mode, device }, null, 2)}\n`
-    await this.#files.write(join(this.#folder, nameOf(path)), text)
+  write(record: ViewRecord): Promise<void> {
+    return this.#records.write(nameOf(record.path), record)
   }
 
-  async remove(path: string): Promise<void> {
-    await this.#files.remove(join(this.#folder, nameOf(path)))
+  remove(path: string): Promise<void> {
+    return this.#records.remove(nameOf(path))
   }
 
-  /** @throws CorruptStateError */
-  async *list(): AsyncGenerator<ViewRecord> {
+  /** Those that cannot be read are passed to `onUnreadable`, or else thrown. */
+  async *list(onUnreadable?: (error: UnreadableStateError) => void): AsyncGenerator<ViewRecord> {
     let names: string[]
     try {
       names = await readdir(this.#folder)
@@ -57,24 +57,26 @@ export class ViewRecords {
       throw error
     }
     for (const name of names.filter((each) => HEX_FILE.test(each)).sort()) {
-      const record = await this.#read(name)
+      const record = await readable(() => this.#records.read(name), onUnreadable)
       if (record !== undefined) yield record
     }
-  }
-
-  async #read(name: string): Promise<ViewRecord | undefined> {
-    const bytes = await this.#files.read(join(this.#folder, name))
-    return bytes === undefined ? undefined : parseViewRecord(bytes, `state/views/${name}`)
   }
 }
 
 const nameOf = (path: string): string => `${createHash('sha256').update(path).digest('hex')}.json`
 
-function parseViewRecord(bytes: Uint8Array, file: string): ViewRecord {
-  const fields = parseStateText(bytes, file)
-  onlyKeys(fields, ['path', 'manifest', 'layout', 'mode', 'device'], file)
+const VIEW_RECORD: RecordKind<ViewRecord> = {
+  folder: 'views',
+  keys: ['path', 'manifest', 'layout', 'mode', 'device'],
+  readers: 2,
+  parse: parseViewRecord,
+  format: ({ path, manifest, layout, mode, device }) => ({ path, manifest, layout, mode, device })
+}
+
+function parseViewRecord(fields: Fields, file: string): ViewRecord {
   const { path, layout, mode, device } = fields
   if (typeof path !== 'string' || !path.startsWith('/')) throw new CorruptStateError(file, '"path" is no absolute path')
+  if (!file.endsWith(`/${nameOf(path)}`)) throw new CorruptStateError(file, '"path" is not the one of this file')
   if (layout !== 'files' && layout !== 'hf') throw new CorruptStateError(file, '"layout" is unknown')
   if (mode !== 'symlink' && mode !== 'copy' && mode !== 'hardlink') {
     throw new CorruptStateError(file, '"mode" is unknown')

@@ -10,7 +10,7 @@ import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
-import { CorruptStateError } from '../library/strict.ts'
+import { UnreadableStateError } from '../library/strict.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
@@ -181,7 +181,7 @@ export class Published {
           if (await this.#has(manifest)) shown.push({ quant, manifest })
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
       } catch (error) {
-        if (!(error instanceof DaemonError || error instanceof CorruptStateError)) throw error
+        if (!(error instanceof DaemonError || error instanceof UnreadableStateError)) throw error
         onCorrupt(error)
       }
     }

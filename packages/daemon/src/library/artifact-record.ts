@@ -1,0 +1,109 @@
+import type { Sha256Digest } from '@svc/ref'
+import { usableHints } from './hints.ts'
+import type { ArtifactSource, SwarmHints } from './origin.ts'
+import { type Provenance, parseProvenanceOf } from './provenance.ts'
+import { isFirstFormat, parseRecord, type RecordKind } from './record.ts'
+import { CorruptStateError, digestField, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
+
+/** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
+export interface ArtifactState {
+  readonly manifestDigest: Sha256Digest
+  /** The distribution record; absent for artifacts that came from a swarm by their pin. */
+  readonly record?: Sha256Digest
+  readonly source: ArtifactSource
+  /** Who may have its bytes; only `verdictOf` reads it to decide (spec add.37). */
+  readonly provenance: Provenance
+  /** Imported by its pin and without a name: needed although no index names it (spec add.13). */
+  readonly pinned: boolean
+  readonly hints: SwarmHints
+  /** UTC, RFC 3339, of the latest import; absent for artifacts of earlier versions. */
+  readonly importedAt?: string
+  /** A pinned import whose blobs were never complete: missing ones are no damage. */
+  readonly incomplete?: true
+  /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
+  readonly futureName?: string
+}
+
+/** What is recorded: the digest is in the file's name. */
+export type RecordedState = Omit<ArtifactState, 'manifestDigest'>
+
+const KINDS: readonly string[] = ['local', 'hf', 'catalog', 'oci', 'bt'] satisfies ArtifactSource['kind'][]
+
+export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
+  folder: 'artifacts',
+  keys: [
+    'record',
+    'source',
+    'pinned',
+    'hints',
+    'importedAt',
+    'incomplete',
+    'futureName',
+    'provenance',
+    // before the provenance
+    'restricted',
+    'private'
+  ],
+  readers: 2,
+  parse: artifactStateOf,
+  format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName }) => ({
+    record,
+    source,
+    provenance,
+    pinned,
+    hints,
+    importedAt,
+    incomplete,
+    futureName
+  })
+}
+
+/** @throws CorruptStateError, NewerStateError */
+export const parseArtifactState = (bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState => ({
+  manifestDigest,
+  ...parseRecord(bytes, file, ARTIFACT_RECORD)
+})
+
+function artifactStateOf(fields: Fields, file: string): RecordedState {
+  const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
+  // Earlier versions called this field `foreign`.
+  const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
+  if (isFirstFormat(fields)) onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
+  if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
+  for (const key of ['repo', 'revision']) {
+    if (source[key] !== undefined && typeof source[key] !== 'string') {
+      throw new CorruptStateError(file, `"source.${key}" is not a string`)
+    }
+  }
+  if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
+  if (source.names !== undefined) {
+    const names = Object.values(fieldsOf(source.names, file, '"source.names"'))
+    if (!names.every((name) => typeof name === 'string'))
+      throw new CorruptStateError(file, '"source.names" is not all strings')
+  }
+  if (fields.incomplete !== undefined && fields.incomplete !== true)
+    throw new CorruptStateError(file, '"incomplete" is not true')
+  if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
+    throw new CorruptStateError(file, '"pinned" is not a boolean')
+  if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
+    throw new CorruptStateError(file, '"importedAt" is not a string')
+  if (fields.futureName !== undefined && typeof fields.futureName !== 'string')
+    throw new CorruptStateError(file, '"futureName" is not a string')
+  const hints = fieldsOf(fields.hints, file, '"hints"')
+  if (isFirstFormat(fields)) onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
+  return {
+    ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
+    source: source as unknown as ArtifactSource,
+    provenance: parseProvenanceOf(fields, source as unknown as ArtifactSource, file),
+    // before this field existed, everything from a swarm was kept by its pin
+    pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
+    ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
+    ...(fields.incomplete === true && { incomplete: true }),
+    ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
+    hints: usableHints({
+      trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
+      webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
+      peers: stringsField(hints.peers, file, '"hints.peers"')
+    })
+  }
+}

@@ -1,0 +1,183 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { digestFromHex } from '@svc/ref'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Artifacts } from '../../src/library/artifacts.ts'
+import { ReplacedFiles } from '../../src/library/replace.ts'
+import { Repos } from '../../src/library/repos.ts'
+import { ViewRecords } from '../../src/library/view-records.ts'
+import { temporaryFolder } from '../support/daemon.ts'
+import { recordText } from '../support/records.ts'
+
+const manifest = digestFromHex('a'.repeat(64))
+const other = digestFromHex('b'.repeat(64))
+const view = { path: '/srv/models/m', manifest, layout: 'files', mode: 'symlink', device: '2049' } as const
+const local = {
+  manifestDigest: manifest,
+  source: { kind: 'local' },
+  provenance: { access: 'own' },
+  hints: { trackers: [], webseeds: [], peers: [] }
+} as const
+
+let root: string
+let files: ReplacedFiles
+beforeEach(async () => {
+  root = temporaryFolder()
+  files = await ReplacedFiles.open(join(root, 'state'))
+})
+
+/** One record of each kind, with all that it can hold. `read` reads it anew. */
+const KINDS = [
+  {
+    file: 'state/repos/me/m.json',
+    write: () =>
+      new Repos(root, files).update({ ns: 'me', name: 'm' }, async () => ({
+        index: manifest,
+        tags: new Map([
+          ['v1', manifest],
+          ['1', other],
+          ['__proto__', other]
+        ])
+      })),
+    read: () => new Repos(root, files).read('me', 'm')
+  },
+  {
+    file: `state/artifacts/${'a'.repeat(64)}.json`,
+    write: () =>
+      new Artifacts(root, files).record({
+        ...local,
+        record: other,
+        source: {
+          kind: 'bt',
+          repo: 'Org/Name',
+          revision: 'main',
+          names: { 'a.gguf': 'A.gguf' },
+          bittorrentV1: { infohash: 'c'.repeat(40), info: other, files: [manifest, null] }
+        },
+        provenance: {
+          access: 'restricted',
+          by: 'hub-token',
+          decision: { is: 'private', at: '2026-01-01T00:00:00.000Z' }
+        },
+        pinned: true,
+        futureName: 'me/m',
+        hints: { trackers: ['udp://127.0.0.1:1'], webseeds: ['http://127.0.0.1/'], peers: ['127.0.0.1:1'] }
+      }),
+    read: () => new Artifacts(root, files).read(manifest)
+  },
+  {
+    file: 'state/views/',
+    write: () => new ViewRecords(root, files).write(view),
+    read: () => new ViewRecords(root, files).read(view.path)
+  }
+]
+
+/** The file of a view's record is named after a hash. */
+const pathOf = (file: string): string =>
+  file.endsWith('/') ? join(root, file, readdirSync(join(root, file))[0]!) : join(root, file)
+
+const outcome = (work: Promise<unknown>): Promise<unknown> =>
+  work.catch((error: Error) => {
+    if (!/StateError$/.test(error.name)) throw error
+    return error.name
+  })
+
+describe.each(KINDS)('$file', ({ file, write, read }) => {
+  it('is what was written, whichever bit of it is flipped, or it is damaged', async () => {
+    await write()
+    const whole = await read()
+    const path = pathOf(file)
+    const bytes = readFileSync(path)
+    const taken: string[] = []
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const spoilt = Buffer.from(bytes)
+      spoilt[bit >> 3]! ^= 1 << (bit & 7)
+      writeFileSync(path, spoilt)
+      const now = await outcome(read())
+      if (now !== 'CorruptStateError' && !isDeepStrictEqual(now, whole)) taken.push(JSON.stringify(now))
+    }
+    expect(taken).toEqual([])
+  })
+
+  it('is damaged when it is cut, longer, or lacks a byte', async () => {
+    await write()
+    const path = pathOf(file)
+    const bytes = readFileSync(path)
+    const taken: number[] = []
+    for (let at = 0; at < bytes.length; at++) {
+      for (const spoilt of [bytes.subarray(0, at), Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)])]) {
+        writeFileSync(path, spoilt)
+        if ((await outcome(read())) !== 'CorruptStateError') taken.push(at)
+      }
+    }
+    writeFileSync(path, Buffer.concat([bytes, Buffer.from('\n')]))
+    expect([await outcome(read()), taken]).toEqual(['CorruptStateError', []])
+  })
+
+  it('of a newer version is read if that version allows it, and keeps what it alone knows', async () => {
+    await write()
+    const whole = await read()
+    const path = pathOf(file)
+    const {
+      version: _,
+      readers,
+      checksum: __,
+      ...body
+    } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown> & { readers: number }
+    const added = { later: { '1': [true] }, '7': 'x' }
+    writeFileSync(path, recordText({ ...body, ...added }, 99, readers))
+    expect(await read()).toEqual(whole)
+    await write()
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject(added)
+    writeFileSync(path, recordText({ ...body, ...added }, 99))
+    expect(await outcome(read())).toBe('NewerStateError')
+    const before = readFileSync(path)
+    expect(await outcome(write())).toBe('NewerStateError')
+    expect(readFileSync(path)).toEqual(before)
+  })
+
+  it('of the first format has no envelope, no other keys, and gets the envelope when it is next written', async () => {
+    await write()
+    const whole = await read()
+    const path = pathOf(file)
+    const {
+      version: _,
+      readers: __,
+      checksum: ___,
+      ...body
+    } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+    writeFileSync(path, JSON.stringify(body))
+    expect(await read()).toEqual(whole)
+    writeFileSync(path, JSON.stringify({ ...body, later: 1 }))
+    expect(await outcome(read())).toBe('CorruptStateError')
+    for (const part of [{ version: 2 }, { readers: 2 }, { checksum: 'crc32:00000000' }]) {
+      writeFileSync(path, JSON.stringify({ ...body, ...part }))
+      expect(await outcome(read())).toBe('CorruptStateError')
+    }
+  })
+})
+
+it('what is damaged is kept when its owner writes the record again', async () => {
+  const records = new ViewRecords(root, files)
+  await records.write(view)
+  const path = pathOf('state/views/')
+  writeFileSync(path, 'damaged')
+  await records.write({ ...view, manifest: other })
+  expect((await records.read(view.path))?.manifest).toBe(other)
+  const folder = join(root, 'state/damaged/views')
+  expect(readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual(['damaged'])
+})
+
+it('a record under the name of another is damaged', async () => {
+  const records = new ViewRecords(root, files)
+  await records.write(view)
+  const path = pathOf('state/views/')
+  const renamed = join(dirname(path), `${'0'.repeat(64)}.json`)
+  mkdirSync(dirname(renamed), { recursive: true })
+  writeFileSync(renamed, readFileSync(path))
+  const unreadable: string[] = []
+  const listed: string[] = []
+  for await (const { path: at } of records.list((error) => unreadable.push(error.name))) listed.push(at)
+  expect([listed, unreadable]).toEqual([[view.path], ['CorruptStateError']])
+})
