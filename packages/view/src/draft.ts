@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errnoOf, ioError, ViewError } from './errors.ts'
-import { readMarker } from './marker.ts'
-import { isAbandoned, isWorkName, releaseName, takeName } from './owner.ts'
+import { readMarker, readReplaceable } from './marker.ts'
+import { isAbandoned, isOurs, isWorkName, releaseName, takeName } from './owner.ts'
 import { syncFolder, writeNewFile } from './written-file.ts'
 
 // A view is built in a folder next to its final place, `.svc-view-<maker>/`, which holds:
@@ -76,7 +76,7 @@ async function publish(work: string, target: string, onStuck: () => void): Promi
   const old = join(work, 'old')
   for (let tried = 1; ; tried++) {
     if (tried > 1) await rm(old, { recursive: true, force: true })
-    const moved = (await readMarker(target)) !== undefined && (await tryRename(target, old))
+    const moved = (await readReplaceable(target)) !== undefined && (await tryRename(target, old))
     if (moved) await syncFolder(work)
     try {
       await rename(join(work, 'new'), target)
@@ -117,7 +117,7 @@ export async function discardView(target: string): Promise<boolean> {
 
 /**
  * Cleans up in `folder` after processes that were killed while making views: a view between two renames is put in its
- * place, other leftovers are deleted. Folders of running processes are left alone. Making a view calls this for its
+ * place, other leftovers are deleted. Folders of running processes and of other users are left alone. Making a view calls this for its
  * parent folder; a daemon calls it when it starts.
  * @returns the number of leftovers. @throws ViewError `E_IO`.
  */
@@ -128,7 +128,7 @@ export async function recoverViews(folder: string): Promise<number> {
       if (!entry.isDirectory() || !isWorkName(entry.name)) continue
       const work = join(folder, entry.name)
       try {
-        if (!isAbandoned(entry.name, work)) continue
+        if (!(await isOurs(work)) || !isAbandoned(entry.name, work)) continue
         await restore(work, folder)
         await rm(work, { recursive: true, force: true })
         count++

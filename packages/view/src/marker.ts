@@ -5,6 +5,7 @@ import type { FileKind } from '@svc/manifest'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { errnoOf, ioError, ViewError } from './errors.ts'
 import { defectOfPath } from './names.ts'
+import { isOurs } from './owner.ts'
 import type { ViewMode } from './place.ts'
 import { openRegular } from './written-file.ts'
 
@@ -61,6 +62,21 @@ export async function readMarker(path: string): Promise<Marker | undefined> {
     if (marker === undefined) throw notAView(path, `it has no ${MARKER}`)
     return marker
   })
+}
+
+/**
+ * As {@link readMarker}, for a view that is about to be replaced, removed or handed out as ours.
+ * @throws ViewError `E_NOT_A_VIEW`, also for one that another user may have made, `E_IO`.
+ */
+export async function readReplaceable(path: string): Promise<Marker | undefined> {
+  const marker = await readMarker(path)
+  if (marker === undefined) return undefined
+  const ours = await isOurs(path).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return true
+    throw ioError(error, 'look for a view', path)
+  })
+  if (!ours) throw notAView(path, 'it belongs to another user')
+  return marker
 }
 
 /**

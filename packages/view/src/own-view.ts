@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, ioError, ViewError } from './errors.ts'
-import { type Marker, markerPath, readMarker, steadily } from './marker.ts'
+import { type Marker, markerPath, readReplaceable, steadily } from './marker.ts'
 
 const MAX_NAMED = 20
 /** Files that the hub's clients write next to a model's; they are useless without those. */
@@ -13,7 +13,7 @@ const HUB_LEAVINGS = /^(?:\.locks\/|models--[^/]+\/(?:\.no_exist|refs|trees)\/)/
  */
 export async function readOwnView(path: string): Promise<Marker | undefined> {
   return steadily(path, async () => {
-    const marker = await readMarker(path)
+    const marker = await readReplaceable(path)
     if (marker !== undefined) await checkOnlyOwnFiles(path, marker)
     return marker
   })

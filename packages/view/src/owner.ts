@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync, statSync } from 'node:fs'
+import { lstat } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { dirname } from 'node:path'
 
 /** Prefix of the folders in which views are made. */
 const PREFIX = '.svc-view-'
@@ -41,6 +43,17 @@ export function takeName(): string {
 export const releaseName = (name: string): void => void mine.delete(name)
 
 export const isWorkName = (name: string): boolean => NAME.test(name)
+
+/**
+ * Whether a folder was made by our user, or lies where nobody else can make one: in a shared folder such as /tmp, others
+ * choose names as they like. @throws errors of the file system as they are
+ */
+export async function isOurs(path: string): Promise<boolean> {
+  const user = process.geteuid?.()
+  if (user === undefined || (await lstat(path)).uid === user) return true
+  const parent = await lstat(dirname(path))
+  return (parent.uid === user || parent.uid === 0) && (parent.mode & 0o022) === 0
+}
 
 /** Whether nobody works in the folder at `path` any longer: its maker has ended, or the machine was restarted. */
 export function isAbandoned(name: string, path: string): boolean {
