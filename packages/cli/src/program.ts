@@ -83,7 +83,9 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     'import a model from files, the hub, a swarm, the catalog or a registry'
   )
   const addImport = (nameAndArgs: string, description: string): Command =>
-    add(imports, nameAndArgs, description).option('-d, --detach', 'do not wait; print the job id')
+    add(imports, nameAndArgs, description)
+      .option('-d, --detach', 'do not wait; print the job id')
+      .option('--replace', 'give the name to this model, even if another one has it')
 
   addImport('local <path...>', 'import files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')

@@ -1,79 +1,22 @@
 // Taking over what other tools hold, from trees in the layout of each.
-import { createHash } from 'node:crypto'
 import {
   existsSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
 import { type TestDaemon, testDaemon } from './support.ts'
+import { COMMIT, gitSha1, put, putDocker, putHub, putOllama, sha256 } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
-
-const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
-const gitSha1 = (bytes: string | Buffer): string =>
-  createHash('sha1')
-    .update(`blob ${Buffer.byteLength(bytes)}\0`)
-    .update(bytes)
-    .digest('hex')
-function put(path: string, bytes: string | Buffer): void {
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, bytes)
-}
-const COMMIT = '0123456789abcdef0123456789abcdef01234567'
-
-/** A hub cache as `huggingface_hub` writes it. */
-function putHub(root: string, repo: string, files: Readonly<Record<string, string | Buffer>>, commit = COMMIT): void {
-  const folder = join(root, `models--${repo.replace('/', '--')}`)
-  put(join(folder, 'refs/main'), commit)
-  for (const [name, bytes] of Object.entries(files)) {
-    const blob = join(folder, 'blobs', /gguf|safetensors/.test(name) ? sha256(bytes) : gitSha1(bytes))
-    put(blob, bytes)
-    const link = join(folder, 'snapshots', commit, name)
-    mkdirSync(dirname(link), { recursive: true })
-    symlinkSync(relative(dirname(link), blob), link)
-  }
-}
-
-function putOllama(root: string, model: string, tag: string, weights: Buffer): void {
-  const config = JSON.stringify({ model_format: 'gguf', file_type: 'Q8_0' })
-  for (const bytes of [weights, config]) put(join(root, `blobs/sha256-${sha256(bytes)}`), bytes)
-  const entry = (mediaType: string, bytes: string | Buffer) => ({
-    mediaType,
-    digest: `sha256:${sha256(bytes)}`,
-    size: Buffer.byteLength(bytes)
-  })
-  const manifest = {
-    schemaVersion: 2,
-    config: entry('application/vnd.docker.container.image.v1+json', config),
-    layers: [entry('application/vnd.ollama.image.model', weights)]
-  }
-  put(join(root, `manifests/registry.ollama.ai/library/${model}/${tag}`), JSON.stringify(manifest))
-}
-
-function putDocker(root: string, tag: string, bytes: Buffer): void {
-  put(join(root, 'blobs/sha256', sha256(bytes)), bytes)
-  const layer = {
-    mediaType: 'application/vnd.docker.ai.gguf.v3',
-    digest: `sha256:${sha256(bytes)}`,
-    size: bytes.length
-  }
-  const manifest = JSON.stringify({ schemaVersion: 2, layers: [layer] })
-  put(join(root, 'manifests/sha256', sha256(manifest)), manifest)
-  put(
-    join(root, 'models.json'),
-    JSON.stringify({ models: [{ id: `sha256:${sha256(manifest)}`, tags: [tag], files: [] }] })
-  )
-}
 
 const MODEL = { 'config.json': '{"model_type":"llama"}\n', 'tokenizer.json': '{"version":"1.0"}' }
 const weights = (seed: number): Buffer => makeGguf({ seed })
@@ -161,7 +104,7 @@ it('Ollama, LM Studio, llama.cpp, Docker, a folder: each by its own names', asyn
   const { code, models } = await adopt(daemon, ...args)
   expect([code, models.flatMap(({ damaged }) => damaged)]).toEqual([0, []])
   const refs = models.flatMap((model) => model.refs)
-  expect(refs).toEqual(expect.arrayContaining(['ollama/llama3.2:q8_0', expect.stringMatching(/:q4_k_m$/)]))
+  expect(refs).toEqual(expect.arrayContaining(['ollama/llama3.2-1b:q8_0', expect.stringMatching(/:q4_k_m$/)]))
   for (const seed of [11, 12, 13, 14, 15]) {
     const digest = sha256(weights(seed))
     expect([seed, (await daemon.svc('cat', digest)).code]).toEqual([seed, 0])

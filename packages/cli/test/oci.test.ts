@@ -122,7 +122,9 @@ describe('layouts and archives', () => {
     expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE', candidates: [REFS[0]] } })
     expect(await manifestOf(to, REFS[0])).toBe(mine)
     await ok(to, 'import', 'oci', path, '--as', 'other/tiny')
-    await ok(to, 'import', 'oci', path, '--as', 'acme/tiny')
+    expect(await to.svc('import', 'oci', path, '--as', 'acme/tiny')).toMatchObject({ code: 2 })
+    expect(await manifestOf(to, REFS[0])).toBe(mine)
+    await ok(to, 'import', 'oci', path, '--as', 'acme/tiny', '--replace')
     expect(await manifestOf(to, REFS[0])).toBe(theirs)
     // it is the same: nothing is taken from anybody
     await ok(to, 'import', 'oci', path)

@@ -65,7 +65,7 @@ describe('Ollama', () => {
       'llama3.2:1b'
     ])
     const llama = bySource.get('llama3.2:1b')!
-    expect(llama.suggested).toEqual({ ns: 'ollama', name: 'llama3.2' })
+    expect(llama.suggested).toEqual({ ns: 'ollama', name: 'llama3.2-1b' })
     expect(namesOf(llama)).toEqual([
       'LICENSE',
       'LICENSE-2',
@@ -191,8 +191,8 @@ describe('Docker Model Runner', () => {
     const { models, warnings } = await readCache({ tool: 'dmr', path: root })
     expect(warnings.map(({ code }) => code)).toEqual(['bad-document'])
     expect(models.map(({ suggested }) => suggested)).toEqual([
-      { ns: 'ai', name: 'smollm2' },
-      { ns: 'team', name: 'tiny' }
+      { ns: 'ai', name: 'smollm2-360m' },
+      { ns: 'registry.example.com-5000-team', name: 'tiny' }
     ])
     expect(namesOf(models[0])).toEqual([
       'LICENSE',
@@ -241,7 +241,7 @@ test('RamaLama: files by reference, digests where the blob’s name is one', asy
   const { models, warnings } = await readCache({ tool: 'ramalama', path: root })
   expect(models.map(({ source, suggested, hub }) => [source, suggested, hub])).toEqual([
     ['huggingface://Acme/Tiny-GGUF:latest', { ns: 'acme', name: 'tiny-gguf' }, { repo: 'Acme/Tiny-GGUF' }],
-    ['ollama://library/tinyllama:latest', { ns: 'ramalama', name: 'tinyllama' }, undefined]
+    ['ollama://library/tinyllama:latest', { ns: 'ollama', name: 'tinyllama' }, undefined]
   ])
   expect(models[0]!.files).toMatchObject([
     { name: 'config.json', sizeBytes: 2 },

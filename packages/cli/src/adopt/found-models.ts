@@ -31,6 +31,13 @@ export interface AdoptableModel {
   readonly by: TransferCost['by']
 }
 
+export interface FoundModels {
+  readonly models: readonly AdoptableModel[]
+  /** Files of models that do not come in, such as those of older snapshots; other models may have them as well. */
+  readonly usedElsewhere: readonly string[]
+  readonly warnings: readonly FoundWarning[]
+}
+
 /**
  * The models in the caches of the named tools and in the named folders; of all tools if none is named. Of a repository
  * with several commits only one is listed: that of `main`, or the first. @throws CliError for a folder within the store
@@ -38,25 +45,29 @@ export interface AdoptableModel {
 export async function foundModels(
   session: Session,
   named: readonly (Tool | { readonly path: string })[]
-): Promise<{ readonly models: readonly AdoptableModel[]; readonly warnings: readonly FoundWarning[] }> {
+): Promise<FoundModels> {
   const { root: store } = await session.client.status()
   const models: AdoptableModel[] = []
   const brought = new Set<string>()
   const warnings: FoundWarning[] = []
+  const usedElsewhere: string[] = []
   for (const root of await rootsOf(session, named)) {
     if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
       throw usage(`${root.path} is the store itself, or holds it`)
     const cache = await readCache(root)
     warnings.push(...cache.warnings)
     const cost = await costOf(cache.models, store)
-    for (const found of firstOfEach(cache.models)) {
+    const chosen = firstOfEach(cache.models)
+    const others = cache.models.filter((model) => !chosen.includes(model))
+    usedElsewhere.push(...others.flatMap(({ files }) => files.map(({ path }) => path)))
+    for (const found of chosen) {
       const { hereBytes, sharedBytes } = await bytesSpared(session, found, brought)
       const as = `${found.suggested.ns}/${found.suggested.name}`
       const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes - sharedBytes)
       models.push({ found, root: cache.root.path, as, hereBytes, sharedBytes, takesBytes, by: cost })
     }
   }
-  return { models, warnings }
+  return { models, usedElsewhere, warnings }
 }
 
 async function rootsOf(session: Session, named: readonly (Tool | { readonly path: string })[]): Promise<CacheRoot[]> {

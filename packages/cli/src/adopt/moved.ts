@@ -1,17 +1,20 @@
-import type { Stats } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { createReadStream, type Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { FoundFile } from '@svc/view'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
-import type { AdoptableModel } from './found-models.ts'
-import type { Outcome } from './take-over.ts'
+import type { FoundModels } from './found-models.ts'
+import type { Outcome, TakenMember } from './take-over.ts'
 
 /**
  * Deletes from other tools' caches the files that were imported, model by model, so that the disk never has to hold all
- * of them twice. A finished import is durable. A file is deleted only when every model of the cache that uses it was
- * imported completely, and only if it is unchanged since the listing. Small files that became part of a tar, and files
- * that were not imported, stay. Dangling links and folders that become empty are deleted, too.
+ * of them twice. A file is deleted only when every model of the cache that uses it came in whole, when the references of
+ * these models still lead to what was imported, when the store's bytes were read once more and are right, and when the
+ * file is unchanged and its digest is among them. Small files that became part of a tar, and files that were not
+ * imported, stay. Dangling links and folders that become empty are deleted, too.
  */
 export class MovedFiles {
   readonly #session: Session
@@ -20,27 +23,50 @@ export class MovedFiles {
   readonly #removed = new Map<string, Set<string>>()
   removedBytes = 0
 
-  constructor(session: Session, models: readonly AdoptableModel[]) {
+  constructor(session: Session, { models, usedElsewhere }: FoundModels) {
     this.#session = session
-    for (const { path } of models.flatMap(({ found }) => found.files))
-      this.#needed.set(path, (this.#needed.get(path) ?? 0) + 1)
+    const used = [...models.flatMap(({ found }) => found.files.map(({ path }) => path)), ...usedElsewhere]
+    for (const path of used) this.#needed.set(path, (this.#needed.get(path) ?? 0) + 1)
   }
 
   /** Call once per model, after its import was attempted. */
-  async tried({ model, refs, damaged, error, before }: Outcome): Promise<void> {
-    const isWhole = error === undefined && damaged.length === 0 && refs.length > 0
-    const stored = isWhole ? await storedFiles(this.#session, refs) : []
+  async tried({ model, members, damaged, error, before }: Outcome): Promise<void> {
+    const isWhole = error === undefined && damaged.length === 0 && members.length > 0
+    const stored = isWhole ? await this.#soundBlobs(members) : new Set<string>()
+    if (stored.size === 0) return
     for (const file of new Map(model.found.files.map((each) => [each.path, each])).values()) {
+      const stats = before.get(file.path)
       // the model still needs files of its that were not imported
-      if (!stored.some((each) => isSame(each, file))) continue
+      if (stats === undefined || !(await isAmong(stored, file, stats))) continue
       const needed = this.#needed.get(file.path)! - model.found.files.filter(({ path }) => path === file.path).length
       this.#needed.set(file.path, needed)
-      if (needed === 0) await this.#remove(file.path, model.root, before.get(file.path))
+      if (needed === 0) await this.#remove(file.path, model.root, stats)
     }
   }
 
-  async #remove(path: string, root: string, before: Stats | undefined): Promise<void> {
-    if (before === undefined || !(await isAsBefore(path, before))) return
+  /** The digests of a model's blobs, after their bytes were read and compared; none if anything is not as it came in. */
+  async #soundBlobs(members: readonly TakenMember[]): Promise<ReadonlySet<string>> {
+    const { client } = this.#session
+    const digests = new Set<string>()
+    for (const { ref, manifest } of members) {
+      try {
+        const canonical = await canonicalRef(this.#session, ref)
+        const job = await client.waitJob(await client.verify({ target: canonical }), { signal: this.#session.signal })
+        const opened = await client.open(canonical)
+        const isSound = job.state === 'done' && opened.missing === undefined && opened.manifestDigest === manifest
+        if (!isSound) throw new Error(job.error?.message ?? 'it is not what was imported')
+        for (const { digest } of opened.files) digests.add(digest)
+      } catch (error) {
+        this.#session.signal.throwIfAborted()
+        this.#session.note(`warning: the originals of ${ref} stay: ${(error as Error).message}`)
+        return new Set()
+      }
+    }
+    return digests
+  }
+
+  async #remove(path: string, root: string, before: Stats): Promise<void> {
+    if (!(await isAsBefore(path, before))) return
     try {
       await unlink(path)
     } catch (error) {
@@ -61,27 +87,18 @@ export class MovedFiles {
   }
 }
 
-interface Stored {
-  readonly name: string
-  readonly digest: string
-  readonly size: number
-}
-
-async function storedFiles(session: Session, refs: readonly string[]): Promise<Stored[]> {
-  const stored: Stored[] = []
-  for (const ref of refs) {
-    const { files, missing } = await session.client.open(await canonicalRef(session, ref))
-    if (missing !== undefined) return []
-    for (const { name, digest, size } of files) if (name !== undefined) stored.push({ name, digest, size })
+/** Whether the store has a file's bytes. Where the cache has no digest of it, the file is read. */
+async function isAmong(stored: ReadonlySet<string>, file: FoundFile, before: Stats): Promise<boolean> {
+  if (file.expectedSha256 !== undefined) return stored.has(file.expectedSha256)
+  if (before.size !== file.sizeBytes || !(await isAsBefore(file.path, before))) return false
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(file.path), hash)
+  } catch {
+    return false
   }
-  return stored
+  return stored.has(`sha256:${hash.digest('hex')}`)
 }
-
-/** Names may have been normalized during the import; without a digest, compare name and size. */
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[._-]/g, '-')
-const isSame = ({ name, digest, size }: Stored, file: FoundFile): boolean =>
-  size === file.sizeBytes &&
-  (file.expectedSha256 === undefined ? plain(name) === plain(file.name) : digest === file.expectedSha256)
 
 async function isAsBefore(path: string, before: Stats): Promise<boolean> {
   const now = await lstat(path).catch(() => undefined)

@@ -1,18 +1,37 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
+import type { Job } from '@svc/client'
 import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
 import type { FoundFile } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
+import { canAsk } from '../question.ts'
+import { requireConsent, takenRefs } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import type { AdoptableModel } from './found-models.ts'
+
+/** A quant of a model that came in. */
+export interface TakenMember {
+  /** `ns/name:quant` */
+  readonly ref: string
+  /** Digest of the manifest that it had right after the import. */
+  readonly manifest: string
+}
+
+export interface TakeOverOptions {
+  readonly keepNames?: boolean
+  readonly private?: boolean
+  /** Names may be taken from models that were here before. */
+  readonly replace?: boolean
+  readonly yes?: boolean
+}
 
 /** The result of importing a model. */
 export interface Outcome {
   readonly model: AdoptableModel
-  /** `ns/name:quant` of each imported member. */
-  readonly refs: readonly string[]
+  /** The imported members. */
+  readonly members: readonly TakenMember[]
   /** Files whose bytes do not match the cache's digest; they were left out. */
   readonly damaged: readonly FoundFile[]
   /** The files' metadata from before the import, by path. */
@@ -20,44 +39,105 @@ export interface Outcome {
   readonly error?: CliError
 }
 
+interface Attempt extends Outcome {
+  /** References that it was not to take from others. */
+  readonly taken?: readonly string[]
+}
+
+/** Names tried for models that would get the same one. */
+const MAX_NAMES = 100
+const MAX_NAME_CHARS = 128
+
 /**
- * Imports a model of another tool. Damaged files are left out one by one, as long as a model remains.
- * @throws CliError on Ctrl-C, ClientError when the daemon is unreachable
+ * Imports models of other tools. No two get one name and quant: the second gets a number. What was here before keeps its
+ * name, unless the user says otherwise.
  */
-export async function takeOver(
-  session: Session,
-  model: AdoptableModel,
-  options: { readonly keepNames?: boolean; readonly private?: boolean }
-): Promise<Outcome> {
-  const { found, as } = model
-  const before = new Map<string, Stats>()
-  for (const { path } of found.files) {
-    const stats = await lstat(path).catch(() => undefined)
-    if (stats !== undefined) before.set(path, stats)
+export class TakeOver {
+  readonly #session: Session
+  readonly #options: TakeOverOptions
+  /** References that models of this run have. */
+  readonly #made = new Set<string>()
+
+  constructor(session: Session, options: TakeOverOptions) {
+    this.#session = session
+    this.#options = options
   }
-  const damaged: FoundFile[] = []
-  // with --json the whole result is one document
-  const quiet = session.json ? { ...session, json: false, quiet: true } : session
-  for (;;) {
-    const files = found.files.filter((file) => !damaged.includes(file))
-    try {
-      const job = await follow(quiet, await session.client.adopt(bodyOf(model, files, options)))
-      return { model, refs: (job.result?.quants ?? []).map((quant) => `${as}:${quant}`), damaged, before }
-    } catch (error) {
-      if (!(error instanceof CliError) || error.exitCode === EXIT.interrupted) throw error
-      const [name, ...others] = error.candidates
-      const file = others.length === 0 ? files.find((each) => each.name === name) : undefined
-      if (file === undefined) return { model, refs: [], damaged, before, error }
-      damaged.push(file)
-      if (files.length === 1) return { model, refs: [], damaged, before }
+
+  /** @throws CliError on Ctrl-C, ClientError when the daemon is unreachable */
+  async run(model: AdoptableModel): Promise<Outcome> {
+    const before = new Map<string, Stats>()
+    for (const { path } of model.found.files) {
+      const stats = await lstat(path).catch(() => undefined)
+      if (stats !== undefined) before.set(path, stats)
+    }
+    let outcome: Attempt | undefined
+    for (let number = 1; number <= MAX_NAMES; number++) {
+      const as = numbered(model.as, number)
+      outcome = await this.#as(as, { ...model, as }, before)
+      const taken = outcome.taken ?? []
+      if (taken.some((ref) => this.#made.has(ref))) continue
+      if (taken.length > 0 && (await this.#mayReplace(taken, as)))
+        outcome = await this.#as(as, { ...model, as }, before, true)
+      for (const { ref } of outcome.members) this.#made.add(ref)
+      return outcome
+    }
+    return outcome!
+  }
+
+  async #mayReplace(taken: readonly string[], as: string): Promise<boolean> {
+    const { replace, yes } = this.#options
+    if (replace === true) return true
+    if (yes === true || !canAsk(this.#session)) return false
+    return requireConsent(this.#session, taken, as).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof CliError && error.code === 'E_NAME_TAKEN') return false
+        throw error
+      }
+    )
+  }
+
+  /** One import. Damaged files are left out one by one, as long as a model remains. */
+  async #as(as: string, model: AdoptableModel, before: Outcome['before'], replace = false): Promise<Attempt> {
+    const session = this.#session
+    const damaged: FoundFile[] = []
+    // with --json the whole result is one document
+    const quiet = session.json ? { ...session, json: false, quiet: true } : session
+    for (;;) {
+      const files = model.found.files.filter((file) => !damaged.includes(file))
+      const failed = { model, members: [], damaged, before }
+      try {
+        const body = { ...bodyOf(model, files, this.#options), ...(!replace && { replace: false }) }
+        const job = await follow(quiet, await session.client.adopt(body))
+        return { model, members: membersOf(as, job), damaged, before }
+      } catch (error) {
+        if (!(error instanceof CliError) || error.exitCode === EXIT.interrupted) throw error
+        const taken = takenRefs(error)
+        if (taken?.every((ref) => ref.startsWith(`${as}:`))) return { ...failed, error, taken }
+        const [name, ...others] = error.candidates
+        const file = others.length === 0 ? files.find((each) => each.name === name) : undefined
+        if (file === undefined) return { ...failed, error }
+        damaged.push(file)
+        if (files.length === 1) return failed
+      }
     }
   }
 }
 
+function numbered(as: string, number: number): string {
+  if (number === 1) return as
+  const [ns, name = ''] = as.split('/')
+  const suffix = `-${number}`
+  return `${ns}/${name.slice(0, MAX_NAME_CHARS - suffix.length)}${suffix}`
+}
+
+const membersOf = (as: string, { result }: Job): TakenMember[] =>
+  (result?.quants ?? []).map((quant, i) => ({ ref: `${as}:${quant}`, manifest: result!.manifests[i]! }))
+
 function bodyOf(
   { found, as }: AdoptableModel,
   files: readonly FoundFile[],
-  options: { readonly keepNames?: boolean; readonly private?: boolean }
+  options: Pick<TakeOverOptions, 'keepNames' | 'private'>
 ): AdoptBody {
   const { repo, revision } = found.hub ?? {}
   const body: AdoptBody = {

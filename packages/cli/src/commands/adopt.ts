@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
 import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
-import { type Outcome, takeOver } from '../adopt/take-over.ts'
+import { type Outcome, TakeOver } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
@@ -12,13 +12,14 @@ import type { Session } from '../session.ts'
 export interface AdoptOptions {
   readonly dryRun?: boolean
   readonly move?: boolean
+  readonly replace?: boolean
   readonly private?: boolean
   readonly keepNames?: boolean
   readonly yes?: boolean
 }
 
 /**
- * `svc adopt [TOOL|DIR…] [--dry-run] [--move]`: imports models from the caches of other tools; on a terminal it asks
+ * `svc adopt [TOOL|DIR…] [--dry-run] [--move] [--replace]`: imports models from the caches of other tools; on a terminal it asks
  * first. @throws CliError
  */
 export async function adopt(session: Session, sources: readonly string[], options: AdoptOptions): Promise<void> {
@@ -26,7 +27,8 @@ export async function adopt(session: Session, sources: readonly string[], option
   const named = sources.map((source): Tool | { readonly path: string } =>
     isTool(source) ? source : { path: resolve(terminal.cwd, source) }
   )
-  const { models, warnings } = await foundModels(session, named)
+  const found = await foundModels(session, named)
+  const { models, warnings } = found
   for (const { path, message } of warnings) session.note(`warning: ${path}: ${message}`)
   if (models.length === 0) {
     if (session.json) return session.document({ models: [] })
@@ -38,10 +40,11 @@ export async function adopt(session: Session, sources: readonly string[], option
     if (options.yes !== true && canAsk(session)) await askFirst(session, models, options)
   }
   const outcomes: Outcome[] = []
-  const moved = options.move === true ? new MovedFiles(session, models) : undefined
+  const moved = options.move === true ? new MovedFiles(session, found) : undefined
+  const takeOver = new TakeOver(session, options)
   try {
     for (const model of models) {
-      const outcome = await takeOver(session, model, options)
+      const outcome = await takeOver.run(model)
       outcomes.push(outcome)
       if (!session.json) tell(session, outcome)
       await moved?.tried(outcome)
@@ -52,9 +55,9 @@ export async function adopt(session: Session, sources: readonly string[], option
   const removedBytes = moved?.removedBytes
   if (session.json) {
     session.document({
-      models: outcomes.map(({ model, refs, damaged, error }) => ({
+      models: outcomes.map(({ model, members, damaged, error }) => ({
         ...rowOf(model),
-        refs,
+        refs: members.map(({ ref }) => ref),
         damaged: damaged.map(({ name, path }) => ({ name, path })),
         ...(error !== undefined && { error: { code: error.code, message: error.message } })
       })),
@@ -135,8 +138,8 @@ async function askFirst(session: Session, models: readonly AdoptableModel[], { m
     throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
 }
 
-function tell(session: Session, { model, refs, damaged, error }: Outcome): void {
-  for (const ref of refs) session.print(ref)
+function tell(session: Session, { model, members, damaged, error }: Outcome): void {
+  for (const { ref } of members) session.print(ref)
   for (const { path } of damaged)
     session.note(`damaged: ${path}: its bytes are not those that the cache names; it stayed out`)
   if (error !== undefined) session.note(`not taken over: ${model.found.tool} ${model.found.source}: ${error.message}`)

@@ -2,6 +2,7 @@ import type { CatalogEntry, Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
 import { count, formatTable } from '../format.ts'
 import { importName } from '../reference.ts'
+import type { ReplaceField } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 import { type ChoiceOptions, choiceOf, finish, withQuants } from './imports.ts'
@@ -31,18 +32,19 @@ export async function importCatalog(session: Session, text: string, options: Cat
   const { quant: _, ...choice } = options
   const named = quant?.split(',').filter((each) => each !== '')
   const wanted = named ?? (options.file === undefined ? await listedQuants(session, repo, options) : [undefined])
-  const start = (quant: string | undefined): Promise<Job> => {
+  const start = (quant: string | undefined, field: ReplaceField): Promise<Job> => {
     const job = session.client.importCatalog({
       repo,
       ...choiceOf(choice),
       ...(quant !== undefined && { quant }),
       ...(options.trustCatalog === true && { trustCatalog: true }),
       ...(options.as !== undefined && { as: importName(options.as, repo) }),
-      ...(options.peer !== undefined && { peers: [...options.peer] })
+      ...(options.peer !== undefined && { peers: [...options.peer] }),
+      ...field
     })
     return sayingWhatWaits(session, `asking the catalog and the hub about ${repo}`, job)
   }
-  for (const each of wanted) await finish(session, await start(each), options)
+  for (const each of wanted) await finish(session, (field) => start(each, field), options)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { ImportHfBody, ImportPlan, Job } from '@svc/client'
+import type { ImportBtBody, ImportHfBody, ImportPlan, Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -7,11 +7,13 @@ import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
 import { settleOwnModels, tellShared } from '../own-models.ts'
 import { asDigest, importName } from '../reference.ts'
+import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 
 export interface ImportOptions {
   readonly as?: string
+  readonly replace?: boolean
   readonly detach?: boolean
   readonly private?: boolean
 }
@@ -36,7 +38,8 @@ export async function importLocal(session: Session, paths: readonly string[], op
   const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
   const as = importName(options.as, absolute[0]!)
   const mustTell = options.private !== true && (await settleOwnModels(session))
-  await finish(session, await session.client.importLocal({ paths: absolute, as, ...choiceOf(options) }), options)
+  const body = { paths: absolute, as, ...choiceOf(options) }
+  await finish(session, (field) => session.client.importLocal({ ...body, ...field }), options)
   if (mustTell) tellShared(session, as)
 }
 
@@ -70,9 +73,10 @@ export async function importHf(session: Session, text: string, options: HfOption
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
   const chosen = quant !== undefined || options.file !== undefined || all === true
-  if (chosen) return finish(session, await askingHub(session, body, session.client.importHf(body)), options)
-  const { warnings, ...choice } = await choose(session, body)
-  await finish(session, await askingHub(session, choice, session.client.importHf(choice)), options, warnings)
+  const { warnings, ...choice } = chosen ? { ...body, warnings: [] } : await choose(session, body)
+  const start = (field: ReplaceField): Promise<Job> =>
+    askingHub(session, choice, session.client.importHf({ ...choice, ...field }))
+  await finish(session, start, options, warnings)
 }
 
 /** Mentions what we wait for: when the hub limits the rate, an answer may take minutes. */
@@ -181,7 +185,7 @@ export async function importBt(session: Session, source: string, options: BtOpti
   if (pin === undefined)
     throw usage('--pin is "sha256:" and 64 hex characters, lower-case', 'svc share prints it on the other side')
   const hex = /^[0-9a-f]{64}$/.test(source) ? `btmh:1220${source}` : source
-  const job = await session.client.importBt({
+  const body: ImportBtBody = {
     ...(hex.startsWith('magnet:') ? { magnet: hex } : { infohash: hex }),
     manifestDigest: pin,
     manifestFromPeers: true,
@@ -190,24 +194,30 @@ export async function importBt(session: Session, source: string, options: BtOpti
     ...(options.peer !== undefined && { peers: [...options.peer] }),
     ...(options.as !== undefined && { as: importName(options.as, source) }),
     ...(options.private === true && { private: true })
-  })
-  await finish(session, job, options)
+  }
+  await finish(session, (field) => session.client.importBt({ ...body, ...field }), options)
 }
 
-/** Watches an import and prints its result. Each warning is printed once, as soon as it is known; those in `told` were printed before. */
+/**
+ * Runs an import that replaces nothing unless it is told to, and prints its result. Each warning is printed once, as
+ * soon as it is known; those in `told` were printed before.
+ */
 export async function finish(
   session: Session,
-  job: Job,
+  start: (field: ReplaceField) => Promise<Job>,
   options: ImportOptions,
   told: readonly string[] = []
 ): Promise<void> {
   if (options.detach === true) {
+    const job = await start(options.replace === true ? {} : { replace: false })
     if (session.json) session.document(job)
     else session.print(job.id)
     return session.note(`look again with: svc jobs ${job.id} --follow`)
   }
   const warned = new Set(told)
-  const done = await follow(session, job, { warned })
+  const done = await replacingOnlyIfTold(session, options, async (field) =>
+    follow(session, await start(field), { warned })
+  )
   if (!session.json) printImport(session, done, warned)
 }
 
@@ -216,6 +226,7 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
   const { result } = job
   if (result === undefined) return
   for (const warning of result.warnings ?? []) if (!warned.has(warning)) session.note(`warning: ${warning}`)
+  tellReplaced(session, job)
   const quants = result.quants ?? []
   const refs = job.as === undefined ? [] : quants.map((quant) => `${job.as}:${quant}`)
   if (refs.length > 0) {

@@ -47,6 +47,7 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
   )
     .option('--dry-run', 'only show what would come in, and what it takes')
     .option('--move', 'remove the weights over there once they are safe here')
+    .option('--replace', 'also where another model has the name here')
     .option('-y, --yes', 'do not ask first')
     .option('--private', 'keep what comes in to yourself')
     .option('--keep-names', 'as the files are called there, upper case and all')

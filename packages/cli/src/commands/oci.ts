@@ -10,6 +10,7 @@ import { withOci } from '../oci/failure.ts'
 import { meter } from '../oci/meter.ts'
 import { type PackOptions, packView, type Subject, subjectOf } from '../oci/packing.ts'
 import { importName } from '../reference.ts'
+import { requireConsent } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { type ChoiceOptions, choiceOf, finish } from './imports.ts'
 
@@ -99,35 +100,37 @@ export interface ImportOciOptions extends ChoiceOptions {
 /** `svc import oci DIR|FILE.tar|registry/name:tag [--as ns/name] [--tag TAG]` */
 export async function importOci(session: Session, source: string, options: ImportOciOptions): Promise<void> {
   const found = await look(session, source, options)
-  if (options.as === undefined) await requireVacancy(session, found, source)
+  const replace = options.replace === true || (await mayTakeTheNames(session, found, options.as))
   for (const { ref, body } of found) {
     const as =
       options.as === undefined
         ? (ref?.split(':')[0] ?? (await askName(session, source)))
         : importName(options.as, source)
-    // a name that somebody else wrote into the artifact is no reason to give up what has it here
-    const replace = options.as === undefined && ref !== undefined ? { replace: false } : {}
     const { names: _, ...choice } = choiceOf(options)
     // our own artifacts have a manifest's names already, those of others need to be normalized
     const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
-    await finish(session, await session.client.importOci({ ...body, as, ...choice, ...names, ...replace }), options)
+    const whole = { ...body, as, ...choice, ...names }
+    await finish(session, (field) => session.client.importOci({ ...whole, ...field }), { ...options, replace })
   }
 }
 
 /**
- * Refuses what would take a name that another artifact has, before anything is fetched. What the artifact says of itself may be wrong:
- * the daemon decides when it has the files.
+ * Asks, before anything is fetched, where a model would take its name from another one. What the artifact says of itself
+ * may be wrong: the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
  */
-async function requireVacancy(session: Session, found: readonly Found[], source: string): Promise<void> {
+async function mayTakeTheNames(session: Session, found: readonly Found[], as: string | undefined): Promise<boolean> {
   const { namespaces } = await session.client.models()
+  const refs: string[] = []
   for (const { ref, pin } of found) {
-    const [name, quant] = ref?.split(':') ?? []
+    const [own, quant] = ref?.split(':') ?? []
+    const name = as ?? own
     const here = namespaces.find((each) => `${each.ns}/${each.name}` === name)
     const taken = here?.members.find((member) => member.quant === quant)
-    if (taken === undefined || pin === undefined || taken.manifest === pin) continue
-    const hint = `to keep both, give it another name: svc import oci ${source} --as ns/name; --as ${name} replaces what is here`
-    throw new CliError(EXIT.usage, `${ref} is another artifact here`, { code: 'E_NAME_TAKEN', hint })
+    if (taken !== undefined && pin !== undefined && taken.manifest !== pin) refs.push(`${name}:${quant}`)
   }
+  if (refs.length === 0) return false
+  await requireConsent(session, refs, as)
+  return true
 }
 
 interface Found {

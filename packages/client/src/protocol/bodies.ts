@@ -8,8 +8,12 @@ import { PeerListSchema, RefSchema } from './fields.ts'
 
 const AsSchema = Type.String({ description: '`ns/name`, lower case' })
 const PrivateSchema = Type.Boolean({ description: 'not announced, and given to nobody' })
+const ReplaceSchema = Type.Boolean({
+  description:
+    'false: the job fails where a quant of that name is another artifact here, unless it came from the same repository of the hub; true when absent'
+})
 
-/** Fields that imports from disk, hub and catalog have in common (spec add.1, add.6, add.10). */
+/** Fields that imports from disk, hub, catalog and OCI have in common (spec add.1, add.6, add.10, add.45). */
 const wishes = {
   names: Type.Optional(
     Type.Union([Type.Literal('upstream'), Type.Literal('normalized')], {
@@ -18,7 +22,8 @@ const wishes = {
   ),
   quants: Type.Optional(Type.Array(Type.String(), { description: 'only these; compared in lower case' })),
   files: Type.Optional(Type.Array(Type.String(), { description: 'globs: only these weights and aux files' })),
-  private: Type.Optional(PrivateSchema)
+  private: Type.Optional(PrivateSchema),
+  replace: Type.Optional(ReplaceSchema)
 }
 
 /** Body of `POST /v1/ensure` (spec route.7). */
@@ -58,7 +63,8 @@ export const AdoptBodySchema = Type.Object(
       )
     ),
     names: wishes.names,
-    private: wishes.private
+    private: wishes.private,
+    replace: wishes.replace
   },
   { title: 'AdoptBody' }
 )
@@ -93,7 +99,8 @@ export const ImportBtBodySchema = Type.Object(
       Type.Boolean({ description: 'no webseed is needed: peers may give the manifest, which must hash to the pin' })
     ),
     as: Type.Optional(AsSchema),
-    private: Type.Optional(PrivateSchema)
+    private: Type.Optional(PrivateSchema),
+    replace: Type.Optional(ReplaceSchema)
   },
   { title: 'ImportBtBody' }
 )
@@ -131,11 +138,6 @@ export const ImportOciBodySchema = Type.Object(
       Type.Boolean({ description: 'without TLS; as it is done with registries on this machine' })
     ),
     as: AsSchema,
-    replace: Type.Optional(
-      Type.Boolean({
-        description: 'false: the job fails where a quant of that name is another artifact here; true when absent'
-      })
-    ),
     ...wishes
   },
   { title: 'ImportOciBody' }

@@ -35,6 +35,11 @@ export const ImportResultSchema = Type.Object(
     quants: Type.Optional(Type.Array(Type.String())),
     infohash: Type.Optional(InfohashSchema),
     warnings: Type.Optional(Type.Array(Type.String())),
+    replaced: Type.Optional(
+      Type.Array(Type.Object({ quant: Type.String(), manifest: DigestSchema }), {
+        description: 'artifacts that had a quant of this name before; absent when there were none'
+      })
+    ),
     skipped: CountSchema,
     notChosen: Type.Optional(
       Type.Integer({ minimum: 0, description: 'weights and aux files that the choice left out, where there was one' })

@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
+import { type IndexMember, type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
@@ -10,6 +10,14 @@ import type { RepoState, Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
+import type { MayReplace } from './wishes.ts'
+
+/** A state of the repository's index. */
+export interface Committed {
+  readonly indexDigest: Sha256Digest
+  /** The artifacts that had one of these quants before. */
+  readonly replaced: readonly Pick<IndexMember, 'quant' | 'manifest'>[]
+}
 
 export interface CommitContext {
   readonly store: DiskBlobStore
@@ -24,7 +32,7 @@ export interface CommitContext {
  * and the state last, so that a crash leaves at worst unreferenced blobs.
  * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
  *   candidates where nothing may be replaced, `E_ABORTED` when it is not wanted any longer: the state is then unchanged
- *   (spec route.13, add.31)
+ *   (spec route.13, add.45)
  */
 export async function commitArtifacts(
   repo: RepoId,
@@ -32,26 +40,27 @@ export async function commitArtifacts(
   source: Pick<ImportSource, 'hints'> & {
     readonly provenance: Provenance
     readonly origin: ArtifactSource
-    /** False: a quant that the index has stays what it is. */
-    readonly mayReplace?: boolean
+    readonly mayReplace?: MayReplace
     /** Asked in the repository's turn; after false nothing is merged. */
     readonly isWanted?: () => Promise<boolean>
   },
-  { store, documents, repos, artifacts, superseded }: CommitContext
-): Promise<Sha256Digest> {
-  let replaced: readonly Sha256Digest[] = []
+  { store, documents, repos, artifacts, superseded: listeners }: CommitContext
+): Promise<Committed> {
+  let superseded: readonly Sha256Digest[] = []
+  let replaced: Committed['replaced'] = []
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     if ((await source.isWanted?.()) === false)
       throw new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`)
-    if (source.mayReplace === false) requireVacancy(repo, before, sealed)
+    replaced = replacedIn(before, sealed)
+    await requireVacancy(repo, replaced, source, artifacts)
     const index = mergeIndex(
       before,
       sealed.map(({ member }) => member)
     )
     await writeDocument(store, index)
     const present = new Set(index.document.members.map(({ manifest }) => manifest))
-    replaced = (before?.members ?? []).map(({ manifest }) => manifest).filter((manifest) => !present.has(manifest))
+    superseded = (before?.members ?? []).map(({ manifest }) => manifest).filter((manifest) => !present.has(manifest))
     for (const { manifest, member } of sealed) {
       await artifacts.record({
         manifestDigest: manifest.digest,
@@ -64,14 +73,54 @@ export async function commitArtifacts(
     if (current?.index === index.digest) return current
     return { index: index.digest, tags: current?.tags ?? new Map() }
   })
-  superseded.tell(replaced)
-  return state.index!
+  listeners.tell(superseded)
+  return { indexDigest: state.index!, replaced }
 }
 
-function requireVacancy(repo: RepoId, before: ModelIndex | undefined, sealed: readonly SealedArtifact[]): void {
-  const taken = sealed.flatMap(({ member: { quant, manifest } }) =>
-    (before?.members ?? []).some((own) => own.quant === quant && own.manifest !== manifest) ? [quant] : []
-  )
+/**
+ * Refuses before the first byte what {@link commitArtifacts} will refuse for certain: a manifest names its repository and
+ * commit of the hub, so one that names others is another one. Says nothing about sources without a repository, nor about
+ * quants that only headers tell. @throws DaemonError `E_NOT_IMPORTABLE`
+ */
+export async function requireVacancyBefore(
+  repo: RepoId,
+  quants: ReadonlySet<string>,
+  source: Pick<ImportSource, 'annotations' | 'origin'> & { readonly mayReplace: MayReplace },
+  { documents, repos, artifacts }: Pick<CommitContext, 'documents' | 'repos' | 'artifacts'>
+): Promise<void> {
+  if (source.mayReplace === true || source.annotations['svc.hf.repo'] === undefined) return
+  const index = (await repos.read(repo.ns, repo.name))?.index
+  if (index === undefined) return
+  const { members } = await presentIndex(index, repo, documents)
+  const others: Pick<IndexMember, 'quant' | 'manifest'>[] = []
+  for (const { quant, manifest } of members.filter((member) => quants.has(member.quant))) {
+    const annotations = (await documents.manifest(manifest))?.annotations
+    if (HUB_FACTS.some((key) => annotations?.[key] !== source.annotations[key])) others.push({ quant, manifest })
+  }
+  await requireVacancy(repo, others, source, artifacts)
+}
+
+const HUB_FACTS = ['svc.hf.repo', 'svc.hf.revision']
+
+/** What loses its quant to another manifest. */
+const replacedIn = (before: ModelIndex | undefined, sealed: readonly SealedArtifact[]): Committed['replaced'] =>
+  (before?.members ?? [])
+    .filter((own) => sealed.some(({ member }) => member.quant === own.quant && member.manifest !== own.manifest))
+    .map(({ quant, manifest }) => ({ quant, manifest }))
+
+async function requireVacancy(
+  repo: RepoId,
+  replaced: Committed['replaced'],
+  { mayReplace = true, origin }: { readonly mayReplace?: MayReplace; readonly origin: ArtifactSource },
+  artifacts: Pick<Artifacts, 'read'>
+): Promise<void> {
+  if (mayReplace === true) return
+  const taken: string[] = []
+  for (const { quant, manifest } of replaced) {
+    const isOlder =
+      mayReplace === 'same-repository' && isSameRepository((await artifacts.read(manifest))?.source, origin)
+    if (!isOlder) taken.push(quant)
+  }
   if (taken.length === 0) return
   const name = formatRepoId(repo)
   throw new DaemonError(
@@ -80,6 +129,10 @@ function requireVacancy(repo: RepoId, before: ModelIndex | undefined, sealed: re
     { candidates: taken.map((quant) => `${name}:${quant}`) }
   )
 }
+
+/** Both from one repository of the hub, whatever the commit. */
+const isSameRepository = (own: ArtifactSource | undefined, other: ArtifactSource): boolean =>
+  own?.kind === 'hf' && other.kind === 'hf' && own.repo !== undefined && own.repo === other.repo
 
 /** The source, with only the upstream names of this artifact's own files. */
 function originOf({ names, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {

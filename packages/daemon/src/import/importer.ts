@@ -14,7 +14,7 @@ import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planWished } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
-import { commitArtifacts } from './commit.ts'
+import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { ingestFiles } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
@@ -131,14 +131,16 @@ export class Importer {
     requireWeights(plan)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) update({ warnings: early })
+    const { mayReplace = true } = wishes
+    const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
+    await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update) })
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
     const { origin, hints } = source
-    const { mayReplace = true } = wishes
     const marks = { origin, hints, provenance: withMark(source.provenance(), wishes.private), mayReplace }
-    const indexDigest = await commitArtifacts(repo, sealed, marks, this.#deps)
+    const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
@@ -148,6 +150,7 @@ export class Importer {
         manifests,
         indexDigest,
         quants: sealed.map(({ member }) => member.quant),
+        ...(replaced.length > 0 && { replaced: [...replaced] }),
         ...(warnings.length > 0 && { warnings }),
         skipped: recognition.skipped.length,
         ...(plan.notChosen !== undefined && { notChosen: plan.notChosen })

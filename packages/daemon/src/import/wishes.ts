@@ -2,6 +2,12 @@ import { ClassifyError, globTest } from '@svc/classify'
 import type { ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
+/**
+ * Which artifacts may lose a quant of the name: any (`true`, the default), none, or none but those that came from the
+ * same repository of the hub, which is how a newer commit takes the place of an older one (spec add.45).
+ */
+export type MayReplace = boolean | 'same-repository'
+
 /** The caller's wishes for an import (spec add.1, add.6, add.10), validated. */
 export interface ImportWishes {
   readonly normalizedNames: boolean
@@ -10,8 +16,7 @@ export interface ImportWishes {
   /** A test for names as recognition sees them. */
   readonly files?: ((name: string) => boolean) | undefined
   readonly private: boolean
-  /** False: a quant that the name has stays what it is, and the import fails. Default true. */
-  readonly mayReplace?: boolean
+  readonly mayReplace?: MayReplace
 }
 
 /** Everything under its own names: the default of a request without wishes. */
@@ -22,7 +27,7 @@ export const EVERYTHING: ImportWishes = { normalizedNames: false, private: false
  * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function wishesOf(
-  { names, quants, files, ...body }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'private'>,
+  { names, quants, files, ...body }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'private' | 'replace'>,
   privateByDefault = false
 ): ImportWishes {
   const normalizedNames = names === 'normalized'
@@ -31,9 +36,14 @@ export function wishesOf(
     normalizedNames,
     quants,
     files: files && testOf(files, normalizedNames),
-    private: body.private ?? privateByDefault
+    private: body.private ?? privateByDefault,
+    mayReplace: mayReplaceOf(body)
   }
 }
+
+/** The field `replace` of a request (spec add.45). */
+export const mayReplaceOf = ({ replace }: Pick<ImportLocalBody, 'replace'>): MayReplace =>
+  replace === false ? 'same-repository' : true
 
 function testOf(files: readonly string[], anyCase: boolean): (name: string) => boolean {
   if (files.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "files" names no pattern')

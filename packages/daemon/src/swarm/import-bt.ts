@@ -6,6 +6,7 @@ import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
 import { importTarget } from '../import/target.ts'
+import { type MayReplace, mayReplaceOf } from '../import/wishes.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
@@ -32,6 +33,8 @@ export interface PinnedImport {
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
+  /** What the name may lose to it, where the owner asks. Default: anything. */
+  readonly mayReplace?: MayReplace
   /**
    * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
    * up since. Default false.
@@ -104,7 +107,8 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     hints: { trackers, webseeds, peers },
     manifestFromPeers,
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
-    private: body.private ?? false
+    private: body.private ?? false,
+    mayReplace: mayReplaceOf(body)
   }
 }
 
@@ -151,6 +155,7 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
 interface Named {
   readonly indexDigest: Sha256Digest
   readonly quants: string[]
+  readonly replaced?: { readonly quant: string; readonly manifest: Sha256Digest }[]
 }
 
 class BtImport {
@@ -315,17 +320,24 @@ class BtImport {
     const { context } = this.#deps
     const quant = await configQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
-    const { hints, isResumed = false } = this.#request
+    const { hints, isResumed = false, mayReplace = true } = this.#request
     const source = {
       origin: { kind: 'bt' },
       provenance: this.#provenance,
       hints,
-      mayReplace: !isResumed,
+      mayReplace: isResumed ? false : mayReplace,
       ...(isResumed && { isWanted: () => this.#isToBe(repo) })
     } as const
-    const indexDigest = await commitArtifacts(repo, sealed, source, context)
+    const { indexDigest, replaced } = await commitArtifacts(repo, sealed, source, context).catch(
+      async (error: unknown) => {
+        // another artifact has the name: the next start need not try again
+        if (error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
+          await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
+        throw error
+      }
+    )
     await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
-    return { indexDigest, quants: [quant] }
+    return { indexDigest, quants: [quant], ...(replaced.length > 0 && { replaced: [...replaced] }) }
   }
 
   async #isToBe(repo: RepoId): Promise<boolean> {

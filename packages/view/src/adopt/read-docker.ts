@@ -1,6 +1,8 @@
 import { type CacheFolder, isObject, type JsonObject, listOf, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
+import { taggedName } from './model-base.ts'
 import { ModelDraft, sha256Of } from './model-draft.ts'
+import { namespaceOf } from './suggest-name.ts'
 
 const FILE_PATH = 'org.cncf.model.filepath'
 
@@ -19,7 +21,7 @@ export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarni
     const manifest = await draft.folder.json(`manifests/sha256/${id.slice(7)}`)
     const { ns, name, version } = parseTag(tag)
     if (manifest !== undefined) await addLayers(draft, manifest, version === '' ? name : `${name}-${version}`)
-    const model = draft.finish({ ns, name }, warn)
+    const model = draft.finish({ ns, name: taggedName(name, version) }, warn)
     if (model !== undefined) models.push(model)
   }
   return models
@@ -29,7 +31,11 @@ export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarni
 function parseTag(tag: string): { readonly ns: string; readonly name: string; readonly version: string } {
   const [, path = tag, version = ''] = /^(.*?)(?::([^/:]*))?$/.exec(tag.replace(/@.*$/, '')) ?? []
   const words = path.split('/')
-  return { ns: words.at(-2) ?? 'dmr', name: words.at(-1) ?? 'model', version: version === 'latest' ? '' : version }
+  return {
+    ns: words.length < 2 ? 'dmr' : namespaceOf(words.slice(0, -1)),
+    name: words.at(-1) ?? 'model',
+    version: version === 'latest' ? '' : version
+  }
 }
 
 async function addLayers(draft: ModelDraft, manifest: JsonObject, base: string): Promise<void> {

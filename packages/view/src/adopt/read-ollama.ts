@@ -1,6 +1,8 @@
 import { type CacheFolder, type JsonObject, listOf, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
+import { taggedName } from './model-base.ts'
 import { ModelDraft, sha256Of } from './model-draft.ts'
+import { namespaceOf } from './suggest-name.ts'
 
 const TYPE = 'application/vnd.ollama.image.'
 const LIST_TYPE = 'application/vnd.ollama.manifest.list.v2+json'
@@ -46,7 +48,8 @@ async function readModel(
   const manifest = await runnable(draft.folder, at)
   if (manifest !== undefined) await addLayers(draft, at, manifest, name)
   const hub = host === 'hf.co' || host === 'huggingface.co' ? { hub: { repo: `${ns}/${model}` } } : {}
-  return draft.finish({ ns: isLibrary ? 'ollama' : ns, name: model }, warn, hub)
+  const words = { ns: isLibrary ? 'ollama' : namespaceOf([host, ns]), name: taggedName(model, tag) }
+  return draft.finish(words, warn, hub)
 }
 
 /** The manifest itself, or of a list the child with GGUF layers. */

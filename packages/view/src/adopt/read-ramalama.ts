@@ -1,6 +1,18 @@
 import { type CacheFolder, listOf, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
+import { taggedName } from './model-base.ts'
 import { ModelDraft } from './model-draft.ts'
+import { namespaceOf } from './suggest-name.ts'
+
+const HUB_TYPES = new Set(['huggingface', 'hf'])
+
+/** The hub's and Ollama's namespaces go by their own names, those of another hub carry its name. */
+function namespaceIn(type: string, folders: readonly string[]): string {
+  const ns = namespaceOf(folders)
+  if (type === 'ollama') return ns === '' || ns === 'library' ? type : ns
+  if (ns === '') return type
+  return type === 'modelscope' ? `${type}-${ns}` : ns
+}
 
 /** The models in a RamaLama store: `<type>/<org…>/<name>/refs/<tag>.json` lists files by the names of their blobs. */
 export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
@@ -18,9 +30,9 @@ export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWar
       // Blobs from some sources are not named by a digest, but for example by the hash of a URL.
       else await draft.add(name, `${model}/blobs/${blob}`, blob.startsWith('sha256-') ? { sha256: blob } : {})
     }
-    const isHub = type === 'huggingface' || type === 'hf'
+    const isHub = HUB_TYPES.has(type)
     const found = draft.finish(
-      { ns: path.length > 1 ? path.at(-2)! : type, name: path.at(-1)! },
+      { ns: namespaceIn(type, path.slice(0, -1)), name: taggedName(path.at(-1)!, tag) },
       warn,
       isHub && path.length === 2 ? { hub: { repo: path.join('/') } } : {}
     )

@@ -11,6 +11,27 @@ const fit = (text: string, maxChars: number): string =>
     .slice(0, maxChars)
     .replace(/[-._]+$/, '')
 
+/** Registries whose namespaces are those of the hub, or the ones that their tool means without naming a registry. */
+const WELL_KNOWN = new Set([
+  'hf.co',
+  'huggingface.co',
+  'registry.ollama.ai',
+  'docker.io',
+  'index.docker.io',
+  'registry-1.docker.io'
+])
+
+/**
+ * A namespace for the folders in front of a model's name. Those of another registry carry its host, since `acme` there is
+ * somebody else. @param words perhaps with the host first
+ */
+export function namespaceOf(words: readonly string[]): string {
+  const [host = '', ...below] = words
+  const isHost = host === 'localhost' || /[.:]/.test(host)
+  if (!isHost) return words.at(-1) ?? ''
+  return WELL_KNOWN.has(host) ? (below.at(-1) ?? '') : words.join('-')
+}
+
 /**
  * A valid `ns/name` derived from a tool's own name: lower-cased, with dashes for other characters. A namespace that is
  * reserved or empty is replaced by the tool's.

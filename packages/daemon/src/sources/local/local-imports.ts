@@ -64,7 +64,8 @@ export class LocalImports {
       ref: as,
       repo,
       source: await adoptedSource(files, hub, store),
-      wishes
+      // a commit in somebody's cache may be older than the one that is here
+      wishes: { ...wishes, mayReplace: more.replace !== false }
     })
   }
 }

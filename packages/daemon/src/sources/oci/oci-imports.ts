@@ -41,7 +41,7 @@ export class OciImports {
     }
     if (path !== undefined) checkPath(path)
     const privateByDefault = path !== undefined && this.#seedLocal() === false
-    const wishes = { ...wishesOf(body, privateByDefault), mayReplace: body.replace !== false }
+    const wishes = wishesOf(body, privateByDefault)
     const oci = await import('@svc/oci')
     if (image !== undefined) {
       try {

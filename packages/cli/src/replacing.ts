@@ -1,0 +1,60 @@
+import type { Job } from '@svc/client'
+import { CliError } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+import { asking, canAsk } from './question.ts'
+import type { Session } from './session.ts'
+
+/** What a request adds so that the daemon takes no quant from another artifact (spec add.45). */
+export type ReplaceField = { readonly replace?: false }
+
+/**
+ * Runs an import. If it would take a quant of its name from another artifact, asks on a terminal, and otherwise refuses
+ * unless `replace` says so. What was fetched until then is kept, so that the second attempt does not fetch it again.
+ * @throws CliError `E_NAME_TAKEN`; whatever `run` throws
+ */
+export async function replacingOnlyIfTold<T>(
+  session: Session,
+  { replace, as }: { readonly replace?: boolean | undefined; readonly as?: string | undefined },
+  run: (field: ReplaceField) => Promise<T>
+): Promise<T> {
+  if (replace === true) return run({})
+  try {
+    return await run({ replace: false })
+  } catch (error) {
+    const taken = takenRefs(error)
+    if (taken === undefined) throw error
+    await requireConsent(session, taken, as)
+    return run({})
+  }
+}
+
+/** Asks whether these references may go to another artifact. @throws CliError `E_NAME_TAKEN` */
+export async function requireConsent(session: Session, refs: readonly string[], as?: string): Promise<void> {
+  const what = `${refs.join(', ')} ${refs.length === 1 ? 'is another artifact' : 'are other artifacts'} here`
+  if (canAsk(session)) {
+    const answer = await asking(session, (ask) => ask(`${what}. Replace ${refs.length === 1 ? 'it' : 'them'}? (y/N) `))
+    if (/^y(es)?$/i.test(answer ?? '')) return
+  }
+  const other = as === undefined ? 'another name' : `a name other than ${as}`
+  throw new CliError(EXIT.usage, `${what}; nothing was replaced`, {
+    code: 'E_NAME_TAKEN',
+    candidates: refs,
+    hint: `to keep both, import it under ${other} with --as; --replace gives the name to the new one`
+  })
+}
+
+/** The references of other artifacts for which an import with {@link ReplaceField} was refused. */
+export function takenRefs(error: unknown): readonly string[] | undefined {
+  if (!(error instanceof CliError) || error.code !== 'E_NOT_IMPORTABLE') return undefined
+  const { candidates } = error
+  return candidates.length > 0 && candidates.every((text) => TAKEN.test(text)) ? candidates : undefined
+}
+
+/** `ns/name:quant`; the other candidates of that code are names of files. */
+const TAKEN = /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*:[a-z0-9_-]+$/
+
+/** Says what a finished import replaced. */
+export function tellReplaced(session: Session, { as, result }: Pick<Job, 'as' | 'result'>): void {
+  for (const { quant, manifest } of result?.replaced ?? [])
+    session.note(`${as}:${quant} was ${manifest} before; svc gc removes what nothing else needs of it`)
+}

@@ -1,0 +1,85 @@
+// An import takes no name from another model unless it is told to.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const REF = 'me/m:q8_0'
+const weights = (seed: number): Buffer => makeGguf({ seed })
+const typing = (text: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${text}\n`)
+async function manifestOf(daemon: TestDaemon, ref = REF): Promise<string | undefined> {
+  const { code, stdout } = await daemon.svc('resolve', ref, '--json')
+  return code === 0 ? JSON.parse(stdout).manifestDigest : undefined
+}
+
+async function withFiles(daemon: TestDaemon): Promise<void> {
+  for (const seed of [1, 2]) writeFileSync(join(daemon.folder, `m${seed}-q8_0.gguf`), weights(seed))
+  expect(await daemon.svc('import', 'local', 'm1-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 0 })
+}
+
+it('import local: refused where nobody can be asked, asked on a terminal, done with --replace', async () => {
+  const daemon = await testDaemon()
+  await withFiles(daemon)
+  const mine = await manifestOf(daemon)
+  const words = ['import', 'local', 'm2-q8_0.gguf', '--as', 'me/m']
+  const refused = await daemon.svc(...words, '--json', '--quiet')
+  expect(refused.code).toBe(2)
+  expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NAME_TAKEN', candidates: [REF] } })
+  const asked = await daemon.svcWith(words, { columns: 100, stdin: typing('n') })
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining(REF) })
+  expect(await manifestOf(daemon)).toBe(mine)
+  // the same once more is no other model
+  expect(await daemon.svc('import', 'local', 'm1-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 0 })
+  expect(await daemon.svcWith(words, { columns: 100, stdin: typing('y') })).toMatchObject({ code: 0 })
+  const theirs = await manifestOf(daemon)
+  expect(theirs).not.toBe(mine)
+  const back = await daemon.svc('import', 'local', 'm1-q8_0.gguf', '--as', 'me/m', '--replace')
+  expect(back).toMatchObject({ code: 0, stderr: expect.stringContaining(theirs!) })
+  expect(await manifestOf(daemon)).toBe(mine)
+  const detached = await daemon.svc(...words, '--detach')
+  await daemon.svc('jobs', detached.stdout.trim(), '--follow')
+  expect(await manifestOf(daemon)).toBe(mine)
+})
+
+it('import hf: a newer commit takes the place of an older one and says so; another repository does not, nor is it fetched', async () => {
+  const hub = await startFakeHub({})
+  onTestFinished(() => hub.close())
+  const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })
+  const commit = (id: string, seed: number): string =>
+    hub.commit({ id, files: [{ path: `${id.split('/')[1]}-q8_0.gguf`, content: weights(seed) }] })
+  commit('acme/first', 1)
+  commit('acme/second', 2)
+  expect(await daemon.svc('import', 'hf', 'acme/first', '--as', 'me/m')).toMatchObject({ code: 0 })
+  const old = await manifestOf(daemon)
+  const refused = await daemon.svc('import', 'hf', 'acme/second', '--as', 'me/m', '--json', '--quiet')
+  expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NAME_TAKEN', candidates: [REF] } })
+  expect([await manifestOf(daemon), hub.bytesSent.get('second-q8_0.gguf') ?? 0]).toEqual([old, 0])
+  commit('acme/first', 3)
+  const updated = await daemon.svc('import', 'hf', 'acme/first', '--as', 'me/m')
+  expect(updated).toMatchObject({ code: 0, stderr: expect.stringContaining(old!) })
+  expect(await manifestOf(daemon)).not.toBe(old)
+  // a file of one's own does not lose to the hub, neither does the hub to it
+  await withFiles(await testDaemon())
+  writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), weights(4))
+  expect(await daemon.svc('import', 'local', 'own-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 2 })
+})
+
+it('import bt --as: refused, then done with --replace', async () => {
+  const from = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+  const to = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+  await withFiles(from)
+  writeFileSync(join(to.folder, 'own-q8_0.gguf'), weights(9))
+  expect(await to.svc('import', 'local', 'own-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 0 })
+  const mine = await manifestOf(to)
+  const shared = (await from.svc('share', REF, '--quiet')).stdout.trim().split(' ').slice(1)
+  const words = shared.map((word) => word.replace(/^'|'$/g, ''))
+  expect(await to.svc(...words)).toMatchObject({ code: 2 })
+  expect(await manifestOf(to)).toBe(mine)
+  expect(await to.svc(...words, '--replace')).toMatchObject({ code: 0 })
+  expect(await manifestOf(to)).toBe(await manifestOf(from))
+})
