@@ -331,7 +331,7 @@ class BtImport {
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, source, context).catch(
       async (error: unknown) => {
         // another artifact has the name: the next start need not try again
-        if (error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
+        if (!isResumed && error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
           await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
         throw error
       }
