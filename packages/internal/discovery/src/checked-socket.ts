@@ -1,6 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { EventEmitter } from 'node:events'
 import { isPort, PerSecond } from '@svc/internal-net'
+import { fitAnswer } from './krpc.ts'
 
 /** Datagrams per second (docs/budgets.md). */
 export interface DatagramLimits {
@@ -23,6 +24,9 @@ const ASKED_MS = 4_000
 /** Bencoded keys are sorted, so the kind of a message comes last. */
 const QUERY_END = Buffer.from('1:y1:qe')
 
+/** An answer goes to whatever address its query names as the sender: it must not be worth forging one (spec swarm.19). */
+const MAX_AMPLIFICATION = 3
+
 type Done = (error: Error | null) => void
 
 interface Waiting {
@@ -36,7 +40,8 @@ interface Waiting {
  * A UDP socket with the interface that the DHT library uses. The library sees only datagrams that `check` accepts, as
  * `check` returns them, only from senders that can be answered, and only a limited number per second. Sending to an
  * impossible port fails through the callback rather than by throwing. Our own queries are rate-limited; excess ones
- * wait. A flood, even from forged addresses, does not displace answers to our queries.
+ * wait. A flood, even from forged addresses, does not displace answers to our queries. An answer is shorter than three
+ * times its query, so what an address is sent is less than three times what was sent in its name, over any time.
  */
 export class CheckedSocket extends EventEmitter {
   readonly #socket: Socket
@@ -49,6 +54,8 @@ export class CheckedSocket extends EventEmitter {
   #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | undefined
   #refused = 0
+  /** The length of the query that the library is answering: it does so before it returns. */
+  #queryBytes = 0
 
   constructor(check: (datagram: Uint8Array) => Uint8Array | undefined, limits: Partial<DatagramLimits> = {}) {
     super()
@@ -60,7 +67,11 @@ export class CheckedSocket extends EventEmitter {
     this.#socket.on('message', (datagram, sender: RemoteInfo) => {
       const checked = isPort(sender.port) ? check(datagram) : undefined
       if (checked === undefined || !this.#mayCome(sender)) this.#refused += 1
-      else this.emit('message', Buffer.from(checked.buffer, checked.byteOffset, checked.byteLength), sender)
+      else {
+        this.#queryBytes = datagram.length
+        this.emit('message', Buffer.from(checked.buffer, checked.byteOffset, checked.byteLength), sender)
+        this.#queryBytes = 0
+      }
     })
     for (const event of ['error', 'listening', 'close'] as const) {
       this.#socket.on(event, (...rest: readonly unknown[]) => this.emit(event, ...rest))
@@ -83,11 +94,8 @@ export class CheckedSocket extends EventEmitter {
   send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: Done): void {
     if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`port ${port} is invalid`)))
     const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
-    // Answers are limited by the queries that they answer.
-    if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END) || this.#mayAsk(host, port)) {
-      this.#socket.send(datagram, port, host, done)
-      return
-    }
+    if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END)) return this.#answer(datagram, port, host, done)
+    if (this.#mayAsk(host, port)) return this.#socket.send(datagram, port, host, done)
     if (this.#waiting.length >= MAX_WAITING) {
       queueMicrotask(() => done(new Error('too many queries are waiting')))
       return
@@ -100,6 +108,12 @@ export class CheckedSocket extends EventEmitter {
     clearInterval(this.#timer)
     this.#waiting = []
     this.#socket.close()
+  }
+
+  #answer(answer: Buffer, port: number, host: string, done: Done): void {
+    const fitting = fitAnswer(answer, MAX_AMPLIFICATION * this.#queryBytes)
+    if (fitting === undefined) queueMicrotask(() => done(new Error('the answer would be too long for its query')))
+    else this.#socket.send(fitting, port, host, done)
   }
 
   #mayCome({ address, port }: RemoteInfo): boolean {

@@ -9,6 +9,11 @@ const ID_BYTES = 20
 const NODE_BYTES = 26
 const MAX_NODES = 32
 const MAX_VALUES = 200
+/** Peers and nodes of one answer of ours. */
+const MAX_ANSWERED_VALUES = 25
+const MAX_ANSWERED_NODES = 8
+/** A value in compact form, with its length. */
+const VALUE_BYTES = 8
 const MAX_TOKEN_BYTES = 64
 const MAX_TRANSACTION_BYTES = 16
 
@@ -36,6 +41,35 @@ export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Arr
   if (t === undefined) return undefined
   const checked = bodyOf(message, allowPrivate)
   return checked && encodeBencode({ ...checked, t })
+}
+
+/**
+ * An answer of the library's, with at most 25 peers and 8 nodes, and fewer if it would otherwise not be shorter than
+ * `lessThanBytes`; undefined if it is too long without any.
+ */
+export function fitAnswer(answer: Uint8Array, lessThanBytes: number): Uint8Array | undefined {
+  const message = decodeBencode(answer, { allowUnsorted: true }) as BencodeDictionary
+  const result = message.get('r')
+  if (!(result instanceof BencodeDictionary)) return answer.length < lessThanBytes ? answer : undefined
+  const [t, id, token] = [message.get('t'), result.get('id'), result.get('token')]
+  const values = (result.get('values') as readonly Uint8Array[] | undefined)?.slice(0, MAX_ANSWERED_VALUES)
+  // the nearest come first
+  const nodes = (result.get('nodes') as Uint8Array | undefined)?.subarray(0, NODE_BYTES * MAX_ANSWERED_NODES)
+  const shorter = (bytes: number): Uint8Array =>
+    encodeBencode({
+      t,
+      y: 'r',
+      r: {
+        id,
+        token,
+        nodes: nodes?.subarray(0, Math.max(0, nodes.length - Math.ceil(bytes / NODE_BYTES) * NODE_BYTES)),
+        values: values?.slice(0, Math.max(0, values.length - Math.ceil(bytes / VALUE_BYTES)))
+      }
+    } as Encodable)
+  const whole = shorter(0)
+  if (whole.length < lessThanBytes) return whole
+  const fitting = shorter(whole.length - lessThanBytes + 1)
+  return fitting.length < lessThanBytes ? fitting : undefined
 }
 
 type Body = Readonly<Record<string, Encodable>>

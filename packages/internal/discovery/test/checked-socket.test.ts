@@ -82,7 +82,8 @@ test('twice as many queries of our own as may leave in a second: the rest waits,
   let answers = 0
   node.on('message', (bytes) => void (bytes.includes('1:y1:q') ? (queries += 1) : (answers += 1)))
   for (let i = 0; i < 40; i++) socket.send(query, 0, query.length, port, '127.0.0.1', () => undefined)
-  for (let i = 0; i < 40; i++) socket.send(answer, 0, answer.length, port, '127.0.0.1', () => undefined)
+  socket.on('message', () => socket.send(answer, 0, answer.length, port, '127.0.0.1', () => undefined))
+  for (let i = 0; i < 40; i++) node.send(query, socket.address().port, '127.0.0.1')
   // the answers leave behind all queries that may; on two cores datagrams may overtake each other
   while (answers < 40 || queries < 20) await turn()
   expect(queries).toBe(20)
@@ -107,4 +108,28 @@ test('a node at port 0 is an error of that query, and nothing else', async () =>
   const asked = once(node, 'message')
   socket.send(query, 0, query.length, node.address().port, '127.0.0.10', () => undefined)
   await asked
+})
+
+test('an answer is shorter than three times its query, or is not sent; what answers no query is not either', async () => {
+  const socket = await listening()
+  const node = await strangerAt('127.0.0.1')
+  const { port } = node.address()
+  const padded = (bytes: number): Buffer => {
+    const r = { id: Buffer.alloc(20), token: Buffer.alloc(bytes) }
+    return Buffer.from(encodeBencode({ t: 'aa', y: 'r', r }))
+  }
+  const lengths: number[] = []
+  node.on('message', ({ length }) => void lengths.push(length))
+  const send = (bytes: Buffer): Promise<Error | null> =>
+    new Promise((done) => socket.send(bytes, 0, bytes.length, port, '127.0.0.1', done))
+  expect(await send(answer)).toBeInstanceOf(Error)
+  const overhead = padded(100).length - 100
+  const longest = padded(3 * query.length - 1 - overhead)
+  const sent = new Promise<readonly (Error | null)[]>((done) =>
+    socket.on('message', () => done(Promise.all([send(padded(longest.length + 1 - overhead)), send(longest)])))
+  )
+  node.send(query, socket.address().port, '127.0.0.1')
+  expect(await sent).toEqual([expect.any(Error), null])
+  while (lengths.length === 0) await turn()
+  expect(lengths).toEqual([3 * query.length - 1])
 })
