@@ -3,7 +3,7 @@ import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { notFound, openBlobFile } from './blob-reader.ts'
 import { abortError, CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
-import { digestAt, isShard } from './layout.ts'
+import { digestAt, SHARDS } from './layout.ts'
 import { SMALL_BYTES } from './publish.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
@@ -22,8 +22,8 @@ export class BlobAudit {
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {
     const { port, layout } = this.#context
     this.#context.throwIfClosed()
-    const shards = (await this.#readdir(layout.blobs)).filter(isShard).sort()
-    for (const shard of shards) {
+    this.#context.guard.requireRoot()
+    for (const shard of SHARDS) {
       const folder = `${layout.blobs}/${shard}`
       const digests = (await this.#readdir(folder)).sort().flatMap((name) => digestAt(shard, name) ?? [])
       for (let i = 0; i < digests.length; i += LSTATS_AT_ONCE) {
@@ -34,8 +34,9 @@ export class BlobAudit {
               const stat = await port.lstat(layout.blob(digest))
               return stat.isFile() ? { digest, sizeBytes: stat.size } : undefined
             } catch (error) {
-              if (errnoOf(error) === 'ENOENT') return undefined
-              throw ioError(error, 'list blobs', layout.blob(digest))
+              if (errnoOf(error) !== 'ENOENT') throw ioError(error, 'list blobs', layout.blob(digest))
+              this.#context.guard.requireFolderFor(layout.blob(digest))
+              return undefined
             }
           })
         )
@@ -44,11 +45,12 @@ export class BlobAudit {
     }
   }
 
+  /** Every store has this folder. @throws CasError `E_STORE_GONE`, `E_IO` */
   async #readdir(path: string): Promise<string[]> {
     try {
       return await this.#context.port.readdir(path)
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return []
+      this.#context.guard.requireFolderFor(`${path}/`)
       throw ioError(error, 'list blobs', path)
     }
   }
@@ -66,7 +68,10 @@ export class BlobAudit {
         file = await openBlobFile(port, digest, layout.blob(digest))
       } catch (error) {
         if (!(error instanceof CasError)) throw error
-        if (error.code === 'E_NOT_FOUND') return { status: 'missing', sizeBytes: 0, attachments: {} }
+        if (error.code === 'E_NOT_FOUND') {
+          this.#context.guard.requireFolderFor(layout.blob(digest))
+          return { status: 'missing', sizeBytes: 0, attachments: {} }
+        }
         if (error.code !== 'E_CORRUPT') throw error
         await this.#moveAside(digest, undefined)
         return { status: 'mismatched', sizeBytes: 0, attachments: {} }

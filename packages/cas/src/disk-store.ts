@@ -14,6 +14,7 @@ import { DiskPartials } from './disk-partials.ts'
 import { delaysBlocks } from './early-write.ts'
 import { type CasError, errnoOf, ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
+import { prepareIdentity, RootGuard, requireStoreId } from './identity.ts'
 import { Ingestor } from './ingest.ts'
 import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
 import { type LockKind, lockRoot, type RootLock } from './root-lock.ts'
@@ -43,6 +44,12 @@ import { StoreContext } from './store-context.ts'
 export interface DiskStoreOptions {
   /** The store's folder; created with mode 0700 if absent. */
   readonly root: string
+  /** The id of the store that must be there; nothing is made for another one, or where there is none. */
+  readonly expectedId?: string | undefined
+  /** The id for a store that has none; default: a random UUID. */
+  readonly newId?: string | undefined
+  /** Further folders, relative to the root: made with a new store, and required from then on. */
+  readonly folders?: readonly string[] | undefined
   /** Threads that read and hash; default: one per core, at most 4. */
   readonly hashThreads?: number
   /** Partial blobs untouched for this long are deleted when the store opens; default 14 days. */
@@ -59,18 +66,23 @@ const TWO_SECONDS_MS = 2000
 /**
  * Opens the store in a folder, which is created if absent (spec disk.1, disk.9), and cleans up after an earlier crash.
  * A root has one owner at a time; `close` releases it.
- * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_NO_SPACE`, `E_IO`.
+ * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_OTHER_STORE`,
+ *   `E_NO_SPACE`, `E_IO`.
  */
 export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
   const port = await loadFilePort(options.filePort)
+  const { folders = [], newId, expectedId } = options
+  if (expectedId !== undefined) requireStoreId(port, resolve(options.root), expectedId)
   const root = await prepareFolder(port, resolve(options.root))
   const layout = layoutOf(root)
   const lock = await lockRoot(layout.lock)
   let threads: HashThreads | undefined
   try {
-    prepareLayout(port, layout, lock.afterCrash)
+    const isNew = prepareLayout(port, layout, lock.afterCrash)
+    const id = prepareIdentity(port, layout, { folders, newId })
+    const guard = new RootGuard(layout, id, () => lock.isInPlace(), folders)
     threads = new HashThreads(root, options.filePort, options.hashThreads)
-    const context = new StoreContext(layout, port, threads, await delaysBlocks(port, root))
+    const context = new StoreContext(layout, port, threads, guard, await delaysBlocks(port, root))
     const ingestor = new Ingestor(context)
     const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
     partials.sweep({
@@ -78,7 +90,15 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       nowMs: Date.now(),
       lastUsedMs: lock.lastUsedMs
     })
-    return new DiskStore(context, ingestor, partials, lock, await holdOffWhereDistant(port, root))
+    return new DiskStore({
+      context,
+      ingestor,
+      partials,
+      lock,
+      id,
+      isNew,
+      endHoldOff: await holdOffWhereDistant(port, root)
+    })
   } catch (error) {
     lock.release()
     throw error
@@ -106,8 +126,20 @@ function regularSize(stat: FileStat, digest: Sha256Digest, path: string): number
   return stat.size
 }
 
+interface DiskStoreParts {
+  readonly context: StoreContext
+  readonly ingestor: Ingestor
+  readonly partials: DiskPartials
+  readonly lock: RootLock
+  readonly id: string
+  readonly isNew: boolean
+  readonly endHoldOff: () => void
+}
+
 class DiskStore implements DiskBlobStore {
   readonly root: string
+  readonly id: string
+  readonly isNew: boolean
   readonly lockKind: LockKind
   readonly #context: StoreContext
   readonly #ingestor: Ingestor
@@ -117,14 +149,10 @@ class DiskStore implements DiskBlobStore {
   readonly #endHoldOff: () => void
   #closed: Promise<void> | undefined
 
-  constructor(
-    context: StoreContext,
-    ingestor: Ingestor,
-    partials: DiskPartials,
-    lock: RootLock,
-    endHoldOff: () => void
-  ) {
+  constructor({ context, ingestor, partials, lock, id, isNew, endHoldOff }: DiskStoreParts) {
     this.root = context.layout.root
+    this.id = id
+    this.isNew = isNew
     this.lockKind = lock.kind
     this.#context = context
     this.#ingestor = ingestor
@@ -132,6 +160,14 @@ class DiskStore implements DiskBlobStore {
     this.#audit = new BlobAudit(context)
     this.#lock = lock
     this.#endHoldOff = endHoldOff
+  }
+
+  requireRoot(): void {
+    this.#context.guard.requireRoot()
+  }
+
+  check(): void {
+    this.#context.guard.check()
   }
 
   blobPath(digest: Sha256Digest): string {
@@ -181,15 +217,22 @@ class DiskStore implements DiskBlobStore {
         return found(regularSize(await port.lstat(path), digest, path))
       })
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return undefined
-      throw ioError(error, 'stat blob', path)
+      if (errnoOf(error) !== 'ENOENT') throw ioError(error, 'stat blob', path)
+      this.#context.guard.requireFolderFor(path)
+      return undefined
     }
   }
 
   async open(digest: Sha256Digest): Promise<BlobReader> {
     this.#context.throwIfClosed()
-    const { fd, sizeBytes } = await openBlobFile(this.#context.port, digest, this.blobPath(digest))
-    return new DiskBlobReader(this.#context.port, digest, fd, sizeBytes)
+    const path = this.blobPath(digest)
+    try {
+      const { fd, sizeBytes } = await openBlobFile(this.#context.port, digest, path)
+      return new DiskBlobReader(this.#context.port, digest, fd, sizeBytes)
+    } catch (error) {
+      if (errnoOf(error) === 'E_NOT_FOUND') this.#context.guard.requireFolderFor(path)
+      throw error
+    }
   }
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
@@ -213,6 +256,7 @@ class DiskStore implements DiskBlobStore {
     const path = this.blobPath(digest)
     const release = await digestLocks.acquire(digest)
     try {
+      this.#context.guard.requireRoot()
       const stat = await port.lstat(path)
       if (!stat.isFile()) throw notRegular(digest, path)
       const blob = { digest, sizeBytes: stat.size }
@@ -221,8 +265,9 @@ class DiskStore implements DiskBlobStore {
       notDurable.delete(digest)
       return blob
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return undefined
-      throw ioError(error, 'remove blob', path)
+      if (errnoOf(error) !== 'ENOENT') throw ioError(error, 'remove blob', path)
+      this.#context.guard.requireFolderFor(path)
+      return undefined
     } finally {
       release()
     }

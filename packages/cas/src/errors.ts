@@ -28,6 +28,10 @@ export type CasErrorCode =
   | 'E_FORMAT'
   /** The root folder is unsafe: another user owns it, or others may write to it. */
   | 'E_UNSAFE_ROOT'
+  /** The root does not hold the store that is expected there. */
+  | 'E_OTHER_STORE'
+  /** The root, or a folder that every store has, was taken away or replaced while the store was open. */
+  | 'E_STORE_GONE'
   /** The path of a blob leads to something that is not a regular file. */
   | 'E_CORRUPT'
   /** A {@link HashAttachment} could not be loaded, or threw. */
@@ -46,6 +50,10 @@ export interface CasErrorDetails {
   readonly operation?: string
   /** The process that holds the lock, if known. */
   readonly pid?: number
+  /** The id of the store that was expected. */
+  readonly expectedId?: string
+  /** The id of the store that is there; absent if there is none. */
+  readonly foundId?: string
   /** Blobs that a scrub could not read. */
   readonly unreadable?: readonly Sha256Digest[]
   /** Blobs that the same scrub found corrupt and moved to quarantine. */

@@ -7,5 +7,6 @@ export {
 } from '@svc/internal-files'
 export { type DiskStoreOptions, openDiskStore } from './disk-store.ts'
 export { CasError, type CasErrorCode, type CasErrorDetails } from './errors.ts'
+export { readStoreId } from './identity.ts'
 export { createMemoryStore } from './memory-store.ts'
 export type * from './store.ts'

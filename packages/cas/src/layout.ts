@@ -66,7 +66,10 @@ export function randomId(): string {
   return id
 }
 
-export const isShard = (name: string): boolean => SHARD.test(name)
+/** The folders of blobs, which every store has, in order. */
+export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
+
+const isShard = (name: string): boolean => SHARD.test(name)
 
 /** The digest of the file `name` in a shard; undefined for a file that is not a blob. */
 export const digestAt = (shard: string, name: string): Sha256Digest | undefined =>
@@ -84,9 +87,16 @@ function makeFolder(port: FilePort, path: string): boolean {
   return true
 }
 
-function requireFolder(port: FilePort, path: string): void {
-  if (port.lstatSync(path).isDirectory()) return
-  throw new CasError('E_FORMAT', `${path} is no folder: the store needs one there`, { path })
+/** @throws CasError `E_FORMAT` */
+export function requireFolder(port: FilePort, path: string): void {
+  const stat = port.tryLstatSync(path)
+  if (stat?.isDirectory() === true) return
+  const what = stat === undefined ? 'is gone' : 'is no folder'
+  throw new CasError(
+    'E_FORMAT',
+    `${path} ${what}, and every store has it: bring it back, or restore the store from a backup`,
+    { path }
+  )
 }
 
 /**
@@ -130,22 +140,44 @@ export function prepareRoot(port: FilePort, root: string): void {
  */
 const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found', 'moving.json'])
 
+/** @throws CasError `E_FORMAT` for a store without its blobs, or with an empty folder in their place */
+function requireBlobs(port: FilePort, layout: Layout): void {
+  requireFolder(port, layout.blobs)
+  if (port.readdirSync(layout.blobs).some(isShard)) return
+  throw new CasError('E_FORMAT', `${layout.blobs} is empty, which no store is: is its disk mounted?`, {
+    path: layout.blobs
+  })
+}
+
+/** Creates folders below `root` with their parents, durably. */
+export function makeFolders(port: FilePort, root: string, folders: readonly string[]): void {
+  for (const folder of folders) {
+    let at = root
+    for (const name of folder.split('/')) {
+      if (makeFolder(port, join(at, name))) syncFolderSync(port, at)
+      at = join(at, name)
+    }
+  }
+}
+
 /**
  * Checks `format`, or writes it in a new folder, and creates all folders, durably.
- * @throws CasError `E_FORMAT` for a folder with other content, or with another version of the layout.
+ * @returns whether the store is new
+ * @throws CasError `E_FORMAT` for a folder with other content, with another version of the layout, or without its blobs.
  */
-export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): void {
+export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): boolean {
   try {
     const version = readFormat(port, layout)
     const blobsRoot = join(layout.root, 'blobs')
+    // what a store has lost must not look like what it never had
+    if (version !== undefined) requireBlobs(port, layout)
     let fresh = false
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
       fresh = makeFolder(port, folder) || fresh
     }
     const present = new Set(port.readdirSync(layout.blobs))
     let freshShards = false
-    for (let i = 0; i < 256; i++) {
-      const name = i.toString(16).padStart(2, '0')
+    for (const name of SHARDS) {
       const shard = `${layout.blobs}${sep}${name}`
       if (present.has(name)) requireFolder(port, shard)
       else freshShards = makeFolder(port, shard) || freshShards
@@ -157,9 +189,10 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
     if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
     if (version === undefined) {
       syncAncestors(port, layout.root)
-      writeFormat(port, layout)
+      writeSmallFile(port, layout.format, FORMAT_TEXT)
     }
-    if (fresh || afterCrash || version === undefined) syncFolderSync(port, layout.root)
+    if (fresh || afterCrash) syncFolderSync(port, layout.root)
+    return version === undefined
   } catch (error) {
     throw ioError(error, 'prepare the store', layout.root)
   }
@@ -181,51 +214,57 @@ function syncAncestors(port: FilePort, root: string): void {
 }
 
 function readFormat(port: FilePort, layout: Layout): number | undefined {
-  let fd: number
-  try {
-    fd = port.openSync(layout.format, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error
-    const other = port
-      .readdirSync(layout.root)
-      .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
-    if (other === undefined) return undefined
-    throw new CasError(
-      'E_FORMAT',
-      `${layout.root} is no store: it has no "format" file, but holds "${other}"; choose an empty folder`,
-      {
-        path: layout.root
-      }
-    )
-  }
-  try {
-    const text = new Uint8Array(64)
-    const count = port.readSync(fd, text, 0, text.length, 0)
-    if (Buffer.from(text.subarray(0, count)).toString('latin1') === FORMAT_TEXT) return LAYOUT_VERSION
+  const text = readSmallFile(port, layout.format, 64)
+  if (text === FORMAT_TEXT) return LAYOUT_VERSION
+  if (text !== undefined)
     throw new CasError(
       'E_FORMAT',
       `${layout.format} does not say "${FORMAT_TEXT.trim()}": made by another version, or damaged`,
-      {
-        path: layout.format
-      }
+      { path: layout.format }
     )
+  const other = port
+    .readdirSync(layout.root)
+    .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
+  if (other === undefined) return undefined
+  throw new CasError(
+    'E_FORMAT',
+    `${layout.root} is no store: it has no "format" file, but holds "${other}"; choose an empty folder`,
+    { path: layout.root }
+  )
+}
+
+/** The first `maxBytes` of a file that is no link; undefined if it is absent. @throws system errors */
+export function readSmallFile(port: FilePort, path: string, maxBytes: number): string | undefined {
+  let fd: number
+  try {
+    fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined
+    throw error
+  }
+  try {
+    const text = new Uint8Array(maxBytes)
+    const count = port.readSync(fd, text, 0, text.length, 0)
+    return Buffer.from(text.subarray(0, count)).toString('latin1')
   } finally {
     port.closeSync(fd)
   }
 }
 
-function writeFormat(port: FilePort, layout: Layout): void {
-  const temporary = `${layout.format}.${randomId()}.tmp`
+/** Writes a file of the root durably, whole or not at all. @throws system errors */
+export function writeSmallFile(port: FilePort, path: string, text: string): void {
+  const temporary = `${path}.${randomId()}.tmp`
   const fd = port.openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
   try {
-    writeFullySync(port, fd, Buffer.from(FORMAT_TEXT), 0)
+    writeFullySync(port, fd, Buffer.from(text), 0)
     port.fsyncSync(fd)
     port.fchmodSync(fd, 0o600)
-    port.renameSync(temporary, layout.format)
+    port.renameSync(temporary, path)
   } catch (error) {
     port.unlinkSync(temporary)
     throw error
   } finally {
     port.closeSync(fd)
   }
+  syncFolderSync(port, dirname(path))
 }

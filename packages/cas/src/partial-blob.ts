@@ -320,6 +320,7 @@ export class DiskPartialBlob implements PartialBlob {
     const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
     const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
     try {
+      context.guard.requireRoot()
       await replaceFile(context.port, context.layout.journal(id), journal)
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))

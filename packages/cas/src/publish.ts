@@ -19,7 +19,8 @@ export type Part =
 
 /**
  * Turns hashed bytes into a blob: every blob gets its name here. The part file is consumed, also on failure.
- * @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH`, `E_ABORTED`, `E_NO_SPACE`, `E_IO`; what `accept` throws
+ * @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH`, `E_ABORTED`, `E_NO_SPACE`, `E_IO`; `E_STORE_GONE`; what `accept`
+ *   throws
  */
 export async function publish(
   context: StoreContext,
@@ -40,6 +41,8 @@ export async function publish(
     const release = await digestLocks.acquire(digest, signal)
     try {
       throwIfAborted(signal)
+      // another store may be mounted over this one: nothing of ours goes there
+      context.guard.requireRoot()
 
       // A thread syncs the file, links the name and syncs the folder: commit.ts.
       const item: CommitItem = { ...from, digest, sizeBytes, replace: notDurable.has(digest) }

@@ -12,6 +12,11 @@ export interface RootLock {
   /** When the lock was last taken or released, by the clock of that time; the present for a new one. */
   readonly lastUsedMs: number
   /**
+   * Whether the lock's file is still the one at its path: if not, somebody else may own what is there. @throws CasError
+   * `E_IO`
+   */
+  isInPlace(): boolean
+  /**
    * Idempotent. Not `clean`: the next holder is told of a crash, and checks what that can leave behind. A pid file is always
    * cleared, since its owner would seem to hold it for as long as this process lives.
    */
@@ -50,7 +55,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
         }
       )
     }
-    const { mtimeMs: lastUsedMs } = fs.fstatSync(fd)
+    const { mtimeMs: lastUsedMs, dev, ino } = fs.fstatSync(fd)
     fs.fchmodSync(fd, 0o600)
     writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'} ${kind}\n`)
     openInThisProcess.add(path)
@@ -59,6 +64,11 @@ export async function lockRoot(path: string): Promise<RootLock> {
       kind,
       afterCrash: owner !== undefined,
       lastUsedMs,
+      // the descriptor keeps the inode's number from being used again
+      isInPlace: () => {
+        const now = tryLstat(path)
+        return now !== undefined && now.ino === ino && now.dev === dev
+      },
       release: (clean = true) => {
         if (!held) return
         held = false
@@ -74,6 +84,15 @@ export async function lockRoot(path: string): Promise<RootLock> {
   } catch (error) {
     fs.closeSync(fd)
     throw ioError(error, 'lock', path)
+  }
+}
+
+function tryLstat(path: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') return undefined
+    throw ioError(error, 'look for the lock', path)
   }
 }
 

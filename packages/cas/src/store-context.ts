@@ -3,6 +3,7 @@ import type { FilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { abortError, CasError, closedError, ioError } from './errors.ts'
 import type { HashThreads } from './hash-threads.ts'
+import type { RootGuard } from './identity.ts'
 import type { Layout } from './layout.ts'
 
 /** The state that the modules of one open disk store share. */
@@ -10,6 +11,7 @@ export class StoreContext {
   readonly layout: Layout
   readonly port: FilePort
   readonly threads: HashThreads
+  readonly guard: RootGuard
   /** The file system of the root is one on which new files are written early: see `early-write.ts`. */
   readonly delaysBlocks: boolean
   /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
@@ -23,23 +25,29 @@ export class StoreContext {
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(layout: Layout, port: FilePort, threads: HashThreads, delaysBlocks = false) {
+  constructor(layout: Layout, port: FilePort, threads: HashThreads, guard: RootGuard, delaysBlocks = false) {
     this.delaysBlocks = delaysBlocks
+    this.guard = guard
     this.layout = layout
     this.port = port
     this.threads = threads
   }
 
-  /** Runs an operation that `close` aborts and waits for. Its signal combines the caller's with that of `close`. */
+  /**
+   * Runs an operation that `close` aborts and waits for. Its signal combines the caller's with that of `close`.
+   * @throws CasError `E_STORE_GONE` before it begins, and in place of an I/O error that came of it
+   */
   async run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.throwIfClosed()
     const either = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
     if (either.aborted) throw abortError(signal)
+    this.guard.requireRoot()
     const running = work(either)
     this.#underWay.add(running)
     try {
       return await running
     } catch (error) {
+      if (error instanceof CasError && error.code === 'E_IO') this.guard.requireRoot()
       const aborted = error instanceof CasError && (error.code === 'E_ABORTED' || error.code === 'E_CLOSED')
       if (!aborted) throw error
       if (signal?.aborted) throw abortError(signal)

@@ -264,6 +264,17 @@ export interface BlobStore {
 /** A store in a folder (spec disk.1). */
 export interface DiskBlobStore extends BlobStore {
   readonly root: string
+  /** The store's own UUID, which stays the same wherever its folder is (spec disk.21). */
+  readonly id: string
+  /** There was no store at the root: it was made when this one was opened. */
+  readonly isNew: boolean
+  /**
+   * Whether the root is still the folder that was opened; one look at a file. All other calls see to it themselves.
+   * @throws CasError `E_STORE_GONE` saying what is there instead, `E_IO`
+   */
+  requireRoot(): void
+  /** {@link requireRoot}, and the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
+  check(): void
   /**
    * How the root is protected from a second owner: `pid-file` is the weaker method, for machines without a `flock`
    * program.

@@ -4,6 +4,7 @@ import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { EarlySync } from '../src/early-sync.ts'
 import { HashThreads } from '../src/hash-threads.ts'
+import { RootGuard } from '../src/identity.ts'
 import { layoutOf } from '../src/layout.ts'
 import { StoreContext } from '../src/store-context.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
@@ -16,7 +17,8 @@ let part: string
 async function setUp(only: string): Promise<{ plan: Faults; early: EarlySync }> {
   const plan = new Faults({ only })
   threads = new HashThreads(folder.path, plan.filePort)
-  const context = new StoreContext(layoutOf(folder.path), await loadFilePort(plan.filePort), threads)
+  const guard = new RootGuard(layoutOf(folder.path), '', () => true, [])
+  const context = new StoreContext(layoutOf(folder.path), await loadFilePort(plan.filePort), threads, guard)
   return { plan, early: new EarlySync(context, part) }
 }
 
@@ -74,7 +76,8 @@ test('part files are synced one at a time, so that a slow disk takes one thread 
     }
   }
   threads = new HashThreads(folder.path, undefined)
-  const context = new StoreContext(layoutOf(folder.path), port, threads)
+  const guard = new RootGuard(layoutOf(folder.path), '', () => true, [])
+  const context = new StoreContext(layoutOf(folder.path), port, threads, guard)
   const all = Array.from({ length: 8 }, () => new EarlySync(context, part))
   for (const early of all) early.advance(STEP)
   await vi.waitFor(() => expect(synced).toBe(8), { timeout: 20_000 })
@@ -99,7 +102,8 @@ test('a sync that waits for its turn is left out once its part is ended', async 
     }
   }
   threads = new HashThreads(folder.path, undefined)
-  const context = new StoreContext(layoutOf(folder.path), port, threads)
+  const guard = new RootGuard(layoutOf(folder.path), '', () => true, [])
+  const context = new StoreContext(layoutOf(folder.path), port, threads, guard)
   const [first, second] = [new EarlySync(context, part), new EarlySync(context, part)]
   first.advance(STEP)
   await vi.waitFor(() => expect(synced).toBe(1), { timeout: 20_000 })

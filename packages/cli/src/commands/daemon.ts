@@ -15,7 +15,7 @@ export async function status(session: Session): Promise<void> {
   const rows = [
     ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${formatTime(all.startedAt)}`],
     ['socket', session.client.socketPath],
-    ['store', all.root],
+    ['store', `${all.root}${store.id === undefined ? '' : ` (${store.id})`}`],
     ['models', `${members.length}${incomplete > 0 ? `, ${incomplete} of them not complete` : ''}`],
     ['disk', `${formatBytes(store.bytes)} in ${count(store.blobs, 'file')}${free}`],
     ['jobs', `${jobs.fetching} running, ${jobs.waiting} waiting, ${jobs.done} done, ${jobs.failed} failed`],

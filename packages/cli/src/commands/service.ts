@@ -17,13 +17,25 @@ export interface ServiceOptions {
 
 /** `svc service install`: idempotent; prints each step. */
 export async function install(session: Session, options: ServiceOptions): Promise<void> {
-  const manager = managerOf(session, options, daemonCommand(options.svcd, session.terminal.env))
+  const command = daemonCommand(options.svcd, session.terminal.env)
+  const manager = managerOf(session, options, command)
   if (options.dryRun !== true && !manager.state().active) await refuseBesideAnother(session)
-  carryOut(session, manager, manager.install, options)
+  const begun = manager.install.findIndex((step) => 'run' in step)
+  carryOut(session, manager, manager.install.toSpliced(begun, 0, remember(command)), options)
   if (options.dryRun === true) return
   session.note(`svcd runs under ${manager.name} now, and starts by itself from now on`)
   for (const remark of manager.remarks) session.note(remark)
 }
+
+/**
+ * Has the store's id written into the configuration, before the service starts: it never makes a new store where this
+ * one is not mounted. In the service's environment, which is not that of this shell.
+ */
+const remember = (command: readonly string[]): Step => ({
+  run: ['env', '-u', 'SVC_ROOT', '-u', 'SVC_CONFIG', ...command, 'expect'],
+  mayFail: true,
+  otherwise: 'the service takes whichever store it finds; to have it insist on this one: svcd expect'
+})
 
 /** A daemon that was started by hand holds the store and the socket: the service's daemon could not start. */
 async function refuseBesideAnother({ client, signal }: Session): Promise<void> {

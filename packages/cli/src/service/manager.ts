@@ -19,7 +19,12 @@ interface ServiceState {
 export type Step =
   | { readonly write: string; readonly content: string }
   | { readonly remove: string }
-  | { readonly run: readonly string[]; readonly mayFail?: boolean }
+  | {
+      readonly run: readonly string[]
+      readonly mayFail?: boolean
+      /** What it means that it failed; default: nothing to do. */
+      readonly otherwise?: string
+    }
 
 export interface Manager {
   readonly name: ManagerName
@@ -65,7 +70,7 @@ export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
   const { code, stderr } = runProgram(step.run, env)
   const line = step.run.join(' ')
   if (code === 0) return `ran ${line}`
-  if (step.mayFail === true) return `ran ${line} (it said ${code}: nothing to do)`
+  if (step.mayFail === true) return `ran ${line} (it said ${code}: ${step.otherwise ?? 'nothing to do'})`
   throw new CliError(EXIT.failed, `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
 }
 

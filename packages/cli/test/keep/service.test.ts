@@ -1,9 +1,20 @@
 // The units are the real ones, and systemd itself reads them where it is. systemctl and launchctl are recorded: what they are
 // asked is the subject here, and this machine's own services are not to be touched.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { SVCD } from '@svc/testkit/programs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { run } from '../../src/run.ts'
 import { agentPlist, agentSocketPath, installedAgentSocket } from '../../src/service/agent.ts'
@@ -116,6 +127,24 @@ describe('systemd', () => {
     const again = await svc('service', 'remove', '--manager', 'systemd', '--json')
     expect(JSON.parse(again.stdout).steps).toContain(`absent ${service}`)
   })
+
+  it('install has the configuration expect the store, keeps what is written there, and goes on where it cannot', async () => {
+    const { folder, daemon, svc, answer } = home('systemctl')
+    answer('*is-active*) echo inactive; exit 3 ;;')
+    writeFileSync(daemon, `#!/bin/sh\nexec '${[process.execPath, ...SVCD].join("' '")}' "$@"\n`)
+    const config = join(folder, '.config/svc/config.toml')
+    mkdirSync(join(folder, '.config/svc'), { recursive: true })
+    writeFileSync(config, '[store]\nroot = "~/models" # the big disk\n')
+    const install = () => svc('service', 'install', '--manager', 'systemd', '--svcd', daemon)
+    expect(await install()).toMatchObject({ code: 0 })
+    const id = readFileSync(join(folder, 'models/id'), 'utf8').trim()
+    const expected = `[store]\nexpect = "${id}"\nroot = "~/models" # the big disk\n`
+    expect(readFileSync(config, 'utf8')).toBe(expected)
+    // the disk is not mounted: no store is made, and the service, which refuses to start, is installed all the same
+    renameSync(join(folder, 'models'), join(folder, 'away'))
+    expect((await install()).stdout).toContain('it said 2')
+    expect([readFileSync(config, 'utf8'), existsSync(join(folder, 'models'))]).toEqual([expected, false])
+  }, 60_000)
 
   it('status: 3 when it is not installed, 1 when it does not run, 0 when it does', async () => {
     const { daemon, svc, answer } = home('systemctl')

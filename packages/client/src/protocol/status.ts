@@ -91,6 +91,7 @@ export const StatusSchema = Type.Object(
     startedAt: TimestampSchema,
     jobs: Type.Object({ waiting: CountSchema, fetching: CountSchema, done: CountSchema, failed: CountSchema }),
     store: Type.Object({
+      id: Type.Optional(Type.String({ description: "the store's own UUID, wherever its folder is" })),
       blobs: CountSchema,
       bytes: BytesSchema,
       freeBytes: Type.Optional(BytesSchema)

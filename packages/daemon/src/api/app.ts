@@ -12,7 +12,7 @@ import { toWireError, type WireError } from './wire-error.ts'
 export interface AppOptions extends ServerOptions {
   /** Routes in addition to the contract's. */
   readonly more?: readonly ApiRoute[]
-  /** Returns an error to refuse a request before any of it is read. */
+  /** Returns or throws an error to refuse a request before any of it is read. */
   readonly refuse?: (request: IncomingMessage) => DaemonError | undefined
 }
 

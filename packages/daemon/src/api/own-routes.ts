@@ -11,14 +11,18 @@ export interface OwnRoutesDeps {
   /** The metrics in Prometheus' text format. */
   readonly figures: () => Promise<string>
   readonly isStopping: () => boolean
+  /** What keeps a daemon that answers from doing its work; undefined: nothing. */
+  readonly problem: () => string | undefined
 }
 
 /** Routes for probes and operators on the socket, whether or not `[metrics] addr` is set. */
-export const ownRoutes = ({ figures, isStopping }: OwnRoutesDeps): ApiRoute[] => [
+export const ownRoutes = ({ figures, isStopping, problem }: OwnRoutesDeps): ApiRoute[] => [
   textRoute(METRICS_PATH, async () => [200, EXPOSITION_TYPE, await figures()]),
   textRoute(READY_PATH, async () => {
     const type = 'text/plain; charset=utf-8'
-    return isStopping() ? [503, type, 'stopping\n'] : [200, type, 'ok\n']
+    if (isStopping()) return [503, type, 'stopping\n']
+    const why = problem()
+    return why === undefined ? [200, type, 'ok\n'] : [503, type, `${why}\n`]
   })
 ]
 

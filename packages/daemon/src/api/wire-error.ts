@@ -52,6 +52,8 @@ const CAS = {
   E_CLOSED: { code: 'E_SHUTTING_DOWN', message: () => 'the store is closed: the daemon is stopping' },
   E_FORMAT: DEFECT,
   E_UNSAFE_ROOT: DEFECT,
+  E_OTHER_STORE: DEFECT,
+  E_STORE_GONE: 'E_INTERNAL',
   E_CORRUPT: { code: 'E_CORRUPTION', message: ({ details }) => `${details.digest ?? 'a blob'} is no regular file` },
   E_ATTACHMENT: DEFECT,
   E_THREAD: DEFECT

@@ -12,10 +12,14 @@ const TIMEOUT_MS = 10_000
 /** The same limit that clients use (spec add.30). */
 const STALE_MS = 10_000
 const MAX_ANSWER_BYTES = 16 << 20
+const MAX_REASON = 500
+
+/** The daemon answers, and says why it cannot do its work. */
+class UnfitError extends Error {}
 
 /**
  * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and returns the text to print. A daemon is healthy
- * if it responds, or reports that it is starting; it is ready if it responds. @throws DaemonError when it is not
+ * if it responds and has its store, or reports that it is starting; it is ready if it responds and has its store. @throws DaemonError when it is not
  */
 export async function askCommand(question: Question, socketPath: string): Promise<string> {
   try {
@@ -24,6 +28,8 @@ export async function askCommand(question: Question, socketPath: string): Promis
   } catch (cause) {
     if (question === 'health' && isStarting(socketPath)) return 'starting\n'
     const why = (cause as Error).message
+    if (cause instanceof UnfitError)
+      throw new DaemonError('E_INTERNAL', `the daemon at ${socketPath}: ${why}`, { cause })
     throw new DaemonError('E_SOURCE_UNAVAILABLE', `no daemon answers at ${socketPath}: ${why}`, { cause })
   }
 }
@@ -41,8 +47,10 @@ function ask(socketPath: string, path: string): Promise<string> {
       response.on('error', reject)
       response.on('end', () => {
         clearTimeout(timer)
-        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString('utf8'))
-        else reject(new Error(`it answered with status ${response.statusCode}`))
+        const text = Buffer.concat(chunks).toString('utf8')
+        if (response.statusCode === 200) resolve(text)
+        else
+          reject(new UnfitError(text.trim().slice(0, MAX_REASON) || `it answered with status ${response.statusCode}`))
       })
     })
     const timer = setTimeout(() => call.destroy(new Error('it took too long')), TIMEOUT_MS)

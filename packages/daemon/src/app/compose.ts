@@ -17,7 +17,7 @@ import { LeafLayers } from '../library/leaf-layers.ts'
 import { Members } from '../library/members.ts'
 import { Needed } from '../library/needed.ts'
 import { Removals } from '../library/removal.ts'
-import { ReplacedFiles } from '../library/replace.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
 import { Superseded } from '../library/superseded.ts'
@@ -74,6 +74,20 @@ export interface Services {
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
+/** @throws StartError */
+async function openStore(
+  { root, expect }: DaemonConfig['store'],
+  filePort: FilePortModule | undefined
+): Promise<DiskBlobStore> {
+  try {
+    return await openDiskStore({ root, expectedId: expect, folders: STATE_FOLDERS, ...(filePort && { filePort }) })
+  } catch (cause) {
+    if (!(cause instanceof CasError)) throw cause
+    const key = cause.code === 'E_OTHER_STORE' ? `[store] expect = "${expect}": ` : ''
+    throw new StartError(`${key}the store ${root} cannot be opened: ${cause.message}`, { cause })
+  }
+}
+
 /** Opens store and state under the root's lock, and connects the objects that work on them. @throws StartError */
 export async function composeContext(
   config: DaemonConfig,
@@ -83,25 +97,19 @@ export async function composeContext(
 ): Promise<DaemonContext> {
   const { root } = config.store
   const uses = new Uses()
-  let store: DiskBlobStore
-  try {
-    const disk = await openDiskStore({ root, ...(filePort !== undefined && { filePort }) })
-    store = uses.watching(disk)
-  } catch (cause) {
-    if (!(cause instanceof CasError)) throw cause
-    throw new StartError(`the store ${root} cannot be opened: ${cause.message}`, { cause })
-  }
+  const store = uses.watching(await openStore(config.store, filePort))
+  if (store.isNew) log.warn({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
   try {
     await endMove(store.root)
     const port = await loadFilePort(filePort)
-    const files = await ReplacedFiles.open(join(store.root, 'state'), port)
+    const files = await ReplacedFiles.open(join(store.root, 'state'), port, () => store.requireRoot())
     const repos = new Repos(store.root, files)
     const artifacts = new Artifacts(store.root, files)
     const documents = new Documents(store, port)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
-    const usage = await Usage.open(store.root)
+    const usage = await Usage.open(store)
     const views = await Views.open({ store, files, documents, resolver, uses, usage, log })
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)

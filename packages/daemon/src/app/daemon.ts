@@ -21,6 +21,7 @@ import { Figures } from './figures.ts'
 import { BUILTIN_NETWORKS, type NetworkFactories } from './networks.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { StartNotice } from './start-notice.ts'
+import { requireStore, StoreWatch, storeProblem } from './store-presence.ts'
 import { VERSION } from './version.ts'
 
 /** Options of a daemon. `config` or `root` is required; defaults are those of `svcd`. */
@@ -76,7 +77,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const startedAt = new Date().toISOString()
     if (options.socketDescriptor === undefined) {
       const path = resolve(choice.path)
-      const early = { pid: process.pid, version: VERSION, root: context.store.root, socket: path, startedAt }
+      const { root, id: storeId } = context.store
+      const early = { pid: process.pid, version: VERSION, root, storeId, socket: path, startedAt }
       notice = new StartNotice(runtimePathFor(path), early, log, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
@@ -86,16 +88,21 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const { jobs, listeners } = context
     figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text
+    const problem = (): string | undefined => storeProblem(context.store)
     if (addr !== undefined) {
       const { MetricsListener } = await import('../metrics/metrics-listener.ts')
-      metrics = await MetricsListener.listen(text, addr, log, listeners.add('metrics'))
+      metrics = await MetricsListener.listen({ text, problem }, addr, log, listeners.add('metrics'))
     }
     const routes = apiRoutes(statusDeps)
     const server = createApp(routes, log, {
       ...options.http,
       traffic: listeners.add('api'),
-      more: [tagRoute(context.store.root, context), ...ownRoutes({ figures: text, isStopping: () => stopping.begun })],
+      more: [
+        tagRoute(context.store.root, context),
+        ...ownRoutes({ figures: text, isStopping: () => stopping.begun, problem })
+      ],
       refuse: ({ method = '', url = '' }) => {
+        requireStore(context.store, url)
         const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
         return stopping.begun && !cancels && !['GET', 'HEAD'].includes(method)
           ? new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back')
@@ -119,6 +126,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       pid: process.pid,
       version: VERSION,
       root: context.store.root,
+      storeId: context.store.id,
       socket: claimed.path,
       startedAt,
       state: 'running' as const,
@@ -134,7 +142,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await writeFacts()
     log.info(facts, 'listening')
     metrics?.setReady(true)
-    return running(context, services, server, kept, runtimePath, stopping, metrics, figures)
+    const watch = new StoreWatch(context.store, log)
+    return running(context, services, server, kept, runtimePath, stopping, metrics, figures, watch)
   } catch (error) {
     await notice?.withdraw()
     await metrics?.close()
@@ -152,13 +161,15 @@ function running(
   runtimePath: string,
   stopping: { begun: boolean },
   metrics: MetricsListener | undefined,
-  figures: Figures
+  figures: Figures,
+  watch: StoreWatch
 ): RunningDaemon {
   const { jobs, log } = context
   const hurry = new AbortController()
   let closed: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     stopping.begun = true
+    watch.close()
     metrics?.setReady(false)
     const cut = jobs.openCount
     log.info({ jobs: cut }, 'stopping')

@@ -32,6 +32,7 @@ export const USAGE = [
   ['svcd tag ls [NS/NAME]', 'the tags'],
   ['svcd metrics', 'the figures of the running daemon, in the text format of Prometheus'],
   ['svcd health | svcd ready', 'ask the running daemon: does it work, or start; does it answer (for probes)'],
+  ['svcd expect', 'write the id of the store into the configuration, so that no other is opened or made in its place'],
   ['svcd move DIR [--json] [--quiet]', 'take the store to another folder, while no daemon runs; the old one stays']
 ] as const
 

@@ -32,6 +32,10 @@ async function main(): Promise<void> {
     return (await import('./serve.ts')).serve(flags)
   }
   if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
+  if (command === 'expect') {
+    const { expectCommand } = await import('./expect-command.ts')
+    return void process.stdout.write(`${await expectCommand(words, flags, process.env)}\n`)
+  }
   if (command === 'metrics' || command === 'health' || command === 'ready') {
     if (words.length > 0) throw new StartError(`svcd ${command} takes nothing more\ntry: svcd --help`)
     const { defaultSocketPath } = await import('@svc/client/protocol')

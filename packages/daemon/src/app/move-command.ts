@@ -1,6 +1,6 @@
 import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
-import { checkStoreRootWritable, writeStoreRoot } from '../config/store-root.ts'
+import { checkStoreKeyWritable, writeStoreKey } from '../config/store-keys.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from './flags.ts'
 import { checkPlaces } from './move-places.ts'
@@ -22,7 +22,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
   const places = await checkPlaces(from, to)
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
-  if (named === undefined) await checkStoreRootWritable(file, places.to)
+  if (named === undefined) await checkStoreKeyWritable(file, 'root', places.to)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
   const progress = progressOn(process.stderr, flags)
@@ -33,7 +33,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
       signal: stop.signal,
       onProgress: progress.tell,
       takeCharge: async ({ to: root }) => {
-        if (named === undefined) await writeStoreRoot(file, root)
+        if (named === undefined) await writeStoreKey(file, 'root', root)
       }
     })
     progress.end()

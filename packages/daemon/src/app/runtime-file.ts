@@ -9,6 +9,8 @@ export interface RuntimeFacts extends SwarmAddresses, MirrorAddresses {
   readonly pid: number
   readonly version: string
   readonly root: string
+  /** The id of the store at `root`. */
+  readonly storeId: string
   readonly socket: string
   readonly startedAt: string
   /** `starting` until the socket responds. */

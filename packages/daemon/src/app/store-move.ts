@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type BlobInfo, CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
-import { ReplacedFiles } from '../library/replace.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
 import { writeMoveMarker } from './move-marker.ts'
 import { checkPlaces, freeBytes, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
@@ -60,11 +60,12 @@ const DISK_BLOCK_BYTES = 4096
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
-  const source = await openRoot(places.from)
+  const source = await openRoot(places.from, { folders: STATE_FOLDERS })
   try {
     await makeRoot(places.to)
     await writeMoveMarker(places.to, { from: places.from, state: 'copying' })
-    const target = await openRoot(places.to)
+    // the store stays the same one at its new place; the folders of its state come with the state
+    const target = await openRoot(places.to, { newId: source.id })
     try {
       return await move(source, target, places, options)
     } finally {
@@ -75,9 +76,12 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   }
 }
 
-async function openRoot(root: string): Promise<DiskBlobStore> {
+async function openRoot(
+  root: string,
+  options: { readonly newId?: string; readonly folders?: readonly string[] }
+): Promise<DiskBlobStore> {
   try {
-    return await openDiskStore({ root })
+    return await openDiskStore({ root, ...options })
   } catch (cause) {
     if (!(cause instanceof CasError)) throw cause
     const { pid } = cause.details

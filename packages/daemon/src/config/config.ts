@@ -70,7 +70,8 @@ export interface MirrorConfig {
 export interface DaemonConfig {
   /** The configuration file, which may be absent; undefined if there is none. */
   readonly file?: string
-  readonly store: { readonly root: string }
+  /** `expect` is the id of the store that must be there. */
+  readonly store: { readonly root: string; readonly expect?: string | undefined }
   readonly hub: HubConfig
   readonly swarm: SwarmConfig
   readonly catalog: CatalogConfig
@@ -122,6 +123,13 @@ function fileRoot(text: string | undefined): string | undefined {
   if (root === undefined || isAbsolute(root)) return root
   if (root === '~' || root.startsWith('~/')) return join(homeFolder(), root.slice(1))
   throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
+}
+
+/** `[store] expect`. @throws ConfigError for what is no store's id */
+function expectedId(text: string | undefined): string | undefined {
+  const id = set(text)?.toLowerCase()
+  if (id === undefined || /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw new ConfigError(`[store] expect is ${JSON.stringify(text)}; write the id of a store, as "svc status" shows it`)
 }
 
 /** @throws ConfigError for what is no host name or address */
@@ -196,7 +204,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
   }
   requireDecision(mirrors, mirror.on_demand_anonymous)
   return {
-    store: { root: resolve(root) },
+    store: { root: resolve(root), expect: expectedId(file.store?.expect) },
     hub: {
       endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
       token: set(env.SVC_HF_TOKEN?.trim()),

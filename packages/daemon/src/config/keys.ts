@@ -11,7 +11,8 @@ export interface ConfigKey {
 /** Every key of the configuration file (spec conf.3 to conf.8), as listed in docs/configuration.md. */
 export const CONFIG_KEYS = {
   store: {
-    root: { type: 'string', summary: 'folder of the store' }
+    root: { type: 'string', summary: 'folder of the store' },
+    expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' }
   },
   hub: {
     endpoint: { type: 'string', summary: 'base address of the model hub' },

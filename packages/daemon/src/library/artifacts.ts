@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { Gate } from '@svc/internal-concurrency'
+import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
@@ -269,13 +269,7 @@ export class Artifacts {
     onUnreadable?: (error: UnreadableStateError) => void,
     { cached = false }: { readonly cached?: boolean } = {}
   ): AsyncGenerator<ArtifactState> {
-    let names: string[]
-    try {
-      names = await readdir(this.#root)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      throw error
-    }
+    const names = (await listFolder(this.#root)).map(({ name }) => name)
     for (const [i, name] of names
       .filter((each) => HEX_FILE.test(each))
       .sort()

@@ -255,6 +255,7 @@ export class LeafLayers {
   }
 
   async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {
+    this.#store.requireRoot()
     await replaceFile(this.#port, this.#path(digest), leaves, { temporaryFolder: this.#temp, durable: false })
   }
 

@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ModelMember } from '@svc/client/protocol'
+import { listFolder } from '@svc/internal-files'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -45,7 +45,7 @@ export class Members {
 
   /** The current corrupt blobs in quarantine. */
   async quarantined(): Promise<ReadonlySet<Sha256Digest>> {
-    const names = await readdir(join(this.#deps.store.root, 'quarantine')).catch(() => [])
+    const names = (await listFolder(join(this.#deps.store.root, 'quarantine'))).map(({ name }) => name)
     return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))
   }
 

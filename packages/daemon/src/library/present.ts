@@ -124,7 +124,7 @@ export class Present {
   }
 }
 
-/** Nothing for a folder that is not there; undefined when it cannot be read: then each look at a file says why. */
+/** Undefined when the folder cannot be read, or is gone, which it never is in a sound store: then each look at a file says why. */
 async function digestsIn(
   folder: string,
   digestOf: (name: string) => Sha256Digest | undefined
@@ -135,8 +135,8 @@ async function digestsIn(
       const digest = digestOf(name)
       if (digest !== undefined) digests.add(digest)
     }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return undefined
+  } catch {
+    return undefined
   }
   return digests
 }

@@ -10,6 +10,9 @@ import {
   syncFolder
 } from '@svc/internal-files'
 
+/** The folders of state files below the root: every store has them (spec disk.21). */
+export const STATE_FOLDERS = ['state/repos', 'state/artifacts', 'state/views'] as const
+
 /** State files are small; a larger one is damaged. */
 export const MAX_STATE_BYTES = 16 << 20
 
@@ -26,16 +29,25 @@ export class ReplacedFiles {
   readonly #temp: string
   readonly #folders: DurableFolders
   readonly #settled = new Set<string>()
+  readonly #mayWrite: () => void
 
-  private constructor(root: string, port: FilePort) {
+  private constructor(root: string, port: FilePort, mayWrite: () => void) {
+    this.#mayWrite = mayWrite
     this.#port = port
     this.#temp = join(root, 'tmp')
     this.#folders = new DurableFolders(port, dirname(root))
   }
 
-  /** Opens `root`, creating it in its existing parent, and removes temporary files after a crash. */
-  static async open(root: string, port: FilePort = nodeFilePort): Promise<ReplacedFiles> {
-    const files = new ReplacedFiles(root, port)
+  /**
+   * Opens `root`, creating it in its existing parent, and removes temporary files after a crash.
+   * @param mayWrite throws where nothing may be written any more, such as in another store's folder
+   */
+  static async open(
+    root: string,
+    port: FilePort = nodeFilePort,
+    mayWrite: () => void = () => undefined
+  ): Promise<ReplacedFiles> {
+    const files = new ReplacedFiles(root, port, mayWrite)
     await files.#folders.make(files.#temp)
     for (const name of await port.readdir(files.#temp)) await port.unlink(join(files.#temp, name))
     return files
@@ -43,7 +55,7 @@ export class ReplacedFiles {
 
   /** For reading only, while another process may own the folder: creates and removes nothing. */
   static forReading(root: string): ReplacedFiles {
-    return new ReplacedFiles(root, nodeFilePort)
+    return new ReplacedFiles(root, nodeFilePort, () => undefined)
   }
 
   /** Undefined if there is no such file. @throws the system's error; RangeError above 16 MiB */
@@ -57,6 +69,7 @@ export class ReplacedFiles {
   }
 
   async write(file: string, content: string | Uint8Array): Promise<void> {
+    this.#mayWrite()
     await this.#folders.make(dirname(file))
     this.#settled.delete(file)
     await replaceFile(this.#port, file, Buffer.from(content), { temporaryFolder: this.#temp })
@@ -75,6 +88,7 @@ export class ReplacedFiles {
 
   /** Removes a file, durably, if it exists. */
   async remove(file: string): Promise<void> {
+    this.#mayWrite()
     this.#settled.delete(file)
     const absent = (error: NodeJS.ErrnoException): void => {
       if (error.code !== 'ENOENT') throw error

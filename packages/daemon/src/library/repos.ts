@@ -1,6 +1,6 @@
-import { readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
+import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import { QuietFolders } from './quiet-folders.ts'
 import { parseRecord, type RecordKind, StateRecords } from './record.ts'
@@ -141,7 +141,12 @@ export class Repos {
 
   /** Existing namespaces, sorted. */
   async namespaces(): Promise<string[]> {
-    return (await entries(this.#root, true)).filter(isNamespace).sort()
+    const entries = await listFolder(this.#root)
+    return entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+      .filter(isNamespace)
+      .sort()
   }
 
   /** Existing names in a namespace, sorted. */
@@ -193,18 +198,8 @@ function repoStateOf(fields: Fields, file: string): RepoState {
 }
 
 const namesIn = async (folder: string): Promise<readonly string[]> =>
-  (await entries(folder, false))
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => file.slice(0, -'.json'.length))
+  (await listFolderIfPresent(folder))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.json'))
+    .map(({ name }) => name.slice(0, -'.json'.length))
     .filter(isName)
     .sort()
-
-async function entries(folder: string, folders: boolean): Promise<string[]> {
-  try {
-    const all = await readdir(folder, { withFileTypes: true })
-    return all.filter((entry) => (folders ? entry.isDirectory() : entry.isFile())).map((entry) => entry.name)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  }
-}

@@ -1,5 +1,6 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
 const FLUSH_MS = 60_000
@@ -15,13 +16,16 @@ export class Usage {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  private constructor(file: string, at: Map<Sha256Digest, number>) {
+  readonly #mayWrite: () => void
+
+  private constructor(file: string, at: Map<Sha256Digest, number>, mayWrite: () => void) {
+    this.#mayWrite = mayWrite
     this.#file = file
     this.#at = at
   }
 
-  static async open(root: string): Promise<Usage> {
-    const file = join(root, 'cache', 'last-used.json')
+  static async open(store: Pick<DiskBlobStore, 'root' | 'requireRoot'>): Promise<Usage> {
+    const file = join(store.root, 'cache', 'last-used.json')
     const at = new Map<Sha256Digest, number>()
     try {
       const bytes = await readFile(file)
@@ -31,7 +35,7 @@ export class Usage {
     } catch {
       // absent or damaged: start empty
     }
-    return new Usage(file, at)
+    return new Usage(file, at, () => store.requireRoot())
   }
 
   note(manifestDigest: Sha256Digest): void {
@@ -60,6 +64,7 @@ export class Usage {
     const text = JSON.stringify(Object.fromEntries(this.#at))
     this.#writing = this.#writing
       .then(async () => {
+        this.#mayWrite()
         await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
         await writeFile(`${this.#file}.tmp`, text, { mode: 0o600 })
         await rename(`${this.#file}.tmp`, this.#file)

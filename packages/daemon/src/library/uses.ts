@@ -62,6 +62,10 @@ export class Uses {
     })
     return {
       root: store.root,
+      id: store.id,
+      isNew: store.isNew,
+      requireRoot: () => store.requireRoot(),
+      check: () => store.check(),
       lockKind: store.lockKind,
       blobPath: (digest) => store.blobPath(digest),
       freeBytes: () => store.freeBytes(),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ViewLayout, ViewMode } from '@svc/client/protocol'
+import { listFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
@@ -49,13 +49,7 @@ export class ViewRecords {
 
   /** Those that cannot be read are passed to `onUnreadable`, or else thrown. */
   async *list(onUnreadable?: (error: UnreadableStateError) => void): AsyncGenerator<ViewRecord> {
-    let names: string[]
-    try {
-      names = await readdir(this.#folder)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      throw error
-    }
+    const names = (await listFolder(this.#folder)).map(({ name }) => name)
     for (const name of names.filter((each) => HEX_FILE.test(each)).sort()) {
       const record = await readable(() => this.#records.read(name), onUnreadable)
       if (record !== undefined) yield record

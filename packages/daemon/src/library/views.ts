@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
+import { listFolderIfPresent } from '@svc/internal-files'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
@@ -84,10 +85,7 @@ export class Views {
   static async open(deps: ViewsDeps): Promise<Views> {
     const views = new Views(deps)
     // most stores have none, and need not load what makes them
-    const isEmpty = await readdir(views.#folder).then(
-      (names) => names.length === 0,
-      (error: NodeJS.ErrnoException) => error.code === 'ENOENT'
-    )
+    const isEmpty = (await listFolderIfPresent(views.#folder)).length === 0
     const count = isEmpty ? 0 : await (await import('@svc/view')).recoverViews(views.#folder)
     if (count > 0) deps.log.info({ count }, 'cleared up after views that were being made')
     return views
@@ -343,12 +341,8 @@ export class Views {
   }
 
   async #managedNames(): Promise<string[]> {
-    try {
-      return (await readdir(this.#folder)).filter((name) => MANAGED_NAME.test(name))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-      throw error
-    }
+    const entries = await listFolderIfPresent(this.#folder)
+    return entries.map(({ name }) => name).filter((name) => MANAGED_NAME.test(name))
   }
 
   async #managed(

@@ -13,8 +13,15 @@ export class MetricsListener {
   #listener!: GuardedListener
   #isReady = false
 
-  /** `text` produces the response of `/metrics`. @throws ConfigError, StartError naming the key */
-  static async listen(text: () => Promise<string>, addr: string, log: Log, traffic: Traffic): Promise<MetricsListener> {
+  /**
+   * `text` produces the response of `/metrics`; `problem` says what keeps a daemon that runs from doing its work. @throws ConfigError, StartError naming the key
+   */
+  static async listen(
+    { text, problem }: { readonly text: () => Promise<string>; readonly problem: () => string | undefined },
+    addr: string,
+    log: Log,
+    traffic: Traffic
+  ): Promise<MetricsListener> {
     const metrics = new MetricsListener()
     const fresh = shared(text)
     const key = '[metrics] addr'
@@ -33,6 +40,8 @@ export class MetricsListener {
               ...plain,
               'Content-Type': EXPOSITION_TYPE
             })
+          const why = path === '/healthz' || path === '/readyz' ? problem() : undefined
+          if (why !== undefined) return refuse(request, response, 503, 'E_INTERNAL', why)
           if (path === '/healthz' || (path === '/readyz' && metrics.#isReady))
             return sendBytes(request, response, Buffer.from('ok\n'), plain)
           if (path === '/readyz')

@@ -15,7 +15,7 @@ import { Members } from '../../src/library/members.ts'
 import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
 import { newFolders, Present } from '../../src/library/present.ts'
 import { decided } from '../../src/library/provenance.ts'
-import { ReplacedFiles } from '../../src/library/replace.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { oneChunk } from '../../src/library/small-blob.ts'
 import { Usage } from '../../src/library/usage.ts'
@@ -30,10 +30,10 @@ let deps: InventoryDeps & { readonly artifacts: Artifacts; readonly repos: Repos
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'svc-models-'))
-  store = await openDiskStore({ root })
+  store = await openDiskStore({ root, folders: STATE_FOLDERS })
   const files = await ReplacedFiles.open(join(root, 'state'))
   const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
-  const members = new Members({ store, documents, artifacts, usage: await Usage.open(root) })
+  const members = new Members({ store, documents, artifacts, usage: await Usage.open(store) })
   deps = { store, repos, artifacts, documents, members }
 })
 afterEach(async () => {

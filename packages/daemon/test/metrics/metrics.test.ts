@@ -123,7 +123,7 @@ describe('the figures', () => {
   it('are collected once for all who ask at the same time', async () => {
     const listed: number[] = []
     const listener = await MetricsListener.listen(
-      async () => `${listed.push(1)}\n`,
+      { text: async () => `${listed.push(1)}\n`, problem: () => undefined },
       '127.0.0.1:0',
       createLog('silent'),
       new Listeners().add('metrics')

@@ -9,6 +9,7 @@ export {
 } from './file-port.ts'
 export { tryFlock } from './flock.ts'
 export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
+export { listFolder, listFolderIfPresent } from './listing.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'

@@ -42,7 +42,11 @@ export function statusOf({
       root: store.root,
       startedAt,
       jobs: states,
-      store: { ...(await count(states.done + states.failed)), ...(freeBytes !== undefined && { freeBytes }) },
+      store: {
+        id: store.id,
+        ...(await count(states.done + states.failed)),
+        ...(freeBytes !== undefined && { freeBytes })
+      },
       swarm: (await swarm?.status()) ?? swarmOff(seed),
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })

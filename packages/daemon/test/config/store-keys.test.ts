@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { parseConfigText } from '../../src/config/file.ts'
-import { withStoreRoot } from '../../src/config/store-root.ts'
+import { withStoreKey } from '../../src/config/store-keys.ts'
 import { ConfigError } from '../../src/errors.ts'
 
 const ROOT = '/mnt/a "b" \\ c'
@@ -13,11 +13,18 @@ it.each([
   ['store.root = "/old"\n[swarm]\ndht = false\n', 'store.root = X\n[swarm]\ndht = false\n'],
   ['[hub]\nendpoint = "[store]"\n[store]\nroot = "/old"\n', '[hub]\nendpoint = "[store]"\n[store]\nroot = X\n']
 ])('changes one key of %j', (text, expected) => {
-  const edited = withStoreRoot(text, ROOT, 'c.toml')
+  const edited = withStoreKey(text, 'root', ROOT, 'c.toml')
   expect(edited).toBe(expected.replace('X', () => JSON.stringify(ROOT)))
   expect(parseConfigText(edited, 'c.toml').store).toEqual({ root: ROOT })
 })
 
 it.each(['store = { root = "/old" }\n', '[store]\nroot = """\n/old"""\n'])('leaves %j to its owner', (text) => {
-  expect(() => withStoreRoot(text, ROOT, 'c.toml')).toThrow(ConfigError)
+  expect(() => withStoreKey(text, 'root', ROOT, 'c.toml')).toThrow(ConfigError)
+})
+
+it('keeps comments and other keys beside the one that it adds', () => {
+  const text = '# mine\n[store] # the big disk\nroot = "/mnt/models" # mounted by hand\n'
+  expect(withStoreKey(text, 'expect', 'an-id', 'c.toml')).toBe(
+    '# mine\n[store] # the big disk\nexpect = "an-id"\nroot = "/mnt/models" # mounted by hand\n'
+  )
 })

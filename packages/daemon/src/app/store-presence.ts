@@ -1,0 +1,45 @@
+import { CasError, type DiskBlobStore } from '@svc/cas'
+import type { Log } from '../log.ts'
+
+type Looked = Pick<DiskBlobStore, 'requireRoot' | 'check'>
+
+/** How soon the log says that the store went away, while nobody asks for anything. */
+const LOOK_MS = 5_000
+
+/**
+ * Called before each request of the API. What tells about jobs, or cancels them, needs no store; a resolve looks at the
+ * root alone, and at the folders only if it finds nothing. @throws CasError `E_STORE_GONE`, `E_IO`
+ */
+export function requireStore(store: Looked, url: string): void {
+  if (url.startsWith('/v1/resolve')) store.requireRoot()
+  else if (url.startsWith('/v1/') && !url.startsWith('/v1/jobs')) store.check()
+}
+
+/** What is wrong with the store, for probes; undefined if nothing is. */
+export function storeProblem(store: Looked): string | undefined {
+  try {
+    store.check()
+    return undefined
+  } catch (error) {
+    return error instanceof CasError && error.code === 'E_STORE_GONE' ? error.message : 'the store cannot be looked at'
+  }
+}
+
+/** Logs when the store goes away, and when it is back. */
+export class StoreWatch {
+  readonly #timer: NodeJS.Timeout
+  #problem: string | undefined
+
+  constructor(store: Looked, log: Log) {
+    this.#timer = setInterval(() => {
+      const problem = storeProblem(store)
+      if (problem !== undefined && this.#problem === undefined) log.error({ problem }, 'the store is gone')
+      if (problem === undefined && this.#problem !== undefined) log.warn('the store is back')
+      this.#problem = problem
+    }, LOOK_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
