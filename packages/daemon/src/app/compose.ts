@@ -11,8 +11,10 @@ import { Importer } from '../import/importer.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
+import { Arrivals } from '../library/arrivals.ts'
 import { Artifacts } from '../library/artifacts.ts'
 import { Documents } from '../library/documents.ts'
+import { Holdings } from '../library/holdings.ts'
 import { LeafLayers } from '../library/leaf-layers.ts'
 import { Members } from '../library/members.ts'
 import { Needed } from '../library/needed.ts'
@@ -45,6 +47,7 @@ export interface DaemonContext {
   readonly repos: Repos
   readonly artifacts: Artifacts
   readonly documents: Documents
+  readonly holdings: Holdings
   readonly resolver: Resolver
   readonly jobs: JobRegistry
   readonly importer: Importer
@@ -120,9 +123,22 @@ export async function composeContext(
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
     })
     const superseded = new Superseded()
-    const importer = new Importer({ store, documents, repos, artifacts, superseded, jobs, leafLayers, offload, log })
+    const holdings = new Holdings({ artifacts, documents, arrivals: new Arrivals(store.root, files) })
+    const importer = new Importer({
+      holdings,
+      store,
+      documents,
+      repos,
+      artifacts,
+      superseded,
+      jobs,
+      leafLayers,
+      offload,
+      log
+    })
     const library = {
       superseded,
+      holdings,
       store,
       repos,
       artifacts,

@@ -38,7 +38,7 @@ export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
   source: Pick<ImportSource, 'hints'> & {
-    readonly provenance: Provenance
+    readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
     readonly mayReplace?: MayReplace
     /** Asked in the repository's turn; after false nothing is merged. */
@@ -66,7 +66,7 @@ export async function commitArtifacts(
         manifestDigest: manifest.digest,
         record: member.distribution,
         source: originOf(source.origin, manifest.document),
-        provenance: source.provenance,
+        provenance: source.provenanceOf(manifest.document),
         hints: source.hints
       })
     }

@@ -6,6 +6,7 @@ import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import { withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
@@ -15,9 +16,10 @@ import type { Offload } from '../offload/pool.ts'
 import { planWished } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
-import { ingestFiles } from './ingest.ts'
+import { type Ingested, ingestFiles } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
+import { Proof } from './proof.ts'
 import { sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
 import { EVERYTHING, type ImportWishes } from './wishes.ts'
@@ -26,6 +28,7 @@ export interface ImporterDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly repos: Repos
+  readonly holdings: Holdings
   readonly artifacts: Artifacts
   readonly superseded: Pick<Superseded, 'tell'>
   readonly jobs: JobRegistry
@@ -134,13 +137,18 @@ export class Importer {
     const { mayReplace = true } = wishes
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
-    const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update) })
+    const proof = new Proof(this.#deps.holdings, store, source.origin, wishes)
+    const progress = new ImportProgress(update)
+    const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress, proof })
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
     const { origin, hints } = source
-    const marks = { origin, hints, provenance: withMark(source.provenance(), wishes.private), mayReplace }
+    const facts = withMark(source.provenance(), wishes.private)
+    const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
+    const marks = { origin, hints, provenanceOf, mayReplace }
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)
+    await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
@@ -168,3 +176,12 @@ export class Importer {
     }
   }
 }
+
+const entriesOf = ({ blobs }: Ingested): ReadonlySet<Sha256Digest> =>
+  new Set([...blobs.values()].map(({ digest }) => digest))
+
+/** Weights and adapters: what is derived from other files is nobody's in particular. */
+const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonly Sha256Digest[] =>
+  recognition.entries
+    .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
+    .map(({ name }) => blobs.get(name)!.digest)

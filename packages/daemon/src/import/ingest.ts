@@ -14,6 +14,7 @@ import { noSpace } from '../errors.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
+import type { Proof } from './proof.ts'
 import { groupSmall } from './small-files.ts'
 import type { HeldName, OpenedFile, SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
@@ -31,6 +32,7 @@ export interface IngestContext {
   readonly store: DiskBlobStore
   readonly leafLayers: LeafLayers
   readonly progress: ImportProgress
+  readonly proof: Proof
   readonly signal: AbortSignal
 }
 
@@ -208,24 +210,27 @@ class FileIngest {
   }
 
   async #blob(file: SourceFile, signal: AbortSignal): Promise<BlobTree> {
-    const { store, leafLayers, progress } = this.#context
+    const { store, leafLayers, progress, proof } = this.#context
     const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
     const present = async (): Promise<BlobTree | undefined> => {
       if (file.digest === undefined) return undefined
       const found = await store.stat(file.digest)
       if (found?.sizeBytes !== file.sizeBytes) return undefined
+      proof.took(file)
       return file.tree ?? leafLayers.treeOf(file.digest, signal)
     }
-    const already = await present()
+    const already = (await proof.anewKey(file)) === undefined ? await present() : undefined
     if (already !== undefined) return already
     const opened = await file.open(signal)
     try {
       if (opened.kind === 'file')
         return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
-      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present }
-      return await fetchRemote(file, opened, options, async (partial) =>
-        leafLayers.keep(await partial.publish({ accept: acceptOf(file) }))
-      )
+      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present, proof }
+      return await fetchRemote(file, opened, options, async (partial) => {
+        const tree = await leafLayers.keep(await partial.publish({ accept: acceptOf(file) }))
+        await proof.published(file)
+        return tree
+      })
     } finally {
       await opened.close()
     }
@@ -260,7 +265,8 @@ class FileIngest {
   }
 
   async #stage(file: SourceFile, drop: boolean, signal: AbortSignal): Promise<void> {
-    const { store, progress } = this.#context
+    const { store, progress, proof } = this.#context
+    if (file.stored?.isSeen === false) proof.took(file)
     const opened = await file.open(signal)
     if (opened.kind === 'file') return opened.close()
     const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
@@ -268,7 +274,7 @@ class FileIngest {
       await fetchRemote(
         file,
         opened,
-        { store, attachments: [], signal, onProgress, onWaiting: progress.wait },
+        { store, attachments: [], signal, onProgress, onWaiting: progress.wait, proof },
         async (partial) => {
           await acceptOf(file)(await partial.verify())
           await (drop ? partial.discard() : partial.release())
@@ -281,8 +287,9 @@ class FileIngest {
 
   /** All bytes of a member or text; counts a local file, which was not read before. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { store, progress } = this.#context
-    if (this.#plan.source.kind !== 'local') return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait })
+    const { store, progress, proof } = this.#context
+    if (this.#plan.source.kind !== 'local')
+      return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait, proof })
     signal.throwIfAborted()
     progress.start(file)
     const opened = await file.open(signal)

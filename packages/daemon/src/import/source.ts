@@ -68,6 +68,11 @@ export interface SourceFile {
   /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
   readonly tree?: BlobTree
   /**
+   * The source has brought it into the store itself, and `open` only reads it from there. `isSeen`: it gave all of its
+   * bytes just now.
+   */
+  readonly stored?: { readonly isSeen: boolean }
+  /**
    * The key of the partial blob if no SHA-256 is known in advance, e.g. `git-blob-sha1:<hex>`. Remote files have one of
    * the two.
    */

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
+import type { Proof } from './proof.ts'
 import type { BlockAttachment, OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -25,8 +26,8 @@ export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): As
   }
 }
 
-function partialKeyOf(file: SourceFile): PartialKey {
-  const key = file.digest ?? file.partialKey
+function partialKeyOf(file: SourceFile, anewKey: string | undefined): PartialKey {
+  const key = anewKey ?? file.digest ?? file.partialKey
   if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
 }
@@ -37,6 +38,7 @@ export interface FetchOptions<T> {
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number) => void
   readonly onWaiting: (message: string | undefined) => void
+  readonly proof: Proof
   /** Called once the partial is held: what another import has brought in meanwhile need not be fetched. */
   readonly present?: () => Promise<T | undefined>
 }
@@ -50,20 +52,23 @@ export interface FetchOptions<T> {
 export async function fetchRemote<T>(
   file: SourceFile,
   opened: OpenedRemoteFile,
-  { store, attachments, signal, onProgress, onWaiting, present }: FetchOptions<T>,
+  { store, attachments, signal, onProgress, onWaiting, present, proof }: FetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
+  const anewKey = await proof.anewKey(file)
+  const isFollowed = anewKey === undefined && file.stored === undefined
   for (let again = false; ; again = true) {
     const all = [...attachments, ...(file.attachments ?? [])]
-    const partial = await store.partial(partialKeyOf(file), { attachments: all, signal })
+    const partial = await store.partial(partialKeyOf(file, anewKey), { attachments: all, signal })
     const byBlock = all.find((one): one is BlockAttachment => one.blocks !== undefined)
     let settled = false
     try {
-      const already = await present?.()
+      const already = anewKey === undefined ? await present?.() : undefined
       if (already !== undefined) {
         await partial.discard()
         return already
       }
+      if (isFollowed) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
       await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock })
       settled = true
       return await settle(partial)
@@ -113,7 +118,7 @@ export const acceptOf =
  */
 export async function* stagedBytes(
   file: SourceFile,
-  options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting'>
+  options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'proof'>
 ): AsyncGenerator<Uint8Array> {
   const opened = await file.open(options.signal)
   if (opened.kind !== 'remote') throw new Error('only remote files are staged')

@@ -323,7 +323,7 @@ class BtImport {
     const { hints, isResumed = false, mayReplace = true } = this.#request
     const source = {
       origin: { kind: 'bt' },
-      provenance: this.#provenance,
+      provenanceOf: () => this.#provenance,
       hints,
       mayReplace: isResumed ? false : mayReplace,
       ...(isResumed && { isWanted: () => this.#isToBe(repo) })

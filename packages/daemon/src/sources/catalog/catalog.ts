@@ -19,6 +19,7 @@ import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
+import { type Holdings, sourceKey } from '../../library/holdings.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
 import { verdictOf, withMark } from '../../library/provenance.ts'
@@ -27,6 +28,7 @@ import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { WebClient } from '../../web-client.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
+import type { SourceArrivals } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
 import { Pull, type Pulled, type PullTimings } from './pull.ts'
@@ -41,6 +43,7 @@ export interface CatalogDeps {
   readonly artifacts: Artifacts
   readonly needed: Pick<Needed, 'isGiven'>
   readonly leafLayers: LeafLayers
+  readonly holdings: Pick<Holdings, 'arrivals'>
   readonly importer: Importer
   readonly jobs: JobRegistry
   readonly log: Log
@@ -206,9 +209,10 @@ export class Catalog {
     const { given } = verdictOf({ provenance: withMark(anchor.provenance, wishes.private) }, 'swarm', config.swarm)
     if (!given) again = undefined
     const web = await this.#webSources(entry, anchor)
+    const arrivals = this.#arrivalsOf(entry)
     try {
       const pulled = await new Pull(
-        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings },
+        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings, arrivals },
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)
@@ -225,6 +229,18 @@ export class Catalog {
         if (!(await this.#mayGive(again.infohash))) await seeds.remove(again.infohash)
       }
       for (const source of web) if (source !== this.#hub) await source.close()
+    }
+  }
+
+  #arrivalsOf({ repo }: CatalogEntry): SourceArrivals {
+    const { arrivals } = this.#context.holdings
+    const key = sourceKey({ kind: 'catalog', repo })
+    return {
+      begin: async (digest, isEmpty) => {
+        await arrivals.begin(digest, key, { isEmpty })
+        return arrivals.isAlone(digest, key, { isBlob: false })
+      },
+      published: (digest) => arrivals.published(digest)
     }
   }
 

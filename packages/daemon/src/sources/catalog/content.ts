@@ -13,7 +13,16 @@ export interface ContentKey {
 }
 
 export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
-  return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1}`, sizeBytes, anchor }
+  // what another repository gave must not be taken for this one's
+  const repo = anchor.hubFile?.repoId.toLowerCase() ?? ''
+  return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}`, sizeBytes, anchor }
+}
+
+/** Notes which bytes this pull's source gave (spec add.37). */
+export interface SourceArrivals {
+  /** Before bytes go into a partial blob. @returns whether no other source's are in it */
+  begin(digest: Sha256Digest, isEmpty: boolean): Promise<boolean>
+  published(digest: Sha256Digest): Promise<void>
 }
 
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
@@ -27,18 +36,31 @@ export class Content {
   readonly key: ContentKey
   readonly #reader: BlobReader | undefined
   readonly #partial: PartialBlob | undefined
+  /** The pull's source gave all bytes, as far as this is noted. */
+  readonly isSeen: boolean
   #turn: Promise<unknown> = Promise.resolve()
   #checkpointed = 0
 
-  private constructor(key: ContentKey, reader: BlobReader | undefined, partial: PartialBlob | undefined) {
+  private constructor(
+    key: ContentKey,
+    reader: BlobReader | undefined,
+    partial: PartialBlob | undefined,
+    isSeen: boolean
+  ) {
     this.key = key
+    this.isSeen = isSeen
     this.#reader = reader
     this.#partial = partial
   }
 
-  static async open(store: BlobStore, key: ContentKey, signal: AbortSignal): Promise<Content> {
+  static async open(
+    store: BlobStore,
+    key: ContentKey,
+    arrivals: SourceArrivals,
+    signal: AbortSignal
+  ): Promise<Content> {
     const { sha256, gitBlobSha1 } = key.anchor
-    if (sha256 && (await store.stat(sha256))) return new Content(key, await store.open(sha256), undefined)
+    if (sha256 && (await store.stat(sha256))) return new Content(key, await store.open(sha256), undefined, false)
     const partial = await store.partial(
       { key: key.key, sizeBytes: key.sizeBytes, ...(sha256 && { digest: sha256 }) },
       { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
@@ -46,9 +68,10 @@ export class Content {
     // Another import may have published it while this one waited for the key.
     if (sha256 && (await store.stat(sha256))) {
       await partial.discard()
-      return new Content(key, await store.open(sha256), undefined)
+      return new Content(key, await store.open(sha256), undefined, false)
     }
-    return new Content(key, undefined, partial)
+    const isSeen = sha256 === undefined || (await arrivals.begin(sha256, partial.ranges().length === 0))
+    return new Content(key, undefined, partial, isSeen)
   }
 
   get sizeBytes(): number {

@@ -6,7 +6,7 @@ import { DaemonError, noSpace } from '../../errors.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
 import type { BlobTree, LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
-import { Content, contentKey } from './content.ts'
+import { Content, contentKey, type SourceArrivals } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
 
 export interface PullTimings {
@@ -24,6 +24,7 @@ export interface PullOptions {
   readonly store: DiskBlobStore
   readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
+  readonly arrivals: SourceArrivals
   readonly entry: CatalogEntry
   readonly anchor: Anchor
   readonly peers: readonly string[]
@@ -38,6 +39,8 @@ export interface PulledFile {
   readonly digest: Sha256Digest
   /** Absent for a blob that the store already had. */
   readonly tree: BlobTree | undefined
+  /** The pull's source gave all its bytes. */
+  readonly isSeen: boolean
 }
 
 export interface Pulled {
@@ -217,7 +220,7 @@ export class Pull {
     const key = contentKey(file.anchor, file.sizeBytes)
     let content = this.#contents.get(key.key)
     if (content === undefined) {
-      content = Content.open(this.#options.store, key, signal).then((opened) => {
+      content = Content.open(this.#options.store, key, this.#options.arrivals, signal).then((opened) => {
         this.#opened.push(opened)
         return opened
       })
@@ -279,10 +282,16 @@ export class Pull {
         if (!this.#webBytes || !(await this.#again(content))) throw this.#refusal(content, error)
       }
     }
-    const published = new Map<string, Pick<PulledFile, 'digest' | 'tree'>>()
+    const { arrivals } = this.#options
+    const published = new Map<string, Pick<PulledFile, 'digest' | 'tree' | 'isSeen'>>()
     for (const content of this.#opened) {
       const { digest, hashes } = await content.publish()
-      published.set(content.key.key, { digest, tree: hashes && (await this.#options.leafLayers.keep(hashes)) })
+      if (hashes !== undefined && content.key.anchor.sha256 !== undefined) await arrivals.published(digest)
+      published.set(content.key.key, {
+        digest,
+        isSeen: content.isSeen,
+        tree: hashes && (await this.#options.leafLayers.keep(hashes))
+      })
     }
     const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
       path,

@@ -39,12 +39,13 @@ export function catalogSource(
   }
 }
 
-function storedFile(store: BlobStore, { path, sizeBytes, digest, tree }: PulledFile): SourceFile {
+function storedFile(store: BlobStore, { path, sizeBytes, digest, tree, isSeen }: PulledFile): SourceFile {
   return {
     name: path,
     sizeBytes,
     digest,
     ...(tree && { tree }),
+    stored: { isSeen },
     open: async () => ({
       kind: 'remote',
       fetch: (into, context) => copyBlob(store, digest, into, context),

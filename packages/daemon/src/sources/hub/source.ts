@@ -27,7 +27,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   const provenance = hubProvenance(listing, { hasToken: options.hasToken })
   return {
     kind: 'hf',
-    files: listing.files.map((file) => hubFile(hub, file, options)),
+    files: listing.files.map((file) => hubFile(hub, file, options, repoId)),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
@@ -39,12 +39,12 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   }
 }
 
-function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions): SourceFile {
+function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: string): SourceFile {
   const { path: name, sizeBytes, sha256, gitBlobSha1 } = file
   return {
     name,
     sizeBytes,
-    ...(sha256 !== undefined ? { digest: sha256 } : byGitName(name, gitBlobSha1!)),
+    ...(sha256 !== undefined ? { digest: sha256 } : byGitName(name, gitBlobSha1!, repoId)),
     peek: (signal) => {
       const readAt = windowOf(hub, file, signal)
       return async (offset, lengthBytes) => {
@@ -66,8 +66,13 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions): SourceFile
 }
 
 /** Small files in git itself have no SHA-256 in the listing. */
-const byGitName = (name: string, gitBlobSha1: string): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
-  partialKey: `git-blob-sha1:${gitBlobSha1}`,
+const byGitName = (
+  name: string,
+  gitBlobSha1: string,
+  repoId: string
+): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
+  // what another repository gave must not be taken for this one's
+  partialKey: `git-blob-sha1:${gitBlobSha1} ${repoId.toLowerCase()}`,
   attachments: [GIT_NAME],
   accept: ({ attachments }) => {
     const found = Buffer.from(attachments[GIT_NAME.name]!).toString('hex')

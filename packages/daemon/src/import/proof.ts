@@ -1,0 +1,106 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Manifest } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { type Holdings, sourceKey } from '../library/holdings.ts'
+import type { ArtifactSource } from '../library/origin.ts'
+import type { Provenance } from '../library/provenance.ts'
+import type { SourceFile } from './source.ts'
+import type { ImportWishes } from './wishes.ts'
+
+type Named = Pick<SourceFile, 'name' | 'digest'>
+
+/** Names in a record; a longer list says no more. */
+const MAX_NAMES = 100
+
+/**
+ * Follows which bytes of an import its source was seen to give. A listing that names the digest of bytes that are here
+ * proves nothing: whoever knows the digest of a private blob could ask for it that way (spec add.37).
+ */
+export class Proof {
+  readonly #holdings: Holdings
+  readonly #store: Pick<DiskBlobStore, 'partialBytes' | 'stat'>
+  readonly #source: ArtifactSource
+  readonly #key: string
+  readonly #isStrict: boolean
+  /** Files whose bytes were here by another way. */
+  readonly #taken = new Map<string, Sha256Digest>()
+  readonly #arrived = new Set<Sha256Digest>()
+
+  constructor(
+    holdings: Holdings,
+    store: Pick<DiskBlobStore, 'partialBytes' | 'stat'>,
+    source: ArtifactSource,
+    { presentBytes }: Pick<ImportWishes, 'presentBytes'>
+  ) {
+    this.#holdings = holdings
+    this.#store = store
+    this.#source = source
+    this.#key = sourceKey(source)
+    this.#isStrict = presentBytes === 'given-only'
+  }
+
+  /**
+   * The key of a partial blob of this source's own, where bytes that are here must not stand for the file: it is
+   * fetched anew. Undefined where they may.
+   */
+  async anewKey({ digest }: Named): Promise<string | undefined> {
+    if (digest === undefined || !this.#isStrict) return undefined
+    const isBlob = (await this.#store.stat(digest)) !== undefined
+    const isOurs = isBlob
+      ? (await this.#holdings.proven([digest], this.#source)).has(digest)
+      : this.#store.partialBytes(digest) === 0 ||
+        (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))
+    return isOurs ? undefined : `${this.#key} ${digest}`
+  }
+
+  /** The store had it. */
+  took({ name, digest, stored }: Named & Pick<SourceFile, 'stored'>): void {
+    if (digest === undefined || this.#arrived.has(digest)) return
+    if (stored?.isSeen === true) this.#arrived.add(digest)
+    else this.#taken.set(name, digest)
+  }
+
+  /** Before bytes are fetched into the partial blob that has a file's digest as its key. */
+  async begin({ name, digest }: Named, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
+    if (digest === undefined) return
+    const { arrivals } = this.#holdings
+    await arrivals.begin(digest, this.#key, { isEmpty })
+    if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took({ name, digest })
+    else this.#arrived.add(digest)
+  }
+
+  /** The partial blob has become a blob. */
+  async published({ digest }: Named): Promise<void> {
+    if (digest !== undefined) await this.#holdings.arrivals.published(digest)
+  }
+
+  /**
+   * The provenance of each artifact, from what the source says of itself. @param entries digests of all files that
+   * artifacts consist of @param weights of these, what bytes on this machine's disks may inherit a provenance for
+   */
+  async provenances(
+    facts: Provenance,
+    entries: ReadonlySet<Sha256Digest>,
+    weights: readonly Sha256Digest[]
+  ): Promise<(manifest: Pick<Manifest, 'files'>) => Provenance> {
+    const proven = await this.#holdings.proven([...this.#taken.values()], this.#source)
+    const unproven = [...this.#taken].filter(([, digest]) => !proven.has(digest))
+    const inherited = facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined
+    return ({ files }) => {
+      const digests = new Set(files.map(({ digest }) => digest))
+      // members of tars are in no manifest: they count for all artifacts
+      const names = unproven.filter(([, digest]) => digests.has(digest) || !entries.has(digest)).map(([name]) => name)
+      const heritage = weights.map((digest) => (digests.has(digest) ? inherited?.get(digest) : undefined))
+      return {
+        ...facts,
+        ...heritage.find((each) => each !== undefined),
+        ...(names.length > 0 && { unproven: names.sort().slice(0, MAX_NAMES) })
+      }
+    }
+  }
+
+  /** Artifacts have the bytes now, and their records say where they came from. */
+  settle(): Promise<void> {
+    return this.#holdings.arrivals.settle(this.#arrived)
+  }
+}

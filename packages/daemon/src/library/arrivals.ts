@@ -1,0 +1,75 @@
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import { type RecordKind, StateRecords } from './record.ts'
+import type { ReplacedFiles } from './replace.ts'
+import { stringsField, UnreadableStateError } from './strict.ts'
+
+interface Arrival {
+  /** Sources whose bytes are in the partial blob, or were when it became a blob. */
+  readonly from: readonly string[]
+  /** It became a blob, through the last of them. */
+  readonly published: boolean
+}
+
+/** Stands for sources that nobody noted. */
+const UNKNOWN = 'unknown'
+
+/**
+ * Where bytes came from that no artifact has yet: of partial blobs, and of blobs that an unfinished import left (spec
+ * add.37). A note that is lost or damaged makes its bytes unproven, never public.
+ */
+export class Arrivals {
+  readonly #notes: StateRecords<Arrival>
+
+  constructor(root: string, files: ReplacedFiles) {
+    this.#notes = new StateRecords(root, files, ARRIVAL)
+  }
+
+  /** Call this before a source's bytes go into a partial blob. */
+  async begin(digest: Sha256Digest, source: string, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
+    const before = isEmpty ? [] : ((await this.#read(digest))?.from ?? [UNKNOWN])
+    await this.#write(digest, { from: [...new Set([...before, source])], published: false })
+  }
+
+  /** The partial blob has become a blob. */
+  async published(digest: Sha256Digest): Promise<void> {
+    await this.#write(digest, { from: (await this.#read(digest))?.from ?? [UNKNOWN], published: true })
+  }
+
+  /** Whether all bytes that arrived came from one source: of the blob, or else of its partial. */
+  async isAlone(digest: Sha256Digest, source: string, { isBlob }: { readonly isBlob: boolean }): Promise<boolean> {
+    const arrival = await this.#read(digest)
+    if (arrival === undefined || (isBlob && !arrival.published)) return false
+    return arrival.from.length === 1 && arrival.from[0] === source
+  }
+
+  /** An artifact has them now, and its record says where they came from. */
+  async settle(digests: Iterable<Sha256Digest>): Promise<void> {
+    for (const digest of digests) await this.#notes.remove(nameOf(digest))
+  }
+
+  async #read(digest: Sha256Digest): Promise<Arrival | undefined> {
+    try {
+      return await this.#notes.read(nameOf(digest))
+    } catch (error) {
+      if (!(error instanceof UnreadableStateError)) throw error
+      return { from: [UNKNOWN], published: false }
+    }
+  }
+
+  #write(digest: Sha256Digest, arrival: Arrival): Promise<void> {
+    return this.#notes.write(nameOf(digest), arrival)
+  }
+}
+
+const nameOf = (digest: Sha256Digest): string => `${digestHex(digest)}.json`
+
+const ARRIVAL: RecordKind<Arrival> = {
+  folder: 'arrivals',
+  keys: [],
+  readers: 2,
+  parse: ({ from, published }, file) => ({
+    from: stringsField(from, file, '"from"'),
+    published: published === true
+  }),
+  format: ({ from, published }) => ({ from, published })
+}

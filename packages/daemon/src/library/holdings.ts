@@ -1,0 +1,91 @@
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Arrivals } from './arrivals.ts'
+import type { ArtifactState, Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import type { ArtifactSource } from './origin.ts'
+import { type Provenance, verdictOf } from './provenance.ts'
+
+export interface HoldingsDeps {
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+  readonly arrivals: Arrivals
+}
+
+/** The name of a source, as far as what it gave once tells that it has it still. */
+export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
+  `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
+
+type Holders = ReadonlyMap<Sha256Digest, readonly ArtifactState[]>
+
+/** Of blobs that are here: which artifacts have them, and what follows for another source that names them (spec add.37). */
+export class Holdings {
+  readonly arrivals: Arrivals
+  readonly #deps: HoldingsDeps
+
+  constructor(deps: HoldingsDeps) {
+    this.#deps = deps
+    this.arrivals = deps.arrivals
+  }
+
+  /**
+   * Which of the blobs a source may pass on although it did not give them just now: an artifact that everybody may have
+   * has them, the same source gave them before, or an import from it that was not finished.
+   */
+  async proven(digests: readonly Sha256Digest[], source: ArtifactSource): Promise<ReadonlySet<Sha256Digest>> {
+    const proven = new Set<Sha256Digest>()
+    if (digests.length === 0) return proven
+    const holders = await this.#holders(new Set(digests))
+    const key = sourceKey(source)
+    for (const digest of new Set(digests)) {
+      const states = holders.get(digest) ?? []
+      const isProven =
+        states.length === 0
+          ? await this.arrivals.isAlone(digest, key, { isBlob: true })
+          : states.some((state) => verdictOf(state, 'export').given || gaveItself(state, source))
+      if (isProven) proven.add(digest)
+    }
+    return proven
+  }
+
+  /** What bytes that the owner has on disk inherit: they are here through nothing but sources that are not public. */
+  async inherited(digests: readonly Sha256Digest[]): Promise<ReadonlyMap<Sha256Digest, Provenance>> {
+    const inherited = new Map<Sha256Digest, Provenance>()
+    if (digests.length === 0) return inherited
+    for (const [digest, states] of await this.#holders(new Set(digests))) {
+      if (!states.every(isForeign)) continue
+      const { decision: _, ...facts } = states[0]!.provenance
+      inherited.set(digest, facts)
+    }
+    return inherited
+  }
+
+  /** Complete artifacts only: what another one names is perhaps not here through it. */
+  async #holders(digests: ReadonlySet<Sha256Digest>): Promise<Holders> {
+    const { artifacts, documents } = this.#deps
+    const holders = new Map<Sha256Digest, ArtifactState[]>()
+    for await (const state of artifacts.list(() => undefined, { cached: true })) {
+      if (state.incomplete === true) continue
+      const manifest = await documents.manifest(state.manifestDigest, { scan: true }).catch((error: unknown) => {
+        // nobody can tell what it has: it vouches for nothing
+        if (!(error instanceof DaemonError)) throw error
+        return undefined
+      })
+      for (const digest of new Set(manifest?.files.map((file) => file.digest))) {
+        if (!digests.has(digest)) continue
+        const states = holders.get(digest) ?? []
+        holders.set(digest, states)
+        states.push(state)
+      }
+    }
+    return holders
+  }
+}
+
+/** The same repository gave the artifact's bytes before, when it was not public perhaps. */
+const gaveItself = ({ source, provenance }: ArtifactState, now: ArtifactSource): boolean =>
+  source.repo !== undefined && sourceKey(source) === sourceKey(now) && provenance.unproven === undefined
+
+/** The owner had it from somebody who does not give it to everybody. */
+const isForeign = ({ provenance: { access, marked } }: ArtifactState): boolean =>
+  access === 'restricted' || access === 'unknown' || marked === true

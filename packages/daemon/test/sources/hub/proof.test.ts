@@ -1,0 +1,181 @@
+import { createHub } from '@svc/hub'
+import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { EVERYTHING } from '../../../src/import/wishes.ts'
+import type { ArtifactState } from '../../../src/library/artifacts.ts'
+import { verdictOf } from '../../../src/library/provenance.ts'
+import { hubSource } from '../../../src/sources/hub/source.ts'
+import {
+  fakeHub,
+  finished,
+  importRepo,
+  keepForAll,
+  type Rig,
+  rigOf,
+  tempFolder,
+  undoAfterTests,
+  writeRepo
+} from './fixtures.ts'
+
+// a listing that names bytes which are here already proves nothing (spec add.37)
+undoAfterTests()
+
+let fake: FakeHub
+let rig: Rig
+let count = 0
+beforeAll(async () => {
+  fake = await fakeHub({ tokens: ['hf_t'] })
+  rig = await rigOf(fake, { token: 'hf_t' })
+  keepForAll()
+})
+beforeEach(() => fake.setFaults(undefined))
+
+const CONFIG = { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+
+/** Weights and a tokenizer in large-file storage, each with bytes that no other test has. */
+function freshRepo(more: Partial<FakeRepo> = {}): FakeRepo {
+  const seed = 1000 + ++count * 10
+  const files = [
+    { path: 'model-q8_0.gguf', content: { seed, sizeBytes: 200_003 } },
+    { path: 'tokenizer.json', content: { seed: seed + 1, sizeBytes: 40_000 } },
+    CONFIG
+  ]
+  return { id: `Org/Model${count}`, files, ...more }
+}
+
+/** Another owner's repository that names the same files, as somebody can who knows their hashes alone. */
+const namingSame = (repo: FakeRepo, files = repo.files): FakeRepo => ({ id: `Evil/Copy${count}`, files })
+
+async function stateOf(daemonRig: Rig, id: string, quant = 'q8_0'): Promise<ArtifactState> {
+  const { manifestDigest } = await daemonRig.client.resolve(`svc:///${id.toLowerCase()}:${quant}`)
+  return (await daemonRig.daemon.context.artifacts.read(manifestDigest as never))!
+}
+
+function factOf(state: ArtifactState): string | undefined {
+  const verdict = verdictOf(state, 'hub-mirror')
+  return verdict.given ? undefined : verdict.fact
+}
+
+async function importAll(from: Rig, repo: FakeRepo): Promise<void> {
+  fake.commit(repo)
+  expect(await importRepo(from, repo.id)).toMatchObject({ state: 'done' })
+}
+
+async function importLocal(from: Rig, repo: FakeRepo, as: string, isPrivate: boolean): Promise<void> {
+  const paths = [await writeRepo(repo.files)]
+  const job = await finished(from, await from.client.importLocal({ paths, as, private: isPrivate }))
+  expect(job).toMatchObject({ state: 'done' })
+}
+
+/** An import that ends when all of the large files have arrived; the daemon stops then. */
+async function interrupted(from: Rig, repo: FakeRepo): Promise<void> {
+  fake.setFaults(({ stage, path }) =>
+    stage !== 'tree' && path === 'config.json' ? { kind: 'stall', afterBytes: 0 } : undefined
+  )
+  const { id } = await from.client.importHf({ repo: repo.id })
+  await vi.waitUntil(async () => (await from.client.job(id)).filesDone === 2, { timeout: 20_000 })
+  expect(await from.client.cancelJob(id)).toMatchObject({ state: 'failed' })
+  await from.daemon.close({ quick: true })
+  fake.setFaults(undefined)
+}
+
+test('a listing that names the digest of a private file makes its bytes nobody’s, until the owner says so', async () => {
+  const repo = freshRepo()
+  await importLocal(rig, repo, `me/own${count}`, true)
+  const copy = namingSame(repo)
+  await importAll(rig, copy)
+  const state = await stateOf(rig, copy.id)
+  expect(state.provenance).toMatchObject({ access: 'public', unproven: ['model-q8_0.gguf'] })
+  expect(factOf(state)).toBe('unproven')
+  await rig.client.setPrivate({ ref: `svc:///${copy.id.toLowerCase()}:q8_0`, private: false })
+  expect(factOf(await stateOf(rig, copy.id))).toBeUndefined()
+})
+
+test('given-only: bytes that only a withheld artifact has are fetched anew, so a source that lacks them fails', async () => {
+  const repo = freshRepo()
+  await importLocal(rig, repo, `me/own${count}`, true)
+  const copy = namingSame(repo)
+  fake.commit(copy)
+  const hub = createHub({ endpoint: fake.endpoint })
+  const run = async () => {
+    const listing = await hub.listing(copy.id, undefined, {})
+    const options = { fetchUnrecognised: false, warnings: [], hasToken: false, onWaiting: () => undefined }
+    const job = await rig.daemon.context.importer.start({
+      kind: 'import-hf',
+      ref: copy.id,
+      repo: { ns: 'evil', name: `copy${count}` },
+      source: hubSource(hub, listing, options),
+      wishes: { ...EVERYTHING, presentBytes: 'given-only' }
+    })
+    return finished(rig, job)
+  }
+  // the listing names it, and nobody gives it
+  fake.setFaults(({ stage, path }) =>
+    stage !== 'tree' && path === 'model-q8_0.gguf' ? { kind: 'status', status: 404 } : undefined
+  )
+  expect(await run()).toMatchObject({ state: 'failed' })
+  fake.setFaults(undefined)
+  const before = fake.bytesSent.get('model-q8_0.gguf') ?? 0
+  expect(await run()).toMatchObject({ state: 'done' })
+  expect((fake.bytesSent.get('model-q8_0.gguf') ?? 0) - before).toBeGreaterThanOrEqual(200_003)
+  const state = await stateOf(rig, copy.id)
+  expect(state.provenance.unproven).toBeUndefined()
+  expect(factOf(state)).toBeUndefined()
+  await hub.close()
+})
+
+test('bytes that everybody may have may come from the store', async () => {
+  const repo = freshRepo()
+  await importAll(rig, repo)
+  const copy = namingSame(repo)
+  await importAll(rig, copy)
+  expect(factOf(await stateOf(rig, copy.id))).toBeUndefined()
+})
+
+test('a repository that was gated, and is public now, gives what it gave to a token before', async () => {
+  const repo = freshRepo({ gated: 'auto' })
+  await importAll(rig, repo)
+  expect((await stateOf(rig, repo.id)).provenance).toMatchObject({ access: 'restricted', by: 'hub-token' })
+  await importAll(rig, { ...repo, gated: false })
+  const { provenance } = await stateOf(rig, repo.id)
+  expect(provenance).toMatchObject({ access: 'public', confirmedPublicAt: expect.any(String) })
+  expect(provenance.unproven).toBeUndefined()
+  await importAll(rig, { ...repo, gated: 'auto' })
+  expect(factOf(await stateOf(rig, repo.id))).toBe('restricted')
+})
+
+test('an import that was interrupted, and goes on after a restart, is of its own source', async () => {
+  const root = await tempFolder()
+  const first = await rigOf(fake, { root })
+  const repo = freshRepo()
+  fake.commit(repo)
+  await interrupted(first, repo)
+  const second = await rigOf(fake, { root })
+  await importAll(second, repo)
+  expect(factOf(await stateOf(second, repo.id))).toBeUndefined()
+})
+
+test('what an interrupted import of a gated repository left is not another repository’s', async () => {
+  const root = await tempFolder()
+  const first = await rigOf(fake, { root, token: 'hf_t' })
+  const repo = freshRepo({ gated: 'auto' })
+  fake.commit(repo)
+  await interrupted(first, repo)
+  const second = await rigOf(fake, { root, token: 'hf_t' })
+  const copy = namingSame(repo)
+  await importAll(second, copy)
+  const { provenance } = await stateOf(second, copy.id)
+  // the tokenizer goes into a tar: what was staged for it counts as well
+  expect(provenance.unproven).toEqual(['model-q8_0.gguf', 'tokenizer.json'])
+})
+
+test('weights from disk that are here only through a gated repository inherit that; small documents do not', async () => {
+  const gated = freshRepo({ gated: 'auto' })
+  await importAll(rig, gated)
+  const own = `me/copy${count}`
+  await importLocal(rig, gated, own, false)
+  expect((await stateOf(rig, own)).provenance).toMatchObject({ access: 'restricted', by: 'hub-token' })
+  const other = freshRepo()
+  await importLocal(rig, other, `me/other${count}`, false)
+  expect((await stateOf(rig, `me/other${count}`)).provenance).toEqual({ access: 'own' })
+})
