@@ -7,6 +7,8 @@ export interface FakeRepoFile {
   readonly content: FakeContent
   /** In large-file storage, behind a CDN; otherwise in git. Default: above 10 KiB. */
   readonly lfs?: boolean
+  /** Listed with its digest and size by somebody who never had it: zeros are sent. */
+  readonly isNeverGiven?: boolean
 }
 export interface FakeRepo {
   /** In its own spelling; requests may use any case. */

@@ -1,3 +1,5 @@
+// One file, as every route reads and changes the same repositories.
+
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -22,7 +24,19 @@ export interface FakeHubOptions {
   readonly signedUses?: number
   /** The address of a large file, instead of the fake's own CDN. */
   readonly cdnAddress?: (path: string) => string
+  /** Told of every body that is a whole file: whether anybody would have been given it at that moment. */
+  readonly onGiven?: (given: GivenFile) => void
 }
+
+/** A file that the hub sends. */
+export interface GivenFile {
+  readonly repoId: string
+  readonly sha256: string
+  readonly isPublic: boolean
+}
+
+/** Who may have a repository; what is absent stays as it is. */
+export type FakeAccess = Partial<Pick<FakeRepo, 'private' | 'gated' | 'disabled'>>
 
 export interface FakeHub {
   /** `http://127.0.0.1:<port>` */
@@ -33,6 +47,10 @@ export interface FakeHub {
   readonly requests: readonly FakeHubRequest[]
   /** Adds a repository, or a new commit on the branch of one; returns the commit. */
   commit(repo: FakeRepo): string
+  /** Changes who may have a repository from now on, at all its commits. */
+  setAccess(repoId: string, access: FakeAccess): void
+  /** Gives a repository another name; the one it has, and its earlier ones, redirect there. */
+  rename(repoId: string, newId: string): void
   setFaults(plan: FakeHubFaultPlan | undefined): void
   /** All signed addresses issued so far respond with 403. */
   expireSignedUrls(): void
@@ -46,7 +64,7 @@ export interface FakeHub {
  * `Link` addresses, relative redirects for small files, signed addresses at another host for large ones.
  */
 export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHub> {
-  const repos = new Map<string, { id: string; branches: Map<string, string> }>()
+  const repos = new Map<string, { id: string; branches: Map<string, string>; access: FakeAccess }>()
   const commits = new Map<string, Commit>()
   const requests: FakeHubRequest[] = []
   const bytesSent = new Map<string, number>()
@@ -61,11 +79,33 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const made = commitOf(repo)
     const { sha } = made
     commits.set(`${repo.id.toLowerCase()}@${sha}`, made)
-    const known = repos.get(repo.id.toLowerCase()) ?? { id: repo.id, branches: new Map<string, string>() }
+    const known = repos.get(repo.id.toLowerCase()) ?? { id: repo.id, branches: new Map<string, string>(), access: {} }
     known.branches.set(repo.branch ?? 'main', sha)
     repos.set(repo.id.toLowerCase(), known)
     if (repo.formerId) repos.set(repo.formerId.toLowerCase(), known)
     return sha
+  }
+
+  const require = (repoId: string) => {
+    const known = repos.get(repoId.toLowerCase())
+    if (known === undefined) throw new Error(`the fake hub has no ${repoId}`)
+    return known
+  }
+
+  /** With what was changed since it was committed. */
+  const current = ({ repo, ...rest }: Commit): Commit => {
+    const known = require(repo.id)
+    return { ...rest, repo: { ...repo, ...known.access, id: known.id } }
+  }
+
+  const rename = (repoId: string, newId: string): void => {
+    const known = require(repoId)
+    for (const sha of new Set([...commits.keys()].filter((key) => key.startsWith(`${known.id.toLowerCase()}@`)))) {
+      const made = commits.get(sha)!
+      commits.set(`${newId.toLowerCase()}@${made.sha}`, made)
+    }
+    known.id = newId
+    repos.set(newId.toLowerCase(), known)
   }
 
   const fail = (response: ServerResponse, status: number, code: string | undefined, message: string) => {
@@ -94,8 +134,12 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const absent = () => fail(response, bearer === undefined ? 401 : 404, 'RepoNotFound', 'Repository not found')
     if (!known) return void absent()
     const name = revision ?? [...known.branches.keys()][0] ?? ''
-    const found = commits.get(`${known.id.toLowerCase()}@${known.branches.get(name) ?? name}`)
-    const repo = found?.repo ?? [...commits.values()].find((one) => one.repo.id === known.id)?.repo
+    const at = (sha: string): Commit | undefined => {
+      const made = commits.get(`${known.id.toLowerCase()}@${sha}`)
+      return made && current(made)
+    }
+    const found = at(known.branches.get(name) ?? name)
+    const repo = found?.repo ?? at([...known.branches.values()][0] ?? '')?.repo
     if (repo?.private && !member) return void absent()
     if (repo?.disabled) return void fail(response, 403, undefined, 'Access to this resource is disabled.')
     if (repo?.gated && toBytes && !member) {
@@ -219,7 +263,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       })
       return void response.end('Temporary Redirect')
     }
-    sendFile(request, response, entry, `"${entry.gitBlobSha1}"`, fault, { 'x-repo-commit': sha })
+    sendFile(request, response, repo, entry, `"${entry.gitBlobSha1}"`, fault, { 'x-repo-commit': sha })
   }
 
   function cdn(request: IncomingMessage, response: ServerResponse): void {
@@ -240,11 +284,12 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     if (signature !== expected || Number(expires) < epoch || uses >= (options.signedUses ?? Infinity)) {
       return plain(403, 'Request has expired')
     }
-    for (const { entries } of commits.values()) {
-      const entry = entries.get(path)
-      if (entry?.sha256 !== sha256) continue
+    for (const commit of commits.values()) {
+      const entry = commit.entries.get(path)
+      const { repo } = current(commit)
+      if (entry?.sha256 !== sha256 || url.pathname !== `/${repo.id}/${sha256}`) continue
       const etag = fault?.kind === 'etag' ? fault.value : `"${sha256.slice(0, 32)}"`
-      return sendFile(request, response, entry, etag, fault, {})
+      return sendFile(request, response, repo, entry, etag, fault, {})
     }
     plain(404, 'NoSuchKey')
   }
@@ -252,6 +297,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   function sendFile(
     request: IncomingMessage,
     response: ServerResponse,
+    repo: FakeRepo,
     entry: Entry,
     etag: string,
     fault: FakeHubFault | undefined,
@@ -279,8 +325,15 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     }
     if (fault?.kind === 'short-body') end = Math.max(start, end - fault.missingBytes)
     headers['content-length'] = String(end - start)
+    if (end - start === size && !entry.isNeverGiven)
+      options.onGiven?.({
+        repoId: repo.id,
+        sha256: entry.sha256,
+        isPublic: !repo.private && !repo.gated && !repo.disabled
+      })
     response.writeHead(range ? 206 : 200, headers)
-    void sendBody(response, contentChunks(entry.content, start, end), fault, (bytes) =>
+    const chunks = entry.isNeverGiven ? [Buffer.alloc(end - start)] : contentChunks(entry.content, start, end)
+    void sendBody(response, chunks, fault, (bytes) =>
       bytesSent.set(entry.path, (bytesSent.get(entry.path) ?? 0) + bytes)
     )
   }
@@ -361,6 +414,11 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     cdnOrigin,
     requests,
     commit,
+    rename,
+    setAccess: (repoId, access) => {
+      const known = require(repoId)
+      known.access = { ...known.access, ...access }
+    },
     bytesSent,
     setFaults: (plan) => {
       faults = plan

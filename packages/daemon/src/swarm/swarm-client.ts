@@ -375,7 +375,8 @@ export class SwarmClient {
 
   /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
-    if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return
+    // what was a seed before stays one, unless the import said that it is private
+    if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return this.#seeding.withdraw(manifestDigest)
     if (await this.#seeding.goOn(manifestDigest)) return
     await this.#artifacts.leave(manifestDigest)
     await this.#seeding.join(manifestDigest)

@@ -212,6 +212,16 @@ test('a model made private while it is fetched is no longer announced, and the f
   expect(heard.slice(before)).toEqual([])
 })
 
+test('what is seeded leaves when a pinned import of it says that it is private', async () => {
+  const source = await Node.start()
+  const share = await source.publish(small(9))
+  const node = await Node.start()
+  expect(await node.importBt(pinned(share))).toMatchObject({ state: 'done' })
+  await node.announced(share.manifestDigest)
+  expect(await node.importBt(pinned(share, { private: true }))).toMatchObject({ state: 'done' })
+  await expectNothingGiven(node, share.manifestDigest)
+})
+
 test('a removed model leaves the swarm at once, and a restart does not announce it again', async () => {
   const node = await Node.start()
   const share = await node.publish(small(7))
