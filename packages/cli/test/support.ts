@@ -146,7 +146,13 @@ export async function testDaemon(
   const root = join(folder, 'root')
   const socketPath = join(folder, 's.sock')
   const start = (): Promise<RunningDaemon> =>
-    startDaemon({ root, socketPath, fileConfig: { swarm: { enabled: false } }, ...more })
+    // nobody listens there: a command that asks the hub learns that at once
+    startDaemon({
+      root,
+      socketPath,
+      fileConfig: { swarm: { enabled: false }, hub: { endpoint: 'http://127.0.0.1:9' } },
+      ...more
+    })
   let running = await start()
   const pause = (): Promise<void> => running.close({ quick: true })
   const resume = async (): Promise<void> => {

@@ -202,7 +202,7 @@ async function composeNetworks(
     await swarm?.withhold(digest)
     await catalog?.withhold(digest)
   }
-  const local = new LocalImports(context)
+  const local = new LocalImports({ ...context, confirmation: hub?.confirmation })
   const oci = new OciImports(context, () => local.seedLocal)
   return { local, swarm, hub, catalog, oci, removals, onWithheld }
 }

@@ -142,6 +142,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await writeFacts()
     log.info(facts, 'listening')
     metrics?.setReady(true)
+    services.hub?.confirmUnknown?.({ ...context, onConfirmed: services.onWithheld })
     const watch = new StoreWatch(context.store, log)
     return running(context, services, server, kept, runtimePath, stopping, metrics, figures, watch)
   } catch (error) {

@@ -8,7 +8,7 @@ import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
-import { withMark } from '../library/provenance.ts'
+import { type Provenance, verdictOf, withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import type { Log } from '../log.ts'
@@ -144,14 +144,17 @@ export class Importer {
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     signal.throwIfAborted()
     const { origin, hints } = source
-    const facts = withMark(source.provenance(), wishes.private)
+    const facts = withMark(await source.provenance(), wishes.private)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
     const marks = { origin, hints, provenanceOf, mayReplace }
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
-    const warnings = [...source.warnings, ...artifacts.warnings.map((warning) => warning.message)]
+    const unproven = sealed.flatMap(({ member, manifest }) =>
+      unprovenWarning(member.quant, provenanceOf(manifest.document))
+    )
+    const warnings = [...source.warnings, ...unproven, ...artifacts.warnings.map((warning) => warning.message)]
     return {
       manifest: manifests[0]!,
       result: {
@@ -175,6 +178,12 @@ export class Importer {
       }
     }
   }
+}
+
+/** What the owner is told of an artifact that is withheld because of bytes that were here. */
+function unprovenWarning(quant: string, provenance: Provenance): string[] {
+  const verdict = verdictOf({ provenance }, 'export')
+  return verdict.given || verdict.fact !== 'unproven' ? [] : [`${quant} is withheld from others: ${verdict.reason}`]
 }
 
 const entriesOf = ({ blobs }: Ingested): ReadonlySet<Sha256Digest> =>

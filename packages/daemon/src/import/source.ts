@@ -111,7 +111,7 @@ export interface ImportSource {
   /** Number of files processed concurrently. Local imports are bounded by the hashing threads. */
   readonly concurrency: number
   /** Who may have what came from here (spec add.37). Called after the last file, since some sources find out late. */
-  readonly provenance: () => Provenance
+  readonly provenance: () => Provenance | Promise<Provenance>
   readonly origin: ArtifactSource
   readonly hints: SwarmHints
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */

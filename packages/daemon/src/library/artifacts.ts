@@ -81,6 +81,19 @@ export class Artifacts {
     })
   }
 
+  /** The hub said to nobody in particular that everybody may have it. */
+  confirmPublic(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.provenance.access !== 'unknown') return
+      const confirmedPublicAt = new Date().toISOString()
+      await this.#write(
+        { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } },
+        before
+      )
+    })
+  }
+
   /** Releases a pinned import. @returns false if it was not one */
   unpin(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#inTurn(async () => {

@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
-import { createHub, type Hub, HubError, type HubFile, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
+import { createHub, type Hub, HubError, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
 import { formatRepoId } from '@svc/ref'
 import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
@@ -9,11 +9,13 @@ import { wishesOf } from '../../import/wishes.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
+import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
 import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
 import { hubSource } from './source.ts'
 import { hubTarget } from './target.ts'
 import { createUpstream, type HubUpstream } from './upstream.ts'
+import { cheapestWitness } from './witness.ts'
 
 /**
  * Longest wait for the hub's rate limit while the client waits for its response; within a job, five minutes. A limit
@@ -37,6 +39,10 @@ export interface HubImports {
   plan(body: ImportHfBody): Promise<ImportPlan>
   /** What a mirror may have of the hub. */
   readonly upstream?: HubUpstream
+  /** What everybody may have. */
+  readonly confirmation?: HubConfirmation
+  /** Asks about what is not known, in the background, until `close`. */
+  readonly confirmUnknown?: (deps: ConfirmDeps) => void
   close(): Promise<void>
 }
 
@@ -55,6 +61,18 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     userAgent: `svcd/${version}`,
     ...more
   })
+
+  const anonymous = openHub({
+    ...(endpoint !== undefined && { endpoint }),
+    userAgent: `svcd/${version}`,
+    ...more,
+    // somebody waits for the answer, and without one nothing is given away
+    retry: { ...more.retry, tries: 2 }
+  })
+
+  const confirmation = createConfirmation(anonymous)
+  const stop = new AbortController()
+  let confirming: Promise<void> | undefined
 
   const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
     try {
@@ -102,7 +120,18 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
     },
     upstream: createUpstream({ ...context, hub, list, sourceOf }),
-    close: () => hub.close()
+    confirmation,
+    confirmUnknown(deps) {
+      confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
+        if (!stop.signal.aborted) log.warn({ err: error }, 'the hub was not asked what everybody may have')
+      })
+    },
+    close: async () => {
+      stop.abort()
+      await confirming
+      await anonymous.close()
+      await hub.close()
+    }
   }
 }
 
@@ -115,16 +144,6 @@ function openHub(options: HubOptions): Hub {
       cause
     })
   }
-}
-
-/**
- * A file that shows whether the repository is gated: one in large-file storage, if there is one. One byte of it is
- * requested.
- */
-function cheapestWitness({ files }: HubListing): HubFile | undefined {
-  return (
-    files.find((file) => file.sha256 !== undefined && file.sizeBytes > 0) ?? files.find((file) => file.sizeBytes > 0)
-  )
 }
 
 function renameWarning(asked: string, { repoId }: HubListing): string[] {

@@ -5,6 +5,7 @@ import { isDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { localBytes } from '../../import/staged.ts'
+import { type HubConfirmation, type HubWord, isClaimed } from '../hub/confirm.ts'
 import { notRegular } from './folder.ts'
 import { HeldParents } from './held-parents.ts'
 import { openLocal } from './source.ts'
@@ -31,7 +32,8 @@ const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 export async function adoptedSource(
   files: readonly AdoptedFile[],
   hub: AdoptBody['hub'],
-  store: Pick<DiskBlobStore, 'stat'>
+  store: Pick<DiskBlobStore, 'stat'>,
+  confirmation: HubConfirmation | undefined
 ): Promise<ImportSource> {
   const names = new Set<string>()
   for (const file of files) {
@@ -44,25 +46,66 @@ export async function adoptedSource(
   // an origin is recorded only if all bytes are compared with its hashes
   const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
   const parents = new HeldParents()
+  const stop = new AbortController()
   try {
     const listed: SourceFile[] = []
     for (const file of files) listed.push(await adoptedFile(file, parents, store))
+    const warnings: string[] = []
+    const word = hub === undefined ? undefined : wordOf(hub, known ? files : undefined, confirmation, stop.signal)
+    // asked while files are read, and not heard before they are
+    word?.catch(() => undefined)
     return {
       kind: 'local',
       files: listed,
       annotations: known ? { 'svc.hf.repo': hub.repo, 'svc.hf.revision': hub.revision } : {},
       fetchUnrecognised: false,
       concurrency: CONCURRENCY,
-      provenance: () => ({ access: 'own' }),
+      provenance: async () => {
+        if (word === undefined) return { access: 'own' }
+        const said = await word
+        if (said === 'public') return { access: 'public', confirmedPublicAt: new Date().toISOString() }
+        warnings.push(`it is withheld from others: ${WHY[said]}`)
+        return { access: 'unknown' }
+      },
       origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
       hints: { trackers: [], webseeds: [], peers: [] },
-      warnings: [],
-      close: () => parents.close()
+      warnings,
+      close: async () => {
+        stop.abort()
+        await parents.close()
+      }
     }
   } catch (error) {
+    stop.abort()
     await parents.close()
     throw error
   }
+}
+
+/** Why a repository of the hub is not known to be public. */
+const WHY: Readonly<Record<Exclude<HubWord, 'public'>, string>> = {
+  'not-public': 'the hub does not give it to everybody',
+  'other-files': 'the hub does not list these files at this commit',
+  'no-answer': 'the hub could not be asked whether everybody may have it; the next start of the daemon asks again'
+}
+
+/** What the hub says of a cache's files. @param files undefined where not all of them have a hash */
+async function wordOf(
+  { repo, revision }: NonNullable<AdoptBody['hub']>,
+  files: readonly AdoptedFile[] | undefined,
+  confirmation: HubConfirmation | undefined,
+  signal: AbortSignal
+): Promise<HubWord> {
+  if (files === undefined) return 'other-files'
+  if (confirmation === undefined) return 'no-answer'
+  const byName = new Map(files.map(({ name, sha256, gitSha1 }) => [name, { sha256, gitSha1 }]))
+  return confirmation.ask(
+    repo,
+    revision,
+    async (listed, name) => isClaimed(listed, byName.get(name)!),
+    [...byName.keys()],
+    signal
+  )
 }
 
 function checkFile({ name, path, sha256, gitSha1 }: AdoptedFile): void {

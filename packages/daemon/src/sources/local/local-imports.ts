@@ -5,6 +5,7 @@ import { rememberSeedLocal } from '../../config/remember.ts'
 import type { Importer } from '../../import/importer.ts'
 import { importTarget } from '../../import/target.ts'
 import { wishesOf } from '../../import/wishes.ts'
+import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
 
@@ -12,6 +13,8 @@ import { localSource } from './source.ts'
 export interface LocalDeps {
   readonly importer: Importer
   readonly store: Pick<DiskBlobStore, 'stat'>
+  /** Absent without a hub: then nobody can be asked. */
+  readonly confirmation?: HubConfirmation | undefined
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
 
@@ -56,14 +59,14 @@ export class LocalImports {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
-    const { importer, store } = this.#deps
+    const { importer, store, confirmation } = this.#deps
     const repo = importTarget(as, 'as')
     const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await adoptedSource(files, hub, store),
+      source: await adoptedSource(files, hub, store, confirmation),
       // a commit in somebody's cache may be older than the one that is here
       wishes: { ...wishes, mayReplace: more.replace !== false }
     })

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
+import { type Hub, HubError, type HubFile } from '@svc/hub'
+import type { Manifest } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { Documents } from '../../library/documents.ts'
+import { readWhole } from '../../library/small-blob.ts'
+import type { Log } from '../../log.ts'
+import { cheapestWitness } from './witness.ts'
+
+/** The hash that somebody says a file of a repository has. */
+interface Claim {
+  readonly sha256?: string | undefined
+  readonly gitSha1?: string | undefined
+}
+
+/** `public`: the hub gives a repository, with these files at this commit, to everybody. */
+export type HubWord = 'public' | 'not-public' | 'other-files' | 'no-answer'
+
+/** Asks the hub without a token, even if there is one, what everybody may have (spec add.37). */
+export interface HubConfirmation {
+  /** @param isListed whether a file of `names` is what the hub lists. @throws only for an abort */
+  ask(
+    repo: string,
+    commit: string,
+    isListed: (listed: HubFile | undefined, name: string) => Promise<boolean>,
+    names: readonly string[],
+    signal: AbortSignal
+  ): Promise<HubWord>
+}
+
+/** After the hub did not answer, it is not asked again within this time. */
+const SILENCE_MS = 60_000
+/** Of one start; the next one goes on. */
+const MAX_QUESTIONS = 1_000
+const MAX_GIT_BYTES = 64 << 20
+
+/** @param hub without a token */
+export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>): HubConfirmation {
+  let silentSince: number | undefined
+  return {
+    async ask(repo, commit, isListed, names, signal) {
+      if (silentSince !== undefined && performance.now() - silentSince < SILENCE_MS) return 'no-answer'
+      try {
+        const listing = await hub.listing(repo, commit, { signal, maxRateWaitMs: 0 })
+        if (listing.restricted || listing.commit !== commit) return 'not-public'
+        const witness = cheapestWitness(listing)
+        if (witness !== undefined) await hub.probe(witness, { signal, maxRateWaitMs: 0 })
+        const files = new Map(listing.files.map((file) => [file.path, file]))
+        for (const name of names) if (!(await isListed(files.get(name), name))) return 'other-files'
+        return 'public'
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof HubError)) throw error
+        if (error.code === 'E_UNKNOWN_REF' || error.code === 'E_SOURCE_FORBIDDEN') return 'not-public'
+        silentSince = performance.now()
+        return 'no-answer'
+      }
+    }
+  }
+}
+
+/** Whether a listed file has the hash that a cache gives it. */
+export const isClaimed = (listed: HubFile | undefined, { sha256, gitSha1 }: Claim): boolean =>
+  listed !== undefined &&
+  (listed.sha256 !== undefined ? listed.sha256 === sha256 : gitSha1 !== undefined && listed.gitBlobSha1 === gitSha1)
+
+export interface ConfirmDeps {
+  readonly artifacts: Artifacts
+  readonly documents: Pick<Documents, 'manifest'>
+  readonly store: DiskBlobStore
+  readonly log: Log
+  /** An artifact may be given to others now. */
+  readonly onConfirmed: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+/**
+ * Asks the hub about every artifact of which it is not known whether everybody may have it: what earlier versions
+ * recorded, and what was adopted without a connection. One question at a time, and none after the hub did not answer.
+ */
+export async function confirmUnknown(
+  confirmation: HubConfirmation,
+  deps: ConfirmDeps,
+  signal: AbortSignal
+): Promise<void> {
+  const { artifacts, log } = deps
+  const open: ArtifactState[] = []
+  for await (const state of artifacts.list(() => undefined, { cached: true }))
+    if (state.provenance.access === 'unknown' && state.source.kind === 'hf' && state.incomplete !== true)
+      open.push(state)
+  let confirmed = 0
+  for (const state of open.slice(0, MAX_QUESTIONS)) {
+    const word = await askAbout(confirmation, state, deps, signal)
+    if (word === 'no-answer') break
+    if (word !== 'public') continue
+    await artifacts.confirmPublic(state.manifestDigest)
+    await deps.onConfirmed(state.manifestDigest)
+    confirmed++
+  }
+  if (open.length > 0)
+    log.info(
+      { confirmed, unknown: open.length - confirmed },
+      'asked the hub, without a token, which of its models everybody may have; the others are withheld'
+    )
+}
+
+async function askAbout(
+  confirmation: HubConfirmation,
+  { manifestDigest, source: { repo, revision, names = {} } }: ArtifactState,
+  { documents, store }: ConfirmDeps,
+  signal: AbortSignal
+): Promise<HubWord> {
+  const manifest = await documents.manifest(manifestDigest).catch(() => undefined)
+  if (repo === undefined || revision === undefined || manifest === undefined) return 'other-files'
+  const weights = new Map(weightsOf(manifest).map((file) => [names[file.name] ?? file.name, file]))
+  if (weights.size === 0) return 'other-files'
+  const isListed = async (listed: HubFile | undefined, name: string): Promise<boolean> => {
+    const { digest, size } = weights.get(name)!
+    if (listed === undefined || listed.sizeBytes !== size) return false
+    if (listed.sha256 !== undefined) return listed.sha256 === digest
+    return size <= MAX_GIT_BYTES && listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
+  }
+  return confirmation.ask(repo, revision, isListed, [...weights.keys()], signal)
+}
+
+const weightsOf = ({ files }: Manifest) => files.filter(({ kind }) => kind.startsWith('weights.'))
+
+async function gitSha1Of(store: DiskBlobStore, digest: Sha256Digest, sizeBytes: number): Promise<string | undefined> {
+  const reader = await store.open(digest).catch(() => undefined)
+  if (reader === undefined) return undefined
+  try {
+    return createHash('sha1')
+      .update(`blob ${sizeBytes}\0`)
+      .update(await readWhole(reader))
+      .digest('hex')
+  } finally {
+    await reader.close()
+  }
+}

@@ -1,0 +1,126 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Job } from '@svc/client/protocol'
+import { digestHex } from '@svc/ref'
+import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import { contentChunks, nameContent } from '@svc/testkit/fake-hub-content'
+import { expect, test, vi } from 'vitest'
+import type { ArtifactState } from '../../../src/library/artifacts.ts'
+import { verdictOf } from '../../../src/library/provenance.ts'
+import { fakeHub, finished, type Rig, rigOf, tempFolder, undoAfterTests } from './fixtures.ts'
+
+// what a hub cache holds may be gated: nobody is given it before the hub says so to somebody without a token (spec add.27, add.37)
+undoAfterTests()
+
+const repoOf = (id: string, more: Partial<FakeRepo> = {}): FakeRepo => ({
+  id,
+  files: [
+    { path: 'model-q8_0.gguf', content: { seed: 1, sizeBytes: 60_000 } },
+    { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+  ],
+  ...more
+})
+
+/** The body of `svc adopt` for a cache of the repository. */
+async function cached({ id, files }: FakeRepo, revision: string) {
+  const folder = await tempFolder()
+  const listed = files.map(({ path: name, content }, i) => {
+    const path = join(folder, `${i}`)
+    writeFileSync(path, Buffer.concat([...contentChunks(content)]))
+    const { sha256, gitBlobSha1 } = nameContent(content)
+    return { name, path, ...(name.endsWith('.gguf') ? { sha256: `sha256:${sha256}` } : { gitSha1: gitBlobSha1 }) }
+  })
+  return { as: 'me/adopted', hub: { repo: id, revision }, files: listed }
+}
+
+async function adopt(rig: Rig, repo: FakeRepo, revision: string): Promise<{ job: Job; state: ArtifactState }> {
+  const job = await finished(rig, await rig.client.adopt(await cached(repo, revision)))
+  expect(job).toMatchObject({ state: 'done' })
+  return { job, state: (await rig.daemon.context.artifacts.read(job.result!.manifests[0] as never))! }
+}
+
+const isGiven = (state: ArtifactState | undefined): boolean => verdictOf(state, 'hub-mirror').given
+const authorized = (fake: FakeHub): number => fake.requests.filter(({ headers }) => headers.authorization).length
+
+test('an adopted repository is given to others when the hub gives it to somebody without a token', async () => {
+  const fake = await fakeHub({ tokens: ['hf_t'] })
+  const rig = await rigOf(fake, { token: 'hf_t' })
+  const open = repoOf('Acme/Open')
+  const { job, state } = await adopt(rig, open, fake.commit(open))
+  // the weights are noise, which is the only warning
+  expect(job.result?.warnings).toHaveLength(1)
+  expect(state.provenance).toMatchObject({ access: 'public', confirmedPublicAt: expect.any(String) })
+  expect(fake.requests.length).toBeGreaterThan(0)
+  expect(authorized(fake)).toBe(0)
+})
+
+test.each([
+  ['gated', { gated: 'auto' as const }],
+  ['private', { private: true }]
+])('an adopted %s repository is withheld, and the job says so, whatever the token may have', async (_, flags) => {
+  const fake = await fakeHub({ tokens: ['hf_t'] })
+  const rig = await rigOf(fake, { token: 'hf_t' })
+  const repo = repoOf('Acme/Closed', flags)
+  const { job, state } = await adopt(rig, repo, fake.commit(repo))
+  expect(state.provenance).toEqual({ access: 'unknown' })
+  expect(isGiven(state)).toBe(false)
+  expect(job.result?.warnings).toHaveLength(2)
+  expect(authorized(fake)).toBe(0)
+})
+
+test('a cache whose files are not those of the public repository that it names is withheld', async () => {
+  const fake = await fakeHub()
+  const rig = await rigOf(fake)
+  const commit = fake.commit(repoOf('Acme/Open'))
+  const other = repoOf('Acme/Open', {
+    files: [{ path: 'model-q8_0.gguf', content: { seed: 2, sizeBytes: 60_000 } }]
+  })
+  expect(isGiven((await adopt(rig, other, commit)).state)).toBe(false)
+})
+
+test('without a connection it is withheld, and confirmed at the first start that has one', async () => {
+  const root = await tempFolder()
+  const fake = await fakeHub()
+  const repo = repoOf('Acme/Open')
+  const closed = repoOf('Acme/Later', {
+    gated: 'auto',
+    files: [{ path: 'x-q4_0.gguf', content: { seed: 9, sizeBytes: 50_000 } }]
+  })
+  const [commit, gatedCommit] = [fake.commit(repo), fake.commit(closed)]
+  fake.setFaults(() => ({ kind: 'refuse' }))
+  const offline = await rigOf(fake, { root })
+  const { job, state } = await adopt(offline, repo, commit)
+  const gated = await adopt(offline, closed, gatedCommit)
+  expect([isGiven(state), isGiven(gated.state), job.result?.warnings?.length]).toEqual([false, false, 2])
+  await offline.daemon.close({ quick: true })
+
+  fake.setFaults(undefined)
+  const online = await rigOf(fake, { root })
+  const { artifacts } = online.daemon.context
+  await vi.waitUntil(async () => isGiven(await artifacts.read(state.manifestDigest)), { timeout: 20_000 })
+  expect(isGiven(await artifacts.read(gated.state.manifestDigest))).toBe(false)
+})
+
+test('a record of an earlier version is withheld until the hub confirms it', async () => {
+  const root = await tempFolder()
+  const fake = await fakeHub()
+  const repo = repoOf('Acme/Open')
+  const commit = fake.commit(repo)
+  const before = await rigOf(fake, { root })
+  const { manifestDigest, source } = (await adopt(before, repo, commit)).state
+  await before.daemon.close({ quick: true })
+  // as it was written when adopted repositories were taken for public ones
+  const file = join(root, 'store/state/artifacts', `${digestHex(manifestDigest)}.json`)
+  rmSync(file)
+  const hints = { trackers: [], webseeds: [], peers: [] }
+  writeFileSync(file, JSON.stringify({ source, restricted: false, private: false, pinned: false, hints }))
+
+  fake.setFaults(() => ({ kind: 'refuse' }))
+  const offline = await rigOf(fake, { root })
+  expect(isGiven(await offline.daemon.context.artifacts.read(manifestDigest))).toBe(false)
+  await offline.daemon.close({ quick: true })
+  fake.setFaults(undefined)
+  const online = await rigOf(fake, { root })
+  const { artifacts } = online.daemon.context
+  await vi.waitUntil(async () => isGiven(await artifacts.read(manifestDigest)), { timeout: 20_000 })
+})
