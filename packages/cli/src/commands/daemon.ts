@@ -22,6 +22,7 @@ export async function status(session: Session): Promise<void> {
     ['swarm', swarmLine(swarm, members)]
   ]
   for (const line of formatTable(rows)) session.print(line)
+  for (const { file, what } of all.damaged ?? []) session.note(`${file}: ${what}`)
 }
 
 interface Member extends ModelMember {

@@ -1,8 +1,9 @@
+import type { DamagedRecord, Status } from '@svc/client'
 import { buckets } from '../doctor/buckets.ts'
 import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
 import { type Check, codeOf, type Finding, type Level, type Subject } from '../doctor/finding.ts'
 import { clock, dht, listeners, proxies } from '../doctor/network.ts'
-import { fileSystem, space, store } from '../doctor/store.ts'
+import { fileSystem, records, space, store } from '../doctor/store.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
@@ -14,6 +15,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   daemon,
   socket,
   store,
+  records,
   space,
   'file system': fileSystem,
   files: fileLimit,
@@ -28,7 +30,7 @@ const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn:
 
 /**
  * `svc doctor`: checks everything the store depends on, and says how to fix it. @throws CliError with exit code 1 when
- * a finding is `bad`; findings are printed first
+ * a finding is `bad`, 5 when something kept is damaged; findings are printed first
  */
 export async function doctor(session: Session, version: string): Promise<void> {
   const subject = await subjectOf(session, version)
@@ -46,7 +48,7 @@ export async function doctor(session: Session, version: string): Promise<void> {
   else tell(session, findings)
   if (bad.length === 0) return
   throw new CliError(
-    EXIT.failed,
+    bad.some(({ isDamage }) => isDamage) ? EXIT.verification : EXIT.failed,
     `${count(bad.length, 'thing')} must be put right: ${bad.map(({ check }) => check).join(', ')}`,
     {
       code: 'E_UNHEALTHY'
@@ -64,11 +66,23 @@ async function subjectOf(session: Session, version: string): Promise<Subject> {
     version
   }
   try {
-    return { ...subject, status: await client.status(), silence: undefined }
+    const status = await client.status()
+    return { ...subject, status, damaged: await damagedOf(session, status), silence: undefined }
   } catch (error) {
     signal.throwIfAborted()
-    return { ...subject, status: undefined, silence: error instanceof Error ? error.message : String(error) }
+    return {
+      ...subject,
+      status: undefined,
+      damaged: [],
+      silence: error instanceof Error ? error.message : String(error)
+    }
   }
+}
+
+/** Those of the status are of some seconds ago, those of a list are of now. */
+async function damagedOf({ client }: Session, status: Status): Promise<DamagedRecord[]> {
+  const { damaged = [] } = await client.models().catch(() => ({ damaged: [] }))
+  return [...new Map([...(status.damaged ?? []), ...damaged].map((record) => [record.file, record])).values()]
 }
 
 function tell(session: Session, findings: readonly Finding[]): void {

@@ -1,5 +1,6 @@
 import type { Inventory, ModelMember } from '@svc/client'
-import { type CliError, usage } from '../errors.ts'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatSince, formatTable } from '../format.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
@@ -50,6 +51,7 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   if (format === 'json') return session.document(lines.map(({ shared: _, ...line }) => line))
   if (format === 'csv') return printCsv(session, lines)
   const broken = namespaces.filter(({ members }) => members.length === 0)
+  tellDamaged(session, inventory)
   if (lines.length === 0 && broken.length === 0) {
     if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here fits`)
     return session.note(
@@ -190,7 +192,7 @@ function printCsv(session: Session, lines: readonly Line[]): void {
 export async function showRepo(session: Session, repo: string): Promise<void> {
   const inventory = await session.client.models()
   const entry = inventory.namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) throw unknownRepo(inventory, repo)
+  if (entry === undefined) throw damagedRepo(inventory, repo) ?? unknownRepo(inventory, repo)
   const tags = inventory.tags.filter((tag) => tag.repo === repo)
   if (session.json) return session.document({ ...entry, tags })
   const rows = entry.members.map((member) => [
@@ -201,6 +203,16 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
   for (const line of formatTable(rows)) session.print(line)
   for (const { tag, digest } of tags)
     session.print(`tag ${tag}${digest === entry.indexDigest ? '' : ', an older state'}: ${repo}:${tag}+QUANT`)
+}
+
+/** The error for a repository whose record cannot be read. */
+function damagedRepo({ damaged = [] }: Inventory, repo: string): CliError | undefined {
+  const record = damaged.find(({ file }) => file === `state/repos/${repo}.json`)
+  return record && new CliError(EXIT.verification, `${record.file}: ${record.what}`, { code: 'E_CORRUPTION' })
+}
+
+function tellDamaged(session: Session, { damaged = [] }: Inventory): void {
+  for (const { file, what } of damaged) session.note(`${file}: ${what}`)
 }
 
 function unknownRepo(inventory: Inventory, repo: string): CliError {

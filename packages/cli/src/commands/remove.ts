@@ -66,7 +66,9 @@ export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOp
   const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace), views: true })
   const { result } = await follow(session, started)
   if (session.json) return
-  const { blobs = 0, bytes = 0, views = 0 } = result ?? {}
+  const { blobs = 0, bytes = 0, views = 0, unreadable = 0 } = result ?? {}
+  if (unreadable > 0)
+    session.note(`${count(unreadable, 'record')} cannot be read, and what they could name was kept: svc doctor`)
   if (blobs === 0 && views === 0) return session.note('nothing to remove')
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
   if (views > 0)

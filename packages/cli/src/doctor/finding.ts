@@ -1,4 +1,4 @@
-import type { Status } from '@svc/client'
+import type { DamagedRecord, Status } from '@svc/client'
 
 /** `bad` prevents the store from working; `warn` will cause trouble at some time; `note` is for information. */
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
@@ -10,6 +10,8 @@ export interface Finding {
   readonly text: string
   /** What to do. Present for `warn` and `bad`. */
   readonly advice?: string
+  /** What is kept was damaged, as opposed to what is around it: then the command says so by its exit code. */
+  readonly isDamage?: true
 }
 
 /** The input of the checks. */
@@ -22,6 +24,8 @@ export interface Subject {
   readonly version: string
   /** The daemon's answer; undefined if there was none. */
   readonly status: Status | undefined
+  /** Records that cannot be read, as far as the daemon answered. */
+  readonly damaged: readonly DamagedRecord[]
   /** Why there was no answer. */
   readonly silence: string | undefined
 }

@@ -32,6 +32,14 @@ export const store: Check = (subject) => {
   }
 }
 
+/** Whether every record of the state can be read. */
+export const records: Check = ({ status, damaged }) => {
+  const say = findingsOf('records')
+  if (damaged.length === 0) return status === undefined ? [] : [say.ok('every record that was looked at can be read')]
+  const advice = 'the rest works on; svc fsck looks at everything, docs/disk.md says how to go on'
+  return damaged.map(({ file, what }) => ({ ...say.bad(`${file}: ${what}`, advice), isDamage: true }))
+}
+
 const GIB = 2 ** 30
 
 /** Whether there is room for the next model. */

@@ -48,13 +48,27 @@ export const TagEntrySchema = Type.Object(
 /** A value of {@link TagEntrySchema}. */
 export type TagEntry = Type.Static<typeof TagEntrySchema>
 
+/** A record below `state/` that cannot be read; what it names is left out (spec disk.19). */
+export const DamagedRecordSchema = Type.Object(
+  {
+    file: Type.String({ description: 'relative to the store, as in `state/repos/ns/name.json`' }),
+    what: Type.String({ description: 'what is the matter with it, and how to go on' })
+  },
+  { title: 'DamagedRecord' }
+)
+/** A value of {@link DamagedRecordSchema}. */
+export type DamagedRecord = Type.Static<typeof DamagedRecordSchema>
+
 /** The inventory (spec route.26). */
 export const InventorySchema = Type.Object(
   {
     skeleton: Type.Literal(true),
     note: Type.String({ description: 'a constant' }),
     namespaces: Type.Array(NamespaceEntrySchema),
-    tags: Type.Array(TagEntrySchema)
+    tags: Type.Array(TagEntrySchema),
+    damaged: Type.Optional(
+      Type.Array(DamagedRecordSchema, { description: 'records that cannot be read; absent without any (additive)' })
+    )
   },
   { title: 'Inventory' }
 )

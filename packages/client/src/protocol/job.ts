@@ -55,6 +55,9 @@ export const GcResultSchema = Type.Object(
   {
     blobs: Type.Integer({ minimum: 0, description: 'removed, or with `dryRun` what would be' }),
     bytes: BytesSchema,
+    unreadable: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'records that cannot be read: what they could name was kept (additive)' })
+    ),
     views: Type.Optional(
       Type.Integer({ minimum: 0, description: 'where `views` was asked for: managed views that went, or would go' })
     )

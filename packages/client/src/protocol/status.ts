@@ -1,5 +1,6 @@
 import * as Type from 'typebox'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
+import { DamagedRecordSchema } from './inventory.ts'
 
 /** One torrent of the swarm client. */
 export const TorrentStatusSchema = Type.Object(
@@ -98,6 +99,11 @@ export const StatusSchema = Type.Object(
     }),
     swarm: SwarmStatusSchema,
     catalog: Type.Optional(CatalogStatusSchema),
+    damaged: Type.Optional(
+      Type.Array(DamagedRecordSchema, {
+        description: 'records of the state that cannot be read, looked at a few seconds ago; absent without any'
+      })
+    ),
     seedLocal: Type.Optional(
       Type.Boolean({ description: '`[swarm] seed_local`; absent while nobody has decided, which means true' })
     )

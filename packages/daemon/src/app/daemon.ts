@@ -84,7 +84,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
     const { addr } = config.metrics
-    const statusDeps = { ...context, ...services, seed: config.swarm.seed, startedAt }
+    const statusDeps = { ...context, ...services, state: context, seed: config.swarm.seed, startedAt }
     const { jobs, listeners } = context
     figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text

@@ -224,6 +224,6 @@ async function copyFolder(
 async function linkedViews(root: string): Promise<string[]> {
   const paths: string[] = []
   const records = new ViewRecords(root, ReplacedFiles.forReading(join(root, 'state')))
-  for await (const { path, mode } of records.list()) if (mode === 'symlink') paths.push(path)
+  for await (const { path, mode } of records.list(() => undefined)) if (mode === 'symlink') paths.push(path)
   return paths
 }

@@ -120,7 +120,8 @@ export class Importer {
     const index = (await repos.read(ns, name))?.index
     const members = index === undefined ? [] : (await documents.index(index)).members
     const member = members.find((each) => each.quant === quant)
-    return member && { state: await artifacts.read(member.manifest) }
+    const standing = member && (await artifacts.standing(member.manifest))
+    return member && { state: standing === 'damaged' ? undefined : standing }
   }
 
   async #run(

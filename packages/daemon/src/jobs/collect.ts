@@ -4,7 +4,10 @@ import type { Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Needed } from '../library/needed.ts'
+import type { Repos } from '../library/repos.ts'
+import { unreadableRecords } from '../library/unreadable.ts'
 import type { Uses } from '../library/uses.ts'
+import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -14,7 +17,7 @@ const DEFAULT_GRACE_SECONDS = 24 * 3600
 const REPORT_EVERY = 256
 
 /** The managed views that only exist by themselves: no name refers to their artifact. */
-interface IdleViews {
+interface IdleViews extends Pick<Views, 'records'> {
   idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<readonly string[]>
   removeIdle(path: string): Promise<boolean>
 }
@@ -24,6 +27,7 @@ export interface CollectDeps {
   readonly needed: Needed
   readonly uses: Uses
   readonly views: IdleViews
+  readonly repos: Repos
   readonly artifacts: Artifacts
   readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
@@ -84,15 +88,23 @@ class Collection {
     }
     if (!this.#options.dryRun) await this.#forgetArtifacts()
     this.#report(seen)
+    const unreadable = (await unreadableRecords(this.#deps)).length
     return {
-      result: { blobs: this.#blobs, bytes: this.#bytes, ...(viewCount !== undefined && { views: viewCount }) }
+      result: {
+        blobs: this.#blobs,
+        bytes: this.#bytes,
+        ...(unreadable > 0 && { unreadable }),
+        ...(viewCount !== undefined && { views: viewCount })
+      }
     }
   }
 
   /** @returns the number of views removed, or with `dryRun` to be removed */
   async #letGoOfViews(): Promise<number> {
     const { needed, views } = this.#deps
-    const idle = await views.idle(await needed.named(), this.#options.graceMs)
+    // a record that cannot be read may name their artifacts
+    const isKnown = (await unreadableRecords(this.#deps)).length === 0
+    const idle = isKnown ? await views.idle(await needed.named(), this.#options.graceMs) : []
     if (this.#options.dryRun) {
       for (const path of idle) this.#ignored.add(path)
       return idle.length
@@ -136,6 +148,8 @@ class Collection {
   /** Forgets artifacts whose manifest is gone, which nothing needs, and which nobody is importing. */
   async #forgetArtifacts(): Promise<void> {
     const { artifacts, store, needed, uses } = this.#deps
+    // a record that cannot be read may name them, and nobody is to forget that they are private
+    if ((await unreadableRecords(this.#deps)).length > 0) return
     for await (const { manifestDigest } of artifacts.list(() => undefined)) {
       this.#job.signal.throwIfAborted()
       if ((await needed.has(manifestDigest)) || (await store.stat(manifestDigest)) !== undefined) continue

@@ -11,6 +11,7 @@ import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from '../library/small-blob.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
+import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -20,6 +21,7 @@ export interface VerifyDeps {
   readonly documents: Documents
   readonly repos: Repos
   readonly artifacts: Artifacts
+  readonly views: Pick<Views, 'records'>
   readonly needed: Pick<Needed, 'has'>
   readonly jobs: JobRegistry
 }
@@ -120,7 +122,7 @@ async function manifestFiles(
 }
 
 async function verifyAll(
-  { store, documents, repos, artifacts, needed }: VerifyDeps,
+  { store, documents, repos, artifacts, views, needed }: VerifyDeps,
   { signal, update }: JobContext
 ): Promise<JobOutcome> {
   const stateErrors: string[] = []
@@ -175,6 +177,7 @@ async function verifyAll(
       }
     }
   }
+  for await (const _ of views.records(note));
   for await (const artifact of artifacts.list(note)) {
     signal.throwIfAborted()
     // a collection may have removed some of its blobs, so missing ones are no damage

@@ -6,11 +6,11 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
 import type { Present } from './present.ts'
-import { decided, mergedProvenance, sameStanding } from './provenance.ts'
+import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
-import { readable, type UnreadableStateError } from './strict.ts'
+import { type OnUnreadable, readable } from './strict.ts'
 
 export type { ArtifactState } from './artifact-record.ts'
 
@@ -48,13 +48,26 @@ export class Artifacts {
     return state && { manifestDigest, ...state }
   }
 
+  /** {@link known} for verdicts: a record that cannot be read is one that nobody may rely on. */
+  async standing(manifestDigest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
+    let isDamaged = false
+    const state = await readable(
+      () => this.known(manifestDigest),
+      () => {
+        isDamaged = true
+      }
+    )
+    return isDamaged ? 'damaged' : state
+  }
+
   /**
    * Records an artifact. Hints of earlier imports are kept with the new ones (at most 100 per list, new ones first),
    * and so is the data of a BitTorrent v1 swarm. A pinned import knows nothing about the model's origin: it never
    * overrides an earlier import's facts. What is known of who may have the bytes is merged (spec add.37). It also starts without blobs, so the
    * artifact is incomplete until {@link complete}, and a name that it is to have is recorded only until then. A pinned
    * artifact stays needed. Everything else comes from the
-   * latest import.
+   * latest import. A damaged record is replaced, and could have said that the artifact is private: it is so until the owner
+   * says otherwise (spec disk.19).
    */
   record(state: ArtifactImport): Promise<void> {
     return this.#inTurn(() => this.#record(state))
@@ -66,11 +79,12 @@ export class Artifacts {
    */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     return this.#inTurn(async () => {
-      const known = await this.read(manifestDigest)
+      const standing = await this.standing(manifestDigest)
+      const known = standing === 'damaged' ? undefined : standing
       const before = known ?? {
         manifestDigest,
         source: { kind: 'local' },
-        provenance: { access: 'unknown' },
+        provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
         pinned: false,
         hints: { trackers: [], webseeds: [], peers: [] }
       }
@@ -145,7 +159,7 @@ export class Artifacts {
     return state
   }
 
-  /** {@link known} for a list, at once; undefined where `known` has to be asked. @throws UnreadableStateError */
+  /** {@link known} for a list, at once; undefined where `known` has to be asked, which also says what is wrong. */
   knownNow(manifestDigest: Sha256Digest, present: Present): ArtifactState | 'absent' | undefined {
     if (present.lacksState(manifestDigest)) return 'absent'
     const path = this.#path(manifestDigest)
@@ -175,7 +189,8 @@ export class Artifacts {
   }
 
   async #record({ futureName: asked, ...state }: ArtifactImport): Promise<void> {
-    const before = await this.read(state.manifestDigest)
+    const standing = await this.standing(state.manifestDigest)
+    const before = standing === 'damaged' ? undefined : standing
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
     const origin = state.source.kind === 'bt' && before !== undefined ? before : state
@@ -184,10 +199,10 @@ export class Artifacts {
     const kept = state.source.kind === 'bt' ? before?.futureName : undefined
     const futureName = incomplete ? (asked ?? kept) : kept
     const isPinned = state.source.kind === 'bt'
+    const wasComplete = before?.incomplete !== true
+    const known = standing === 'damaged' ? OF_DAMAGED : before?.provenance
     const provenance =
-      before === undefined
-        ? state.provenance
-        : mergedProvenance(before.provenance, state.provenance, { isPinned, wasComplete: before.incomplete !== true })
+      known === undefined ? state.provenance : mergedProvenance(known, state.provenance, { isPinned, wasComplete })
     const next: ArtifactState = {
       ...state,
       source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
@@ -279,7 +294,7 @@ export class Artifacts {
    * files that have not changed are not read again, as in {@link known}.
    */
   async *list(
-    onUnreadable?: (error: UnreadableStateError) => void,
+    onUnreadable?: OnUnreadable,
     { cached = false }: { readonly cached?: boolean } = {}
   ): AsyncGenerator<ArtifactState> {
     const names = (await listFolder(this.#root)).map(({ name }) => name)
@@ -297,6 +312,9 @@ export class Artifacts {
 }
 
 const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifestDigest)}.json`
+
+/** What a damaged record could have said: only another import, and the owner's word, make more of it. */
+const OF_DAMAGED: Provenance = { access: 'restricted', decision: { is: 'private' } }
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
   a.incomplete !== b.incomplete || !sameStanding(a, b)

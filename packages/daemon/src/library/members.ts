@@ -11,6 +11,7 @@ import { newFolders, type Present } from './present.ts'
 import { isPrivate, isRestricted } from './provenance.ts'
 import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
+import { type OnUnreadable, UnreadableStateError } from './strict.ts'
 import type { Usage } from './usage.ts'
 
 export interface MembersDeps {
@@ -24,8 +25,10 @@ export interface MembersDeps {
 export interface Scan {
   readonly slices: Slices
   readonly present: Present
+  readonly onUnreadable: OnUnreadable
 }
 
+type Recorded = ArtifactState | 'absent' | 'unreadable'
 type Files = readonly { readonly digest: Sha256Digest; readonly size: number }[]
 const MAX_KNOWN = 100_000
 
@@ -51,7 +54,7 @@ export class Members {
 
   /**
    * In the order of the index, which is sorted by quant. A promise only where something has to be waited for: for a list
-   * of thousands of indexes. @throws CorruptStateError
+   * of thousands of indexes.
    */
   of(
     index: Pick<ModelIndex, 'members'>,
@@ -77,7 +80,7 @@ export class Members {
     for (const { quant, manifest } of members) {
       if (scan.slices.isOver) await scan.slices.next()
       const files = (await this.#filesOf(manifest)) ?? 'absent'
-      const state = (await this.#deps.artifacts.known(manifest)) ?? 'absent'
+      const state = await this.#stateOf(manifest, scan)
       listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
     }
     return listed
@@ -87,13 +90,14 @@ export class Members {
     quant: string,
     manifest: Sha256Digest,
     found: Files | 'absent',
-    known: ArtifactState | 'absent',
+    known: Recorded,
     quarantined: ReadonlySet<Sha256Digest>,
     present: Present
   ): ModelMember {
     const { store, usage } = this.#deps
     const files = found === 'absent' ? undefined : found
-    const state = known === 'absent' ? undefined : known
+    const state = typeof known === 'string' ? undefined : known
+    const isUnreadable = known === 'unreadable'
     const seen = new Set<Sha256Digest>()
     let sizeBytes = 0
     let missingBytes = 0
@@ -117,12 +121,23 @@ export class Members {
       manifest,
       sizeBytes,
       complete,
-      private: state !== undefined && isPrivate(state),
+      // a record that cannot be read could say both
+      private: isUnreadable || (state !== undefined && isPrivate(state)),
       ...(state?.importedAt !== undefined && { importedAt: state.importedAt }),
       ...(lastUsedAt !== undefined && { lastUsedAt }),
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
-      ...(state !== undefined && isRestricted(state) && { restricted: true })
+      ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true })
+    }
+  }
+
+  async #stateOf(manifest: Sha256Digest, { onUnreadable }: Scan): Promise<Recorded> {
+    try {
+      return (await this.#deps.artifacts.known(manifest)) ?? 'absent'
+    } catch (error) {
+      if (!(error instanceof UnreadableStateError)) throw error
+      onUnreadable(error)
+      return 'unreadable'
     }
   }
 

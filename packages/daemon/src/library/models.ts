@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
+import type { DamagedRecord, Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -10,6 +10,7 @@ import { Present } from './present.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
+import { readable, type UnreadableStateError } from './strict.ts'
 
 const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
@@ -24,7 +25,7 @@ export interface InventoryDeps {
 /**
  * GET /v1/models (spec route.26), sorted by name: the JSON text of an {@link Inventory}, in pieces. Each entry becomes text at once, so that a list of
  * tens of thousands neither fills the heap with objects nor is put together in one long turn; what is in memory or in the page cache is taken without a
- * promise. @throws CorruptStateError when a state file is unreadable.
+ * promise. Records that cannot be read are listed as damaged instead. @throws the system's error when the state cannot be read
  */
 export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8Array[]> {
   const { repos, artifacts, members, store } = deps
@@ -32,15 +33,17 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
   const { skeleton, note }: Pick<Inventory, 'skeleton' | 'note'> = { skeleton: true, note: INVENTORY_NOTE }
   const text = new TextPieces(`{"skeleton":${skeleton},"note":${JSON.stringify(note)},"namespaces":[`)
   const tags: string[] = []
+  const damaged = new Map<string, DamagedRecord>()
+  const onUnreadable = ({ file, what }: UnreadableStateError): void => void damaged.set(file, { file, what })
   const slices = new Slices()
   const present = new Present(store, () => repos.changes + artifacts.changes, members.folders)
   for await (const { ns, names } of folders(repos)) {
     for (const name of names) {
-      const state = repos.now(ns, name) ?? (await repos.read(ns, name))
+      const state = repos.now(ns, name) ?? (await readable(() => repos.read(ns, name), onUnreadable))
       if (state === undefined) continue
       if (state.index !== undefined) {
         const presence = presenceNow(state.index, deps) ?? (await presenceOf(state.index, deps))
-        const listed = members.of(presence.index, quarantined, { slices, present })
+        const listed = members.of(presence.index, quarantined, { slices, present, onUnreadable })
         const entry = entryOf(ns, name, state.index, presence, Array.isArray(listed) ? listed : await listed)
         text.add(JSON.stringify(entry))
       }
@@ -52,7 +55,8 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
       }
     }
   }
-  return text.end(`],"tags":[${tags.join(',')}]}`)
+  const more = damaged.size === 0 ? '' : `,"damaged":${JSON.stringify([...damaged.values()])}`
+  return text.end(`],"tags":[${tags.join(',')}]${more}}`)
 }
 
 /** Namespaces with their names, each read while the one before it is looked at. */

@@ -4,8 +4,10 @@ import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
+import { Nameable, type Wanted } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
+import type { OnUnreadable, UnreadableStateError } from './strict.ts'
 
 /** An artifact that is needed for another reason than names and pins. */
 export interface Held {
@@ -22,7 +24,7 @@ export interface Held {
 export interface Holder {
   /** Increases with every change of what is held. */
   readonly changes: number
-  held(): Promise<Iterable<Held>>
+  held(onUnreadable: OnUnreadable): Promise<Iterable<Held>>
 }
 
 export interface NeededDeps {
@@ -31,9 +33,6 @@ export interface NeededDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
 }
-
-/** A needed artifact, with the distribution records that indexes name for it. */
-type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
 
 interface KnownManifests {
   readonly needed: ReadonlySet<Sha256Digest>
@@ -47,10 +46,12 @@ interface KnownManifests {
 export class Needed {
   readonly #deps: NeededDeps
   readonly #holders: Holder[] = []
+  readonly #nameable: Nameable
   #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
 
   constructor(deps: NeededDeps) {
     this.#deps = deps
+    this.#nameable = new Nameable(deps.store)
   }
 
   addHolder(holder: Holder): void {
@@ -80,9 +81,9 @@ export class Needed {
     return (await this.#manifests()).given.has(manifestDigest)
   }
 
-  /** The artifacts that an index, a tag or a pinned import names. @throws as {@link blobs} */
+  /** The artifacts that an index, a tag or a pinned import names, as far as it can be read. @throws as {@link blobs} */
   async named(): Promise<ReadonlySet<Sha256Digest>> {
-    return new Set((await this.#named(new Set())).keys())
+    return new Set((await this.#named(new Set(), { onUnreadable: ignore })).keys())
   }
 
   async #manifests(): Promise<KnownManifests> {
@@ -100,17 +101,33 @@ export class Needed {
 
   /**
    * All needed blobs: indexes, manifests, files, records, piece layers, and those that BitTorrent v1 swarms are seeded
-   * with.
-   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`, CorruptStateError: while a document or file
-   *   that names others is unreadable, it is unknown what is needed
+   * with. Also all that a record could name that cannot be read (spec disk.20).
+   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
+   *   unknown what is needed
    * @param ignored places of holders that do not count
    */
   async blobs(ignored: ReadonlySet<string> = new Set()): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
-    const wanted = await this.#named(blobs)
-    for (const { manifest, place } of await this.#held()) if (!ignored.has(place)) want(wanted, manifest)
+    const unreadable: UnreadableStateError[] = []
+    const onUnreadable = (error: UnreadableStateError): void => void unreadable.push(error)
+    const wanted = await this.#named(blobs, { onUnreadable })
+    for (const { manifest, place } of await this.#held(onUnreadable)) if (!ignored.has(place)) want(wanted, manifest)
     for (const [manifestDigest, records] of wanted) await this.#addArtifact(manifestDigest, records, blobs, true)
+    if (unreadable.length > 0) await this.#addNameable(unreadable, blobs)
     return blobs
+  }
+
+  /** Adds what records could name that cannot be read: artifacts that lack blobs of theirs prevent nothing here. */
+  async #addNameable(unreadable: readonly UnreadableStateError[], blobs: Set<Sha256Digest>): Promise<void> {
+    const nameable = await this.#nameable.of(unreadable, blobs)
+    for (const digest of nameable.blobs) blobs.add(digest)
+    for (const [manifest, records] of nameable.artifacts) {
+      try {
+        await this.#addArtifact(manifest, records, blobs, false)
+      } catch (error) {
+        if (!(error instanceof DaemonError)) throw error
+      }
+    }
   }
 
   /** The blobs of one artifact, as far as known here. */
@@ -131,8 +148,8 @@ export class Needed {
   }
 
   async #wantedManifests(): Promise<KnownManifests> {
-    const named = await this.#named(new Set(), () => undefined)
-    const held = await this.#held()
+    const named = await this.#named(new Set(), { onUnreadable: ignore, onInvalid: ignore })
+    const held = await this.#held(ignore)
     const placed = held.filter(({ managed }) => !managed)
     return {
       needed: new Set([...named.keys(), ...held.map(({ manifest }) => manifest)]),
@@ -140,14 +157,20 @@ export class Needed {
     }
   }
 
-  async #held(): Promise<Held[]> {
-    return (await Promise.all(this.#holders.map(async (holder) => [...(await holder.held())]))).flat()
+  async #held(onUnreadable: OnUnreadable): Promise<Held[]> {
+    return (await Promise.all(this.#holders.map(async (holder) => [...(await holder.held(onUnreadable))]))).flat()
   }
 
-  async #named(indexes: Set<Sha256Digest>, onProblem?: (error: unknown) => void): Promise<Wanted> {
+  async #named(
+    indexes: Set<Sha256Digest>,
+    {
+      onUnreadable,
+      onInvalid
+    }: { readonly onUnreadable: OnUnreadable; readonly onInvalid?: (error: DaemonError) => void }
+  ): Promise<Wanted> {
     const { repos, documents, artifacts } = this.#deps
     const wanted: Wanted = new Map()
-    for await (const { state } of repos.list(onProblem)) {
+    for await (const { state } of repos.list(onUnreadable)) {
       for (const digest of [state.index, ...state.tags.values()]) {
         if (digest === undefined || indexes.has(digest)) continue
         indexes.add(digest)
@@ -155,12 +178,12 @@ export class Needed {
           for (const { manifest, distribution } of (await documents.index(digest, { scan: true })).members)
             want(wanted, manifest, distribution)
         } catch (error) {
-          if (onProblem === undefined || !(error instanceof DaemonError)) throw error
-          onProblem(error)
+          if (onInvalid === undefined || !(error instanceof DaemonError)) throw error
+          onInvalid(error)
         }
       }
     }
-    for await (const { manifestDigest, pinned } of artifacts.list(onProblem, { cached: true }))
+    for await (const { manifestDigest, pinned } of artifacts.list(onUnreadable, { cached: true }))
       if (pinned) want(wanted, manifestDigest)
     return wanted
   }
@@ -173,6 +196,11 @@ export class Needed {
   ): Promise<void> {
     const { documents, artifacts } = this.#deps
     blobs.add(manifestDigest)
+    const standing = await artifacts.standing(manifestDigest)
+    const state = standing === 'damaged' ? undefined : standing
+    for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
+      await this.#addRecord(record, blobs)
+    if (state !== undefined) for (const digest of v1Blobs(state)) blobs.add(digest)
     const manifest = await documents.manifest(manifestDigest)
     if (manifest === undefined && strict) {
       throw new DaemonError(
@@ -181,10 +209,6 @@ export class Needed {
       )
     }
     for (const { digest } of manifest?.files ?? []) blobs.add(digest)
-    const state = await artifacts.read(manifestDigest)
-    for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
-      await this.#addRecord(record, blobs)
-    if (state !== undefined) for (const digest of v1Blobs(state)) blobs.add(digest)
   }
 
   async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>): Promise<void> {
@@ -199,6 +223,8 @@ export class Needed {
     }
   }
 }
+
+const ignore = (): void => undefined
 
 function want(wanted: Wanted, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
   const records = wanted.get(manifestDigest) ?? new Set()

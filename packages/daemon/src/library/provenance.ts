@@ -97,7 +97,7 @@ const restrictedReason = ({ by }: Provenance): string =>
 
 /** Why an artifact is not shared with the swarm now; undefined when it may be. */
 export function heldBackReason(
-  state: Kept | undefined,
+  state: Kept | 'damaged' | undefined,
   config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
 ): string | undefined {
   if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { FileStat } from '@svc/internal-files'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
-import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys } from './strict.ts'
+import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, UnreadableStateError } from './strict.ts'
 
 /**
  * The format that this version writes. Raise it whenever records may hold something new, and `readers` of the kind as well if an
@@ -107,10 +107,16 @@ export class StateRecords<State> {
     return bytes && parseRecord(bytes, this.#fileOf(name), this.#kind)
   }
 
-  /** {@link read} at once; undefined where `read` has to be asked. */
+  /** {@link read} at once; undefined where `read` has to be asked, which also says what is wrong. */
   now(name: string, path: string): { readonly state: State; readonly stat: FileStat } | undefined {
     const file = this.#files.readNow(path)
-    return file && { state: parseRecord(file.bytes, this.#fileOf(name), this.#kind), stat: file.stat }
+    if (file === undefined) return undefined
+    try {
+      return { state: parseRecord(file.bytes, this.#fileOf(name), this.#kind), stat: file.stat }
+    } catch (error) {
+      if (error instanceof UnreadableStateError) return undefined
+      throw error
+    }
   }
 
   /** Replaces a record; keys that only newer versions know stay. @throws NewerStateError, the system's error */

@@ -44,12 +44,17 @@ export class Removals {
   /**
    * Removes a repository, or one quant of it, with the tags that point to the current index (spec add.12). One atomic
    * change of the repository's state; blobs stay until a collection. What an interrupted import was to add does not come
-   * any longer.
+   * any longer. A damaged record is set aside (spec disk.19).
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
     const { repos, uses } = this.#deps
     const { ns, name, quant } = request
+    // nobody can tell what it named
+    if (quant === undefined && (await repos.setAside(request))) {
+      await this.#endFutureNames(request)
+      return { ref: formatRepoId(request), tags: [], quants: [], freeableBytes: 0 }
+    }
     const removed = new Map<Sha256Digest, string>()
     const tags: string[] = []
     await uses.during(() =>

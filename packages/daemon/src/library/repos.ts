@@ -6,7 +6,7 @@ import { QuietFolders } from './quiet-folders.ts'
 import { parseRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
-import { CorruptStateError, digestField, type Fields, fieldsOf, readable, type UnreadableStateError } from './strict.ts'
+import { CorruptStateError, digestField, type Fields, fieldsOf, type OnUnreadable, readable } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
 export interface RepoState {
@@ -75,7 +75,7 @@ export class Repos {
     return state && this.#keep(ns, name, stamp, state)
   }
 
-  /** {@link read} at once, without a promise; undefined where `read` has to be asked. @throws UnreadableStateError */
+  /** {@link read} at once, without a promise; undefined where `read` has to be asked, which also says what is wrong. */
   now(ns: string, name: string): RepoState | undefined {
     const hit = this.cached(ns, name)
     if (hit !== undefined) return hit
@@ -139,6 +139,25 @@ export class Repos {
     })
   }
 
+  /** Takes away a damaged record, which is kept below `state/damaged/` (spec disk.19). @returns whether it was one */
+  setAside({ ns, name }: RepoId): Promise<boolean> {
+    return this.#changing.run(`${ns}/${name}`, undefined, async () => {
+      try {
+        await this.read(ns, name)
+        return false
+      } catch (error) {
+        if (!(error instanceof CorruptStateError)) throw error
+      }
+      this.#changes++
+      try {
+        await this.#records.remove(recordOf(ns, name))
+      } finally {
+        this.#changes++
+      }
+      return true
+    })
+  }
+
   /** Existing namespaces, sorted. */
   async namespaces(): Promise<string[]> {
     const entries = await listFolder(this.#root)
@@ -156,10 +175,10 @@ export class Repos {
   }
 
   /** All repositories by name. Records that cannot be read are passed to `onUnreadable`, or else thrown. */
-  async *list(onUnreadable?: (error: UnreadableStateError) => void): AsyncGenerator<RepoEntry> {
+  async *list(onUnreadable?: OnUnreadable): AsyncGenerator<RepoEntry> {
     for (const ns of await this.namespaces()) {
       for (const name of await this.names(ns)) {
-        const state = await readable(async () => this.now(ns, name) ?? (await this.read(ns, name)), onUnreadable)
+        const state = this.now(ns, name) ?? (await readable(() => this.read(ns, name), onUnreadable))
         if (state !== undefined) yield { ns, name, state }
       }
     }
@@ -197,9 +216,10 @@ function repoStateOf(fields: Fields, file: string): RepoState {
   return { index, tags }
 }
 
+/** What is no plain file where one is to be is found when it is read. */
 const namesIn = async (folder: string): Promise<readonly string[]> =>
   (await listFolderIfPresent(folder))
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.json'))
+    .filter(({ name }) => name.endsWith('.json'))
     .map(({ name }) => name.slice(0, -'.json'.length))
     .filter(isName)
     .sort()

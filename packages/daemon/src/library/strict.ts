@@ -63,10 +63,13 @@ export function stringsField(value: unknown, file: string, what: string): readon
   throw new CorruptStateError(file, `${what} is not a list of strings`)
 }
 
+/** Hears of records that cannot be read. */
+export type OnUnreadable = (error: UnreadableStateError) => void
+
 /** What `read` gives, or undefined for a record that cannot be read, which `onUnreadable` hears of; without it, that is thrown. */
 export async function readable<T>(
   read: () => Promise<T | undefined>,
-  onUnreadable: ((error: UnreadableStateError) => void) | undefined
+  onUnreadable: OnUnreadable | undefined
 ): Promise<T | undefined> {
   try {
     return await read()

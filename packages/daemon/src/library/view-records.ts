@@ -5,7 +5,7 @@ import { listFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { CorruptStateError, digestField, type Fields, readable, type UnreadableStateError } from './strict.ts'
+import { CorruptStateError, digestField, type Fields, type OnUnreadable, readable } from './strict.ts'
 
 /** A view at a place chosen by a user. */
 export interface ViewRecord {
@@ -39,6 +39,16 @@ export class ViewRecords {
     return this.#records.read(nameOf(path))
   }
 
+  /** {@link read} for who is about to write or remove it: then a damaged one is set aside. @throws NewerStateError */
+  async find(path: string): Promise<{ readonly record: ViewRecord | undefined; readonly isDamaged: boolean }> {
+    try {
+      return { record: await this.read(path), isDamaged: false }
+    } catch (error) {
+      if (!(error instanceof CorruptStateError)) throw error
+      return { record: undefined, isDamaged: true }
+    }
+  }
+
   write(record: ViewRecord): Promise<void> {
     return this.#records.write(nameOf(record.path), record)
   }
@@ -48,7 +58,7 @@ export class ViewRecords {
   }
 
   /** Those that cannot be read are passed to `onUnreadable`, or else thrown. */
-  async *list(onUnreadable?: (error: UnreadableStateError) => void): AsyncGenerator<ViewRecord> {
+  async *list(onUnreadable?: OnUnreadable): AsyncGenerator<ViewRecord> {
     const names = (await listFolder(this.#folder)).map(({ name }) => name)
     for (const name of names.filter((each) => HEX_FILE.test(each)).sort()) {
       const record = await readable(() => this.#records.read(name), onUnreadable)

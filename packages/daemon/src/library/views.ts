@@ -18,10 +18,12 @@ import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import { readSmallBlob } from './small-blob.ts'
+import type { OnUnreadable } from './strict.ts'
 import type { Usage } from './usage.ts'
 import type { Uses } from './uses.ts'
 import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
+import { ViewHolds } from './view-holds.ts'
 import { deviceOf, placeOf } from './view-place.ts'
 import { type ViewRecord, ViewRecords } from './view-records.ts'
 
@@ -70,8 +72,7 @@ export class Views {
   readonly #making = new Map<string, Making>()
   /** Running changes: no state is written after {@link close} has resolved. */
   readonly #underWay = new Set<Promise<unknown>>()
-  /** How long each managed view is held, in milliseconds of the monotonic clock, by its path. */
-  readonly #holds = new Map<string, number>()
+  readonly #holds = new ViewHolds()
   #changes = 0
 
   private constructor(deps: ViewsDeps) {
@@ -91,22 +92,27 @@ export class Views {
     return views
   }
 
+  /** The records of views at named places, whether these are there or not. */
+  records(onUnreadable: OnUnreadable): AsyncIterable<ViewRecord> {
+    return this.#records.list(onUnreadable)
+  }
+
   /** Increases with every change of what is held. */
   get changes(): number {
     return this.#changes
   }
 
   /**
-   * The artifacts that views show, or are about to. A view that was deleted by other programs holds nothing. @throws
-   * CorruptStateError
+   * The artifacts that views show, or are about to. A view that was deleted by other programs holds nothing.
+   * Records that cannot be read are passed to `onUnreadable`.
    */
-  async held(): Promise<Held[]> {
+  async held(onUnreadable: OnUnreadable): Promise<Held[]> {
     const held: Held[] = []
     for (const { entry } of this.#making.values())
       held.push({ manifest: parseDigest(entry.manifestDigest), place: entry.path, managed: entry.managed })
     for (const name of await this.#managedNames())
       held.push({ manifest: manifestOf(name), place: join(this.#folder, name), managed: true })
-    for await (const record of this.#records.list()) {
+    for await (const record of this.#records.list(onUnreadable)) {
       const found = await this.#look(record)
       if (found === 'gone') continue
       const { path: place, manifest } = record
@@ -125,7 +131,7 @@ export class Views {
     const idle: string[] = []
     for (const name of await this.#managedNames()) {
       const path = join(this.#folder, name)
-      if (named.has(manifestOf(name)) || this.#making.has(path) || this.#heldUntil(path).heldUntil !== undefined)
+      if (named.has(manifestOf(name)) || this.#making.has(path) || this.#holds.of(path).heldUntil !== undefined)
         continue
       const madeMs = (await stat(path).catch(() => undefined))?.mtimeMs
       if (madeMs !== undefined && Date.now() - madeMs >= graceMs) idle.push(path)
@@ -203,17 +209,17 @@ export class Views {
     }
     const create = (): Promise<ViewAnswer> =>
       this.#change(place, async () => {
-        if (holdSeconds !== undefined) this.#hold(place, holdSeconds)
+        if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
         const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
         const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
-        return { ref: resolved.ref, ...entry, ...this.#heldUntil(place), ...(await answerOf(view)), made: view.made }
+        return { ref: resolved.ref, ...entry, ...this.#holds.of(place), ...(await answerOf(view)), made: view.made }
       })
     return mode === 'copy' ? this.#copies.run(undefined, create) : create()
   }
 
   /**
-   * All views, sorted by path. Records of views that were deleted by other programs are dropped. @throws
-   * CorruptStateError
+   * All views, sorted by path. Records of views that were deleted by other programs are dropped; those that cannot be read
+   * are left out.
    */
   async list(): Promise<ViewList> {
     const views = new Map<string, ViewEntry>()
@@ -221,9 +227,9 @@ export class Views {
       const layout = name.endsWith('-hf') ? 'hf' : 'files'
       const path = join(this.#folder, name)
       const entry = { path, managed: true, manifestDigest: manifestOf(name), layout, mode: 'symlink' } as const
-      views.set(path, { ...entry, present: true, ...this.#heldUntil(path) })
+      views.set(path, { ...entry, present: true, ...this.#holds.of(path) })
     }
-    for await (const record of this.#records.list()) {
+    for await (const record of this.#records.list(() => undefined)) {
       const { path } = record
       const found = await this.#look(record)
       const making = this.#making.has(path)
@@ -237,7 +243,7 @@ export class Views {
     }
     for (const { entry, bytesDone, bytesTotal } of this.#making.values()) {
       const present = views.get(entry.path)?.present ?? false
-      views.set(entry.path, { ...entry, ...this.#heldUntil(entry.path), present, making: { bytesDone, bytesTotal } })
+      views.set(entry.path, { ...entry, ...this.#holds.of(entry.path), present, making: { bytesDone, bytesTotal } })
     }
     return { views: [...views.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) }
   }
@@ -256,13 +262,13 @@ export class Views {
       return this.#change(place, async () => ({ path: place, removed: false }))
     }
     return this.#change(place, async () => {
-      const { heldUntil } = this.#heldUntil(place)
+      const { heldUntil } = this.#holds.of(place)
       if (heldUntil !== undefined)
         throw bad(`a running command holds the view ${place} (svc exec); it can be removed when that has ended`)
-      const record = await this.#records.read(place)
+      const { record, isDamaged } = await this.#records.find(place)
       const removed = await this.#thread.call('remove', place)
-      if (record !== undefined) await this.#records.remove(place)
-      if (removed || record !== undefined) this.#changes++
+      if (record !== undefined || isDamaged) await this.#records.remove(place)
+      if (removed || record !== undefined || isDamaged) this.#changes++
       else throw new DaemonError('E_NOT_FOUND', `there is no view at ${place}`)
       return { path: place, removed }
     })
@@ -295,7 +301,7 @@ export class Views {
     const making: Making = { entry, stop: new AbortController(), bytesDone: 0, bytesTotal }
     this.#making.set(path, making)
     this.#changes++
-    const before = record === undefined ? undefined : await this.#records.read(path)
+    const before = record === undefined ? undefined : (await this.#records.find(path)).record
     if (record !== undefined) await this.#records.write(record)
     try {
       const onProgress = (bytes: number): void => void (making.bytesDone += bytes)
@@ -325,19 +331,6 @@ export class Views {
       await this.#records.remove(record.path)
       this.#changes++
     })
-  }
-
-  #hold(place: string, seconds: number): void {
-    const until = performance.now() + seconds * 1000
-    this.#holds.set(place, Math.max(until, this.#holds.get(place) ?? 0))
-  }
-
-  #heldUntil(place: string): { readonly heldUntil?: string } {
-    const until = this.#holds.get(place)
-    const leftMs = until === undefined ? 0 : until - performance.now()
-    if (leftMs > 0) return { heldUntil: new Date(Date.now() + leftMs).toISOString() }
-    this.#holds.delete(place)
-    return {}
   }
 
   async #managedNames(): Promise<string[]> {

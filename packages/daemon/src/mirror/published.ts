@@ -144,8 +144,8 @@ export class Published {
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
   async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
     const { artifacts, jobs } = this.#deps
-    const state = await artifacts.known(manifest)
-    if (state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false
+    const state = await artifacts.standing(manifest)
+    if (state === 'damaged' || state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false
     return state.incomplete === true || jobs.openOf(manifest).some(({ as }) => as === name)
   }
 
@@ -163,8 +163,8 @@ export class Published {
   }
 
   async #has(manifest: Sha256Digest): Promise<boolean> {
-    const state = await this.#deps.artifacts.known(manifest)
-    return state !== undefined && isShown(state, 'oci-mirror')
+    const state = await this.#deps.artifacts.standing(manifest)
+    return state !== undefined && state !== 'damaged' && isShown(state, 'oci-mirror')
   }
 
   async #byName(): Promise<ByName> {

@@ -113,7 +113,7 @@ export class Fetches {
 
   async #exposure(manifestDigest: Sha256Digest): Promise<Required<Exposure>> {
     const { artifacts, config } = this.#deps
-    const state = await artifacts.read(manifestDigest)
+    const state = await artifacts.standing(manifestDigest)
     return {
       upload: heldBackReason(state, config) === undefined,
       quiet: !verdictOf(state, 'swarm', config).given

@@ -134,7 +134,7 @@ export interface ImportBtDeps {
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
   /** True if only the sources in the request may learn of it. */
-  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'>) => boolean
+  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
 }
 
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
@@ -277,7 +277,7 @@ class BtImport {
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
     const { context, manifestFromPeers, isWithheld } = this.#deps
-    const before = await context.artifacts.read(pin)
+    const before = await context.artifacts.standing(pin)
     const quiet = isWithheld({ provenance: this.#provenance }) || (before !== undefined && isWithheld(before))
     try {
       return await manifestFromPeers(

@@ -144,7 +144,7 @@ export class Seeding {
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, config, swarm, log } = this.#deps
     try {
-      const state = await artifacts.read(manifestDigest)
+      const state = await artifacts.standing(manifestDigest)
       const reason = state && heldBackReason(state, config)
       if (reason === undefined) return
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })

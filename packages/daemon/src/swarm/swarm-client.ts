@@ -196,8 +196,9 @@ export class SwarmClient {
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined)
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    const state = await artifacts.read(manifestDigest)
-    const heldBack = heldBackReason(state, config.swarm)
+    const standing = await artifacts.standing(manifestDigest)
+    const heldBack = heldBackReason(standing, config.swarm)
+    const state = standing === 'damaged' ? undefined : standing
     const isAnnounced = (): boolean => this.#artifacts.joined.get(manifestDigest)?.seeding === true
     if (join && heldBack === undefined && !isAnnounced()) await this.#seeding.join(manifestDigest)
     const announced = isAnnounced()

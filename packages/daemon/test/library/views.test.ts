@@ -38,7 +38,7 @@ async function refused(answer: ReturnType<TestDaemon['call']>) {
 const remove = (daemon: Pick<TestDaemon, 'call'>, path: string) =>
   daemon.call('DELETE', '/v1/views', { body: { path } })
 const held = async (daemon: TestDaemon) => [
-  ...new Set((await daemon.running.context.views.held()).map(({ manifest }) => manifest))
+  ...new Set((await daemon.running.context.views.held(() => undefined)).map(({ manifest }) => manifest))
 ]
 
 test('the managed view has every file under its real name, and is the same for everybody', async () => {

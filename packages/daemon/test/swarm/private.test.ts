@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { parseManifest } from '@svc/manifest'
@@ -251,4 +252,21 @@ test('what an import replaced leaves the swarm at once, unless another name stil
   expect((await node.client.status()).swarm.torrents.map(({ manifestDigest }) => manifestDigest)).not.toContain(
     share.manifestDigest
   )
+})
+
+test('a model whose record is damaged is given to nobody, though its name was shared before', async () => {
+  const first = await Node.start()
+  const share = await first.publish(small(7))
+  const path = `${share.name}/manifest/${share.manifestDigest.replace(':', '-')}`
+  expect((await fetch(`${(await first.addresses()).webseed}${path}`)).status).toBe(200)
+  await first.stop()
+  const file = `${first.root}/state/artifacts/${share.manifestDigest.slice(7)}.json`
+  const bytes = readFileSync(file)
+  bytes[bytes.length >> 1]! ^= 1
+  writeFileSync(file, bytes)
+  const node = await Node.start({ folder: first.folder })
+  await node.verified()
+  expect(await node.client.joinShare(refOf(share.manifestDigest))).toMatchObject({ announced: false })
+  expect((await fetch(`${(await node.addresses()).webseed}${path}`)).status).toBe(404)
+  expect((await node.client.status()).swarm.torrents).toEqual([])
 })

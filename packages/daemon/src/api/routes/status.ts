@@ -1,6 +1,15 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type CatalogStatus, type Job, ROUTES, type Status, type SwarmStatus } from '@svc/client/protocol'
+import {
+  type CatalogStatus,
+  type DamagedRecord,
+  type Job,
+  ROUTES,
+  type Status,
+  type SwarmStatus
+} from '@svc/client/protocol'
+import { errnoName } from '@svc/internal-files'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
 import { defineRoute } from '../route.ts'
 
 /** Counting a large store walks its folders; while no job has ended since, the figures may be this old. */
@@ -12,6 +21,7 @@ export interface StatusDeps {
   /** `[swarm] seed`, which is shown even if the swarm client is off. */
   readonly seed: boolean
   readonly store: DiskBlobStore
+  readonly state: StateParts
   readonly jobs: JobRegistry
   readonly swarm: { status(): Promise<SwarmStatus> } | undefined
   readonly catalog: { status(): CatalogStatus } | undefined
@@ -26,15 +36,17 @@ export function statusOf({
   startedAt,
   seed,
   store,
+  state,
   jobs,
   swarm,
   catalog,
   local
 }: StatusDeps): () => Promise<Status> {
-  const count = recentCount(store)
+  const recent = recently(async () => ({ count: await countOf(store), damaged: await damagedIn(state) }))
   return async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
     for (const { state } of jobs.list()) states[state]++
+    const { count, damaged } = await recent(states.done + states.failed)
     const freeBytes = await store.freeBytes().catch(() => undefined)
     return {
       pid: process.pid,
@@ -44,10 +56,11 @@ export function statusOf({
       jobs: states,
       store: {
         id: store.id,
-        ...(await count(states.done + states.failed)),
+        ...count,
         ...(freeBytes !== undefined && { freeBytes })
       },
       swarm: (await swarm?.status()) ?? swarmOff(seed),
+      ...(damaged.length > 0 && { damaged }),
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })
     }
@@ -59,15 +72,23 @@ interface Count {
   readonly bytes: number
 }
 
-/** Number and size of the store's blobs, counted again when the last count is old or a job has ended since. */
-function recentCount(store: DiskBlobStore): (jobsEnded: number) => Promise<Count> {
-  let known: { readonly at: number; readonly jobsEnded: number; readonly count: Promise<Count> } | undefined
+/** What a walk over the store found, done again when the last one is old or a job has ended since. */
+function recently<T>(walk: () => Promise<T>): (jobsEnded: number) => Promise<T> {
+  let known: { readonly at: number; readonly jobsEnded: number; readonly found: Promise<T> } | undefined
   return (jobsEnded) => {
-    if (known?.jobsEnded === jobsEnded && performance.now() - known.at < COUNT_AGE_MS) return known.count
-    const count = countOf(store)
-    known = { at: performance.now(), jobsEnded, count }
-    count.catch(() => (known = undefined))
-    return count
+    if (known?.jobsEnded === jobsEnded && performance.now() - known.at < COUNT_AGE_MS) return known.found
+    const found = walk()
+    known = { at: performance.now(), jobsEnded, found }
+    found.catch(() => (known = undefined))
+    return found
+  }
+}
+
+async function damagedIn(state: StateParts): Promise<DamagedRecord[]> {
+  try {
+    return (await unreadableRecords(state)).map(({ file, what }) => ({ file, what }))
+  } catch (error) {
+    return [{ file: 'state', what: `it cannot be read: ${errnoName(error) ?? 'for an unknown reason'}` }]
   }
 }
 

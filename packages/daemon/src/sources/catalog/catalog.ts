@@ -117,9 +117,10 @@ export class Catalog {
    */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, needed, config } = this.#context
-    const artifact = await artifacts.read(manifestDigest)
-    const seed = parseV1Seed(artifact?.source.bittorrentV1)
-    if (artifact === undefined || seed === undefined || !config.swarm.seed) return
+    const artifact = await artifacts.standing(manifestDigest)
+    if (artifact === undefined || artifact === 'damaged') return
+    const seed = parseV1Seed(artifact.source.bittorrentV1)
+    if (seed === undefined || !config.swarm.seed) return
     const given = verdictOf(artifact, 'swarm', config.swarm).given && (await needed.isGiven(manifestDigest))
     if (given) await (await this.#seeding()).add(seed)
     else await this.#seeds?.remove(seed.infohash)
@@ -244,14 +245,16 @@ export class Catalog {
     }
   }
 
-  /** False if an artifact from this torrent must not be shared. */
+  /** False if an artifact from this torrent must not be shared, or nobody can tell. */
   async #mayGive(infohash: string): Promise<boolean> {
     const { artifacts, config } = this.#context
-    for await (const artifact of artifacts.list(() => undefined)) {
+    let isKnown = true
+    const onUnreadable = (): void => void (isKnown = false)
+    for await (const artifact of artifacts.list(onUnreadable)) {
       if (parseV1Seed(artifact.source.bittorrentV1)?.infohash !== infohash) continue
       if (!verdictOf(artifact, 'swarm', config.swarm).given) return false
     }
-    return true
+    return isKnown
   }
 
   /** Hubs for the listing's web seed, which serves the hub's addresses on its own origin, or is the hub. */
