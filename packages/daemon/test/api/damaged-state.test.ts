@@ -27,12 +27,12 @@ async function threeModels() {
   return { api, files, digests, place, manifest: opened.manifestDigest as Sha256Digest }
 }
 
-const flipped = (path: string): void => {
+function flipped(path: string): void {
   const bytes = readFileSync(path)
   bytes[bytes.length >> 1]! ^= 1
   writeFileSync(path, bytes)
 }
-const newer = (path: string): void => {
+function newer(path: string): void {
   const {
     version: _,
     readers: __,
@@ -41,7 +41,7 @@ const newer = (path: string): void => {
   } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
   writeFileSync(path, recordText(body, 99))
 }
-const listed = async (api: Pick<TestDaemon, 'get'>) => {
+async function listed(api: Pick<TestDaemon, 'get'>) {
   const { status, body } = await api.get('/v1/models')
   expect([status, body.error]).toEqual([200, undefined])
   const files = (body.damaged ?? []).map(({ file }: { file: string }) => file)
