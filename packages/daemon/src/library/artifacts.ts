@@ -108,6 +108,17 @@ export class Artifacts {
     })
   }
 
+  /** Blobs that were not here come with the key of a webseed. */
+  usedKey(manifestDigest: Sha256Digest): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.incomplete !== true) return
+      const now: Provenance = { access: 'restricted', by: 'webseed-key' }
+      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
+      await this.#write({ ...before, provenance }, before)
+    })
+  }
+
   /** Releases a pinned import. @returns false if it was not one */
   unpin(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#inTurn(async () => {

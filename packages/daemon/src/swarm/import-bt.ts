@@ -293,7 +293,8 @@ class BtImport {
 
   /** What requires a key is not for everybody (spec add.33). */
   get #provenance(): Provenance {
-    const signed = this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
+    const signed =
+      this.#documents.isSigned || this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
     const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
     return withMark(facts, this.#request.private)
   }

@@ -29,11 +29,17 @@ export class WebseedDocuments {
   readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
+  #isSigned = false
 
   constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
     this.#reading = reading
     this.#webseeds = webseeds
     this.#complain = complain
+  }
+
+  /** Whether a request was signed. */
+  get isSigned(): boolean {
+    return this.#isSigned
   }
 
   /** The bytes that match the pin, from the first web seed that has them; undefined when none has. */
@@ -84,6 +90,7 @@ export class WebseedDocuments {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
     const { web, keys } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
+    this.#isSigned ||= signature !== undefined
     const { statusCode, headers, body } = await web.request(url, {
       signal,
       headersTimeout: TIMEOUT_MS,

@@ -26,6 +26,7 @@ import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import type { Reading } from './readings.ts'
 import { Seeding } from './seeding.ts'
+import { SignedRequests } from './signed-requests.ts'
 import { isWhole } from './space.ts'
 import { WebseedKeys } from './webseed-keys.ts'
 import { WebseedListener } from './webseed-listener.ts'
@@ -67,6 +68,7 @@ export class SwarmClient {
   readonly #fetches: Fetches
   readonly #web = new WebClient()
   readonly #keys: WebseedKeys
+  readonly #signed: SignedRequests
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -91,6 +93,15 @@ export class SwarmClient {
       webseed,
       trackers: config.swarm.trackers,
       log
+    })
+    this.#signed = new SignedRequests({
+      keys,
+      artifacts,
+      swarm: this.#artifacts,
+      onRestricted: (digest) =>
+        this.#fetches.changed(digest).catch((error: unknown) => {
+          log.error({ err: error, manifest: digest }, 'a fetch goes on as it is visible now')
+        })
     })
     this.#fetches = new Fetches({ store, artifacts, swarm: this.#artifacts, config: config.swarm })
     this.#seeding = new Seeding({
@@ -117,13 +128,15 @@ export class SwarmClient {
     try {
       if (seed !== undefined && swarm.seed)
         webseed = await WebseedListener.listen(store, log, seed, context.listeners?.add('webseed'))
+      const signed: { current?: SignedRequests } = {}
       const engine = await createSwarm({
         peerAddress: peer,
         pex: swarm.dht,
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
         uploadLimit: swarm.uploadLimitBytesPerSecond,
         ...(config.webseedKeys.length > 0 && {
-          webseedHeaders: (url: URL, range: string) => keys.headersFor(url, { range })
+          webseedHeaders: (url: URL, range: string, infohash: Uint8Array) =>
+            signed.current!.headersFor(url, range, infohash)
         }),
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
@@ -136,7 +149,9 @@ export class SwarmClient {
           )
       })
       webseed?.shareBudget(engine.uploadBudget)
-      return new SwarmClient(context, engine, webseed, peer.host, keys, options)
+      const client = new SwarmClient(context, engine, webseed, peer.host, keys, options)
+      signed.current = client.#signed
+      return client
     } catch (cause) {
       await webseed?.close()
       throw new StartError(

@@ -1,7 +1,9 @@
 // Webseeds that want a signature: who gets one, where keys come from, and what a private bucket brings.
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import type { ShareResult } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { webseedKeyConfigs } from '../../src/config/webseed.ts'
 import { ConfigError } from '../../src/errors.ts'
 import { WebseedKeys } from '../../src/swarm/webseed-keys.ts'
@@ -191,5 +193,76 @@ describe('a private bucket', () => {
     await expect(
       Node.start({ more: { fileConfig: { swarm, webseed: { [bucket.url]: { credentials_file: file } } } } })
     ).rejects.toBeInstanceOf(ConfigError)
+  })
+})
+
+describe('a front without a key that redirects to a private bucket', () => {
+  /** The front says where everything is, and signs nothing; what lies below the model's name in the bucket wants a key. */
+  async function frontOf(share: ShareResult, content: ReadonlyMap<string, Buffer>, opens?: Promise<void>) {
+    let signed = 0
+    const bucket = await startWebseed(
+      content,
+      (_path, request, response) => {
+        if (request.headers.authorization === undefined) {
+          response.writeHead(403).end()
+          return true
+        }
+        signed++
+        return false
+      },
+      opens
+    )
+    const front = await startWebseed(content, (path, request, response) => {
+      if (kindOf(path) !== 'file') return false
+      response.writeHead(307, { location: new URL(request.url!, bucket.url).href }).end()
+      return true
+    })
+    const file = join(temporaryFolder(), 'keys')
+    writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
+    const webseed = { [`${bucket.url}${share.name}/`]: { credentials_file: file } }
+    const swarm = { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true }
+    // an address of the bucket without a key: else a redirect to this machine would not be followed
+    const hints = { webseeds: [front.url, `${bucket.url}nothing/`], peers: [], as: 'me/model' }
+    return { hints, more: { fileConfig: { swarm, webseed } }, signed: () => signed }
+  }
+
+  const heldBack = async (node: Node, share: ShareResult): Promise<boolean> =>
+    (await node.client.status()).swarm.heldBack.some(({ manifestDigest }) => manifestDigest === share.manifestDigest)
+
+  test('what came with a signature is held back, also after a restart', async () => {
+    const seed = await Node.start()
+    const share = await seed.publish()
+    const content = await contentOf(share)
+    await seed.stop()
+    const { hints, more, signed } = await frontOf(share, content)
+    const node = await Node.start({ more })
+    const job = await node.importBt(pinned(share, hints))
+    expect(job.error).toBeUndefined()
+    expect(signed()).toBeGreaterThan(0)
+    await node.expectWhole(share.manifestDigest)
+    expect([await heldBack(node, share), (await node.share(share.manifestDigest)).announced]).toEqual([true, false])
+    await node.stop()
+    const again = await Node.start({ folder: node.folder, more })
+    await again.verified()
+    expect([await heldBack(again, share), (await again.share(share.manifestDigest)).announced]).toEqual([true, false])
+    expect((await again.client.models()).namespaces[0]!.members[0]).toMatchObject({ restricted: true })
+  })
+
+  test('it is held back before the first signed byte arrives, and stays so when everybody else gives the rest', async () => {
+    const seed = await Node.start()
+    const share = await seed.publish()
+    const opens = Promise.withResolvers<void>()
+    onTestFinished(() => opens.resolve())
+    const { hints, more } = await frontOf(share, await contentOf(share), opens.promise)
+    const node = await Node.start({ more })
+    const { artifacts } = node.running.context
+    await node.client.importBt(pinned(share, hints))
+    const access = async (): Promise<string | undefined> =>
+      (await artifacts.read(share.manifestDigest as Sha256Digest))?.provenance.access
+    await vi.waitUntil(async () => (await access()) === 'restricted', { timeout: 20_000 })
+    await node.stop()
+    const again = await Node.start({ folder: node.folder })
+    expect((await again.importBt(pinned(share, { as: 'me/model' }))).error).toBeUndefined()
+    expect((await again.share(share.manifestDigest)).announced).toBe(false)
   })
 })

@@ -16,9 +16,14 @@ import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
 /**
  * Returns additional headers for a request to a webseed, such as a signature; undefined for none. Called before every request, also
- * after a redirect, with the URL requested: headers for one host are never sent to another.
+ * after a redirect, with the URL requested, and with the torrent's infohash (32 bytes): headers for one host are never sent to
+ * another. If it rejects, nothing is requested there for a while.
  */
-export type WebseedHeaders = (url: URL, range: string) => Promise<Readonly<Record<string, string>> | undefined>
+export type WebseedHeaders = (
+  url: URL,
+  range: string,
+  infohash: Uint8Array
+) => Promise<Readonly<Record<string, string>> | undefined>
 
 export interface WebseedOptions {
   readonly id: number
@@ -31,6 +36,7 @@ export interface WebseedOptions {
   readonly maxRangeBytes: number
   /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
   readonly isServedBy: (host: string) => boolean
+  readonly infohash: Uint8Array
   readonly headersFor?: WebseedHeaders | undefined
   /** In [0, 1): the relative position at which it starts. */
   readonly random: () => number
@@ -271,12 +277,12 @@ export class Webseed {
     end: number,
     signal: AbortSignal
   ): Promise<{ stream: Readable; skipBytes: number } | undefined> {
-    const { layout, pools, userOrigins, headersFor } = this.#options
+    const { layout, pools, userOrigins, headersFor, infohash } = this.#options
     const range = `bytes=${start}-${end - 1}`
     let url = new URL(webseedUrl(this.url, layout, file))
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
       const dispatcher = await pools.for(url, userOrigins.has(url.origin))
-      const more = await headersFor?.(url, range)
+      const more = await headersFor?.(url, range, infohash)
       const answer = await dispatcher.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,

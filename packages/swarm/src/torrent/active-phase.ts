@@ -109,6 +109,7 @@ export class ActivePhase {
     if (options.seedOnly !== true)
       this.#leeching = new Leeching({
         env,
+        infohash: this.info.infohash,
         layout: this.layout,
         hashes: this.#hashes,
         progress: this.#progress,

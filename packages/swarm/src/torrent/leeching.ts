@@ -53,6 +53,7 @@ type PartEvents =
 export interface LeechingDeps {
   readonly env: TorrentEnvironment
   readonly layout: TorrentLayout
+  readonly infohash: Uint8Array
   readonly hashes: PieceHashes
   readonly progress: FileProgress
   /** The peers that were told what we have, and may be asked. */
@@ -113,6 +114,7 @@ export class Leeching {
     this.#hashFetch = new HashFetch(layout, emit)
     this.webseeds = new Webseeds({
       env,
+      infohash: deps.infohash,
       layout,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),

@@ -11,6 +11,7 @@ const MAX_RANGE_BYTES = 16 * 1024 * 1024
 export interface WebseedsDeps {
   readonly env: Pick<TorrentEnvironment, 'nextId' | 'pools' | 'random' | 'webseedHeaders'>
   readonly layout: TorrentLayout
+  readonly infohash: Uint8Array
   readonly downloader: Downloader
   /** What may be requested from any webseed at the moment. */
   readonly allowance: () => WebseedAllowance | undefined
@@ -35,7 +36,7 @@ export class Webseeds {
 
   /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
   start(urls: readonly string[]): void {
-    const { env, layout, downloader, allowance, mine, took, brought, hastened, isServedBy, emit } = this.#deps
+    const { env, layout, infohash, downloader, allowance, mine, took, brought, hastened, isServedBy, emit } = this.#deps
     const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
       try {
@@ -43,6 +44,7 @@ export class Webseeds {
           id: env.nextId(),
           url,
           layout,
+          infohash,
           downloader,
           pools: env.pools,
           userOrigins,

@@ -48,6 +48,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     id: 1,
     url: 'http://[::1]:9/',
     layout,
+    infohash: new Uint8Array(32),
     downloader,
     pools,
     userOrigins: new Set(['http://[::1]:9']),

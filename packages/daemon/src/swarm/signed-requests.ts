@@ -1,0 +1,48 @@
+import type { Sha256Digest } from '@svc/ref'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { ArtifactSwarm } from './artifact-swarm.ts'
+import type { WebseedKeys } from './webseed-keys.ts'
+
+export interface SignedRequestsDeps {
+  readonly keys: Pick<WebseedKeys, 'headersFor'>
+  readonly artifacts: Pick<Artifacts, 'known' | 'usedKey'>
+  readonly swarm: Pick<ArtifactSwarm, 'joined'>
+  /** The artifact may be shared no longer: a fetch of it goes on accordingly. */
+  readonly onRestricted: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+/**
+ * Signs the engine's requests to webseeds with a key, and records before the first of them that the artifact's bytes came with it:
+ * where a redirect leads is known only then (spec add.33, add.37).
+ */
+export class SignedRequests {
+  readonly #deps: SignedRequestsDeps
+
+  constructor(deps: SignedRequestsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The headers that sign a GET; undefined if the address has no key.
+   * @throws Error when the artifact has just become restricted: nothing is requested while it may still be shared
+   */
+  async headersFor(url: URL, range: string, infohash: Uint8Array): Promise<Record<string, string> | undefined> {
+    const { keys, artifacts, onRestricted } = this.#deps
+    const headers = await keys.headersFor(url, { range })
+    if (headers === undefined) return undefined
+    const manifestDigest = this.#artifactOf(infohash)
+    if (manifestDigest === undefined) throw new Error('it is not known which artifact a signed request would be for')
+    const state = await artifacts.known(manifestDigest)
+    if (state?.incomplete !== true || state.provenance.access === 'restricted') return headers
+    await artifacts.usedKey(manifestDigest)
+    // not awaited: it ends the fetch that waits for this
+    void onRestricted(manifestDigest)
+    throw new Error('what it gives needs a key, so the artifact is held back first')
+  }
+
+  #artifactOf(infohash: Uint8Array): Sha256Digest | undefined {
+    for (const [manifestDigest, { torrent }] of this.#deps.swarm.joined)
+      if (Buffer.compare(torrent.infohash, infohash) === 0) return manifestDigest
+    return undefined
+  }
+}
