@@ -1,14 +1,21 @@
 import { Gate } from '@svc/internal-concurrency'
 import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { notFound, openBlobFile } from './blob-reader.ts'
+import { notFound, openBlobFile, sizeOf } from './blob-reader.ts'
 import { abortError, CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import { digestAt, SHARDS } from './layout.ts'
 import { SMALL_BYTES } from './publish.ts'
+import { type BlobPass, readTwice } from './read-twice.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
 const LSTATS_AT_ONCE = 16
+
+interface AuditPass extends BlobPass {
+  readonly attachments: VerifyResult['attachments']
+  readonly dev: number
+  readonly ino: number
+}
 
 /** Lists and re-hashes the blobs of a disk store. */
 export class BlobAudit {
@@ -60,47 +67,55 @@ export class BlobAudit {
   }
 
   async #verify(digest: Sha256Digest, options: VerifyOptions, signal: AbortSignal): Promise<VerifyResult> {
+    const { layout } = this.#context
+    const path = layout.blob(digest)
+    try {
+      const pass = await readTwice(digest, path, () => this.#pass(digest, options, signal))
+      const { sizeBytes, attachments } = pass
+      if (pass.digest === digest) return { status: 'ok', sizeBytes, attachments }
+      await this.#moveAside(digest, pass)
+      return { status: 'mismatched', sizeBytes, attachments: {} }
+    } catch (error) {
+      if (!(error instanceof CasError)) throw error
+      if (error.code === 'E_NOT_FOUND') {
+        this.#context.guard.requireFolderFor(path)
+        return { status: 'missing', sizeBytes: 0, attachments: {} }
+      }
+      if (error.code !== 'E_CORRUPT') throw error
+      await this.#moveAside(digest, undefined)
+      return { status: 'mismatched', sizeBytes: 0, attachments: {} }
+    }
+  }
+
+  /** Reads a blob's file once. @throws CasError `E_NOT_FOUND`, `E_CORRUPT` for what is no regular file, `E_IO` */
+  async #pass(
+    digest: Sha256Digest,
+    { attachments = [], onProgress }: VerifyOptions,
+    signal: AbortSignal
+  ): Promise<AuditPass> {
     const { port, layout, threads } = this.#context
+    const path = layout.blob(digest)
     const { thread, release } = await threads.takeBusy(signal)
     try {
-      let file
+      const { fd, sizeBytes, dev, ino } = await openBlobFile(port, digest, path)
+      const session = threads.nextSession()
+      const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
+      signal.addEventListener('abort', stop)
       try {
-        file = await openBlobFile(port, digest, layout.blob(digest))
+        throwIfAborted(signal)
+        const spec = { flat: true, attachments, sizeBytes }
+        const result = await thread.call(
+          'run',
+          { session, spec, fd, progress: onProgress !== undefined },
+          { onProgress }
+        )
+        onProgress?.(result.sizeBytes)
+        return { ...result, digest: result.digest!, fileBytes: sizeOf(port, fd, path), dev, ino }
       } catch (error) {
-        if (!(error instanceof CasError)) throw error
-        if (error.code === 'E_NOT_FOUND') {
-          this.#context.guard.requireFolderFor(layout.blob(digest))
-          return { status: 'missing', sizeBytes: 0, attachments: {} }
-        }
-        if (error.code !== 'E_CORRUPT') throw error
-        await this.#moveAside(digest, undefined)
-        return { status: 'mismatched', sizeBytes: 0, attachments: {} }
-      }
-      const { fd, sizeBytes } = file
-      try {
-        const session = threads.nextSession()
-        const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
-        signal.addEventListener('abort', stop)
-        try {
-          throwIfAborted(signal)
-          const { attachments = [], onProgress } = options
-          const spec = { flat: true, attachments, sizeBytes }
-          const result = await thread.call(
-            'run',
-            { session, spec, fd, progress: onProgress !== undefined },
-            { onProgress }
-          )
-          onProgress?.(result.sizeBytes)
-          if (result.digest === digest) return { status: 'ok', sizeBytes, attachments: result.attachments }
-        } catch (error) {
-          await thread.call('drop', { session }).catch(() => undefined)
-          throw error
-        } finally {
-          signal.removeEventListener('abort', stop)
-        }
-        await this.#moveAside(digest, file)
-        return { status: 'mismatched', sizeBytes, attachments: {} }
+        await thread.call('drop', { session }).catch(() => undefined)
+        throw error
       } finally {
+        signal.removeEventListener('abort', stop)
         await port.close(fd).catch(() => undefined)
       }
     } finally {

@@ -54,6 +54,15 @@ export async function openBlobFile(
   }
 }
 
+/** The size of an open blob's file now. @throws CasError `E_IO` */
+export function sizeOf(port: FilePort, fd: number, path: string): number {
+  try {
+    return port.fstatSync(fd).size
+  } catch (error) {
+    throw ioError(error, 'read blob', path)
+  }
+}
+
 /** Reads from an open descriptor, which is closed once, when no read is under way. */
 export class DiskBlobReader implements BlobReader {
   readonly digest: Sha256Digest

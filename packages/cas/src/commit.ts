@@ -71,10 +71,10 @@ function fail(commit: Commit, error: unknown, nameStays = false): void {
 /** Ends the commit if the blob already exists; otherwise writes the bytes of a small blob to its part file. */
 function write(port: FilePort, commit: Commit): void {
   const { item } = commit
-  if (!item.replace && isWhole(port, commit)) {
-    if (item.bytes === undefined) commit.outcome = { state: 'exists', same: false }
-    else if (holds(port, commit.blob, item.bytes)) commit.outcome = { state: 'exists', same: true }
-    if (commit.outcome !== undefined) return
+  if (item.existing === 'keep' && isWhole(port, commit)) {
+    const same = item.bytes !== undefined && holds(port, commit.blob, item.bytes)
+    commit.outcome = { state: 'exists', same, ...(!same && { bytes: item.bytes }) }
+    return
   }
   if (item.bytes === undefined) return
   commit.partFd = port.openSync(item.part, NEW_PART, 0o600)
@@ -93,8 +93,7 @@ function sync(port: FilePort, commit: Commit): void {
 }
 
 /**
- * Links the part to the blob's name. If a file has that name already, it is corrupt or may not be durable, and goes to
- * quarantine.
+ * Links the part to the blob's name. A file that has that name already goes to quarantine, unless its bytes are these.
  */
 function link(port: FilePort, commit: Commit): void {
   const { shard } = commit
@@ -105,6 +104,7 @@ function link(port: FilePort, commit: Commit): void {
     } catch (error) {
       const errno = errnoOf(error)
       if (attempt >= 3) throw error
+      if (errno === 'EEXIST' && commit.item.existing === 'replace') return renameOver(port, commit)
       if (errno === 'EEXIST') {
         if (takeOver(port, commit)) return
       } else if (errno === 'ENOENT') {
@@ -146,10 +146,15 @@ function takeOver(port: FilePort, commit: Commit): boolean {
   }
   syncFolderSync(port, layout.quarantine)
   if (!copied) return false
-  port.renameSync(item.part, blob)
+  renameOver(port, commit)
+  return true
+}
+
+/** The name exists at all times. */
+function renameOver(port: FilePort, commit: Commit): void {
+  port.renameSync(commit.item.part, commit.blob)
   commit.partExists = false
   commit.replaced = true
-  return true
 }
 
 function syncShards(port: FilePort, commits: readonly Commit[]): void {
@@ -186,9 +191,7 @@ function isWhole(port: FilePort, { blob, item }: Commit): boolean {
   return found?.isFile() === true && found.size === item.sizeBytes
 }
 
-/**
- * Whether the file at `path` holds these bytes. An unreadable file counts as different: the bytes in memory are right.
- */
+/** Whether the file at `path` holds these bytes. False also for one that cannot be read: it needs a closer look. */
 function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   let fd: number | undefined
   try {
@@ -201,9 +204,8 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
       done += count
     }
     return Buffer.compare(found, bytes) === 0
-  } catch (error) {
-    if (errnoOf(error) === 'EIO') return false
-    throw error
+  } catch {
+    return false
   } finally {
     try {
       if (fd !== undefined) port.closeSync(fd)

@@ -2,9 +2,10 @@ import { availableParallelism } from 'node:os'
 import { Gate, type Release } from '@svc/internal-concurrency'
 import type { FilePort, FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { openBlobFile } from './blob-reader.ts'
+import { openBlobFile, sizeOf } from './blob-reader.ts'
 import { abortError, throwIfAborted } from './errors.ts'
 import { HashThread } from './hash-thread.ts'
+import type { BlobPass } from './read-twice.ts'
 import { ThreadBatch } from './thread-batch.ts'
 import type {
   CommitItem,
@@ -143,14 +144,14 @@ export class HashThreads {
   }
 
   /**
-   * The SHA-256 of a blob's file, read to its end whatever its size. For large files, since it can be aborted.
+   * One pass over a blob's file, read to its end whatever its size. For large files, since it can be aborted.
    * @throws CasError `E_IO`, `E_CORRUPT`, `E_NOT_FOUND`, `E_ABORTED`
    */
   async hashFile(
     port: FilePort,
     file: { readonly digest: Sha256Digest; readonly path: string },
     signal: AbortSignal
-  ): Promise<Sha256Digest> {
+  ): Promise<BlobPass> {
     const { thread, release } = await this.takeBusy(signal)
     const session = this.nextSession()
     const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
@@ -160,8 +161,8 @@ export class HashThreads {
         signal.addEventListener('abort', stop)
         throwIfAborted(signal)
         const spec = { flat: true, attachments: [] }
-        const { digest } = await thread.call('run', { session, spec, fd, progress: false })
-        return digest!
+        const { digest, sizeBytes } = await thread.call('run', { session, spec, fd, progress: false })
+        return { digest: digest!, sizeBytes, fileBytes: sizeOf(port, fd, file.path) }
       } catch (error) {
         await thread.call('drop', { session }).catch(() => undefined)
         throw error

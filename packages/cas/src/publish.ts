@@ -1,5 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
-import { CasError, decodeError, errnoOf, ioError, throwIfAborted } from './errors.ts'
+import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import { readTwice } from './read-twice.ts'
 import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
@@ -45,7 +46,8 @@ export async function publish(
       context.guard.requireRoot()
 
       // A thread syncs the file, links the name and syncs the folder: commit.ts.
-      const item: CommitItem = { ...from, digest, sizeBytes, replace: notDurable.has(digest) }
+      const existing = notDurable.has(digest) ? await successor(context, digest, sizeBytes, signal) : 'keep'
+      const item: CommitItem = { ...from, digest, sizeBytes, existing }
       holdsPart = false
       let outcome = await threads.commit(item)
 
@@ -54,7 +56,8 @@ export async function publish(
         holdsPart = 'partFd' in from
         if (!(await isSound(context, digest, sizeBytes, signal))) {
           holdsPart = false
-          outcome = await threads.commit({ ...item, replace: true })
+          const bytes = outcome.bytes
+          outcome = await threads.commit({ ...item, ...(bytes && { bytes }), existing: 'set-aside' })
         }
       }
 
@@ -72,9 +75,24 @@ export async function publish(
   }
 }
 
+/** What becomes of a blob whose name may not be durable. @throws CasError as {@link isSound} */
+async function successor(
+  context: StoreContext,
+  digest: Sha256Digest,
+  sizeBytes: number,
+  signal: AbortSignal
+): Promise<CommitItem['existing']> {
+  try {
+    return (await isSound(context, digest, sizeBytes, signal)) ? 'replace' : 'set-aside'
+  } catch (error) {
+    if (error instanceof CasError && error.code === 'E_NOT_FOUND') return 'keep'
+    throw error
+  }
+}
+
 /**
  * Whether the existing blob's file still matches its digest. The digest's lock must be held. @throws CasError
- * `E_ABORTED`
+ * `E_ABORTED`; `E_IO` where the disk does not say: the file stays then
  */
 async function isSound(
   { port, layout, threads }: StoreContext,
@@ -85,15 +103,14 @@ async function isSound(
   const path = layout.blob(digest)
   // False only means that it needs a closer look.
   if (sizeBytes < SMALL_BYTES && (await threads.check({ path, digest }))) return true
-  return threads.hashFile(port, { digest, path }, signal).then(
-    (found) => found === digest,
-    (error: unknown) => {
-      throwIfAborted(signal)
-      // The old file is unreadable, and we hold the same bytes: replacing it loses nothing.
-      if (error instanceof CasError && (error.code === 'E_CORRUPT' || errnoOf(error.cause) === 'EIO')) return false
-      throw error
-    }
-  )
+  try {
+    const pass = await readTwice(digest, path, () => threads.hashFile(port, { digest, path }, signal))
+    return pass.digest === digest
+  } catch (error) {
+    throwIfAborted(signal)
+    if (error instanceof CasError && error.code === 'E_CORRUPT') return false
+    throw error
+  }
 }
 
 /** @throws CasError `E_NO_SPACE` before the first byte is written, if the size is known. */

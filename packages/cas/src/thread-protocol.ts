@@ -42,8 +42,11 @@ export interface CommitItem {
   readonly part: string
   readonly digest: Sha256Digest
   readonly sizeBytes: number
-  /** Replace a file that has the name already, even one of the right size. */
-  readonly replace: boolean
+  /**
+   * What becomes of a file that has the name already. `keep`: it stays if it has the right size. `replace`: its bytes are
+   * right, but its name may not be durable. `set-aside`: it is corrupt, and goes to quarantine.
+   */
+  readonly existing: 'keep' | 'replace' | 'set-aside'
 }
 
 export type CommitOutcome =
@@ -51,9 +54,9 @@ export type CommitOutcome =
   | { readonly state: 'published' }
   /**
    * A file of that size has the name already. `same`: its bytes were compared and are equal. Otherwise the part is
-   * untouched, and the caller compares.
+   * untouched, or the bytes come back, and the caller compares.
    */
-  | { readonly state: 'exists'; readonly same: boolean }
+  | { readonly state: 'exists'; readonly same: boolean; readonly bytes?: Uint8Array | undefined }
   /** `nameStays`: the name could not be removed again, although its folder may not be durable. */
   | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
 

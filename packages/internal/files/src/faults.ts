@@ -12,7 +12,7 @@ const [SEEN, FAIL_AT, FAILURES, FIRED, HELD] = [0, 1, 2, 3, 4]
 interface FaultPlan {
   readonly counters: SharedArrayBuffer
   /**
-   * Besides error codes: `SHORT`, writes accept one byte; `KILL`, the process is killed before the operation, and opens
+   * Besides error codes: `SHORT`, writes accept one byte; `SHORT_READ`, reads give one byte; `EOF`, reads give none; `KILL`, the process is killed before the operation, and opens
    * that create nothing are not counted.
    */
   readonly errno: string
@@ -91,6 +91,10 @@ const factory: FilePortFactory = (given) => {
     if (plan.errno === 'KILL') process.kill(process.pid, 'SIGKILL')
     if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
     const error = systemError(plan.errno, name)
+    // The length is the fourth argument.
+    const readBytes = { SHORT_READ: 1, EOF: 0 }[plan.errno]
+    if (readBytes !== undefined)
+      return call(name, /^read(Sync)?$/.test(name) ? [...args.slice(0, 3), readBytes, ...args.slice(4)] : args)
     if (plan.errno === 'SHORT')
       return /^write/.test(name) ? call(name, [...args.slice(0, 3), 1, ...args.slice(4)]) : call(name, args)
     // Linux closes the descriptor even if close() fails.
