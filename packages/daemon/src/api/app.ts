@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { API_VERSIONS, MAX_BODY_BYTES, ROUTES, type Route, type RouteId } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 import { BodyError, readRequestBody } from '../http/body.ts'
+import { endConnectionWith } from '../http/connection.ts'
 import { envelope } from '../http/envelope.ts'
 import { RouteTable } from '../http/route-table.ts'
 import { createHttpServer, type ServerOptions } from '../http/server.ts'
@@ -131,7 +132,7 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
     return
   }
   // the rest of the request's body is not read
-  if (status === 413 || status === 408) response.setHeader('Connection', 'close')
+  if (status === 413 || status === 408) endConnectionWith(response)
   sendJson(response, status, envelope)
 }
 

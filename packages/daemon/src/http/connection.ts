@@ -19,6 +19,14 @@ interface Exchange {
   readonly begin: () => void
 }
 
+/**
+ * Makes a response the last one of its connection: Node says `Connection: close`, and what was pipelined behind it is
+ * dropped. A header of that name alone would not be seen by {@link Connection}.
+ */
+export function endConnectionWith(response: ServerResponse): void {
+  response.shouldKeepAlive = false
+}
+
 /** The connections of one listener, with their common limits. */
 export class Connections {
   readonly #bySocket = new WeakMap<Duplex, Connection>()
@@ -73,7 +81,8 @@ export class Connections {
  * waiting. A refusal without a request (bytes that are not HTTP, CONNECT) waits for its turn like a response, and is
  * the last one.
  *
- * Invariants: requests wait only behind `#active`; after `#last` is set nothing more is accepted.
+ * Invariants: requests wait only behind `#active`; after `#last` is set nothing more is accepted; after a response with
+ * `Connection: close` no request is begun and no refusal written (RFC 9112 §9.6).
  */
 export class Connection {
   readonly #socket: Duplex
@@ -83,6 +92,8 @@ export class Connection {
   /** The next of `#waiting` starts in a later turn of the event loop. */
   #isDue = false
   #last: Refusal | undefined
+  /** A response with `Connection: close` was sent. */
+  #isOver = false
   /**
    * Ends a request that timed out while the connection was not read, unless its rest arrives soon after reading
    * resumes.
@@ -101,7 +112,7 @@ export class Connection {
 
   /** Starts the exchange when its turn comes; never, if the connection is gone by then. */
   accept(exchange: Exchange): void {
-    if (this.#last !== undefined || this.#socket.destroyed) return
+    if (this.#last !== undefined || this.#isOver || this.#socket.destroyed) return
     this.#notLate()
     if (this.#active === undefined && !this.#isDue) return this.#begin(exchange)
     if (this.#all.waiting >= MAX_WAITING_REQUESTS && this.#waiting.length >= FAIR_WAITING_REQUESTS) {
@@ -117,7 +128,7 @@ export class Connection {
    * Closes the connection with a refusal, after the responses to all complete requests. Only the first refusal counts.
    */
   refuse(refusal: Refusal): void {
-    if (this.#last !== undefined) return
+    if (this.#last !== undefined || this.#isOver) return
     this.#last = refusal
     // a request with a broken or late body gets the refusal as its response
     const newest = this.#waiting.at(-1)
@@ -151,9 +162,11 @@ export class Connection {
   }
 
   #onFinish(response: ServerResponse): void {
-    if (this.#last === undefined || this.#waiting.length > 0) return
-    // a client that announced its last request gets no response to anything after it
-    if (response.shouldKeepAlive) refuseRaw(this.#socket, this.#last)
+    if (!response.shouldKeepAlive) {
+      this.#isOver = true
+      return this.#drop()
+    }
+    if (this.#last !== undefined && this.#waiting.length === 0) refuseRaw(this.#socket, this.#last)
   }
 
   #onClose(exchange: Exchange): void {
@@ -177,7 +190,7 @@ export class Connection {
 
   /** No request waits any more: reads the connection again, unless nothing more is accepted. */
   #readOn(active: Exchange | undefined): void {
-    if (this.#last !== undefined) return
+    if (this.#last !== undefined || this.#isOver) return
     this.#socket.resume()
     const late = this.#late
     if (late !== undefined && active === undefined)

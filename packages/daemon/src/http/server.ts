@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Connections } from './connection.ts'
+import { Connections, endConnectionWith } from './connection.ts'
 import { shareConnections } from './connection-shares.ts'
 import { envelope, JSON_TYPE } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
@@ -96,10 +96,10 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
 
 function refuse(response: ServerResponse, { status, code, message }: Refusal): void {
   const body = JSON.stringify(envelope(code, message))
+  endConnectionWith(response)
   response.writeHead(status, {
     'Content-Type': JSON_TYPE,
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close'
+    'Content-Length': Buffer.byteLength(body)
   })
   response.end(body)
 }
