@@ -1,8 +1,7 @@
 // One connection, and many: order of answers, what a client can make the listener hold, and clients that leave or dawdle.
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +9,7 @@ import { createHttpServer } from '../../src/http/server.ts'
 import { createLog } from '../../src/log.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
-import { rawExchange } from '../support/raw.ts'
+import { post, rawExchange, request, responsesOf } from '../support/raw.ts'
 
 const SIZE = 1 << 20
 
@@ -40,26 +39,6 @@ const connected = (path: string): Promise<Socket> =>
 /** Waits for what an event will bring about; the test's own time limit ends it. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
-/** Splits a raw answer into responses by their `Content-Length`. */
-function responsesOf(answer: string): { readonly status: number; readonly body: string }[] {
-  const found: { status: number; body: string }[] = []
-  let rest = answer
-  while (rest !== '') {
-    const end = rest.indexOf('\r\n\r\n') + 4
-    const head = rest.slice(0, end)
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
-    found.push({ status: Number(head.slice(9, 12)), body: rest.slice(end, end + length) })
-    rest = rest.slice(end + length)
-  }
-  return found
-}
-
-const request = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
-function post(target: string, body: object): string {
-  const text = JSON.stringify(body)
-  return `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${text.length}\r\n\r\n${text}`
 }
 
 describe('pipelined requests', () => {
@@ -220,24 +199,6 @@ describe('responses keep the order of their requests', () => {
     ],
     ['GET, no Host', () => `${request('/v1/models')}GET /v1/jobs HTTP/1.1\r\n\r\n`, [200, 400]],
     ['GET, an expectation', () => request('/v1/models') + request('/v1/jobs', 'Expect: tea\r\n'), [200, 417]],
-    // after an answer with Connection: close comes nothing (RFC 9112 §9.6)
-    ...(['GET', 'junk', 'CONNECT', 'no Host', 'large headers'] as const).flatMap((next) => {
-      const NEXT = {
-        GET: request('/v1/status'),
-        junk: 'junk\r\n\r\n',
-        CONNECT: 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n',
-        'no Host': 'GET /v1/jobs HTTP/1.1\r\n\r\n',
-        'large headers': request('/v1/jobs', `A: ${'x'.repeat(20_000)}\r\n`)
-      }
-      const all: [string, () => string, number[]][] = [
-        [`a last GET, ${next}`, () => request('/v1/jobs', 'Connection: close\r\n') + NEXT[next], [200]],
-        [`HTTP/1.0, ${next}`, () => `GET /v1/jobs HTTP/1.0\r\n\r\n${NEXT[next]}`, [200]],
-        [`no Host, ${next}`, () => `GET /v1/jobs HTTP/1.1\r\n\r\n${NEXT[next]}`, [400]],
-        [`an expectation, ${next}`, () => request('/v1/jobs', 'Expect: tea\r\n') + NEXT[next], [417]],
-        [`GET, no Host, ${next}`, () => `${request('/v1/jobs')}GET / HTTP/1.1\r\n\r\n${NEXT[next]}`, [200, 400]]
-      ]
-      return all
-    }),
     [
       'a POST whose body breaks',
       () => 'POST /v1/ensure HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"ref\r\nzz\r\n',
@@ -258,30 +219,6 @@ describe('responses keep the order of their requests', () => {
         if (status >= 400) expect(typeof JSON.parse(body).error.code).toBe('string')
       }
     }
-  })
-
-  it('what is pipelined behind a last one is not begun either', async () => {
-    const begun: string[] = []
-    const server = createHttpServer((asked, response) => {
-      begun.push(asked.url!)
-      asked.resume().on('end', () => response.end('x'))
-    })
-    const path = join(mkdtempSync(join(tmpdir(), 'svc-last-')), 's')
-    await new Promise<void>((resolve) => server.listen(path, resolve))
-    const lasts = [request('/1', 'Connection: close\r\n'), 'GET /1 HTTP/1.0\r\n\r\n']
-    for (const last of lasts) await rawExchange(path, `${request('/0')}${last}${post('/2', {})}${post('/3', {})}`)
-    expect(begun).toEqual(['/0', '/1', '/0', '/1'])
-    await new Promise((resolve) => server.close(resolve))
-    rmSync(dirname(path), { recursive: true })
-  })
-
-  it('a body that is too large gets one answer, and nothing behind it', async () => {
-    const { api } = await shared()
-    const large = `POST /v1/ensure HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 << 20}\r\n\r\n`
-    const answer = await rawExchange(api.socketPath, `${large}junk\x00${request('/v1/status').repeat(3)}`, {
-      end: true
-    })
-    expect(responsesOf(answer).map(({ status }) => status)).toEqual([413])
   })
 
   it('also behind a blob of which little is read', async () => {

@@ -40,3 +40,23 @@ export function envelopeOf(answer: string): {
     headers: head
   }
 }
+
+/** Splits a raw answer into responses by their `Content-Length`. */
+export function responsesOf(answer: string): { readonly status: number; readonly body: string }[] {
+  const found: { status: number; body: string }[] = []
+  let rest = answer
+  while (rest !== '') {
+    const end = rest.indexOf('\r\n\r\n') + 4
+    const head = rest.slice(0, end)
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    found.push({ status: Number(head.slice(9, 12)), body: rest.slice(end, end + length) })
+    rest = rest.slice(end + length)
+  }
+  return found
+}
+
+export const request = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+export function post(target: string, body: object): string {
+  const text = JSON.stringify(body)
+  return `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+}
