@@ -237,12 +237,15 @@ export class Views {
         await this.#forget(record)
         continue
       }
-      const { manifest: manifestDigest, layout, mode } = record
-      const present = typeof found === 'object' && found.manifestDigest === manifestDigest
-      views.set(path, { path, managed: false, manifestDigest, layout, mode, present })
+      // after a kill the record may name what was to come: what is there counts
+      const there = typeof found === 'object' ? found : undefined
+      if (there !== undefined && !making && there.manifestDigest !== record.manifest) await this.#correct(record)
+      const { manifestDigest, layout, mode } = there ?? { manifestDigest: record.manifest, ...record }
+      views.set(path, { path, managed: false, manifestDigest, layout, mode, present: there !== undefined })
     }
     for (const { entry, bytesDone, bytesTotal } of this.#making.values()) {
-      const present = views.get(entry.path)?.present ?? false
+      const earlier = views.get(entry.path)
+      const present = earlier?.present === true && earlier.manifestDigest === entry.manifestDigest
       views.set(entry.path, { ...entry, ...this.#holds.of(entry.path), present, making: { bytesDone, bytesTotal } })
     }
     return { views: [...views.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) }
@@ -323,6 +326,17 @@ export class Views {
     } catch (error) {
       return error instanceof ViewError && error.code === 'E_NOT_A_VIEW' ? 'gone' : 'unknown'
     }
+  }
+
+  /** Writes down which view is there; until then both are held. */
+  async #correct(record: ViewRecord): Promise<void> {
+    await this.#change(record.path, async () => {
+      const found = await this.#look(record)
+      if (typeof found !== 'object') return
+      const { manifestDigest: manifest, layout, mode } = found
+      await this.#records.write({ ...record, manifest, layout, mode })
+      this.#changes++
+    })
   }
 
   async #forget(record: ViewRecord): Promise<void> {

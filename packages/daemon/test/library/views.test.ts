@@ -10,6 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { ReplacedFiles } from '../../src/library/replace.ts'
+import { ViewRecords } from '../../src/library/view-records.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, writeFiles } from '../support/models.ts'
 import { spawnDaemon } from '../support/process.ts'
@@ -88,6 +90,22 @@ test.each(['symlink', 'copy', 'hardlink'] as const)(
     expect((await again.open(GGUF)).body.missing).toBeUndefined()
   }
 )
+
+test('after a kill between the record of a view and the view itself, the list names what is there', async () => {
+  const daemon = await withModel()
+  const path = join(daemon.folder, 'view')
+  const { manifestDigest } = await makeView(daemon, { ref: REF, path })
+  const next = await makeView(daemon, { ref: GGUF, path: join(daemon.folder, 'other') })
+  // the record of a replacement is durable before it is there
+  const records = new ViewRecords(daemon.root, await ReplacedFiles.open(join(daemon.root, 'state')))
+  const record = (await records.read(path))!
+  await records.write({ ...record, manifest: next.manifestDigest, layout: 'hf', mode: 'copy' })
+  const listed = async () => (await viewsOf(daemon)).find((view: { path: string }) => view.path === path)
+  const isThere = { manifestDigest, layout: 'files', mode: 'symlink', present: true }
+  expect(await listed()).toMatchObject(isThere)
+  expect(await records.read(path)).toEqual(record)
+  expect(await held(daemon)).toContain(manifestDigest)
+})
 
 test('a hub cache: by the repository where it is known, else by the name here', async () => {
   const daemon = await withModel()

@@ -221,14 +221,17 @@ const view: KillScenario = {
         await make(daemon, root, 'q6_k')
       },
       check: async (after) => {
-        const [found] = (await after.get('/v1/views')).body.views as { path: string; manifestDigest: string }[]
+        const listed = (await after.get('/v1/views')).body.views as { path: string; manifestDigest: string }[]
+        const [found] = listed
         const quants = existsSync(placeOf(after.root))
           ? ['q4_0', 'q6_k'].filter((quant) => existsSync(join(placeOf(after.root), `m-${quant}.gguf`)))
           : []
         // whatever stands at the place is whole, one view alone, and known
         expect(quants.length).toBeLessThan(2)
+        expect(listed).toHaveLength(quants.length)
         if (quants.length > 0) {
-          expect(found?.path).toBe(placeOf(after.root))
+          const { manifestDigest } = (await after.resolve(`svc:///a/b:${quants[0]}`)).body
+          expect(found).toMatchObject({ path: placeOf(after.root), present: true, manifestDigest })
           const size = quants[0] === 'q4_0' ? 300_024 : 200_024
           expect(statSync(join(placeOf(after.root), `m-${quants[0]}.gguf`)).size).toBe(size)
         }
