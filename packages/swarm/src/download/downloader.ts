@@ -57,6 +57,12 @@ export interface BlockOrder {
  * When memory is short, blocks of a piece that received nothing for this long are requested from other sources as well.
  */
 const STANDSTILL_MS = 3_000
+/** Of a piece that keeps failing, what was sent in this many attempts is kept. */
+const MAX_ATTEMPTS = 8
+/** Who had a suspicious piece alone and did not finish it gets it again after this long. */
+const PASSED_MS = 10_000
+/** How long a peer may take for a suspicious piece that nobody else is asked for; twice as long after each that took longer. */
+const PAROLE_MS = 30_000
 
 /**
  * The pieces in progress: assigns blocks to sources, receives them, and has complete pieces verified.
@@ -73,7 +79,7 @@ export class Downloader {
   readonly #files: Pick<FileProgress, 'writer'>
   readonly #emit: Emit<DownloaderEvents>
   readonly #active = new Map<number, PieceBuffer>()
-  /** Active buffers with free blocks that any source may take. */
+  /** Active buffers with free blocks that any source may take, or on parole the one that has the piece. */
   readonly #loose = new Set<PieceBuffer>()
   /** The buffer that each source is working on. */
   readonly #current = new Map<number, PieceBuffer>()
@@ -127,11 +133,15 @@ export class Downloader {
 
   #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (buffer.sealed || (buffer.exclusive !== NOBODY && buffer.exclusive !== source.id)) return undefined
+    if (buffer.parole && hasPassed(buffer, source.id)) return undefined
     const run = buffer.take(maxBlocks, source.id)
     if (buffer.freeBlocks === 0) this.#loose.delete(buffer)
     if (run === undefined) return undefined
     if (buffer.freeBlocks > 0) this.#current.set(source.id, buffer)
-    if (buffer.parole) buffer.exclusive = source.id
+    if (buffer.parole && buffer.exclusive !== source.id) {
+      buffer.exclusive = source.id
+      buffer.paroleSince = performance.now()
+    }
     return { buffer, run }
   }
 
@@ -268,11 +278,8 @@ export class Downloader {
   release(buffer: PieceBuffer, run: BlockRun, source: number): void {
     if (buffer.sealed) return
     buffer.release(run, source)
-    if (buffer.exclusive === source) {
-      if (buffer.parole) for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
-      buffer.exclusive = NOBODY
-    }
-    if (buffer.freeBlocks > 0 && buffer.exclusive === NOBODY) this.#loose.add(buffer)
+    if (buffer.exclusive === source) this.#pass(buffer)
+    if (buffer.freeBlocks > 0 && (buffer.exclusive === NOBODY || buffer.parole)) this.#loose.add(buffer)
   }
 
   /**
@@ -283,14 +290,32 @@ export class Downloader {
     this.#current.delete(source)
     for (const buffer of this.#active.values()) {
       if (buffer.exclusive !== source) continue
-      buffer.exclusive = NOBODY
+      this.#pass(buffer)
       if (!buffer.sealed && buffer.freeBlocks > 0) this.#loose.add(buffer)
     }
+  }
+
+  /** Whoever the piece was reserved for does not finish it. On parole the next one begins anew: only a single sender is proof. */
+  #pass(buffer: PieceBuffer): void {
+    if (buffer.parole && !buffer.sealed) {
+      buffer.passedAt.set(buffer.exclusive, performance.now())
+      for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
+    }
+    buffer.exclusive = NOBODY
+  }
+
+  /** Those who keep a suspicious piece from everybody else for too long. */
+  overdue(nowMs: number): readonly number[] {
+    return [...this.#active.values()]
+      .filter(({ parole, sealed, exclusive }) => parole && !sealed && exclusive !== NOBODY)
+      .filter(({ paroleSince, passedAt }) => nowMs - paroleSince > PAROLE_MS * 2 ** passedAt.size)
+      .map(({ exclusive }) => exclusive)
   }
 
   /** Blocks of a run arrived from `source`. */
   arrived(buffer: PieceBuffer, run: BlockRun, source: number, nowMs: number): void {
     if (buffer.sealed) return
+    if (buffer.isBarred(source)) return this.release(buffer, run, source)
     buffer.touchedAt = nowMs
     if (this.#picker.openCount === 0 || this.#starved) this.#emit({ kind: 'answered', buffer, run, sender: source })
     if (!buffer.complete) return
@@ -335,6 +360,7 @@ export class Downloader {
     if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
     if (reply.outcome === 'wrong') return { event: { kind: 'piece-wrong', buffer, leaves: reply.leaves } }
     if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
+    this.#nameLiars(buffer, reply.leaves)
     const end = span.offset + span.lengthBytes
     const kept = this.#closed ? undefined : writer.markWritten(span.offset, end, reply.leaves, buffer.slot.bytes)
     return { event: { kind: 'piece-verified', piece: buffer.piece }, kept: kept ?? undefined }
@@ -343,12 +369,15 @@ export class Downloader {
   /**
    * Handles a wrong piece. `leaves` are the hashes of its blocks, `proven` the right ones, if a peer had them. Then
    * good blocks are kept, and the senders of bad ones are named. Otherwise all blocks are discarded, and the piece is
-   * next requested from a single sender: if it is wrong again, the culprit is known.
+   * next requested from a single sender: if it is wrong again, the culprit is known, and if it is right, whoever sent other
+   * bytes before.
    */
   judge(buffer: PieceBuffer, leaves: Uint8Array, proven: Uint8Array | undefined): void {
     if (this.#closed) return this.#dispose(buffer)
     const senders = buffer.senders()
     const bad = new Set<number>(senders.size === 1 ? senders : [])
+    if (proven !== undefined) this.#nameLiars(buffer, proven)
+    else if (senders.size > 1) remember(buffer, leaves)
     for (let block = 0; block < buffer.blockCount; block += 1) {
       const from = block * HASH_BYTES
       const to = from + HASH_BYTES
@@ -362,9 +391,25 @@ export class Downloader {
     buffer.exclusive = NOBODY
     buffer.sealed = false
     this.#loose.add(buffer)
-    for (const sender of bad)
-      this.#emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${buffer.piece}`, piece: buffer.piece })
+    for (const sender of bad) this.#name(sender, buffer.piece)
     this.#emit({ kind: 'work' })
+  }
+
+  #name(sender: number, piece: number): void {
+    this.#emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${piece}`, piece })
+  }
+
+  /** The right hashes of the blocks are known: they show who sent others in earlier attempts. */
+  #nameLiars(buffer: PieceBuffer, right: Uint8Array): void {
+    const liars = new Set<number>()
+    for (const { leaves, senders } of buffer.wrong.splice(0)) {
+      for (const [block, sender] of senders.entries()) {
+        const from = block * HASH_BYTES
+        const to = from + HASH_BYTES
+        if (!equalBytes(leaves.subarray(from, to), right.subarray(from, to))) liars.add(sender)
+      }
+    }
+    if (!this.#closed) for (const liar of liars) this.#name(liar, buffer.piece)
   }
 
   /** Returns all slots; resolves when no thread is writing any longer. */
@@ -379,7 +424,8 @@ export class Downloader {
     for (const buffer of this.#active.values()) {
       buffer.checkInvariants()
       if (this.#picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
-      if (!buffer.sealed && buffer.freeBlocks > 0 && buffer.exclusive === NOBODY && !this.#loose.has(buffer)) {
+      const isReserved = buffer.exclusive !== NOBODY && (!buffer.parole || this.#current.get(buffer.exclusive) === buffer)
+      if (!buffer.sealed && buffer.freeBlocks > 0 && !isReserved && !this.#loose.has(buffer)) {
         throw new Error(`free blocks of piece ${buffer.piece} are out of reach`)
       }
     }
@@ -394,6 +440,15 @@ const writeError = (piece: number, cause: unknown): SwarmError =>
   cause instanceof SwarmError
     ? cause
     : new SwarmError('E_STORAGE', 'write', `writing piece ${piece} failed`, { cause, details: { piece } })
+
+function remember(buffer: PieceBuffer, leaves: Uint8Array): void {
+  if (buffer.wrong.push({ leaves, senders: buffer.allSenders() }) > MAX_ATTEMPTS) buffer.wrong.shift()
+}
+
+function hasPassed(buffer: PieceBuffer, source: number): boolean {
+  const at = buffer.passedAt.get(source)
+  return at !== undefined && performance.now() - at < PASSED_MS
+}
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)
 

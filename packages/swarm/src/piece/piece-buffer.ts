@@ -14,6 +14,14 @@ export interface BlockRun {
   readonly count: number
 }
 
+/** The blocks of a piece that was wrong. */
+export interface WrongAttempt {
+  /** Their hashes, 32 bytes each. */
+  readonly leaves: Uint8Array
+  /** Who sent each of them. */
+  readonly senders: Uint32Array
+}
+
 /**
  * One piece in progress: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received
  * (from whom). Pure state.
@@ -35,6 +43,12 @@ export class PieceBuffer {
    * culprit.
    */
   parole = false
+  /** What was sent for it before, and did not fit together: whose it was shows once the piece is right. */
+  readonly wrong: WrongAttempt[] = []
+  /** With `parole`: who had the piece and did not finish it, and when that was. */
+  readonly passedAt = new Map<number, number>()
+  /** With `parole`: since when `exclusive` has it. */
+  paroleSince = 0
   /** When it was begun, by the caller's clock. */
   begunAt = 0
   /** When a block of it last arrived, by the caller's clock. */
@@ -155,11 +169,16 @@ export class PieceBuffer {
 
   /** True when `sender` may write the block into the slot now: it has not arrived, and nobody else is writing it. */
   claim(block: number, sender: number): boolean {
-    if (this.sealed || this.#state[block] === RECEIVED) return false
+    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
     const owner = this.#claims[block]
     if (owner !== NOBODY && owner !== sender) return false
     this.#claims[block] = sender
     return true
+  }
+
+  /** On parole, blocks are taken from a single sender. What others were asked for before comes too late. */
+  isBarred(sender: number): boolean {
+    return this.parole && sender !== this.exclusive
   }
 
   holdsClaim(block: number, sender: number): boolean {
@@ -219,7 +238,8 @@ export class PieceBuffer {
 
   /** All bytes of the block are in the slot. False if it had arrived before. */
   receive(block: number, sender: number): boolean {
-    if (this.sealed || this.#state[block] === RECEIVED) return false
+    if (this.isBarred(sender)) this.unclaim(block, sender)
+    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
     if (this.#state[block] === FREE) this.#free -= 1
     this.#state[block] = RECEIVED
     this.#asked[block] = NOBODY
@@ -232,7 +252,7 @@ export class PieceBuffer {
 
   /** Stores another sender's complete copy of a block whose claimant is slow. False if it had arrived before. */
   receiveCopy(block: number, sender: number, bytes: Uint8Array): boolean {
-    if (this.sealed || this.#state[block] === RECEIVED) return false
+    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
     if (this.#isLent(block)) this.#move()
     this.#slot.bytes.set(bytes, block * BLOCK_BYTES)
     return this.receive(block, sender)
@@ -240,6 +260,11 @@ export class PieceBuffer {
 
   senderOf(block: number): number {
     return this.#sender[block]!
+  }
+
+  /** The sender of each block, of a complete piece. */
+  allSenders(): Uint32Array {
+    return this.#sender.slice()
   }
 
   senders(): ReadonlySet<number> {

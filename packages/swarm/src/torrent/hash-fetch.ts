@@ -16,6 +16,8 @@ import type { HashRange } from '../wire/messages.ts'
 
 const PER_PEER = 16
 const TIMEOUT_MS = 10_000
+/** Who has not sent the leaves of a wrong piece by then may be the one who lied: another peer is asked as well. */
+const LEAVES_SILENCE_MS = 2_000
 
 interface LayerJob {
   readonly file: LayoutFile
@@ -33,12 +35,13 @@ interface LeafJob {
   readonly file: LayoutFile
   readonly expected: ExpectedHash
   readonly ranges: readonly HashRange[]
-  /** The answers so far, one per range. */
-  readonly answers: (Uint8Array | undefined)[]
+  /** By peer: its answers so far, one per range. */
+  readonly answers: Map<number, (Uint8Array | undefined)[]>
   readonly triedPeers: Set<number>
   readonly resolve: (leaves: Uint8Array | undefined) => void
   readonly deadline: number
-  peer: number | undefined
+  /** When a peer was last asked. */
+  askedAt: number
 }
 
 /**
@@ -46,7 +49,7 @@ interface LeafJob {
  * verified before use. Requests ask for proofs; some clients reject those, and then the whole layer is requested
  * without proofs and verified at the end.
  *
- * Invariant: a range is outstanding at one peer at most.
+ * Invariant: a range of a piece layer is outstanding at one peer at most.
  */
 export class HashFetch {
   readonly #layout: TorrentLayout
@@ -89,7 +92,9 @@ export class HashFetch {
     if (this.idle) return
     // A peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.
     const able = [...peers].filter((peer) => !peer.closed)
-    for (const job of this.#leafJobs) if (job.peer === undefined) this.#askLeaves(job, able)
+    const now = performance.now()
+    for (const job of this.#leafJobs)
+      if (job.answers.size === 0 || now - job.askedAt > LEAVES_SILENCE_MS) this.#askLeaves(job, able, now)
     for (const job of this.#jobs.values()) {
       // Older jobs come first, so once every peer is busy the rest can be skipped: there may be thousands of files.
       if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
@@ -155,22 +160,25 @@ export class HashFetch {
         file,
         expected,
         ranges,
-        answers: ranges.map(() => undefined),
+        answers: new Map(),
         triedPeers: new Set(),
         resolve,
         deadline: performance.now() + timeoutMs,
-        peer: undefined
+        askedAt: 0
       })
     })
   }
 
-  #askLeaves(job: LeafJob, peers: readonly Peer[]): void {
+  #askLeaves(job: LeafJob, peers: readonly Peer[], nowMs: number): void {
     const peer = leastBusy(peers, (candidate) => !job.triedPeers.has(candidate.id) && candidate.has(job.piece))
     if (peer === undefined) return
-    job.peer = peer.id
+    job.askedAt = nowMs
     job.triedPeers.add(peer.id)
-    job.answers.fill(undefined)
-    for (const range of job.ranges) peer.requestHashes(range, performance.now())
+    job.answers.set(
+      peer.id,
+      job.ranges.map(() => undefined)
+    )
+    for (const range of job.ranges) peer.requestHashes(range, nowMs)
   }
 
   #leafAnswer(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): boolean {
@@ -178,17 +186,18 @@ export class HashFetch {
       const at = job.ranges.findIndex(
         (own) => own.index === range.index && own.length === range.length && equalBytes(own.root, range.root)
       )
-      if (at < 0) continue
-      if (job.peer !== peer.id) return true
+      const answers = job.answers.get(peer.id)
+      // Another job may be about the same range, of a file with the same content.
+      if (at < 0 || answers === undefined || answers[at] !== undefined) continue
       if (hashes === undefined) {
-        job.peer = undefined
+        job.answers.delete(peer.id)
         return true
       }
-      job.answers[at] = new Uint8Array(hashes.subarray(0, range.length * HASH_BYTES))
-      if (job.answers.includes(undefined)) return true
-      const all = Buffer.concat(job.answers as Uint8Array[])
+      answers[at] = new Uint8Array(hashes.subarray(0, range.length * HASH_BYTES))
+      if (answers.includes(undefined)) return true
+      const all = Buffer.concat(answers as Uint8Array[])
       if (!equalBytes(foldLayer(all, 0, job.expected.levels), job.expected.hash)) {
-        job.peer = undefined
+        job.answers.delete(peer.id)
         this.#badHashes(peer)
         return true
       }
@@ -204,7 +213,7 @@ export class HashFetch {
     for (const job of this.#jobs.values()) {
       for (const [index, id] of job.asked) if (id === peer.id) job.asked.delete(index)
     }
-    for (const job of this.#leafJobs) if (job.peer === peer.id) job.peer = undefined
+    for (const job of this.#leafJobs) job.answers.delete(peer.id)
   }
 
   tick(peers: readonly Peer[], nowMs: number): void {
@@ -226,7 +235,7 @@ export class HashFetch {
     this.pump(peers)
     // Nobody is left to ask, e.g. with webseeds only: the piece must not wait for the deadline.
     for (const job of this.#leafJobs) {
-      if (job.peer !== undefined) continue
+      if (job.answers.size > 0) continue
       this.#leafJobs.delete(job)
       job.resolve(undefined)
     }

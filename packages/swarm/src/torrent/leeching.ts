@@ -440,9 +440,11 @@ export class Leeching {
     this.#hashFetch.tick(peers, nowMs)
     this.#noteNear()
     const sharers = peers.filter(({ requests }) => requests.live > 0).length
+    const overdue = this.#downloader.overdue(nowMs)
     for (const peer of peers) {
       peer.requests.sharers = Math.max(1, sharers)
-      this.#timeOut(peer, nowMs)
+      if (overdue.includes(peer.id)) this.#takeBack(peer)
+      else this.#timeOut(peer, nowMs)
       if (peer.amInterested && !this.#interesting(peer)) peer.setInterested(false)
       this.fill(peer)
     }
@@ -455,6 +457,11 @@ export class Leeching {
     if (oldest === undefined) return
     const rate = Math.max(RATE_FLOOR, peer.down.bytesPerSecond)
     if (nowMs - oldest.sentAt <= Math.max(REQUEST_TIMEOUT_MS, (4000 * oldest.aheadBytes) / rate)) return
+    this.#takeBack(peer)
+  }
+
+  /** What the peer was asked for is asked of others. */
+  #takeBack(peer: Peer): void {
     peer.snubbed = true
     this.#mute.add(peer.id)
     this.#place(peer)

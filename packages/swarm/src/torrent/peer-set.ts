@@ -29,6 +29,8 @@ const MAX_HALF_OPEN = 16
 /** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
+/** Of those that have left, so many are known for what they sent. */
+const MAX_LEFT = 500
 /** Of the places for peers, those that far ones may have once this share of all is taken. */
 const FAR_SHARE = 1 / 4
 const SCARCE = 7 / 8
@@ -44,6 +46,8 @@ export class PeerSet {
   readonly #peers = new Map<number, Peer>()
   readonly #places = new Map<number, ConnectionPlace>()
   readonly #joinedAt = new Map<number, number>()
+  /** Peers that have left, oldest first: what they sent may turn out to be wrong later. */
+  readonly #left = new Map<number, Sender>()
   readonly #dialling = new Set<Transport>()
   #pieceCount: number | undefined
   #timer: NodeJS.Timeout | undefined
@@ -288,16 +292,35 @@ export class PeerSet {
     this.#places.get(peer.id)!.release()
     this.#places.delete(peer.id)
     this.#joinedAt.delete(peer.id)
+    if (!this.book.isBanned(peer.address)) this.#remember(peer)
     if (!peer.incoming) this.book.over(peer.address, 'worked', performance.now())
     this.pump()
   }
 
-  /** Closes the peer and bans its address. */
-  ban(peer: Peer, error: Error): void {
-    this.book.ban(peer.address)
+  #remember(peer: Peer): void {
+    this.#left.set(peer.id, senderOf(peer))
+    for (const oldest of this.#left.keys()) {
+      if (this.#left.size <= MAX_LEFT) break
+      this.#left.delete(oldest)
+    }
+  }
+
+  /**
+   * Bans the address of a peer and closes its connections, also when the peer has left since.
+   * @returns its label; undefined when it is unknown or banned already
+   */
+  ban(id: number, error: Error): string | undefined {
+    const peer = this.#peers.get(id)
+    const sender = peer === undefined ? this.#left.get(id) : senderOf(peer)
+    if (sender === undefined) return undefined
+    this.#left.delete(id)
+    this.book.ban(sender.address)
     // If it was dialled by name, it may come back by its address.
-    this.book.ban({ host: peer.remoteHost, port: peer.address.port })
-    peer.close(error)
+    this.book.ban({ host: sender.remoteHost, port: sender.address.port })
+    const address = formatAddress(sender.address)
+    for (const other of [...this.#peers.values()])
+      if (other === peer || formatAddress(other.address) === address) other.close(error)
+    return sender.label
   }
 
   close(): void {
@@ -320,6 +343,19 @@ function refuse(transport: Transport, place: ConnectionPlace): void {
   transport.close()
   place.release()
 }
+
+/** Who sent something: what is left of a peer that has gone. */
+interface Sender {
+  readonly address: PeerAddress
+  readonly remoteHost: string
+  readonly label: string
+}
+
+const senderOf = (peer: Peer): Sender => ({
+  address: peer.address,
+  remoteHost: peer.remoteHost,
+  label: peerLabel(peer)
+})
 
 /** A peer's label for messages: its address and client name. */
 export const peerLabel = (peer: Peer): string =>

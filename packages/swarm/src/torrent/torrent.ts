@@ -306,10 +306,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   #banSender({ sender, reason }: EventOf<'bad-data'>): void {
-    const peer = this.#peers.get(sender)
-    if (peer === undefined) return
-    this.#warn('peer', peerLabel(peer), reason, true)
-    this.#peers.ban(peer, new SwarmError('E_PROTOCOL', 'bad-data', reason))
+    const label = this.#peers.ban(sender, new SwarmError('E_PROTOCOL', 'bad-data', reason))
+    if (label !== undefined) this.#warn('peer', label, reason, true)
   }
 
   #warn(kind: TorrentWarning['kind'], source: string, message: string, lied = false): void {
