@@ -177,6 +177,170 @@ describe('a store that lies', () => {
   })
 })
 
+const begun = '<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>'
+const isBegin = (request: IncomingMessage): boolean => request.method === 'POST' && request.url!.includes('?uploads')
+const isFinish = (request: IncomingMessage): boolean => request.method === 'POST' && !isBegin(request)
+const isList = (request: IncomingMessage): boolean => request.method === 'GET' && request.url!.includes('uploadId=')
+const note = (partBytes: number, key: string): string => JSON.stringify({ key, uploadId: 'u', partBytes })
+
+/** A store that does its part, but for what `answer` takes over. */
+async function uploads(answer: (request: IncomingMessage, response: ServerResponse) => boolean): Promise<Store> {
+  const { key } = await weights()
+  return store((request, response) => {
+    if (answer(request, response)) return
+    if (isBegin(request)) return void response.writeHead(200).end(begun)
+    if (isFinish(request)) return void response.writeHead(200).end('<CompleteMultipartUploadResult/>')
+    if (request.url!.includes('.svc-publish')) return void response.writeHead(200).end(note(65_536, key))
+    if (isList(request)) return void response.writeHead(200).end('<ListPartsResult/>')
+    if (request.method === 'PUT') return void response.writeHead(200, { etag: '"x"' }).end()
+    if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '150000' }).end()
+    refuse(response, 404, 'NoSuchKey')
+  })
+}
+
+function endless(response: ServerResponse, status: number, start: string, more: string): true {
+  let sent = 0
+  response.on('close', () => {
+    endlessBytes = sent
+  })
+  response.writeHead(status, { 'content-type': 'application/xml' }).write(start)
+  const chunk = Buffer.from(more.repeat(Math.ceil(65_536 / more.length)))
+  function go(): void {
+    // what is believed beyond this is too much in any case, and would take the memory of this process
+    while (!response.destroyed && sent < 64 << 20) {
+      sent += chunk.length
+      if (!response.write(chunk)) return void response.once('drain', go)
+    }
+    response.end()
+  }
+  go()
+  return true
+}
+let endlessBytes = 0
+
+describe('an answer without end', () => {
+  test.each<[string, (request: IncomingMessage) => boolean, number]>([
+    ['to the begin of an upload', isBegin, 200],
+    ['to its end', isFinish, 200],
+    ['to the question for its parts', isList, 200],
+    ['to a part', (request) => request.method === 'PUT' && request.url!.includes('partNumber'), 200],
+    ['that refuses a part', (request) => request.method === 'PUT' && request.url!.includes('partNumber'), 400],
+    ['that refuses to read', (request) => request.url!.includes('.svc-publish'), 403]
+  ])('%s is cut off', async (_, isIt, status) => {
+    endlessBytes = 0
+    const { target } = await uploads((request, response) => {
+      if (isBegin(request) || !isIt(request)) {
+        // an upload is begun where none is known
+        if (isIt === isBegin && request.url!.includes('.svc-publish')) refuse(response, 404, 'NoSuchKey')
+        else if (isIt === isBegin && isBegin(request))
+          return endless(response, status, '<?xml version="1.0"?><a>', '<b>c</b>')
+        else return false
+        return true
+      }
+      return endless(response, status, '<?xml version="1.0"?><Error><Code>x</Code>', '<b>c</b>')
+    })
+    expect((await failure(target.put(await weights(), {}))).code).toBe('E_UNAVAILABLE')
+    await expect.poll(() => endlessBytes).toBeGreaterThan(0)
+    expect(endlessBytes).toBeLessThan(16 << 20)
+  })
+
+  test.each([
+    ['whose marker stays', () => 1],
+    ['whose marker goes back', (n: number) => 100 - n],
+    ['whose marker is no number', () => 'x'],
+    ['whose marker goes on, a part at a time', (n: number) => n + 1],
+    ['whose marker is beyond all parts', (n: number) => 1e15 + n]
+  ] as const)('a list of parts %s is not asked for for ever', async (_, marker) => {
+    let asked = 0
+    const { target, requests } = await uploads((request, response) => {
+      if (!isList(request)) return false
+      response
+        .writeHead(200)
+        .end(
+          `<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>${marker(asked)}</NextPartNumberMarker></ListPartsResult>`
+        )
+      asked += 1
+      return true
+    })
+    await target
+      .put(await weights(), {})
+      .catch((error: unknown) => expect(error).toMatchObject({ code: 'E_UNAVAILABLE' }))
+    expect(requests.filter((request) => request.includes('uploadId=')).length).toBeGreaterThan(0)
+    expect(asked).toBeLessThan(300)
+  })
+})
+
+test.each([
+  ['deep', '<a>'.repeat(200_000)],
+  [
+    'with entities of entities',
+    `<!DOCTYPE a [<!ENTITY a "${'x'.repeat(1000)}"><!ENTITY b "${'&a;'.repeat(1000)}"><!ENTITY c "${'&b;'.repeat(1000)}">]><a><UploadId>&c;</UploadId></a>`
+  ],
+  [
+    'with an outer entity',
+    '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><InitiateMultipartUploadResult><UploadId>&a;</UploadId></InitiateMultipartUploadResult>'
+  ],
+  ['that ends early', '<InitiateMultipartUploadResult><UploadId>u'],
+  ['that is none', '\0\u001b]0;x\u0007{}'],
+  ['without the id', '<InitiateMultipartUploadResult/>'],
+  [
+    'with two ids',
+    '<InitiateMultipartUploadResult><UploadId>a</UploadId><UploadId>b</UploadId></InitiateMultipartUploadResult>'
+  ],
+  [
+    'with a tree for an id',
+    '<InitiateMultipartUploadResult><UploadId><a>b</a></UploadId></InitiateMultipartUploadResult>'
+  ],
+  [
+    'with names of objects of the language',
+    '<InitiateMultipartUploadResult><__proto__><UploadId>u</UploadId></__proto__><constructor>x</constructor></InitiateMultipartUploadResult>'
+  ]
+])('XML %s begins no upload, or one that is asked for by its literal name; nothing else happens', async (_, xml) => {
+  const { target, requests } = await uploads((request, response) => {
+    if (request.url!.includes('.svc-publish') && request.method === 'GET') refuse(response, 404, 'NoSuchKey')
+    else if (isBegin(request)) response.writeHead(200).end(xml)
+    else return false
+    return true
+  })
+  const outcome = await target.put(await weights(), {}).then(
+    () => 'done',
+    (error: { readonly code?: unknown }) => error.code
+  )
+  expect(['done', 'E_UNAVAILABLE']).toContain(outcome)
+  expect(requests.every((request) => request.length < 4_096)).toBe(true)
+  expect(requests.join()).not.toContain('root:')
+  expect(Object.keys(Object.prototype)).toEqual([])
+})
+
+test.each([301, 302, 307, 308])(
+  'a redirect (%d) is not followed, whatever was asked for: nothing signed goes elsewhere',
+  async (status) => {
+    const elsewhere: string[] = []
+    const other = createServer((request, response) => {
+      elsewhere.push(`${request.method} ${request.url}`)
+      response.end()
+    })
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
+    onTestFinished(() => {
+      other.closeAllConnections()
+      other.close()
+    })
+    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+    const { target } = await store((_request, response) => void response.writeHead(status, { location }).end())
+    const object = await small()
+    const large = await weights()
+    for (const ask of [
+      () => target.has(object, {}),
+      () => target.put(object, {}),
+      () => target.put(large, {}),
+      () => target.readDocument('index.json', 1000),
+      () => target.readRange({ ...object, sizeBytes: 10 }, 0, 10)
+    ])
+      expect(['E_BAD_TARGET', 'E_UNAVAILABLE']).toContain((await failure(ask())).code)
+    expect(elsewhere).toEqual([])
+  }
+)
+
 test('a store without conditions is written to without them', async () => {
   const object = await small()
   const document = { ...object, content: Buffer.alloc(object.sizeBytes) }

@@ -133,6 +133,90 @@ test.each([
   ['a key that is there twice', message(20, Buffer.from('\0d1:v1:a1:mde1:v1:be', 'latin1'))]
 ])('%s ends the connection, and only that', (_, bytes) => endsOnlyThat(() => bytes), 30_000)
 
+const FIXED = new Map([
+  ...[0, 1, 2, 3, 14, 15].map((id) => [id, 1] as const),
+  ...[4, 13, 17].map((id) => [id, 5] as const),
+  ...[6, 8, 16].map((id) => [id, 13] as const),
+  [9, 3] as const
+])
+const ANY_ID = [...Array(21).keys(), 21, 200, 255]
+function head(length: number, id: number): Buffer {
+  const bytes = Buffer.alloc(5)
+  bytes.writeUInt32BE(length)
+  bytes[4] = id
+  return bytes
+}
+
+test.each([0xffff_ffff, 0x8000_0000, 0x7fff_ffff, 262_145])(
+  'a message of %d bytes ends the connection at its head, whatever kind it is of, also byte by byte',
+  async (length) => {
+    shared ??= seeding()
+    const { client, faults } = await shared
+    for (const id of ANY_ID) {
+      const peer = await stranger(client.address.port)
+      peer.socket.setNoDelay(true)
+      for (const byte of head(length, id)) peer.socket.write(Buffer.of(byte))
+      await peer.closed
+    }
+    expect(faults).toEqual([])
+  }
+)
+
+test('each message of a fixed length is read at that length; one byte more or less ends the connection', async () => {
+  shared ??= seeding()
+  const { client, faults } = await shared
+  for (const [id, length] of FIXED) {
+    for (const other of [length - 1, length + 1]) {
+      // one without a byte is a sign of life, and has no kind
+      if (other === 0) continue
+      const peer = await stranger(client.address.port)
+      peer.socket.write(Buffer.concat([head(other, id), Buffer.alloc(other - 1)]))
+      await peer.closed
+    }
+    const peer = await stranger(client.address.port)
+    // What is refused behind it shows that it was read to its end, and no further.
+    peer.socket.write(Buffer.concat([head(length, id), Buffer.alloc(length - 1)]))
+    const alive = await Promise.race([peer.closed.then(() => false), answersRequest(peer)])
+    expect(alive, `message ${id}`).toBe(true)
+    peer.socket.destroy()
+    await peer.closed
+  }
+  expect(faults).toEqual([])
+})
+
+test.each([
+  ['of an unknown kind', 200],
+  ['of extensions', 20],
+  ['with a block', 7]
+])('a message %s at the bound is held, and with its last byte judged', async (_, id) => {
+  shared ??= seeding()
+  const { client, faults } = await shared
+  const peer = await stranger(client.address.port)
+  peer.socket.write(Buffer.concat([head(262_144, id), Buffer.alloc(262_143 - 1)]))
+  if (id === 200) {
+    peer.socket.write(Buffer.alloc(1))
+    expect(await answersRequest(peer)).toBe(true)
+    peer.socket.destroy()
+  } else peer.socket.write(Buffer.alloc(1))
+  await peer.closed
+  expect(faults).toEqual([])
+})
+
+/** Whether a request behind what was sent gets its block. */
+async function answersRequest({ socket }: Stranger): Promise<boolean> {
+  const seen = new Promise<boolean>((resolve) => {
+    let bytes = 0
+    socket.on('data', (data) => {
+      bytes += data.length
+      if (bytes > 16_384) resolve(true)
+    })
+  })
+  const request = Buffer.alloc(12)
+  request.writeUInt32BE(16_384, 8)
+  socket.write(Buffer.concat([message(2), message(6, request)]))
+  return seen
+}
+
 test.each([
   ['metadata of a piece that is a string', 'ut_metadata', { msg_type: 1, piece: 'x', total_size: 5 }],
   ['peer exchange that is a number', 'ut_pex', 5],

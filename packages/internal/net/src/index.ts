@@ -9,6 +9,7 @@ export {
   parseCompact,
   tryParseAddress
 } from './address.ts'
+export { BannedPeers } from './banned-peers.ts'
 export { isHost, isPort } from './host.ts'
 export { hostKey } from './host-key.ts'
 export { loadHttpClient } from './http-client.ts'

@@ -19,14 +19,18 @@ import { PublishError } from '../errors.ts'
 import { encodeKey } from '../key.ts'
 import type { Place } from '../place.ts'
 import type { PublishedObject } from '../target.ts'
+import { boundAnswers } from './answers.ts'
 import { nameOf, s3Error, statusOf } from './failure.ts'
 import type { S3Options } from './options.ts'
+import { MAX_PARTS } from './part-size.ts'
 
 /** Attempts per request; the backoff grows to 20 s, or follows the store's Retry-After. */
 const MAX_ATTEMPTS = 8
 const CONNECT_TIMEOUT_MS = 10_000
 /** A connection without traffic for this long has failed. */
 const STALL_MS = 60_000
+/** Of a list of parts: ten of a thousand parts each are usual. */
+const MAX_PAGES = 200
 
 /** Metadata of an object, from a HEAD request. */
 export interface ObjectFacts {
@@ -87,6 +91,7 @@ export class Bucket {
       requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STALL_MS, ...proxyAgents(env) }
     }
     const client = new S3Client(config)
+    boundAnswers(client)
     try {
       const path = place.prefix === '' ? '' : encodeKey(place.prefix)
       const known = endpoint ?? (await configuredEndpoint(client))
@@ -193,6 +198,7 @@ export class Bucket {
   async parts(key: string, uploadId: string, signal?: AbortSignal): Promise<Map<number, StoredPart> | undefined> {
     const parts = new Map<number, StoredPart>()
     try {
+      let pages = 0
       for (let marker: string | undefined; ; ) {
         const input = { ...this.#at(key), UploadId: uploadId, PartNumberMarker: marker }
         const page = await this.#client.send(new ListPartsCommand(input), during(signal))
@@ -200,8 +206,11 @@ export class Bucket {
           if (PartNumber !== undefined && ETag !== undefined) parts.set(PartNumber, { sizeBytes: Size ?? 0, tag: ETag })
         }
         const next = page.NextPartNumberMarker
-        // a marker that does not advance would make this loop forever
-        if (page.IsTruncated !== true || next === undefined || Number(next) <= Number(marker ?? 0)) return parts
+        // a marker that does not advance, or goes beyond all parts, would make this loop forever
+        const last = Number(next)
+        if (page.IsTruncated !== true || !(last > Number(marker ?? 0)) || last >= MAX_PARTS) return parts
+        pages += 1
+        if (pages > MAX_PAGES) throw new PublishError('E_UNAVAILABLE', `${this.name} lists parts without end`)
         marker = next
       }
     } catch (error) {

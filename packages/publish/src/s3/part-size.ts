@@ -1,6 +1,6 @@
 const MIB = 1 << 20
 /** S3's limit per upload. */
-const MAX_PARTS = 10_000
+export const MAX_PARTS = 10_000
 /** Bound for the parts in memory at once. */
 const MEMORY_BYTES = 128 * MIB
 const MAX_AT_ONCE = 4

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { BannedPeers, tryParseAddress } from '@svc/internal-net'
 
 /** A block that a peer sent in one attempt at a piece. */
 interface Sent {
@@ -10,6 +11,18 @@ interface Sent {
 
 /** Attempts that are kept of a piece that keeps failing; the latest ones. */
 const MAX_ATTEMPTS = 8
+/** How long a peer may have a piece that failed for itself, however it sends, and how long it waits for its next turn then. */
+const MAX_TURN_MS = 60_000
+const PASSED_MS = 10_000
+
+interface Turn {
+  owner: string | undefined
+  /** When the owner was last heard. */
+  since: number
+  begunMs: number
+  /** Who had a turn and let it pass, and when that was. */
+  readonly passedMs: Map<string, number>
+}
 
 /**
  * Finds who sent bad blocks of a piece that failed its hash. webtorrent only discards such a piece and requests it
@@ -23,8 +36,9 @@ const MAX_ATTEMPTS = 8
  */
 export class Blame {
   readonly #attempts = new Map<number, Sent[][]>()
-  readonly #turns = new Map<number, { owner: string | undefined; since: number }>()
-  readonly #banned = new Set<string>()
+  readonly #turns = new Map<number, Turn>()
+  readonly #liars = new Set<string>()
+  readonly #banned = new BannedPeers()
   readonly #turnMs: number
 
   /** @param turnMs how long a peer that sends nothing keeps its turn at a piece that failed */
@@ -40,16 +54,20 @@ export class Blame {
   /** Whether a block of this piece may be requested from `address` now. */
   mayAsk(piece: number, address: string, nowMs: number): boolean {
     const turn = this.#turns.get(piece)
-    if (turn?.owner === undefined || turn.owner === address) return true
-    return nowMs - turn.since >= this.#turnMs
+    if (turn === undefined || turn.owner === address) return true
+    const passedMs = turn.passedMs.get(address)
+    if (passedMs !== undefined && nowMs - passedMs < PASSED_MS) return false
+    return turn.owner === undefined || nowMs - turn.since >= this.#turnMs || nowMs - turn.begunMs >= MAX_TURN_MS
   }
 
   /** A block was requested: from now on this peer has the turn at a piece that failed. */
   asked(piece: number, address: string, nowMs: number): void {
     const turn = this.#turns.get(piece)
     if (turn === undefined || turn.owner === address) return
+    if (turn.owner !== undefined) turn.passedMs.set(turn.owner, nowMs)
     turn.owner = address
     turn.since = nowMs
+    turn.begunMs = nowMs
   }
 
   /** A requested block has arrived. */
@@ -78,7 +96,8 @@ export class Blame {
     const attempts = this.#attempts.get(piece) ?? []
     const senders = new Set(attempts.at(-1)?.map(({ sender }) => sender))
     this.#attempts.set(piece, [...attempts, []].slice(-MAX_ATTEMPTS))
-    this.#turns.set(piece, { owner: undefined, since: 0 })
+    const passedMs = this.#turns.get(piece)?.passedMs ?? new Map<string, number>()
+    this.#turns.set(piece, { owner: undefined, since: 0, begunMs: 0, passedMs })
     return senders.size === 1 ? this.#ban([...senders]) : []
   }
 
@@ -88,13 +107,17 @@ export class Blame {
   }
 
   isBanned(address: string): boolean {
-    return this.#banned.has(address)
+    if (this.#liars.has(address)) return true
+    const parsed = tryParseAddress(address)
+    return parsed !== undefined && this.#banned.isBanned(parsed)
   }
 
   #ban(liars: readonly string[]): string[] {
-    const fresh = [...new Set(liars)].filter((address) => !this.#banned.has(address))
+    const fresh = [...new Set(liars)].filter((address) => !this.#liars.has(address))
     for (const address of fresh) {
-      this.#banned.add(address)
+      this.#liars.add(address)
+      const parsed = tryParseAddress(address)
+      if (parsed !== undefined) this.#banned.ban(parsed, 0)
       this.left(address)
     }
     return fresh

@@ -30,6 +30,8 @@ interface WireInternals {
 /** The largest message: a bitfield of 2,000,000 pieces. */
 const MAX_MESSAGE_BYTES = 262_144
 const MAX_BLOCK_BYTES = 1 << 17
+/** Fragments of a message that are shorter are joined as they come. */
+const SHORT_BYTES = 1_024
 const MAX_QUEUED_REQUESTS = 2_000
 const MAX_METADATA_BYTES = 10_000_000
 const METADATA_PIECE_BYTES = 1 << 14
@@ -57,7 +59,7 @@ const EXACT: Readonly<Record<number, number>> = {
 /**
  * Limits what a peer of a BitTorrent v1 swarm may send. The library accepts any length up to 4 GiB, and copies a
  * partial message with each packet; here a message that is too long ends the connection before any of it is stored, and
- * fragments are joined once. A message with fields of other types or lengths than the library expects ends the
+ * long fragments are joined once. A message with fields of other types or lengths than the library expects ends the
  * connection, too; unsolicited blocks are dropped.
  *
  * @throws SwarmV1Error `E_SWARM_V1`, reason `client`: another version of the library than the tested one.
@@ -70,14 +72,14 @@ export function boundWires(): void {
   }
   wire._write = function (this: WireInternals, bytes, done) {
     const plain = this._encryptor ? this._encryptor.decrypt(bytes) : bytes
-    this._buffer.push(plain)
+    keep(this._buffer, plain)
     this._bufferSize += plain.length
     // A closed connection waits for an endless message.
     if (this._parserSize === Number.MAX_VALUE) {
       this._buffer = []
       this._bufferSize = 0
     } else if (this._bufferSize >= this._parserSize || this._cryptoSyncPattern) {
-      this._buffer = [this._buffer.length === 1 ? plain : new Uint8Array(Buffer.concat(this._buffer))]
+      this._buffer = [this._buffer.length === 1 ? this._buffer[0]! : new Uint8Array(Buffer.concat(this._buffer))]
       this._processBuffer()
     }
     done(null)
@@ -92,6 +94,14 @@ export function boundWires(): void {
     // The library ignores unknown ids.
     onMessage.call(this, verdict === 'pass' ? message : UNKNOWN)
   }
+}
+
+/** A fragment takes some hundred bytes besides its own, so that of short ones many are joined, each a few times only. */
+function keep(fragments: Uint8Array[], latest: Uint8Array): void {
+  let joined = latest
+  while (joined.length < SHORT_BYTES && (fragments.at(-1)?.length ?? SHORT_BYTES) <= joined.length)
+    joined = new Uint8Array(Buffer.concat([fragments.pop()!, joined]))
+  fragments.push(joined)
 }
 
 /** Stops reading, including bytes that have already arrived. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Blame } from '../../src/thread/blame.ts'
 
@@ -62,4 +63,73 @@ test('a peer that sends nothing, or is gone, loses the turn', () => {
   expect(blame.mayAsk(0, 'other', 5_000)).toBe(true)
   blame.left('slow')
   expect(blame.mayAsk(0, 'other', 1)).toBe(true)
+})
+
+test('a peer that sends now and then keeps its turn for a minute at most, and has no other one at once', () => {
+  const blame = new Blame(5_000)
+  blame.failed(0)
+  blame.asked(0, 'drips', 0)
+  let now = 0
+  for (; now < 59_000; now += 1_000) {
+    blame.sent(0, now, good, 'drips', now)
+    expect(blame.mayAsk(0, 'other', now + 999)).toBe(false)
+  }
+  expect(blame.mayAsk(0, 'other', 60_000)).toBe(true)
+  blame.asked(0, 'other', 60_000)
+  blame.failed(0)
+  expect(blame.mayAsk(0, 'drips', 65_000)).toBe(false)
+  expect(blame.mayAsk(0, 'other', 65_000)).toBe(true)
+  expect(blame.mayAsk(0, 'drips', 70_000)).toBe(true)
+})
+
+test('who lied from a public address is banned with all its ports, from a private one with its own', () => {
+  const blame = new Blame()
+  for (const [piece, liar] of ['8.8.4.4:6881', '127.0.0.1:5000'].entries()) {
+    blame.sent(piece, 0, bad, liar, 0)
+    expect(blame.failed(piece)).toEqual([liar])
+  }
+  expect(
+    ['8.8.4.4:50000', '8.8.4.5:6881', '127.0.0.1:5000', '127.0.0.1:5001'].map((each) => blame.isBanned(each))
+  ).toEqual([true, false, true, false])
+})
+
+test('whatever blocks peers give in whatever order: an honest one is never banned, and once the piece is right each liar is', () => {
+  const BLOCKS = 4
+  const right = Uint8Array.from({ length: BLOCKS * 32 }, (_, at) => at)
+  const block = fc.record({
+    at: fc.nat(BLOCKS - 1),
+    sender: fc.constantFrom('honest-a', 'honest-b', 'liar-a', 'liar-b'),
+    lies: fc.boolean()
+  })
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(block, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 7 }),
+      (attempts) => {
+        const blame = new Blame()
+        const banned = new Set<string>()
+        const liars = new Set<string>()
+        for (const attempt of attempts) {
+          for (let at = 0; at < BLOCKS; at++) {
+            const given = attempt.filter((each) => each.at === at)
+            // Somebody has to give each block, and some are given twice.
+            for (const { sender, lies } of given.length > 0 ? given : [{ sender: 'honest-a', lies: false }]) {
+              const isWrong = lies && sender.startsWith('liar')
+              const bytes = right.slice(at * 32, at * 32 + 32)
+              if (isWrong) {
+                bytes[0]! ^= 255
+                liars.add(sender)
+              }
+              blame.sent(0, at * 32, bytes, sender, 0)
+            }
+          }
+          if (!attempt.some(({ lies, sender }) => lies && sender.startsWith('liar'))) continue
+          for (const each of blame.failed(0)) banned.add(each)
+        }
+        for (let at = 0; at < BLOCKS; at++) blame.sent(0, at * 32, right.slice(at * 32, at * 32 + 32), 'honest-b', 0)
+        for (const each of blame.verified(0, right)) banned.add(each)
+        expect([...banned].sort()).toEqual([...liars].sort())
+      }
+    ),
+    { numRuns: 1_000 }
+  )
 })

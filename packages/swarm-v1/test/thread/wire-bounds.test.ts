@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { encodeBencode } from '@svc/metainfo'
 import Wire from 'bittorrent-protocol'
+import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { boundWires } from '../../src/thread/wire-bounds.ts'
 
@@ -31,21 +32,62 @@ function whileBounded(work: () => void): void {
   }
 }
 
-test('fragments of a message are kept as they came, and joined once it is whole', () => {
+test('of a message that comes byte by byte few fragments are kept, and it is whole', () => {
   whileBounded(() => {
     const wire = new WireClass()
     const whole: Uint8Array[] = []
-    wire._parse!(1_000, (message) => void whole.push(message))
-    const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, at) => at % 251))
+    const bytes = Buffer.from(Array.from({ length: 262_144 }, (_, at) => at % 251))
+    wire._parse!(bytes.length, (message) => void whole.push(message))
     const write = wire._write as unknown as (bytes: Uint8Array, done: () => void) => void
-    for (let at = 0; at < 999; at++) {
+    let most = 0
+    for (let at = 0; at < bytes.length; at++) {
       write.call(wire, bytes.subarray(at, at + 1), () => undefined)
-      if (wire._buffer.length !== at + 1) expect(wire._buffer.length).toBe(at + 1)
+      most = Math.max(most, wire._buffer.length)
     }
-    write.call(wire, bytes.subarray(999), () => undefined)
-    expect(whole.map((message) => Buffer.from(message))).toEqual([bytes])
+    expect(whole).toHaveLength(1)
+    expect(Buffer.compare(whole[0]!, bytes)).toBe(0)
+    expect(most).toBeLessThan(300)
     wire.destroy()
   })
+})
+
+test('long fragments are kept as they came, and joined once', () => {
+  whileBounded(() => {
+    const wire = new WireClass()
+    wire._parse!(16_384, () => undefined)
+    const write = wire._write as unknown as (bytes: Uint8Array, done: () => void) => void
+    const fragments = Array.from({ length: 7 }, () => Buffer.alloc(2_000))
+    for (const fragment of fragments) write.call(wire, fragment, () => undefined)
+    expect(wire._buffer.every((kept, at) => kept === fragments[at])).toBe(true)
+    wire.destroy()
+  })
+})
+
+test('any cut of any messages is read as the same messages', () => {
+  const part = fc.integer({ min: 1, max: 3_000 })
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), fc.array(part, { maxLength: 60 }), (sizes, cuts) => {
+      whileBounded(() => {
+        const wire = new WireClass()
+        const sent = sizes.map((size, n) => Buffer.alloc(size, n + 1))
+        const whole: Buffer[] = []
+        const next = (message: Uint8Array): void => {
+          whole.push(Buffer.from(message))
+          if (whole.length < sizes.length) wire._parse!(sizes[whole.length]!, next)
+        }
+        wire._parse!(sizes[0]!, next)
+        const write = wire._write as unknown as (bytes: Uint8Array, done: () => void) => void
+        let rest = Buffer.concat(sent)
+        for (const cut of [...cuts, Number.POSITIVE_INFINITY]) {
+          if (rest.length > 0) write.call(wire, rest.subarray(0, cut), () => undefined)
+          rest = rest.subarray(Math.min(cut, rest.length))
+        }
+        expect(whole).toEqual(sent)
+        wire.destroy()
+      })
+    }),
+    { numRuns: 100 }
+  )
 })
 
 test('addresses that one peer names by exchange, some each minute for hours: no more than a few thousand are kept', async () => {

@@ -61,8 +61,10 @@ const STANDSTILL_MS = 3_000
 const MAX_ATTEMPTS = 8
 /** Who had a suspicious piece alone and did not finish it gets it again after this long. */
 const PASSED_MS = 10_000
-/** How long a peer may take for a suspicious piece that nobody else is asked for; twice as long after each that took longer. */
+/** How long a peer may take for a suspicious piece that nobody else is asked for; twice as long after each that did not finish it. */
 const PAROLE_MS = 30_000
+/** Up to eight minutes: who comes back under ever new names gains nothing beyond. */
+const MAX_PAROLE_DOUBLINGS = 4
 
 /**
  * The pieces in progress: assigns blocks to sources, receives them, and has complete pieces verified.
@@ -79,7 +81,10 @@ export class Downloader {
   readonly #files: Pick<FileProgress, 'writer'>
   readonly #emit: Emit<DownloaderEvents>
   readonly #active = new Map<number, PieceBuffer>()
-  /** Active buffers with free blocks that any source may take, or on parole the one that has the piece. */
+  /**
+   * Active buffers with free blocks that any source may take, or on parole the one that has the piece. A late answer may have
+   * taken the last of them.
+   */
   readonly #loose = new Set<PieceBuffer>()
   /** The buffer that each source is working on. */
   readonly #current = new Map<number, PieceBuffer>()
@@ -280,6 +285,8 @@ export class Downloader {
     buffer.release(run, source)
     if (buffer.exclusive === source) this.#pass(buffer)
     if (buffer.freeBlocks > 0 && (buffer.exclusive === NOBODY || buffer.parole)) this.#loose.add(buffer)
+    // It gave the last block that was missing, and left in the middle of one that another had given already.
+    if (buffer.complete) this.#seal(buffer)
   }
 
   /**
@@ -308,7 +315,10 @@ export class Downloader {
   overdue(nowMs: number): readonly number[] {
     return [...this.#active.values()]
       .filter(({ parole, sealed, exclusive }) => parole && !sealed && exclusive !== NOBODY)
-      .filter(({ paroleSince, passedAt }) => nowMs - paroleSince > PAROLE_MS * 2 ** passedAt.size)
+      .filter(
+        ({ paroleSince, passedAt }) =>
+          nowMs - paroleSince > PAROLE_MS * 2 ** Math.min(passedAt.size, MAX_PAROLE_DOUBLINGS)
+      )
       .map(({ exclusive }) => exclusive)
   }
 
@@ -318,7 +328,10 @@ export class Downloader {
     if (buffer.isBarred(source)) return this.release(buffer, run, source)
     buffer.touchedAt = nowMs
     if (this.#picker.openCount === 0 || this.#starved) this.#emit({ kind: 'answered', buffer, run, sender: source })
-    if (!buffer.complete) return
+    if (buffer.complete) this.#seal(buffer)
+  }
+
+  #seal(buffer: PieceBuffer): void {
     buffer.sealed = true
     this.#loose.delete(buffer)
     this.#verifyingBytes += buffer.sizeBytes
@@ -424,14 +437,15 @@ export class Downloader {
     for (const buffer of this.#active.values()) {
       buffer.checkInvariants()
       if (this.#picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
-      const isReserved = buffer.exclusive !== NOBODY && (!buffer.parole || this.#current.get(buffer.exclusive) === buffer)
+      const isReserved =
+        buffer.exclusive !== NOBODY && (!buffer.parole || this.#current.get(buffer.exclusive) === buffer)
       if (!buffer.sealed && buffer.freeBlocks > 0 && !isReserved && !this.#loose.has(buffer)) {
         throw new Error(`free blocks of piece ${buffer.piece} are out of reach`)
       }
     }
     for (const buffer of this.#loose) {
       if (this.#active.get(buffer.piece) !== buffer) throw new Error('a loose buffer is not active')
-      if (buffer.freeBlocks === 0) throw new Error('a loose buffer has no free blocks')
+      if (buffer.sealed) throw new Error('a loose buffer is being verified')
     }
   }
 }

@@ -325,8 +325,7 @@ export class Leeching {
   }
 
   gone(peer: Peer): void {
-    for (const request of peer.requests.all())
-      if (!request.void) this.#downloader.release(request.buffer, request.run, peer.id)
+    for (const request of peer.requests.all()) this.#downloader.release(request.buffer, request.run, peer.id)
     peer.requests.clear()
     this.#downloader.share(peer.id)
     this.#uncount(peer)

@@ -1,5 +1,5 @@
-import { isIP, isIPv6 } from 'node:net'
-import { formatAddress, hostKey, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
+import { isIP } from 'node:net'
+import { BannedPeers, formatAddress, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
 /** The origin of an address. */
 export type AddressSource = 'user' | 'tracker' | 'pex'
@@ -20,7 +20,6 @@ interface Entry {
 /** Limit of addresses per torrent; further ones from strangers are dropped. */
 const MAX_ADDRESSES = 2_000
 const MAX_FAILURES = 6
-const MAX_BANNED_OF_NETWORK = 4
 
 /**
  * The known addresses, which of them to dial next, and the banned ones. Addresses from strangers must be public, unless
@@ -30,9 +29,7 @@ const MAX_BANNED_OF_NETWORK = 4
  */
 export class PeerBook {
   readonly #entries = new Map<string, Entry>()
-  readonly #banned = new Set<string>()
-  /** Banned addresses of each IPv6 /64. */
-  readonly #bannedOf = new Map<string, number>()
+  readonly #banned = new BannedPeers()
   /** Addresses of this engine itself. */
   readonly #self = new Set<string>()
 
@@ -144,24 +141,18 @@ export class PeerBook {
     this.#entries.delete(formatAddress(address))
   }
 
-  /**
-   * Bans a public address with all its ports; behind a private one there may be several peers. IPv6 addresses cost nothing, so
-   * after a few of one /64 it is banned as a whole.
-   */
-  ban(address: PeerAddress): void {
-    const key = banKey(address)
-    if (!this.#banned.has(key) && isIPv6(address.host) && isPublicAddress(address.host)) {
-      const network = hostKey(address.host)
-      const count = (this.#bannedOf.get(network) ?? 0) + 1
-      this.#bannedOf.set(network, count)
-      if (count === MAX_BANNED_OF_NETWORK) this.#banned.add(network)
-    }
-    this.#banned.add(key)
+  ban(address: PeerAddress, nowMs: number): void {
+    this.#banned.ban(address, nowMs)
     for (const [key, entry] of this.#entries) if (this.isBanned(entry.address)) this.#entries.delete(key)
   }
 
   isBanned(address: PeerAddress): boolean {
-    return this.#banned.has(banKey(address)) || this.#banned.has(hostKey(address.host))
+    return this.#banned.isBanned(address)
+  }
+
+  /** Whether a connection that comes in from there may stay. */
+  admits(address: PeerAddress, nowMs: number): boolean {
+    return this.#banned.admits(address, nowMs)
   }
 
   checkInvariants(): void {
@@ -171,5 +162,4 @@ export class PeerBook {
   }
 }
 
-const banKey = (address: PeerAddress): string => (isPublicAddress(address.host) ? address.host : formatAddress(address))
 const rank = (entry: Entry): number => entry.failures * 10 + (entry.far ? 5 : 0) + (entry.source === 'user' ? 0 : 1)

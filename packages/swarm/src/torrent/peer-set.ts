@@ -185,7 +185,8 @@ export class PeerSet {
   accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
     const { remoteAddress, remotePort } = transport.socket
     const address = { host: plainAddress(remoteAddress ?? ''), port: remotePort ?? 0 }
-    if (this.#closed || this.book.isBanned(address) || !this.#hasRoom()) return refuse(transport, place)
+    if (this.#closed || !this.book.admits(address, performance.now()) || !this.#hasRoom())
+      return refuse(transport, place)
     this.#join(handshake, transport, rest, address, true, place)
   }
 
@@ -314,9 +315,10 @@ export class PeerSet {
     const sender = peer === undefined ? this.#left.get(id) : senderOf(peer)
     if (sender === undefined) return undefined
     this.#left.delete(id)
-    this.book.ban(sender.address)
+    const now = performance.now()
+    this.book.ban(sender.address, now)
     // If it was dialled by name, it may come back by its address.
-    this.book.ban({ host: sender.remoteHost, port: sender.address.port })
+    this.book.ban({ host: sender.remoteHost, port: sender.address.port }, now)
     const address = formatAddress(sender.address)
     for (const other of [...this.#peers.values()])
       if (other === peer || formatAddress(other.address) === address) other.close(error)

@@ -1,0 +1,38 @@
+import { pipeline, Readable, Transform } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { PublishError } from '../errors.ts'
+
+/** A list of 1,000 parts has 300 KiB; everything else is shorter. */
+const MAX_ANSWER_BYTES = 1 << 20
+
+/**
+ * Cuts off answers that are longer than any that S3 gives: the client reads them whole. Contents of objects are left alone: who reads
+ * them bounds them.
+ */
+export function boundAnswers(client: S3Client): void {
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        const result = await next(args)
+        const response = result.response as { statusCode?: number; body?: unknown }
+        const isContent = commandName === 'GetObjectCommand' && (response.statusCode ?? 500) < 300
+        if (!isContent && response.body instanceof Readable) response.body = bounded(response.body)
+        return result
+      },
+    // next to the connection, before anything is parsed
+    { step: 'deserialize', priority: 'low', name: 'boundAnswers' }
+  )
+}
+
+function bounded(body: Readable): Readable {
+  let length = 0
+  const limit = new Transform({
+    transform: (chunk: Uint8Array, _encoding, done) => {
+      length += chunk.length
+      if (length <= MAX_ANSWER_BYTES) return done(null, chunk)
+      done(new PublishError('E_UNAVAILABLE', `the store answers with more than ${MAX_ANSWER_BYTES} bytes`))
+    }
+  })
+  // it fails with its own error; whoever reads it hears of that
+  return pipeline(body, limit, () => undefined)
+}
