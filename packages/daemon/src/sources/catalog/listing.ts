@@ -45,7 +45,7 @@ export async function parseListingInTurns(text: string): Promise<CatalogEntry[]>
 }
 
 function* entriesOf(text: string): Iterable<CatalogEntry | undefined> {
-  for (const line of text.split('\n').slice(0, MAX_LINES))
+  for (const line of text.split('\n', MAX_LINES))
     yield line.length <= MAX_LINE_CHARACTERS ? parseLine(line.replace(/\r$/, '')) : undefined
 }
 

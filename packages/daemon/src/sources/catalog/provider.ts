@@ -1,7 +1,7 @@
 import { DaemonError } from '../../errors.ts'
 import type { WebClient } from '../../web-client.ts'
 import { type CatalogEntry, parseListingInTurns } from './listing.ts'
-import { parseRecord } from './record.ts'
+import { parseRecordInTurns } from './record.ts'
 
 /**
  * A community catalog of model torrents. Only the daemon queries it; magnets from callers are never accepted (spec
@@ -40,7 +40,7 @@ export class HttpCatalogProvider implements CatalogProvider {
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
     const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
-    return text === undefined ? undefined : parseRecord(text)
+    return text === undefined ? undefined : parseRecordInTurns(text)
   }
 
   async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {

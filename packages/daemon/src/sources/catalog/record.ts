@@ -1,5 +1,12 @@
+import { yieldToEventLoop } from '@svc/internal-concurrency'
+
 const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/
 const MAX_LINES = 100_000
+/** Of one list: 100,000 lines of some forty characters. */
+const MAX_CHARACTERS = 4 << 20
+/** A turn of the event loop, in steps: a line, a list, or some thousand characters. */
+const TURN_MS = 5
+const STEP_CHARACTERS = 65_536
 
 /**
  * The SHA-256 list in a provider's page: lines `<sha256>  <path>` in a JSON string property `manifest`, anywhere on the
@@ -7,32 +14,56 @@ const MAX_LINES = 100_000
  */
 export function parseRecord(page: string): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>()
-  for (const text of manifestStrings(page)) {
-    for (const line of text.split('\n').slice(0, MAX_LINES)) {
-      const match = LINE.exec(line.replace(/\r$/, ''))
-      if (!match) continue
-      const [, sha256, path] = match as unknown as [string, string, string]
-      const before = files.get(path)
-      if (before !== undefined && before !== sha256) return undefined
-      files.set(path, sha256)
-    }
+  for (const line of linesOf(page)) if (line !== undefined && !note(files, line)) return undefined
+  return files.size > 0 ? files : undefined
+}
+
+/** {@link parseRecord} in turns of the event loop: a page can have a million lists. */
+export async function parseRecordInTurns(page: string): Promise<ReadonlyMap<string, string> | undefined> {
+  const files = new Map<string, string>()
+  let begun = performance.now()
+  for (const line of linesOf(page)) {
+    if (line !== undefined && !note(files, line)) return undefined
+    if (performance.now() - begun < TURN_MS) continue
+    await yieldToEventLoop()
+    begun = performance.now()
   }
   return files.size > 0 ? files : undefined
 }
 
-function* manifestStrings(page: string): Iterable<string> {
-  const key = /"manifest"\s*:\s*(?=")/g
+/** False when it contradicts what is there. */
+function note(files: Map<string, string>, line: string): boolean {
+  const match = LINE.exec(line.replace(/\r$/, ''))
+  if (!match) return true
+  const [, sha256, path] = match as unknown as [string, string, string]
+  const before = files.get(path)
+  files.set(path, sha256)
+  return before === undefined || before === sha256
+}
+
+/** The lines of all lists; undefined between steps of which none gave one. */
+function* linesOf(page: string): Iterable<string | undefined> {
+  const key = /"manifest"\s{0,64}:\s{0,64}(?=")/g
   for (let found = key.exec(page); found; found = key.exec(page)) {
     const start = key.lastIndex
     let end = start + 1
-    while (end < page.length && page[end] !== '"') end += page[end] === '\\' ? 2 : 1
-    if (end >= page.length) return
-    try {
-      const value: unknown = JSON.parse(page.slice(start, end + 1))
-      if (typeof value === 'string') yield value
-    } catch {
-      // Not a JSON string: try the next one.
+    while (end < page.length && page[end] !== '"') {
+      end += page[end] === '\\' ? 2 : 1
+      if (end % STEP_CHARACTERS < 2) yield undefined
     }
+    if (end >= page.length) return
+    if (end - start <= MAX_CHARACTERS) yield* tryParseString(page.slice(start, end + 1))?.split('\n', MAX_LINES) ?? []
+    yield undefined
     key.lastIndex = end + 1
+  }
+}
+
+function tryParseString(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    // Not a JSON string: the next one may be.
+    return undefined
   }
 }

@@ -1,8 +1,8 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parseListing, parseListingInTurns } from '../../../src/sources/catalog/listing.ts'
-import { parseRecord } from '../../../src/sources/catalog/record.ts'
+import { parseRecord, parseRecordInTurns } from '../../../src/sources/catalog/record.ts'
 import { selectEntry } from '../../../src/sources/catalog/select.ts'
 
 const HASH = 'c'.repeat(40)
@@ -140,6 +140,9 @@ describe("the provider's record", () => {
   test('takes anything', () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseRecord(`"manifest":"${text}`)))
   })
+  test('a list longer than any of a model is none', () => {
+    expect(parseRecord(`{"manifest": "${`${sum}  a\\n`.repeat(80_000)}"}`)).toBeUndefined()
+  })
 })
 
 test('of a listing of 20,000 lines the first 10,000 are read', () => {
@@ -147,18 +150,66 @@ test('of a listing of 20,000 lines the first 10,000 are read', () => {
   expect(parseListing(line.repeat(20_000))).toHaveLength(10_000)
 })
 
-test('a listing of hundreds of thousands of trackers is read in turns, and says the same', async () => {
-  const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf${'&tr=udp://a:1'.repeat(900)}`
-  // long enough for many turns on a fast machine
-  const text = `Org/Model  1 GB  1 seed  ${magnet}\n`.repeat(300)
+/** The turns of the event loop that others had meanwhile. */
+async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly turns: number; readonly value: T }> {
   let turns = 0
   const turn = (): void => {
     turns += 1
     immediate = setImmediate(turn)
   }
   let immediate = setImmediate(turn)
-  const entries = await parseListingInTurns(text)
+  const value = await work()
   clearImmediate(immediate)
+  return { turns, value }
+}
+
+test('of four million empty lines no more than 10,000 are made', async () => {
+  const text = '\n'.repeat(4 << 20)
+  const split = vi.spyOn(String.prototype, 'split')
+  const parsed = await parseListingInTurns(text)
+  const made = split.mock.results.map(({ value }) => (value as readonly string[]).length)
+  split.mockRestore()
+  expect(parsed).toEqual([])
+  expect(Math.max(...made)).toBe(10_000)
+})
+
+test.each([
+  ['a million lists', '"manifest": ""'.repeat(300_000)],
+  ['a million lists that do not end', '"manifest":"'.repeat(300_000)],
+  ['a string without end', `"manifest":"${'\\'.repeat((8 << 20) - 1)}`],
+  ['thousands of lines', `"manifest":"${`${'a'.repeat(64)}  a\\n`.repeat(60_000)}"`]
+])('a record of %s is read in turns', async (_, page) => {
+  const { turns, value } = await turnsDuring(() => parseRecordInTurns(page))
+  expect(turns).toBeGreaterThan(2)
+  expect(value).toEqual(parseRecord(page))
+})
+
+test.each([
+  ['control characters in the name', `magnet:?xt=urn:btih:${HASH}&dn=%1b%5d0;x%07.gguf`],
+  ['bytes that are no UTF-8', `magnet:?xt=urn:btih:${HASH}&dn=%ff%fe`],
+  ['a name that leads out', `magnet:?xt=urn:btih:${HASH}&dn=..%2f..%2fetc%2fpasswd`],
+  ['two infohashes', `magnet:?xt=urn:btih:${HASH}&xt=urn:btih:${'e'.repeat(40)}&dn=x`],
+  ['thousands of web seeds', `magnet:?xt=urn:btih:${HASH}&dn=x${'&ws=http://h/x'.repeat(1_000)}`],
+  ['thousands of trackers', `magnet:?xt=urn:btih:${HASH}&dn=x${'&tr=udp://127.0.0.1:1'.repeat(700)}`]
+])('a magnet with %s is passed over, or has fields within their bounds', (_, text) => {
+  for (const entry of parseListing(`A/b  1 GiB  1 seeds  ${text}\n`)) {
+    expect(entry.infohash).toMatch(/^[0-9a-f]{40}$/)
+    expect(entry.trackers.length).toBeLessThanOrEqual(50)
+    expect(entry.quant.length).toBeLessThan(256)
+  }
+})
+
+test('one repository in 10,000 lines, with and without an end of the last one, is read as often', () => {
+  const all = `${line('A/b', 'm-q4_k_m.gguf')}\n`.repeat(500)
+  expect(parseListing(all)).toHaveLength(500)
+  expect(parseListing(all.trimEnd())).toHaveLength(500)
+})
+
+test('a listing of hundreds of thousands of trackers is read in turns, and says the same', async () => {
+  const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf${'&tr=udp://a:1'.repeat(900)}`
+  // long enough for many turns on a fast machine
+  const text = `Org/Model  1 GB  1 seed  ${magnet}\n`.repeat(300)
+  const { turns, value: entries } = await turnsDuring(() => parseListingInTurns(text))
   expect(entries).toEqual(parseListing(text))
   expect(entries).toHaveLength(300)
   expect(turns).toBeGreaterThan(3)
