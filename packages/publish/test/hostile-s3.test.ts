@@ -1,4 +1,4 @@
-// Stores that are busy, full, wrong or lying: a server of our own answers in place of one.
+// Stores that are busy, full, wrong or lying: a server of our own answers in place of one. One file, because each test is one lie of it.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
