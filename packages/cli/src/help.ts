@@ -166,6 +166,13 @@ const MORE: Readonly<Record<string, More>> = {
   'service install': { examples: [['svc service install --dry-run', 'show what it would do']] },
   'service remove': { examples: [] },
   'service status': { examples: [] },
+  backup: {
+    examples: [
+      ['svc backup /mnt/backup/models', 'a folder; run it again to add what is new'],
+      ['svc backup s3://bucket/models --prune', 'a bucket; only the latest snapshot stays']
+    ]
+  },
+  restore: { examples: [['svc restore /mnt/backup/models --root /mnt/new/models', '']] },
   move: { examples: [['svc move /mnt/big/models', '']] },
   doctor: { examples: [] },
   completion: { examples: [['source <(svc completion bash)', 'in ~/.bashrc']] },
@@ -200,7 +207,20 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
   'Share:': ['share', 'private', 'swarm', 'export', 'push', 'publish'],
-  'Maintain:': ['status', 'jobs', 'cancel', 'verify', 'fsck', 'doctor', 'service', 'move', 'completion', 'help']
+  'Maintain:': [
+    'status',
+    'jobs',
+    'cancel',
+    'verify',
+    'fsck',
+    'doctor',
+    'service',
+    'move',
+    'backup',
+    'restore',
+    'completion',
+    'help'
+  ]
 }
 
 const groupOf = (name: string): string | undefined =>

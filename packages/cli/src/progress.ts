@@ -30,7 +30,8 @@ export interface Progress {
   end(): void
 }
 
-const VERBS: Readonly<Record<Job['kind'] | 'publish', string>> = {
+const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup', string>> = {
+  backup: 'backing up',
   ensure: 'pulling',
   'import-local': 'importing',
   'import-hf': 'importing',

@@ -19,6 +19,7 @@ import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
+import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { SeedLocalResult, ShareResult, Status } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
@@ -85,6 +86,10 @@ export interface Client {
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
   /** Deletes everything that is no longer needed; the job's result has `blobs` and `bytes`. */
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
+  /** One complete state of the store, for a backup; held for two minutes, and by {@link holdSnapshot} for longer. */
+  makeSnapshot(options?: CallOptions): Promise<Snapshot>
+  holdSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
+  releaseSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
@@ -177,6 +182,9 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     gc: (body = {}, call) => post('gc', body, call),
+    makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), timeoutMs: 0 }),
+    holdSnapshot: (id, call) => get('holdSnapshot', call, encodeURIComponent(id)),
+    releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),

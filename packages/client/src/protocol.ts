@@ -17,6 +17,7 @@ export * from './protocol/plan.ts'
 export * from './protocol/removal.ts'
 export * from './protocol/resolve.ts'
 export { ROUTES, type Route, type RouteErrors } from './protocol/routes.ts'
+export { type Snapshot, SnapshotSchema } from './protocol/snapshot.ts'
 export {
   defaultSocketPath,
   isDefaultSocket,

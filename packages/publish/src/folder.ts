@@ -5,6 +5,7 @@ import {
   lstat,
   mkdir,
   open,
+  readdir,
   readFile,
   realpath,
   rename,
@@ -35,18 +36,37 @@ export class FolderTarget implements Target {
   readonly name: string
   readonly url = undefined
   readonly #root: string
-  readonly #claim: FileHandle
+  readonly #claim: FileHandle | undefined
+  readonly #isPrivate: boolean
 
-  private constructor(name: string, root: string, claim: FileHandle) {
+  private constructor(name: string, root: string, claim: FileHandle | undefined, isPrivate = false) {
+    this.#isPrivate = isPrivate
     this.name = name
     this.#root = root
     this.#claim = claim
   }
 
-  /** Creates the folder if necessary and locks it. @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO` */
-  static async open(path: string): Promise<FolderTarget> {
+  /** For reading only: locks and creates nothing. @throws PublishError `E_NOT_FOUND`, `E_BAD_TARGET`, `E_IO` */
+  static async openForReading(path: string): Promise<FolderTarget> {
     try {
-      await mkdir(path, { recursive: true })
+      const root = await realpath(path)
+      if ((await stat(root)).isDirectory()) return new FolderTarget(path, root, undefined)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+        throw new PublishError('E_NOT_FOUND', `there is no folder ${path}`, error)
+      throw ioError(error, `read ${path}`)
+    }
+    throw new PublishError('E_BAD_TARGET', `${path} is not a folder`)
+  }
+
+  /**
+   * Creates the folder if necessary and locks it. With `isPrivate`, folders are 0700 and files 0600.
+   * @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO`
+   */
+  static async open(path: string, { isPrivate = false }: { readonly isPrivate?: boolean } = {}): Promise<FolderTarget> {
+    const mode = isPrivate ? 0o700 : 0o777
+    try {
+      await mkdir(path, { recursive: true, mode })
       const root = await realpath(path)
       const claim = await open(root, FOLDER)
       try {
@@ -57,8 +77,8 @@ export class FolderTarget implements Target {
             `another process is publishing to ${path}; try again when it has finished`
           )
         }
-        await mkdir(join(root, WORK_FOLDER), { recursive: true })
-        return new FolderTarget(path, root, claim)
+        await mkdir(join(root, WORK_FOLDER), { recursive: true, mode })
+        return new FolderTarget(path, root, claim, isPrivate)
       } catch (error) {
         await claim.close()
         throw error
@@ -82,13 +102,17 @@ export class FolderTarget implements Target {
     throw new PublishError('E_NO_SPACE', `${this.name} needs ${needed} bytes of free space, and has ${bavail * bsize}`)
   }
 
-  async has({ key, sizeBytes, digest }: PublishedObject, { signal, onBytes }: ObjectOptions): Promise<boolean> {
+  async has(
+    { key, sizeBytes, digest }: PublishedObject,
+    { signal, onBytes, trustKey }: ObjectOptions
+  ): Promise<boolean> {
     const path = join(this.#root, key)
     try {
       const stats = await lstat(path).catch(absent)
       if (stats === undefined) return false
       if (stats.isDirectory()) throw new PublishError('E_BAD_TARGET', `${path} is a folder, but a file has to go there`)
       if (!stats.isFile() || stats.size !== sizeBytes) return false
+      if (trustKey === true) return true
       const hash = createHash('sha256')
       for await (const chunk of chunksOf({ content: { path }, sizeBytes, digest })) {
         signal?.throwIfAborted()
@@ -105,7 +129,7 @@ export class FolderTarget implements Target {
     const path = join(this.#root, object.key)
     try {
       const partial = this.#partial(object.digest)
-      await write(object, partial, options)
+      await write(object, partial, this.#isPrivate ? 0o600 : 0o644, options)
       await this.#makeFolders(dirname(path))
       await rename(partial, path)
       await syncFolder(dirname(path))
@@ -155,7 +179,26 @@ export class FolderTarget implements Target {
     return true
   }
 
+  async remove(key: string): Promise<void> {
+    const path = join(this.#root, key)
+    try {
+      await unlink(path).catch(absent)
+    } catch (error) {
+      throw ioError(error, `remove ${path}`)
+    }
+  }
+
+  async isEmpty(): Promise<boolean> {
+    try {
+      const names = await readdir(this.#root)
+      return names.every((name) => name === WORK_FOLDER || name === 'lost+found')
+    } catch (error) {
+      throw ioError(error, `read ${this.name}`)
+    }
+  }
+
   async close(): Promise<void> {
+    if (this.#claim === undefined) return
     // fails, on purpose, while partial files remain
     await rmdir(join(this.#root, WORK_FOLDER)).catch(() => undefined)
     await this.#claim.close()
@@ -171,7 +214,7 @@ export class FolderTarget implements Target {
     const parent = dirname(folder)
     await this.#makeFolders(parent)
     try {
-      await mkdir(folder)
+      await mkdir(folder, this.#isPrivate ? 0o700 : 0o777)
       await syncFolder(parent)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -182,8 +225,8 @@ export class FolderTarget implements Target {
 }
 
 /** Writes an object to its partial file, resuming an earlier attempt, and syncs it. */
-async function write(object: PublishedObject, partial: string, options: ObjectOptions): Promise<void> {
-  const handle = await open(partial, PARTIAL, 0o644)
+async function write(object: PublishedObject, partial: string, mode: number, options: ObjectOptions): Promise<void> {
+  const handle = await open(partial, PARTIAL, mode)
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is not a regular file`)

@@ -3,9 +3,18 @@ import type { Place } from './place.ts'
 import type { S3Options } from './s3/options.ts'
 import type { Target } from './target.ts'
 
-/** Opens a destination for writing. Loads the S3 client only for buckets: it is large. @throws PublishError */
-export async function openTarget(place: Place, options: S3Options = {}): Promise<Target> {
-  if (place.kind === 'folder') return FolderTarget.open(place.path)
+export interface OpenOptions extends S3Options {
+  /** A folder is neither made nor locked, and need not be writable. */
+  readonly readOnly?: boolean
+  /** New folders are 0700, files 0600. */
+  readonly isPrivate?: boolean
+}
+
+/** Opens a destination. Loads the S3 client only for buckets: it is large. @throws PublishError */
+export async function openTarget(place: Place, options: OpenOptions = {}): Promise<Target> {
+  const { readOnly = false, isPrivate = false } = options
+  if (place.kind === 'folder')
+    return readOnly ? FolderTarget.openForReading(place.path) : FolderTarget.open(place.path, { isPrivate })
   const { S3Target } = await import('./s3/s3-target.ts')
   return S3Target.open(place, options)
 }

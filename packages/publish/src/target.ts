@@ -13,6 +13,8 @@ export interface ObjectOptions {
   readonly signal?: AbortSignal | undefined
   /** Called with the number of bytes of each step, including those that were already present. */
   readonly onBytes?: ((bytes: number) => void) | undefined
+  /** The key is named after the content: an object of the right size is taken for it, without a look at its bytes. */
+  readonly trustKey?: boolean | undefined
 }
 
 /** A small document read from a target. */
@@ -47,5 +49,9 @@ export interface Target {
     before: StoredDocument | undefined,
     signal?: AbortSignal
   ): Promise<boolean>
+  /** Removes an object if it is there. */
+  remove(key: string, signal?: AbortSignal): Promise<void>
+  /** False if it is known to hold other objects than those that svc is writing. */
+  isEmpty(signal?: AbortSignal): Promise<boolean>
   close(): Promise<void>
 }

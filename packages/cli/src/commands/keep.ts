@@ -10,7 +10,7 @@ export interface CommandTools {
   run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
 }
 
-/** The commands that install and maintain `svc`: `service`, `move`, `doctor`, `completion`. */
+/** The commands that install and maintain `svc`: `service`, `move`, `backup`, `restore`, `doctor`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
@@ -36,6 +36,23 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
     .action(async (dir: string, options, command: Command) =>
       run(command, async (session) => (await import('./move.ts')).move(session, dir, options))
+    )
+  const bucket = (command: Command): Command =>
+    command
+      .option('--endpoint <url>', 'address of an S3-compatible store')
+      .option('--region <name>', 'region of the bucket')
+  bucket(add(program, 'backup <dest>', 'copy the store to a folder or a bucket; run again, it adds what is new'))
+    .option('--verify', 'read back what is there already, and write what is damaged again')
+    .option('--prune', 'afterwards remove older snapshots, and what only they need')
+    .action(async (dest: string, options, command: Command) =>
+      run(command, async (session) => (await import('./backup.ts')).backup(session, dest, options))
+    )
+  bucket(add(program, 'restore <src>', 'bring a store back from a backup, into an absent or empty folder'))
+    .option('--root <dir>', 'the folder; default: the configured one')
+    .option('--incomplete', 'go on without what is damaged in the backup')
+    .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+    .action(async (src: string, options, command: Command) =>
+      run(command, async (session) => (await import('./backup.ts')).restore(session, src, options))
     )
   add(program, 'doctor', 'check everything that the store depends on, and suggest fixes').action(
     async (_options, command: Command) =>

@@ -106,6 +106,6 @@ function offered(name: string, choices: readonly string[] | undefined): Wanted {
   if (/^refs?$|^target$/.test(plain)) return { ...NOTHING, sources: ['ref'] }
   if (/^ns\/name$|^text$/.test(plain)) return { ...NOTHING, sources: ['repo'] }
   if (plain === 'id') return { ...NOTHING, sources: ['job'] }
-  if (/^(paths?|files?|folder|dirs?|src|source|program)$/.test(plain)) return { ...NOTHING, sources: ['file'] }
+  if (/^(paths?|files?|folder|dirs?|dest|src|source|program)$/.test(plain)) return { ...NOTHING, sources: ['file'] }
   return NOTHING
 }

@@ -75,6 +75,7 @@ describe('what is offered', () => {
     expect(await completed('jobs', '')).toEqual([expect.stringMatching(/^[0-9a-f]+$/)])
     expect(await completed('import', 'local', 'a', '')).toEqual([':files'])
     expect(await completed('--socket', '')).toEqual([':files'])
+    expect(await completed('backup', '')).toEqual([':files'])
   })
 
   it('nothing, without a word, where no daemon answers', async () => {

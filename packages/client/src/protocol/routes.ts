@@ -22,6 +22,7 @@ import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.
 import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
+import { SNAPSHOT_ROUTES } from './snapshot.ts'
 import { SeedLocalResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 
@@ -294,6 +295,7 @@ export const ROUTES = {
     errors: { E_BAD_REQUEST: 400 },
     jobErrors: ['E_NO_INDEX', 'E_INVALID_INDEX', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
   },
+  ...SNAPSHOT_ROUTES,
   setPrivate: {
     ...PATHS.setPrivate,
     summary: 'Keep an artifact from everybody, or give it to others again',

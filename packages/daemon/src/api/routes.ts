@@ -20,6 +20,7 @@ import { removeModelRoute, removeQuantRoute } from './routes/remove-model.ts'
 import { resolveRoute } from './routes/resolve.ts'
 import { seedLocalRoute } from './routes/seed-local.ts'
 import { shareRoutes } from './routes/share.ts'
+import { snapshotRoutes } from './routes/snapshots.ts'
 import { statusRoute } from './routes/status.ts'
 import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
@@ -41,6 +42,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof privateRoute>[0] &
   Parameters<typeof seedLocalRoute>[0] &
   Parameters<typeof shareRoutes>[0] &
+  Parameters<typeof snapshotRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof verifyRoute>[0] &
   Parameters<typeof viewRoutes>[0]
@@ -53,6 +55,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   ...blobRoutes(deps),
   ...viewRoutes(deps),
   ...shareRoutes(deps),
+  ...snapshotRoutes(deps),
   resolve: resolveRoute(deps),
   open: openRoute(deps),
   ensure: ensureRoute(deps),

@@ -22,6 +22,7 @@ import { Removals } from '../library/removal.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
+import { Snapshots } from '../library/snapshots.ts'
 import { Superseded } from '../library/superseded.ts'
 import { Usage } from '../library/usage.ts'
 import { Uses } from '../library/uses.ts'
@@ -59,6 +60,7 @@ export interface DaemonContext {
   readonly usage: Usage
   readonly members: Members
   readonly views: Views
+  readonly snapshots: Snapshots
   /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
   readonly endHoldOff: () => void
   readonly listeners: Listeners
@@ -116,6 +118,7 @@ export async function composeContext(
     const views = await Views.open({ store, files, documents, resolver, uses, usage, log })
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)
+    const snapshots = new Snapshots({ store, files, needed, uses, log, version })
     const members = new Members({ store, documents, artifacts, usage })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       onDone: (job) => logImport(log, job),
@@ -149,6 +152,7 @@ export async function composeContext(
       needed,
       usage,
       members,
+      snapshots,
       views
     }
     const endHoldOff = await holdOffWhereDistant(port, store.root)
@@ -209,13 +213,14 @@ async function composeNetworks(
 
 /** Closes everything; the root's lock is released last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
-  const { log, offload, store, usage, views, endHoldOff } = context
+  const { log, offload, store, usage, views, snapshots, endHoldOff } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await services?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, network: name }, 'connections did not close cleanly')
     })
   }
   await services?.mirrors?.close()
+  await snapshots.close()
   await views.close()
   await usage.close()
   await offload.close()

@@ -13,9 +13,11 @@ export interface Flags {
   readonly logFormat: LogFormat | undefined
   /** Read the configuration, print it, and exit. */
   readonly check: boolean
-  /** `svcd move`: print the result as one line of JSON, and no progress. */
+  /** `svcd move`, `svcd restore`: print the result as one line of JSON, and no progress. */
   readonly json: boolean
-  /** `svcd move`: print no progress. */
+  /** `svcd restore`: go on without what is damaged in the backup. */
+  readonly incomplete: boolean
+  /** `svcd move`, `svcd restore`: print no progress. */
   readonly quiet: boolean
   readonly help: boolean
   readonly version: boolean
@@ -33,6 +35,7 @@ export const USAGE = [
   ['svcd metrics', 'the figures of the running daemon, in the text format of Prometheus'],
   ['svcd health | svcd ready', 'ask the running daemon: does it work, or start; does it answer (for probes)'],
   ['svcd expect', 'write the id of the store into the configuration, so that no other is opened or made in its place'],
+  ['svcd restore SRC [--incomplete] [--json]', 'fill an absent or empty root from a backup of svc backup'],
   ['svcd move DIR [--json] [--quiet]', 'take the store to another folder, while no daemon runs; the old one stays']
 ] as const
 
@@ -54,7 +57,8 @@ export const EXIT_HELP = [
   [0, 'done, stopped as asked, or the configuration is fine'],
   [1, 'failed'],
   [2, 'wrong usage or configuration'],
-  [130, 'a move was stopped; it goes on when it is asked for again']
+  [5, 'a backup to restore is damaged'],
+  [130, 'a move or a restore was stopped; it goes on when it is asked for again']
 ] as const
 
 function columns(rows: readonly (readonly [string, string])[]): string {
@@ -88,6 +92,7 @@ export function parseFlags(args: readonly string[]): Flags {
         check: { type: 'boolean' },
         json: { type: 'boolean' },
         quiet: { type: 'boolean' },
+        incomplete: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'V' }
       }
@@ -104,9 +109,11 @@ export function parseFlags(args: readonly string[]): Flags {
   const check = values.check ?? false
   if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
   for (const name of ['json', 'quiet'] as const) {
-    if (values[name] && positionals[0] !== 'move')
-      throw new StartError(`--${name} belongs to "svcd move"\ntry: svcd --help`)
+    if (values[name] && positionals[0] !== 'move' && positionals[0] !== 'restore')
+      throw new StartError(`--${name} belongs to "svcd move" and "svcd restore"\ntry: svcd --help`)
   }
+  if (values.incomplete === true && positionals[0] !== 'restore')
+    throw new StartError('--incomplete belongs to "svcd restore"\ntry: svcd --help')
   return {
     root: values.root,
     config: values.config,
@@ -117,6 +124,7 @@ export function parseFlags(args: readonly string[]): Flags {
     check,
     json: values.json ?? false,
     quiet: values.quiet ?? false,
+    incomplete: values.incomplete ?? false,
     help: values.help ?? false,
     version: values.version ?? false,
     words: positionals

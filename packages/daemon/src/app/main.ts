@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     return (await import('./serve.ts')).serve(flags)
   }
   if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
+  if (command === 'restore') return (await import('./restore-command.ts')).restoreCommand(words, flags, process.env)
   if (command === 'expect') {
     const { expectCommand } = await import('./expect-command.ts')
     return void process.stdout.write(`${await expectCommand(words, flags, process.env)}\n`)
@@ -58,7 +59,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   const { name, message, stack } = error as Error
-  const known = error instanceof StartError || name === 'DaemonError' || name === 'MoveError'
+  const known = error instanceof StartError || name === 'DaemonError' || name === 'MoveError' || name === 'RestoreError'
   process.stderr.write(`svcd: ${known ? message : (stack ?? message)}\n`)
-  process.exit(error instanceof StartError ? 2 : 1)
+  process.exit(error instanceof StartError ? 2 : (process.exitCode ?? 1))
 })

@@ -2,13 +2,10 @@ import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { checkStoreKeyWritable, writeStoreKey } from '../config/store-keys.ts'
 import { StartError } from '../errors.ts'
+import { copyProgress, sizeText } from './copy-progress.ts'
 import type { Flags } from './flags.ts'
 import { checkPlaces } from './move-places.ts'
-import { MoveError, type MoveProgress, type MoveResult, moveStore } from './store-move.ts'
-
-/** Interval of progress updates on a terminal; in a log they are rare. */
-const TERMINAL_EVERY_MS = 100
-const LOG_EVERY_MS = 5_000
+import { MoveError, type MoveResult, moveStore } from './store-move.ts'
 
 /**
  * `svcd move DIR`: moves the configured store to another folder, and writes the new root into the configuration file.
@@ -25,7 +22,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
   if (named === undefined) await checkStoreKeyWritable(file, 'root', places.to)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
-  const progress = progressOn(process.stderr, flags)
+  const progress = copyProgress(process.stderr, flags)
   try {
     const result = await moveStore({
       from,
@@ -73,35 +70,4 @@ function report(result: MoveResult, named: string | undefined, file: string): st
           ...views.map((path) => `  ${path}`)
         ])
   ]
-}
-
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
-
-function sizeText(bytes: number): string {
-  let [value, unit] = [bytes, 0]
-  while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1]
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
-}
-
-function progressOn(
-  output: NodeJS.WriteStream,
-  { quiet, json }: Flags
-): { readonly tell: (progress: MoveProgress) => void; readonly end: () => void } {
-  const silent = quiet || json
-  const terminal = output.isTTY === true
-  let last = Number.NEGATIVE_INFINITY
-  let phase: string | undefined
-  let open = false
-  return {
-    tell(progress) {
-      const now = performance.now()
-      if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
-      ;[last, phase] = [now, progress.phase]
-      const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
-      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${sizeText(bytesDone)} of ${sizeText(bytesTotal)}`
-      output.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
-      open = terminal
-    },
-    end: () => void (open && output.write('\n'))
-  }
 }

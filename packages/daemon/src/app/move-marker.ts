@@ -8,6 +8,8 @@ export interface MoveMarker {
   /** The old root. */
   readonly from: string
   readonly state: 'copying' | 'complete'
+  /** It is filled from a backup, and `from` is its place. */
+  readonly isRestore?: boolean
 }
 
 const FILE = 'moving.json'
@@ -24,8 +26,9 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
     throw new StartError(`${path} cannot be read (${code})`, { cause })
   }
   try {
-    const { from, state } = JSON.parse(text) as Partial<MoveMarker>
-    if (typeof from === 'string' && (state === 'copying' || state === 'complete')) return { from, state }
+    const { from, state, isRestore } = JSON.parse(text) as Partial<MoveMarker>
+    if (typeof from === 'string' && (state === 'copying' || state === 'complete'))
+      return { from, state, isRestore: isRestore === true }
   } catch {
     // reported below
   }
@@ -33,8 +36,8 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
 }
 
 /** Resolves when the marker is durable. */
-export const writeMoveMarker = (root: string, { from, state }: MoveMarker): Promise<void> =>
-  replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state }, null, 2)}\n`))
+export const writeMoveMarker = (root: string, { from, state, isRestore }: MoveMarker): Promise<void> =>
+  replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state, isRestore }, null, 2)}\n`))
 
 /**
  * Called under the root's lock, before any change. Refuses a root that a move has not completed; a completed one
@@ -45,8 +48,15 @@ export async function endMove(root: string): Promise<void> {
   if (marker === undefined) return
   if (marker.state === 'copying')
     throw new StartError(
-      `the move of ${marker.from} to ${root} is not complete, and the old store is the one to use; to go on: svc move ${root}`
+      marker.isRestore === true
+        ? `the restore of ${marker.from} to ${root} is not complete; to go on: svc restore ${marker.from} --root ${root}`
+        : `the move of ${marker.from} to ${root} is not complete, and the old store is the one to use; to go on: svc move ${root}`
     )
+  await endMarker(root)
+}
+
+/** The root is a store of its own from now on. */
+export async function endMarker(root: string): Promise<void> {
   await unlink(join(root, FILE))
   await syncFolder(nodeFilePort, root)
 }

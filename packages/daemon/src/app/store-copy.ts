@@ -1,5 +1,6 @@
 import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
+import type { Sha256Digest } from '@svc/ref'
 
 /** Progress of a copy of blobs. */
 interface CopyProgress {
@@ -7,6 +8,16 @@ interface CopyProgress {
   readonly blobsTotal: number
   readonly bytesDone: number
   readonly bytesTotal: number
+}
+
+/** A blob that is read where it is; `fd` is absent where that is no file of this machine. */
+export type CopyReader = Pick<BlobReader, 'digest' | 'sizeBytes' | 'read' | 'close'> & {
+  readonly fd?: number | undefined
+}
+
+/** Where blobs are copied from: another store, or a backup. */
+export interface CopySource {
+  open(digest: Sha256Digest): Promise<CopyReader>
 }
 
 export interface CopyOptions {
@@ -31,13 +42,13 @@ const CHUNK_BYTES = 4 << 20
  * @throws CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function copyBlobs(
-  source: BlobStore,
+  source: CopySource,
   target: BlobStore,
   blobs: readonly BlobInfo[],
   { signal, onProgress, resumableBytes = RESUMABLE_BYTES }: CopyOptions
-): Promise<readonly string[]> {
+): Promise<readonly Sha256Digest[]> {
   const bytesTotal = blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
-  const corrupt: string[] = []
+  const corrupt: Sha256Digest[] = []
   const underWay = new Map<string, number>()
   let [blobsDone, bytesDone] = [0, 0]
   const tell = (): void => {
@@ -54,7 +65,12 @@ export async function copyBlobs(
       const reader = await source.open(digest)
       try {
         if (sizeBytes < resumableBytes)
-          await target.ingest({ fd: reader.fd! }, { digest, sizeBytes, signal: own, onProgress: onBytes })
+          await target.ingest(reader.fd === undefined ? chunksOf(reader) : { fd: reader.fd }, {
+            digest,
+            sizeBytes,
+            signal: own,
+            onProgress: onBytes
+          })
         else await copyResumably(reader, target, own, onBytes)
       } finally {
         await reader.close()
@@ -71,8 +87,16 @@ export async function copyBlobs(
   return corrupt
 }
 
+async function* chunksOf(reader: CopyReader): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < reader.sizeBytes; at += CHUNK_BYTES) {
+    const chunk = new Uint8Array(Math.min(CHUNK_BYTES, reader.sizeBytes - at))
+    await reader.read(chunk, at)
+    yield chunk
+  }
+}
+
 async function copyResumably(
-  reader: BlobReader,
+  reader: CopyReader,
   target: BlobStore,
   signal: AbortSignal,
   onBytes: (bytes: number) => void

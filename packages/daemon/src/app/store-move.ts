@@ -14,7 +14,7 @@ export class MoveError extends Error {
   override readonly name = 'MoveError'
 }
 
-export interface MoveProgress {
+interface MoveProgress {
   readonly phase: 'copying' | 'checking'
   readonly blobsDone: number
   readonly blobsTotal: number

@@ -30,6 +30,9 @@ export class ReplacedFiles {
   readonly #folders: DurableFolders
   readonly #settled = new Set<string>()
   readonly #mayWrite: () => void
+  #writers = 0
+  #idle: (() => void) | undefined
+  #thaw: Promise<void> | undefined
 
   private constructor(root: string, port: FilePort, mayWrite: () => void) {
     this.#mayWrite = mayWrite
@@ -68,12 +71,40 @@ export class ReplacedFiles {
     return readNow(this.#port, file, { follow: true })
   }
 
-  async write(file: string, content: string | Uint8Array): Promise<void> {
+  write(file: string, content: string | Uint8Array): Promise<void> {
+    return this.#writing(async () => {
+      await this.#folders.make(dirname(file))
+      this.#settled.delete(file)
+      await replaceFile(this.#port, file, Buffer.from(content), { temporaryFolder: this.#temp })
+      this.#settled.add(file)
+    })
+  }
+
+  /** Runs work for which no file changes: changes wait. It must not wait for one itself. */
+  async frozen<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#thaw !== undefined) await this.#thaw
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#thaw = promise
+    try {
+      if (this.#writers > 0) await new Promise<void>((done) => (this.#idle = done))
+      return await work()
+    } finally {
+      this.#idle = undefined
+      this.#thaw = undefined
+      resolve()
+    }
+  }
+
+  async #writing(work: () => Promise<void>): Promise<void> {
+    while (this.#thaw !== undefined) await this.#thaw
     this.#mayWrite()
-    await this.#folders.make(dirname(file))
-    this.#settled.delete(file)
-    await replaceFile(this.#port, file, Buffer.from(content), { temporaryFolder: this.#temp })
-    this.#settled.add(file)
+    this.#writers++
+    try {
+      await work()
+    } finally {
+      this.#writers--
+      if (this.#writers === 0) this.#idle?.()
+    }
   }
 
   /**
@@ -87,14 +118,15 @@ export class ReplacedFiles {
   }
 
   /** Removes a file, durably, if it exists. */
-  async remove(file: string): Promise<void> {
-    this.#mayWrite()
-    this.#settled.delete(file)
-    const absent = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== 'ENOENT') throw error
-    }
-    await this.#port.unlink(file).catch(absent)
-    // Even if it was absent: an earlier attempt may have failed here.
-    await syncFolder(this.#port, dirname(file)).catch(absent)
+  remove(file: string): Promise<void> {
+    return this.#writing(async () => {
+      this.#settled.delete(file)
+      const absent = (error: NodeJS.ErrnoException): void => {
+        if (error.code !== 'ENOENT') throw error
+      }
+      await this.#port.unlink(file).catch(absent)
+      // Even if it was absent: an earlier attempt may have failed here.
+      await syncFolder(this.#port, dirname(file)).catch(absent)
+    })
   }
 }

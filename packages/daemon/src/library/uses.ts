@@ -15,6 +15,7 @@ export class Uses {
   readonly #noted = new Map<Sha256Digest, number>()
   readonly #underWay = new Set<number>()
   readonly #readers = new Map<Sha256Digest, number>()
+  readonly #held = new Set<ReadonlySet<Sha256Digest>>()
   #clock = 0
 
   /** Runs work that relies on blobs; those it touches are kept until it ends. */
@@ -47,8 +48,18 @@ export class Uses {
     }
   }
 
+  /** Keeps blobs until the returned function is called. */
+  hold(digests: ReadonlySet<Sha256Digest>): () => void {
+    // an object of its own, so that the same blobs can be held twice
+    const held = new Set(digests)
+    this.#held.add(held)
+    return () => void this.#held.delete(held)
+  }
+
   has(digest: Sha256Digest): boolean {
-    return this.#noted.has(digest) || this.#readers.has(digest)
+    if (this.#noted.has(digest) || this.#readers.has(digest)) return true
+    for (const held of this.#held) if (held.has(digest)) return true
+    return false
   }
 
   /** Wraps the store; blobs accessed through the result are recorded here. */

@@ -1,0 +1,125 @@
+import { join, resolve, sep } from 'node:path'
+import { ClientError } from '@svc/client'
+import type { BackedUp, BackupProgress } from '@svc/publish'
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import { usage } from '../errors.ts'
+import { progressFor } from '../follow.ts'
+import { count, formatBytes } from '../format.ts'
+import { withPublish } from '../publish/failure.ts'
+import { runDaemonCommand } from '../service/daemon-run.ts'
+import type { Session } from '../session.ts'
+
+export interface BackupCommandOptions {
+  readonly verify?: boolean
+  readonly prune?: boolean
+  readonly endpoint?: string
+  readonly region?: string
+}
+
+/** A third of the time for which the daemon holds a snapshot. */
+const HOLD_EVERY_MS = 40_000
+
+/** `svc backup DEST`: a folder or `s3://bucket/prefix`. Run again, it adds what is new. */
+export async function backup(session: Session, dest: string, options: BackupCommandOptions): Promise<void> {
+  const { client, terminal, signal } = session
+  await withPublish(session, async (lib) => {
+    const place = lib.parsePlace(dest, terminal.cwd)
+    const { root } = await client.status()
+    if (place.kind === 'folder' && (place.path === root || place.path.startsWith(root + sep)))
+      throw usage(`${place.path} lies inside the store; choose a folder outside`)
+    const { endpoint, region } = options
+    const target = await lib.openTarget(place, { endpoint, region, env: terminal.env, isPrivate: true })
+    try {
+      const done = await withSnapshot(session, (snapshotPath, missingBlobs, held) => {
+        if (missingBlobs > 0)
+          session.note(`${count(missingBlobs, 'file')} of unfinished models are not here, and not part of it`)
+        return withProgress(session, target.name, (onProgress) =>
+          lib.backUp(target, {
+            snapshotPath,
+            blobPath: (digest) => blobPath(root, digest),
+            verify: options.verify === true,
+            prune: options.prune === true,
+            signal: AbortSignal.any([signal, held]),
+            onProgress
+          })
+        )
+      })
+      report(session, target.name, done)
+    } finally {
+      await target.close()
+    }
+  })
+}
+
+function report(session: Session, place: string, done: BackedUp): void {
+  if (session.json) return session.document({ target: place, ...done })
+  const { storeId, blobs, bytes, sentBlobs, sentBytes, prunedBlobs } = done
+  session.print(
+    `the store ${storeId} is backed up to ${place}: ${count(blobs, 'file')}, ${formatBytes(bytes)}; ${count(sentBlobs, 'file')} of them new, ${formatBytes(sentBytes)}`
+  )
+  if (prunedBlobs > 0) session.print(`removed ${count(prunedBlobs, 'file')} that only older snapshots needed`)
+  session.note('it holds private and gated models as well: keep it as private as the store')
+}
+
+function blobPath(root: string, digest: Sha256Digest): string {
+  const hex = digestHex(digest)
+  return join(root, 'blobs', 'sha256', hex.slice(0, 2), hex.slice(2))
+}
+
+/** Holds a snapshot while `work` copies it. `held` is aborted, with the reason, when the daemon holds it no longer. */
+async function withSnapshot<T>(
+  { client }: Session,
+  work: (path: string, missingBlobs: number, held: AbortSignal) => Promise<T>
+): Promise<T> {
+  const { id, path, missingBlobs } = await client.makeSnapshot()
+  const held = new AbortController()
+  const timer = setInterval(() => {
+    client.holdSnapshot(id).catch((error: unknown) => {
+      if (error instanceof ClientError && error.code === 'E_NOT_FOUND') held.abort(error)
+    })
+  }, HOLD_EVERY_MS)
+  try {
+    return await work(path, missingBlobs, held.signal)
+  } finally {
+    clearInterval(timer)
+    await client.releaseSnapshot(id, { signal: AbortSignal.timeout(HOLD_EVERY_MS) }).catch(() => undefined)
+  }
+}
+
+async function withProgress<T>(
+  session: Session,
+  ref: string,
+  work: (onProgress: (progress: BackupProgress) => void) => Promise<T>
+): Promise<T> {
+  const progress = await progressFor(session)
+  try {
+    return await work((counts) => progress.update({ kind: 'backup', state: 'fetching', ref, ...counts }))
+  } finally {
+    progress.end()
+  }
+}
+
+export interface RestoreCommandOptions {
+  readonly root?: string
+  readonly incomplete?: boolean
+  readonly endpoint?: string
+  readonly region?: string
+  readonly svcd?: string
+}
+
+/** `svc restore SRC` runs `svcd restore SRC`, which holds the lock of the new root. @throws CliError */
+export async function restore(session: Session, src: string, options: RestoreCommandOptions): Promise<void> {
+  const { root, incomplete, endpoint, region, svcd } = options
+  const { cwd } = session.terminal
+  const words = [
+    'restore',
+    /^s3:/i.test(src) ? src : resolve(cwd, src),
+    ...(root === undefined ? [] : ['--root', resolve(cwd, root)]),
+    ...(incomplete === true ? ['--incomplete'] : [])
+  ]
+  const env = {
+    ...(endpoint !== undefined && { AWS_ENDPOINT_URL_S3: endpoint }),
+    ...(region !== undefined && { AWS_REGION: region })
+  }
+  await runDaemonCommand(session, words, { svcd, env, otherwise: 'the store was not restored' })
+}

@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { CliError } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import type { Session } from '../session.ts'
+import { daemonCommand } from './daemon-command.ts'
+
+const ENDS: Readonly<Record<number, ExitCode>> = { 2: EXIT.usage, 5: EXIT.verification, 130: EXIT.interrupted }
+
+export interface DaemonRun {
+  /** The program; default: the one that came with this `svc`. */
+  readonly svcd?: string | undefined
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>
+  /** The error's message when the program gives none. */
+  readonly otherwise: string
+}
+
+/**
+ * Runs a command of `svcd` that works on a store by itself, and passes on its output, Ctrl-C and its exit code. @throws
+ * CliError
+ */
+export async function runDaemonCommand(
+  { terminal, json, quiet, signal }: Session,
+  words: readonly string[],
+  { svcd, env, otherwise }: DaemonRun
+): Promise<void> {
+  signal.throwIfAborted()
+  const [program, ...args] = daemonCommand(svcd, terminal.env)
+  const all = [...args, ...words, ...(json ? ['--json'] : []), ...(quiet ? ['--quiet'] : [])]
+  const child = spawn(program!, all, {
+    cwd: terminal.cwd,
+    env: { ...(terminal.env as NodeJS.ProcessEnv), ...env },
+    // on a terminal it draws its own progress bar
+    stdio: ['ignore', 'pipe', !json && terminal.stderr === process.stderr ? 'inherit' : 'pipe']
+  })
+  const stop = (): void => void child.kill('SIGINT')
+  signal.addEventListener('abort', stop, { once: true })
+  let complaint = ''
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => terminal.stdout.write(text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (json) complaint += text
+    else terminal.stderr.write(text)
+  })
+  const [code] = (await once(child, 'close').finally(() => signal.removeEventListener('abort', stop))) as [
+    number | null
+  ]
+  if (code === 0) return
+  const why = complaint.trim().replace(/^svcd: /, '')
+  throw new CliError(ENDS[code ?? -1] ?? EXIT.failed, why || otherwise)
+}

@@ -1,0 +1,46 @@
+import type { Flags } from './flags.ts'
+
+/** How far a copy of blobs is. */
+export interface CopyReport {
+  readonly phase: string
+  readonly blobsDone: number
+  readonly blobsTotal: number
+  readonly bytesDone: number
+  readonly bytesTotal: number
+}
+
+/** Interval of progress updates on a terminal; in a log they are rare. */
+const TERMINAL_EVERY_MS = 100
+const LOG_EVERY_MS = 5_000
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
+
+export function sizeText(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1]
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
+}
+
+/** Progress on standard error: a line that is drawn again on a terminal, a line now and then in a log. */
+export function copyProgress(
+  output: NodeJS.WriteStream,
+  { quiet, json }: Pick<Flags, 'quiet' | 'json'>
+): { readonly tell: (progress: CopyReport) => void; readonly end: () => void } {
+  const silent = quiet || json
+  const terminal = output.isTTY === true
+  let last = Number.NEGATIVE_INFINITY
+  let phase: string | undefined
+  let open = false
+  return {
+    tell(progress) {
+      const now = performance.now()
+      if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
+      ;[last, phase] = [now, progress.phase]
+      const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
+      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${sizeText(bytesDone)} of ${sizeText(bytesTotal)}`
+      output.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
+      open = terminal
+    },
+    end: () => void (open && output.write('\n'))
+  }
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
+import type { Snapshot } from '@svc/client/protocol'
+import { listFolder } from '@svc/internal-files'
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Needed } from './needed.ts'
+import type { ReplacedFiles } from './replace.ts'
+import type { Uses } from './uses.ts'
+
+/** Whoever copies a snapshot asks again within this time; otherwise it is let go. */
+const HOLD_MS = 120_000
+/** Copies need one each; more is a caller that forgets to let go. */
+const MAX_SNAPSHOTS = 8
+const BATCH_CHARACTERS = 1 << 20
+
+export interface SnapshotsDeps {
+  readonly store: DiskBlobStore
+  readonly files: ReplacedFiles
+  readonly needed: Needed
+  readonly uses: Uses
+  readonly log: Log
+  readonly version: string
+}
+
+interface Kept {
+  readonly answer: Omit<Snapshot, 'heldUntil'>
+  readonly letGo: () => Promise<void>
+  timer: NodeJS.Timeout
+}
+
+/**
+ * Complete states of the store, for backups: the state files of one moment, in which no state is written, and the blobs
+ * that they need, which no collection takes while the snapshot is held (spec add.43).
+ */
+export class Snapshots {
+  readonly #deps: SnapshotsDeps
+  readonly #holdMs: number
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(deps: SnapshotsDeps, holdMs = HOLD_MS) {
+    this.#deps = deps
+    this.#holdMs = holdMs
+  }
+
+  /** @throws DaemonError `E_RATE_LIMITED` (503) beyond {@link MAX_SNAPSHOTS} */
+  async make(): Promise<Snapshot> {
+    if (this.#kept.size >= MAX_SNAPSHOTS)
+      throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; let one go first`, { status: 503 })
+    const { store, uses } = this.#deps
+    const id = randomBytes(12).toString('hex')
+    // swept at the next start, should this process not get to it
+    const folder = join(store.root, 'cache', 'tmp')
+    store.requireRoot()
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const path = join(folder, `snapshot-${id}.jsonl`)
+    const letGo: (() => void)[] = []
+    const release = async (): Promise<void> => {
+      for (const each of letGo) each()
+      await unlink(path).catch(() => undefined)
+    }
+    try {
+      const facts = await uses.during(() => this.#write(path, (blobs) => void letGo.push(uses.hold(blobs))))
+      const kept = { answer: { id, ...facts }, letGo: release, timer: this.#timer(id) }
+      this.#kept.set(id, kept)
+      return this.#answer(kept)
+    } catch (error) {
+      await release()
+      throw error
+    }
+  }
+
+  /** Holds a snapshot for longer. @throws DaemonError `E_NOT_FOUND` */
+  hold(id: string): Snapshot {
+    const kept = this.#require(id)
+    clearTimeout(kept.timer)
+    kept.timer = this.#timer(id)
+    return this.#answer(kept)
+  }
+
+  /** @throws DaemonError `E_NOT_FOUND` */
+  async release(id: string): Promise<Snapshot> {
+    const kept = this.#require(id)
+    clearTimeout(kept.timer)
+    this.#kept.delete(id)
+    await kept.letGo()
+    return this.#answer(kept)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#kept.keys()].map((id) => this.release(id)))
+  }
+
+  #timer(id: string): NodeJS.Timeout {
+    return setTimeout(() => void this.release(id), this.#holdMs).unref()
+  }
+
+  #answer({ answer }: Kept): Snapshot {
+    return { ...answer, heldUntil: new Date(Date.now() + this.#holdMs).toISOString() }
+  }
+
+  #require(id: string): Kept {
+    const kept = this.#kept.get(id)
+    if (kept !== undefined) return kept
+    throw new DaemonError(
+      'E_NOT_FOUND',
+      'there is no such snapshot: nobody held it for longer, or the daemon restarted'
+    )
+  }
+
+  async #write(
+    path: string,
+    hold: (blobs: ReadonlySet<Sha256Digest>) => void
+  ): Promise<Omit<Snapshot, 'id' | 'heldUntil'>> {
+    const { store, files, version } = this.#deps
+    const file = new Lines(await open(path, 'wx', 0o600))
+    try {
+      const storeId = store.id
+      const { createdAt, needed } = await files.frozen(async () => {
+        const createdAt = new Date().toISOString()
+        await file.add({ svcSnapshot: 1, storeId, createdAt, version })
+        await this.#addState(file, '')
+        const needed = await this.#neededBlobs()
+        hold(needed)
+        return { createdAt, needed }
+      })
+      let [blobs, bytes, missingBlobs] = [0, 0, 0]
+      for (const digest of [...needed].sort()) {
+        const found = await store.stat(digest)
+        if (found === undefined) missingBlobs++
+        else {
+          blobs++
+          bytes += found.sizeBytes
+          await file.add({ blob: digest, sizeBytes: found.sizeBytes })
+        }
+      }
+      await file.end()
+      return { storeId, createdAt, path, blobs, bytes, missingBlobs }
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** All files below `state/`, also those that cannot be read as records, byte for byte. */
+  async #addState(file: Lines, below: string): Promise<void> {
+    const state = join(this.#deps.store.root, 'state')
+    const entries = await listFolder(join(state, below))
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = below === '' ? entry.name : `${below}/${entry.name}`
+      if (path === 'tmp') continue
+      if (entry.isDirectory()) await this.#addState(file, path)
+      else if (entry.isFile()) {
+        const bytes = await readFile(join(state, path))
+        await file.add({ state: path, base64: bytes.toString('base64') })
+      }
+    }
+  }
+
+  /** While it cannot be told what is needed, everything is. */
+  async #neededBlobs(): Promise<ReadonlySet<Sha256Digest>> {
+    const { needed, store, log } = this.#deps
+    try {
+      return await needed.blobs()
+    } catch (error) {
+      log.warn({ err: error }, 'a snapshot takes in all blobs: what the state needs cannot be told')
+      const all = new Set<Sha256Digest>()
+      for await (const { digest } of store.list()) all.add(digest)
+      return all
+    }
+  }
+}
+
+/** JSON lines, written in batches. */
+class Lines {
+  readonly #file: FileHandle
+  #text = ''
+  #count = 0
+
+  constructor(file: FileHandle) {
+    this.#file = file
+  }
+
+  async add(line: object): Promise<void> {
+    this.#text += `${JSON.stringify(line)}\n`
+    this.#count++
+    if (this.#text.length >= BATCH_CHARACTERS) await this.#flush()
+  }
+
+  /** The last line says how many there were between the first one and it. */
+  async end(): Promise<void> {
+    await this.add({ end: this.#count - 1 })
+    await this.#flush()
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#text
+    this.#text = ''
+    await this.#file.writeFile(text)
+  }
+}
