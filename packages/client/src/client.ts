@@ -182,7 +182,7 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     gc: (body = {}, call) => post('gc', body, call),
-    makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), timeoutMs: 0 }),
+    makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), body: {}, timeoutMs: 0 }),
     holdSnapshot: (id, call) => get('holdSnapshot', call, encodeURIComponent(id)),
     releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),

@@ -30,9 +30,10 @@ export const SNAPSHOT_ROUTES = {
     ...PATHS.makeSnapshot,
     summary: 'A complete state of the store, held for a backup',
     additive: true,
+    body: Type.Object({}),
     status: 201,
     response: SnapshotSchema,
-    errors: { E_RATE_LIMITED: 503 }
+    errors: { E_BAD_REQUEST: 400, E_RATE_LIMITED: 503 }
   },
   holdSnapshot: {
     ...PATHS.holdSnapshot,
