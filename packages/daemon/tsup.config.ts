@@ -6,6 +6,7 @@ export default library(
     index: 'src/index.ts',
     main: 'src/app/main.ts',
     worker: 'src/offload/worker.ts',
+    'listing-worker': 'src/sources/hub/listing-worker.ts',
     'view-worker': 'src/library/view-worker.ts'
   },
   bundling({ packages: ['ipaddr.js', 'pino', 'smol-toml', 'typebox'], node: true })

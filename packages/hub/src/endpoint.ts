@@ -53,6 +53,8 @@ const encodePath = (path: string): string => path.split('/').map(encodeURICompon
 export const infoUrl = (at: Endpoint, repoId: string, revision: string | undefined): string =>
   `${at.base}/api/models/${repoId}${revision === undefined ? '' : `/revision/${encodeURIComponent(revision)}`}`
 
+export const refsUrl = (at: Endpoint, repoId: string): string => `${at.base}/api/models/${repoId}/refs`
+
 export const treeUrl = (at: Endpoint, repoId: string, commit: string): string =>
   `${at.base}/api/models/${repoId}/tree/${commit}?recursive=true&expand=false`
 

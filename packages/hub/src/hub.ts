@@ -4,7 +4,7 @@ import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, type HubLimits, type RetryTimings } from './limits.ts'
-import { fetchListing, type HubListing, type ListingOptions } from './listing.ts'
+import { fetchListing, fetchNamedCommits, type HubListing, type ListingOptions } from './listing.ts'
 import { createNet } from './net.ts'
 import { type ProbeOptions, probeFile } from './probe.ts'
 import { Buffers } from './range-writer.ts'
@@ -51,6 +51,8 @@ export interface Hub {
    * that is also a folder, impossible sizes or hashes, pages at another origin, too many entries.
    */
   listing(repo: string, revision?: string, options?: ListingOptions): Promise<HubListing>
+  /** The commits that the branches and tags of a repository name now; pull requests and conversions are neither. */
+  namedCommits(repo: string, options?: ListingOptions): Promise<ReadonlySet<string>>
   /**
    * Fetches what `sink` lacks of the file, in bounded parallel ranges, and continues through broken connections,
    * stalls, rate limits and expired addresses. The bytes are stored but not verified: hash the sink's content, compare
@@ -104,6 +106,7 @@ export function createHub(options: HubOptions = {}): Hub {
   return {
     endpoint: endpoint.base,
     listing: (repo, revision, given) => fetchListing(net, repo, revision, within(given)),
+    namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
     download: (file, sink, given) => downloadRange(net, lanes, file, sink, 0, file.sizeBytes, within(given)),
     read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
       const { start, end } = range

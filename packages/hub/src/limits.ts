@@ -5,6 +5,8 @@ export interface HubLimits {
   readonly pages: number
   /** Bytes of one JSON response. */
   readonly jsonBytes: number
+  /** Bytes of all JSON responses of one listing. */
+  readonly listingBytes: number
   readonly redirects: number
   /** Parallel range requests for one file. */
   readonly rangesPerFile: number
@@ -24,6 +26,7 @@ export const DEFAULT_LIMITS: HubLimits = {
   entries: 100_000,
   pages: 1_000,
   jsonBytes: 16 * 2 ** 20,
+  listingBytes: 512 * 2 ** 20,
   redirects: 5,
   rangesPerFile: 8,
   ranges: 16,

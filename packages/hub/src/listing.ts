@@ -1,4 +1,4 @@
-import { infoUrl, isRepoId, isRevision, printableUrl, treeUrl } from './endpoint.ts'
+import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { ResponseHead } from './exchange.ts'
 import { header, isIdentity } from './headers.ts'
@@ -35,6 +35,7 @@ export interface ListingOptions {
 
 interface JsonAnswer {
   readonly value: unknown
+  readonly bytes: number
   readonly head: ResponseHead
 }
 
@@ -58,12 +59,16 @@ export async function fetchListing(
   const info = await fetchInfo(net, repo, revision, options)
   const check = new ListingCheck(info.repoId, info.commit, net.limits.entries)
   const seen = new Set<string>()
+  let bytes = 0
   let url: URL | undefined = new URL(treeUrl(net.endpoint, info.repoId, info.commit))
   while (url) {
     if (seen.has(url.href)) throw badPaging(info.repoId, 'its pages lead back to one another')
     if (seen.size >= net.limits.pages) throw badPaging(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
     const answer = await fetchJson(net, url, { repoId: info.repoId, revision: info.commit }, options)
+    bytes += answer.bytes
+    if (bytes > net.limits.listingBytes)
+      throw badPaging(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
     try {
       check.add(answer.value)
     } catch (error) {
@@ -74,6 +79,24 @@ export async function fetchListing(
     url = nextPage(answer.head, url, net, info.repoId)
   }
   return { ...info, files: check.finish() }
+}
+
+/** The commits that branches and tags of a repository name. Errors: see `Hub.namedCommits`. */
+export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
+  if (!isRepoId(repo)) throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a repository of the hub is named org/name')
+  const url = new URL(refsUrl(net.endpoint, repo))
+  const { value } = await fetchJson(net, url, { repoId: repo, revision: undefined }, options)
+  const commits = new Set<string>()
+  for (const kind of ['branches', 'tags']) {
+    const refs = isObject(value) ? own(value, kind) : undefined
+    if (refs === undefined && kind === 'tags') continue
+    if (!Array.isArray(refs)) throw badPaging(repo, `the hub gives no list of its ${kind}`)
+    for (const ref of refs as unknown[]) {
+      const commit = isObject(ref) ? own(ref, 'targetCommit') : undefined
+      if (typeof commit === 'string' && SHA1.test(commit)) commits.add(commit)
+    }
+  }
+  return commits
 }
 
 async function fetchInfo(
@@ -94,7 +117,7 @@ async function fetchInfo(
   }
   const info = isObject(answer.value) ? answer.value : {}
   const commit = own(info, 'sha')
-  if (typeof commit !== 'string' || !/^[0-9a-f]{40}$/.test(commit)) {
+  if (typeof commit !== 'string' || !SHA1.test(commit)) {
     throw badPaging(repo, 'the hub does not say which commit it stands for')
   }
   const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
@@ -105,6 +128,8 @@ async function fetchInfo(
   const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
   return { repoId, commit, ...flags, restricted: flags.private || flags.gated || (unsaid && net.hasToken) }
 }
+
+const SHA1 = /^[0-9a-f]{40}$/
 
 const badPaging = (repoId: string, what: string) =>
   new HubError(
@@ -183,7 +208,7 @@ async function tryJson(
         }
       }
     })
-    return { value: parseJson(Buffer.concat(chunks)), head: head! }
+    return { value: parseJson(Buffer.concat(chunks)), bytes, head: head! }
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {

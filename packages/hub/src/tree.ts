@@ -57,10 +57,21 @@ export class ListingCheck {
   }
 
   finish(): readonly HubFile[] {
-    for (const name of this.#names) {
-      if (this.#folders.has(name)) throw this.#refuse(`${JSON.stringify(name)} is both a file and a folder`)
+    for (const folder of this.#folders) this.#requireNoFile(folder)
+    // not each folder of each path is kept: a path of a thousand characters can have five hundred
+    const looked = new Set<string>()
+    for (const path of [...this.#names, ...this.#folders]) {
+      const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+      if (looked.has(parent)) continue
+      looked.add(parent)
+      for (let end = parent.length; end > 0; end = parent.lastIndexOf('/', end - 1))
+        this.#requireNoFile(parent.slice(0, end))
     }
     return this.#files
+  }
+
+  #requireNoFile(folder: string): void {
+    if (this.#names.has(folder)) throw this.#refuse(`${JSON.stringify(folder)} is both a file and a folder`)
   }
 
   #entry(entry: unknown): void {
@@ -70,8 +81,6 @@ export class ListingCheck {
     if (flaw !== undefined) throw this.#refuse(`the path ${shown(path)} ${flaw}`)
     const type = own(entry, 'type')
     const name = (path as string).normalize('NFC')
-    const parents = name.split('/')
-    for (let depth = 1; depth < parents.length; depth++) this.#folders.add(parents.slice(0, depth).join('/'))
     if (type === 'directory') return void this.#folders.add(name)
     if (type !== 'file') throw this.#refuse(`${shown(path)} is neither a file nor a directory`)
     if (this.#names.has(name)) throw this.#refuse(`${shown(path)} is listed twice`)

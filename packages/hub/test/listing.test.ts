@@ -57,6 +57,24 @@ test('revisions are one escaped segment; a commit names itself', async () => {
   expect((await hub.listing(repo.id)).commit).toBe(commit)
 })
 
+test('the commits of branches are named, those of pull requests are not', async () => {
+  const fake = await fakeHub()
+  const main = fake.commit(repo)
+  const files = [{ path: 'other.gguf', content: weights }]
+  const dev = fake.commit({ ...repo, branch: 'dev', files })
+  fake.commit({ ...repo, branch: 'refs/pr/1', files: [{ path: 'x.gguf', content: weights }] })
+  expect([...(await hubOf(fake).namedCommits(repo.id))].sort()).toEqual([main, dev].sort())
+  await expect(hubOf(fake).namedCommits('no/such')).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN' })
+})
+
+test('a listing is refused beyond the bytes that all its pages may have together', async () => {
+  const fake = await fakeHub({ pageSize: 4 })
+  fake.commit(repo)
+  const hub = hubOf(fake, { limits: { listingBytes: 2_000 } })
+  await expect(hub.listing(repo.id)).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE', reason: 'bad-listing' })
+  expect(fake.requests.filter(({ stage }) => stage === 'tree').length).toBeLessThan(7)
+})
+
 test('a renamed repository is followed and reported by its new name', async () => {
   const fake = await fakeHub({ repos: [repo] })
   expect((await hubOf(fake).listing('old-org/model')).repoId).toBe(repo.id)

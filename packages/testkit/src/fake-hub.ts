@@ -174,6 +174,12 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       response.writeHead(307, { location: raw.replace(repoId, known.id) })
       return void response.end()
     }
+    if (api && verb === 'refs') {
+      if (!access(request, response, repoId, undefined, false)) return
+      const named = [...known!.branches].filter(([name]) => !name.startsWith('refs/'))
+      const refs = named.map(([name, sha]) => ({ name, ref: `refs/heads/${name}`, targetCommit: sha }))
+      return sendJson(response, fault, { branches: refs, converts: [], tags: [] })
+    }
     if (api && (verb === undefined || verb === 'revision')) {
       const revision = verb === undefined ? undefined : decodeURIComponent(segments.slice(5).join('/'))
       const found = access(request, response, repoId, revision, false)

@@ -2,9 +2,9 @@ import type { DiskBlobStore } from '@svc/cas'
 import { ClassifyError, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
-import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
+import type { JobContext, JobOutcome, JobStart } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
@@ -46,6 +46,8 @@ export interface ImportRequest {
   readonly source: ImportSource
   /** Default: everything, under its own names. */
   readonly wishes?: ImportWishes | undefined
+  /** As in {@link JobStart}. */
+  readonly lane?: JobStart['lane']
 }
 
 /** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
@@ -73,9 +75,9 @@ export class Importer {
    * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
-    const { kind, ref, repo, source, wishes = EVERYTHING } = request
+    const { kind, ref, repo, source, wishes = EVERYTHING, lane } = request
     const { jobs, offload } = this.#deps
-    const start = { kind, ref, as: formatRepoId(repo) }
+    const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
       const plan = await planWished(source, wishes, offload, UNSTOPPED)
       return jobs.start(
@@ -111,17 +113,20 @@ export class Importer {
     }
   }
 
-  /** The artifact that a name has of a quant, with what is known of it. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
-  async memberOf(
-    { ns, name }: RepoId,
-    quant: string
-  ): Promise<{ readonly state: ArtifactState | undefined } | undefined> {
+  /**
+   * Whether a name has artifacts of clients of the mirrors alone, or none: nothing that its owner chose.
+   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`
+   */
+  async isStrangers({ ns, name }: RepoId): Promise<boolean> {
     const { repos, documents, artifacts } = this.#deps
-    const index = (await repos.read(ns, name))?.index
-    const members = index === undefined ? [] : (await documents.index(index)).members
-    const member = members.find((each) => each.quant === quant)
-    const standing = member && (await artifacts.standing(member.manifest))
-    return member && { state: standing === 'damaged' ? undefined : standing }
+    const state = await repos.read(ns, name)
+    if (state === undefined) return true
+    if (state.index === undefined || state.tags.size > 0) return false
+    for (const { manifest } of (await documents.index(state.index)).members) {
+      const standing = await artifacts.standing(manifest)
+      if (standing === 'damaged' || standing?.source.onDemand !== true) return false
+    }
+    return true
   }
 
   async #run(

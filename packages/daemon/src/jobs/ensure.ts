@@ -7,9 +7,12 @@ import type { Documents } from '../library/documents.ts'
 import { digestsOf, presenceOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
 import type { Filler } from './fill.ts'
+import type { JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
 export interface EnsureDeps {
+  /** As in {@link JobStart}. */
+  readonly lane?: JobStart['lane']
   readonly resolver: Resolver
   readonly store: DiskBlobStore
   readonly documents: Documents
@@ -27,9 +30,13 @@ const MAX_SHOWN_REF = 512
  * response.
  */
 export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
-  const { resolver, store, documents, jobs } = deps
+  const { resolver, store, documents, jobs, lane } = deps
   const parsed = tryParseRef(text)
-  const start = { kind: 'ensure', ref: parsed === undefined ? shownRef(text) : formatRef(parsed) } as const
+  const start = {
+    kind: 'ensure',
+    ref: parsed === undefined ? shownRef(text) : formatRef(parsed),
+    ...(lane && { lane })
+  } as const
   let manifestDigest: Sha256Digest | undefined
   try {
     const resolved = await resolver.resolve(text)

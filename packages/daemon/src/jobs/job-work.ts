@@ -11,6 +11,8 @@ export interface JobStart {
   readonly dryRun?: boolean
   readonly filesTotal?: number
   readonly bytesTotal?: number
+  /** A lane of its own for what clients of the mirrors cause, which nothing of the owner's waits for. Default: that of the kind. */
+  readonly lane?: 'demand'
 }
 
 /** The fields that a finished job adds. */

@@ -13,21 +13,25 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   gc: 1
 }
 
-/** A first-in, first-out queue per kind of job. */
+/** As many as the two mirrors start, so that nobody waits here. */
+const DEMAND_WIDTH = 8
+
+/** A first-in, first-out queue per kind of job, and one for what strangers cause. */
 export class Lanes {
-  readonly #gates: ReadonlyMap<JobKind, Gate>
+  readonly #gates: ReadonlyMap<JobKind | 'demand', Gate>
 
   constructor(widths: Readonly<Record<JobKind, number>> = LANE_WIDTHS) {
-    this.#gates = new Map(Object.entries(widths).map(([kind, width]) => [kind as JobKind, new Gate(width)]))
+    const all = { ...widths, demand: DEMAND_WIDTH }
+    this.#gates = new Map(Object.entries(all).map(([lane, width]) => [lane as keyof typeof all, new Gate(width)]))
   }
 
   /**
    * Runs `work` when the lane has room, in a later turn of the event loop at the earliest. An abort while waiting
    * rejects with its reason.
    */
-  async run<T>(kind: JobKind, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(lane: JobKind | 'demand', signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await Promise.resolve()
-    return this.#gates.get(kind)!.run(signal, () => {
+    return this.#gates.get(lane)!.run(signal, () => {
       signal.throwIfAborted()
       return work()
     })

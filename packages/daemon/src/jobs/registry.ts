@@ -137,12 +137,9 @@ export class JobRegistry {
     return this.#cut(id, new UnwantedError())
   }
 
-  /** {@link cancel}, of a job that has taken too long: its owner may want it still. @throws DaemonError `E_NOT_FOUND` */
-  timeOut(id: string): Promise<Job> {
-    return this.#cut(
-      id,
-      new DaemonError('E_ABORTED', 'the job took too long; start it again, what was verified is kept')
-    )
+  /** {@link cancel}, of a job that its owner may want still. `why` continues "the job". @throws DaemonError `E_NOT_FOUND` */
+  giveUp(id: string, why: string): Promise<Job> {
+    return this.#cut(id, new DaemonError('E_ABORTED', `the job ${why}; start it again, what was verified is kept`))
   }
 
   async #cut(id: string, reason: DaemonError): Promise<Job> {
@@ -213,7 +210,7 @@ export class JobRegistry {
     let outcome: JobOutcome
     try {
       try {
-        outcome = await this.#lanes.run(job.snapshot.kind, job.signal, () => {
+        outcome = await this.#lanes.run(job.lane, job.signal, () => {
           job.begin()
           const context = {
             id: job.id,

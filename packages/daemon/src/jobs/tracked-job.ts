@@ -22,11 +22,13 @@ export class TrackedJob {
   readonly id: string = randomBytes(12).toString('hex')
   /** Files whose listing it holds in memory while it is open. */
   readonly listedFiles: number
+  readonly lane: JobStart['kind'] | 'demand'
   readonly #cancel = new AbortController()
   #snapshot: Job
 
-  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal }: JobStart) {
+  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart) {
     this.listedFiles = filesTotal ?? 0
+    this.lane = lane ?? kind
     this.#snapshot = Object.freeze({
       id: this.id,
       ref,

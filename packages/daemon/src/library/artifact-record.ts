@@ -70,11 +70,13 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
   if (isFirstFormat(fields)) onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
-  for (const key of ['repo', 'revision']) {
+  for (const key of ['repo', 'revision', 'branch', 'branchAt']) {
     if (source[key] !== undefined && typeof source[key] !== 'string') {
       throw new CorruptStateError(file, `"source.${key}" is not a string`)
     }
   }
+  if (source.onDemand !== undefined && source.onDemand !== true)
+    throw new CorruptStateError(file, '"source.onDemand" is not true')
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
   if (source.names !== undefined) {
     const names = Object.values(fieldsOf(source.names, file, '"source.names"'))

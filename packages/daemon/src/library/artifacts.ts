@@ -5,6 +5,7 @@ import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
+import { mergedSource } from './origin.ts'
 import type { Present } from './present.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
 import { StateRecords } from './record.ts'
@@ -216,7 +217,7 @@ export class Artifacts {
       known === undefined ? state.provenance : mergedProvenance(known, state.provenance, { isPinned, wasComplete })
     const next: ArtifactState = {
       ...state,
-      source: { ...origin.source, ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
+      source: { ...mergedSource(before?.source, origin.source), ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,

@@ -1,13 +1,16 @@
 import type { Job } from '@svc/client/protocol'
+import { HostShares } from '../http/host-shares.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import type { Arrival } from './growing-blob.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
-/** Limit of concurrent jobs that clients caused, of each kind of mirror. */
+/** Limit of concurrent jobs that clients caused, of each kind of mirror. Hosts share them. */
 const MAX_JOBS = 4
 /** After a failure, the same thing is not tried again within this time. */
 const FAILED_MS = 30_000
 const MAX_FAILED = 1_000
+/** A job that nobody waits for goes on for so long: clients that are told to come again do so within half a minute. */
+const GRACE_MS = 60_000
 
 /** The daemon's objects that this uses. */
 export interface DemandJobsDeps {
@@ -29,10 +32,32 @@ export interface Demanded {
   start(): Promise<Job>
 }
 
-/** Jobs that clients cause: each at most once at a time, not too many, not too often, and within the bytes of a day. */
+/** What a client waits for, or reads. */
+export interface Visit {
+  readonly arrival: Arrival
+  /** The client has gone. Idempotent. */
+  leave(): void
+}
+
+/** A job, and who waits for it. */
+interface Open {
+  /** Hosts of the clients, one entry each. */
+  readonly hosts: string[]
+  arrival: Promise<Arrival>
+  job?: string
+  grace?: NodeJS.Timeout | undefined
+  /** Why it is being ended. */
+  ending?: string
+}
+
+/**
+ * Jobs that clients cause: each at most once at a time, not too many, not too often, and within the bytes of a day. Hosts
+ * share the places, and a job ends when nobody has waited for it for a minute (spec add.40).
+ */
 export class DemandJobs {
   readonly #deps: DemandJobsDeps
-  readonly #open = new Map<string, Promise<Arrival>>()
+  readonly #open = new Map<string, Open>()
+  readonly #places = new HostShares<Open>(MAX_JOBS, { leastOf: leastWanted })
   readonly #failed = new Map<string, { readonly atMs: number; readonly error: Error }>()
   #total = 0
 
@@ -42,7 +67,7 @@ export class DemandJobs {
 
   /** Number of jobs under way. */
   get count(): number {
-    return this.#open.size
+    return this.#places.size
   }
 
   /** Limit of {@link count}. */
@@ -55,21 +80,31 @@ export class DemandJobs {
     return this.#total
   }
 
-  /** What brings it in; undefined if nothing of this does. */
-  of(key: string): Promise<Arrival> | undefined {
-    return this.#open.get(key)
+  /** Whether a job brings it in. */
+  has(key: string): boolean {
+    return this.#open.has(key)
   }
 
-  /** {@link of}, or else it is started. @throws NotNowError */
-  async bring(key: string, demanded: Demanded): Promise<Arrival> {
+  /** Waits for what is brought in already; undefined if nothing of this is. @throws NotNowError */
+  async join(key: string, host: string): Promise<Visit | undefined> {
+    const open = this.#open.get(key)
+    return open && this.#visit(open, host)
+  }
+
+  /** {@link join}, or else it is started, for the client at IP address `host`. @throws NotNowError */
+  async bring(key: string, demanded: Demanded, host: string): Promise<Visit> {
     const known = this.#open.get(key)
-    if (known !== undefined) return known
+    if (known !== undefined) return this.#visit(known, host)
     this.requireNoFailure(key)
-    if (this.#open.size >= MAX_JOBS) throw later('as many models as may be are being fetched', 10)
+    const open: Open = { hosts: [], arrival: Promise.reject(new Error('not begun')) }
+    open.arrival.catch(() => undefined)
+    const going = this.#places.add(host, open)
+    if (going === open) throw later('as many models as may be are being fetched', 10)
+    if (going !== undefined) this.#end(going, 'made room for another client of the mirror')
     // recorded before anything is awaited, so that concurrent requests find it
-    const bringing = this.#bring(key, demanded)
-    this.#open.set(key, bringing)
-    return bringing
+    open.arrival = this.#bring(key, open, demanded)
+    this.#open.set(key, open)
+    return this.#visit(open, host)
   }
 
   /** @throws NotNowError if it has just {@link fail | failed} */
@@ -105,35 +140,77 @@ export class DemandJobs {
     return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${this.#deps.source} did not give it: ${message}`, 30)
   }
 
-  async #bring(key: string, demanded: Demanded): Promise<Arrival> {
+  async #visit(open: Open, host: string): Promise<Visit> {
+    if (open.ending !== undefined) throw later('other clients are being served first', 10)
+    clearTimeout(open.grace)
+    open.hosts.push(host)
+    let isHere = true
+    const leave = (): void => {
+      if (!isHere) return
+      isHere = false
+      open.hosts.splice(open.hosts.indexOf(host), 1)
+      if (open.hosts.length > 0) return
+      open.grace = setTimeout(() => this.#end(open, 'had no client of the mirror left'), GRACE_MS).unref()
+    }
+    try {
+      return { arrival: await open.arrival, leave }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  #end(open: Open, why: string): void {
+    if (open.ending !== undefined) return
+    open.ending = why
+    this.#places.delete(open)
+    if (open.job !== undefined) void this.#deps.jobs.giveUp(open.job, why).catch(() => undefined)
+  }
+
+  #close(key: string, open: Open): void {
+    clearTimeout(open.grace)
+    this.#places.delete(open)
+    this.#open.delete(key)
+  }
+
+  async #bring(key: string, open: Open, demanded: Demanded): Promise<Arrival> {
     let spending: Spending | undefined
     try {
       spending = this.spend(await demanded.missingBytes())
       const job = await demanded.start()
       this.#total++
-      return { over: this.#over(key, job, demanded, spending) }
+      open.job = job.id
+      if (open.ending !== undefined) void this.#deps.jobs.giveUp(job.id, open.ending).catch(() => undefined)
+      return { over: this.#over(key, open, job, demanded, spending) }
     } catch (error) {
-      this.#open.delete(key)
+      this.#close(key, open)
       spending?.giveBack(Infinity)
       throw this.toNotNow(error)
     }
   }
 
   /** @returns when it is over, why it failed */
-  async #over(key: string, { id }: Job, { missingBytes }: Demanded, spending: Spending): Promise<Error | undefined> {
+  async #over(
+    key: string,
+    open: Open,
+    { id }: Job,
+    { missingBytes }: Demanded,
+    spending: Spending
+  ): Promise<Error | undefined> {
     const { jobs, isVerifiedLate } = this.#deps
     const stopTimer = this.#limit(id)
     try {
       const job = await jobs.over(id).finally(stopTimer)
       const error = failureOf(job)
       if (error === undefined) return undefined
-      this.fail(key, error)
+      // who comes back to what was ended for others, or for want of a client, goes on with it
+      if (open.ending === undefined) this.fail(key, error)
       if (!isVerifiedLate || job.error?.code !== 'E_NOT_IMPORTABLE') spending.giveBack(await missingBytes())
       return error
     } catch (error) {
       return error as Error
     } finally {
-      this.#open.delete(key)
+      this.#close(key, open)
     }
   }
 
@@ -143,10 +220,16 @@ export class DemandJobs {
     const timer = setInterval(() => {
       const { manifest } = jobs.require(id)
       if (manifest !== undefined && jobs.openOf(manifest).some((other) => other.id !== id)) return
-      void jobs.timeOut(id).catch(() => undefined)
+      void jobs.giveUp(id, 'took too long').catch(() => undefined)
     }, timeoutMs).unref()
     return () => clearInterval(timer)
   }
+}
+
+/** Of a host's jobs the one that the fewest hosts wait for, the oldest of these. */
+function leastWanted(held: ReadonlySet<Open>): Open {
+  const wanted = ({ hosts }: Open): number => new Set(hosts).size
+  return [...held].reduce((least, open) => (wanted(open) < wanted(least) ? open : least))
 }
 
 /** Why a job failed, when it is over. */

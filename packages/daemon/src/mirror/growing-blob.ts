@@ -35,6 +35,10 @@ export interface Arrival {
 export interface GrowingOptions {
   readonly trickleMs?: number
   readonly reserveBytes?: number
+  /** The key of its partial blob; default: its digest. */
+  readonly partialKey?: string
+  /** Whether what the store has under the digest may be read yet; default: always. */
+  readonly mayRead?: () => boolean
   /** Called with the offset before each read. */
   readonly onRead?: (offset: number) => void
   /** Called once, when it is closed. */
@@ -55,6 +59,7 @@ export class GrowingBlob implements BlobReader {
   readonly #follower: PartialFollower
   readonly #trickleMs: number
   readonly #reserveBytes: number
+  readonly #mayRead: () => boolean
   readonly #onRead: GrowingOptions['onRead']
   #onClose: GrowingOptions['onClose']
   readonly #given = createHash('sha256')
@@ -74,8 +79,10 @@ export class GrowingBlob implements BlobReader {
     store: DiskBlobStore,
     { digest, sizeBytes }: { readonly digest: Sha256Digest; readonly sizeBytes: number },
     arrival: Arrival,
-    { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES, onRead, onClose }: GrowingOptions = {}
+    { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES, ...options }: GrowingOptions = {}
   ) {
+    const { partialKey = digest, mayRead = () => true, onRead, onClose } = options
+    this.#mayRead = mayRead
     this.#onRead = onRead
     this.#onClose = onClose
     this.digest = digest
@@ -83,7 +90,7 @@ export class GrowingBlob implements BlobReader {
     this.#store = store
     this.#trickleMs = trickleMs
     this.#reserveBytes = reserveBytes
-    this.#follower = store.followPartial(digest, () => this.#tell())
+    this.#follower = store.followPartial(partialKey, () => this.#tell())
     void arrival.over.then((error) => {
       this.#ended = { error }
       this.#tell()
@@ -98,7 +105,7 @@ export class GrowingBlob implements BlobReader {
     for (;;) {
       this.#isNews = false
       if (this.#follower.writtenUntil(offset) > offset || this.#ended !== undefined) return true
-      if ((await this.#store.stat(this.digest)) !== undefined) return true
+      if (await this.#isHere()) return true
       const leftMs = until - performance.now()
       if (leftMs <= 0 || this.#isClosed) return false
       await this.#changed(leftMs)
@@ -181,9 +188,13 @@ export class GrowingBlob implements BlobReader {
   async #whole(): Promise<BlobReader | undefined> {
     // read before the store is, since the blob may arrive there in between
     const ended = this.#ended
-    if ((await this.#store.stat(this.digest)) !== undefined) return this.#store.open(this.digest)
+    if (await this.#isHere()) return this.#store.open(this.digest)
     if (ended === undefined) return undefined
     throw ended.error ?? new BrokenArrivalError('absent', `what brings ${this.digest} in is over, and it is not here`)
+  }
+
+  async #isHere(): Promise<boolean> {
+    return this.#mayRead() && (await this.#store.stat(this.digest)) !== undefined
   }
 
   async #wasGiven(blob: BlobReader): Promise<boolean> {

@@ -7,27 +7,23 @@ import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, branchesOf, commitHeaders, modelInfo, sendJson, sha1 } from './hub-answers.ts'
 import type { OnDemand } from './on-demand.ts'
-import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
+import { isOutOfRoom, type Published } from './published.ts'
 import { Rendered } from './rendered.ts'
 import { sendFile } from './send-file.ts'
 import { sendUpstream } from './send-upstream.ts'
-import { NotNowError, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
+import { DEFAULT_BRANCH, isUpstream, type RepoFile, type Snapshot, Snapshots } from './snapshots.ts'
+import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
-
-/** The names by which clients request the default branch. */
-const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
-
-/** For repositories with thousands of files, each takes a few MB. */
-const MAX_SNAPSHOTS = 64
+/** Some milliseconds, then other work runs. */
+const NAMES_IN_A_ROW = 500
 
 /** The cached facts about an artifact's files are outdated: they are gone. */
 class GoneError extends Error {
@@ -39,27 +35,6 @@ class GoneError extends Error {
     this.manifest = manifest
   }
 }
-
-/** A repository of the hub at one commit, as far as it was imported. */
-interface Snapshot {
-  /** Unique in this process. */
-  readonly id: number
-  /** The states it was derived from: it is valid while these are unchanged. */
-  readonly states: readonly ArtifactState[]
-  readonly lists: readonly (readonly PublishedFile[])[]
-  readonly repo: string
-  readonly commit: string
-  /** By upstream name, sorted. */
-  readonly files: ReadonlyMap<string, RepoFile>
-  /** The folders of these files, each with a trailing slash. */
-  readonly folders: ReadonlySet<string>
-  readonly importedAt: string | undefined
-  /** Where those of the files come from that are not here. */
-  readonly upstream?: UpstreamRepo
-}
-
-/** A file that is here, or one that could be brought in. */
-type RepoFile = PublishedFile | UpstreamFile
 
 /** The daemon's objects that the mirror of a hub uses. */
 export interface HubMirrorDeps {
@@ -88,16 +63,15 @@ export class HubMirror {
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new GitNames()
-  readonly #snapshots = new Map<string, Snapshot>()
-  readonly #joins = new WeakMap<UpstreamRepo, { readonly here: Snapshot | undefined; readonly joined: Snapshot }>()
+  readonly #snapshots: Snapshots
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
-  #made = 0
   #listener!: GuardedListener
 
   private constructor(deps: HubMirrorDeps) {
     this.#deps = deps
     this.#published = deps.published
+    this.#snapshots = new Snapshots(deps.published)
   }
 
   /** @throws the error of `listen` */
@@ -221,7 +195,9 @@ export class HubMirror {
   async #entriesBelow(folder: string, isRecursive: boolean, found: Snapshot): Promise<unknown[]> {
     const entries: unknown[] = []
     const folders = new Set<string>()
+    let looks = 0
     for (const [name, file] of found.files) {
+      if (++looks % NAMES_IN_A_ROW === 0) await setImmediate()
       if (!name.startsWith(folder)) continue
       const segments = name.slice(folder.length).split('/')
       for (let i = 1; i < segments.length; i++) {
@@ -258,6 +234,7 @@ export class HubMirror {
   async #info(found: Snapshot, withFiles: boolean): Promise<unknown> {
     const siblings: unknown[] = []
     for (const [rfilename, file] of found.files) {
+      if (siblings.length % NAMES_IN_A_ROW === NAMES_IN_A_ROW - 1) await setImmediate()
       if (!withFiles) {
         siblings.push({ rfilename })
         continue
@@ -293,57 +270,27 @@ export class HubMirror {
 
   /** A repository with what is here of it and what could be brought in. @throws NotNowError */
   async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<Snapshot | undefined> {
-    const here = await this.#snapshot(repo, revision)
+    const here = await this.#snapshots.at(repo, revision)
     const onDemand = this.#deps.onDemand?.()
-    if (onDemand?.allows(repo) !== true || (await this.#published.withholds(repo.toLowerCase()))) return here
-    const wanted = here?.commit ?? (DEFAULT_BRANCH.has(revision) ? undefined : revision)
-    const upstream = await onDemand.look(repo, wanted, {
+    if (onDemand?.allows(repo) !== true || (await this.#withholds(repo))) return here
+    const isMain = DEFAULT_BRANCH.has(revision)
+    // an import by its commit alone answers for the branch only where nobody can say what that is
+    const isSure = here !== undefined && (!isMain || here.branch !== undefined)
+    const upstream = await onDemand.look({
+      repo,
+      revision: isMain ? undefined : revision,
+      commitHere: isSure ? here.commit : undefined,
+      branch: isSure ? here.branch : undefined,
       isBrief: here !== undefined,
       host: socket.remoteAddress ?? ''
     })
-    if (upstream === undefined) return here
-    return this.#joined(here ?? (await this.#snapshot(repo, upstream.commit)), upstream)
+    // the hub may have redirected to another repository: its own name counts as well
+    if (upstream === undefined || (await this.#withholds(upstream.repo))) return here
+    return this.#snapshots.joined(isSure ? here : await this.#snapshots.at(upstream.repo, upstream.commit), upstream)
   }
 
-  #joined(here: Snapshot | undefined, upstream: UpstreamRepo): Snapshot {
-    const known = this.#joins.get(upstream)
-    if (known !== undefined && known.here === here) return known.joined
-    const files = new Map<string, RepoFile>([...upstream.files, ...(here?.files ?? [])])
-    const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
-    const { repo, commit } = upstream
-    const facts = here ?? { states: [], lists: [], repo, commit, importedAt: undefined }
-    const joined = { ...facts, id: ++this.#made, files: sorted, folders: foldersOf(sorted.keys()), upstream }
-    this.#joins.set(upstream, { here, joined })
-    return joined
-  }
-
-  /**
-   * All artifacts of a repository at a commit. `main` stands for the commit of the latest import; other revision names
-   * are unknown, since an import records the commit only.
-   */
-  async #snapshot(repo: string, revision: string): Promise<Snapshot | undefined> {
-    const all = await this.#published.ofRepo(repo.toLowerCase())
-    const first = all.find(({ source }) => DEFAULT_BRANCH.has(revision) || source.revision === revision)
-    if (first === undefined) return undefined
-    const commit = first.source.revision!
-    const states = all.filter(({ source }) => source.revision === commit)
-    const lists: (readonly PublishedFile[])[] = []
-    for (const { manifestDigest } of states) lists.push(await this.#published.files(manifestDigest).catch(noFiles))
-    const key = `${repo.toLowerCase()} ${commit}`
-    const known = this.#snapshots.get(key)
-    if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
-    const files = new Map<string, PublishedFile>()
-    for (const [i, state] of states.entries())
-      for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
-    if (files.size === 0) return undefined
-    const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
-    const { importedAt, source } = first
-    const folders = foldersOf(sorted.keys())
-    const found = { id: ++this.#made, states, lists, repo: source.repo!, commit, files: sorted, folders, importedAt }
-    this.#snapshots.delete(key)
-    if (this.#snapshots.size >= MAX_SNAPSHOTS) this.#snapshots.delete(this.#snapshots.keys().next().value!)
-    this.#snapshots.set(key, found)
-    return found
+  #withholds(repo: string): Promise<boolean> {
+    return this.#published.withholds(repo.toLowerCase())
   }
 }
 
@@ -356,30 +303,6 @@ interface Asked {
   readonly paths: readonly string[] | undefined
 }
 
-const NONE: readonly PublishedFile[] = []
-
-/** For an artifact with missing or damaged files. */
-function noFiles(error: unknown): readonly PublishedFile[] {
-  if (isOutOfRoom(error)) throw error
-  return NONE
-}
-
-function foldersOf(names: Iterable<string>): ReadonlySet<string> {
-  const folders = new Set<string>()
-  for (const name of names)
-    for (let slash = name.indexOf('/'); slash >= 0; slash = name.indexOf('/', slash + 1))
-      folders.add(name.slice(0, slash + 1))
-  return folders
-}
-
-const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((each, i) => each === b[i])
-
-function upstreamName({ source: { names = {} } }: ArtifactState, name: string): string {
-  return Object.hasOwn(names, name) ? names[name]! : name
-}
-
-const isUpstream = (file: RepoFile): file is UpstreamFile => 'isLarge' in file
 const isLarge = (name: string, file: RepoFile): boolean =>
   isUpstream(file) ? file.sha256 !== undefined : isInLargeFileStorage(name, file.sizeBytes)
 

@@ -15,9 +15,8 @@ export async function sendUpstream(
   file: UpstreamFile,
   { onDemand, ...options }: SendGrowingOptions & { readonly onDemand: OnDemand }
 ): Promise<void> {
+  const host = request.socket.remoteAddress ?? ''
   const open = async (start: number) =>
-    file.isLarge
-      ? onDemand.large(repo, file, start)
-      : readerOf(await onDemand.small(repo, file, request.socket.remoteAddress ?? ''))
+    file.isLarge ? onDemand.large(repo, file, start, host) : readerOf(await onDemand.small(repo, file, host))
   await sendGrowing(request, response, file, open, options)
 }

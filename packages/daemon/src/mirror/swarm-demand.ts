@@ -7,7 +7,7 @@ import { HostShares } from '../http/host-shares.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Log } from '../log.ts'
 import type { DayBudget } from './day-budget.ts'
-import { DemandJobs, failureOf } from './demand-jobs.ts'
+import { DemandJobs, failureOf, type Visit } from './demand-jobs.ts'
 import { type Arrival, GrowingBlob } from './growing-blob.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
@@ -128,7 +128,7 @@ export class SwarmDemand {
 
   /** Whether something fetches an artifact. */
   isUnderWay(manifest: Sha256Digest): boolean {
-    return this.#jobs?.of(manifest) !== undefined || this.#jobOf(manifest) !== undefined
+    return this.#jobs?.has(manifest) === true || this.#jobOf(manifest) !== undefined
   }
 
   /** The size of a blob that is a file of the artifact's manifest; undefined for other digests. */
@@ -149,16 +149,17 @@ export class SwarmDemand {
     const awaited = { name, manifest: digest }
     if ((await this.#missing(wanted)).length === 0)
       return this.offers(awaited) || (await this.#missing(manifest.files)).length === 0
-    const arrival = await this.#arrivalOf(awaited, mayStart)
-    if (arrival === undefined) return false
+    const visit = await this.#visit(awaited, mayStart, client.host)
+    if (visit === undefined) return false
     const reading = this.#deps.source.reading(
       digest,
       wanted.map((file) => file.digest)
     )
     try {
-      await this.#whileWaiting(client, (over) => this.#arrived(wanted, arrival, over))
+      await this.#whileWaiting(client, (over) => this.#arrived(wanted, visit.arrival, over))
     } finally {
       reading.close()
+      visit.leave()
     }
     return true
   }
@@ -170,15 +171,22 @@ export class SwarmDemand {
     start: number,
     client: WaitingClient
   ): Promise<GrowingBlob | undefined> {
-    const arrival = await this.#arrivalOf({ name, manifest }, true)
-    if (arrival === undefined) return undefined
-    const leave = this.#enter(client, () => client.cut())
+    const visit = await this.#visit({ name, manifest }, true, client.host)
+    if (visit === undefined) return undefined
+    let leave: () => void
+    try {
+      leave = this.#enter(client, () => client.cut())
+    } catch (error) {
+      visit.leave()
+      throw error
+    }
     const reading = this.#deps.source.reading(manifest, [blob.digest])
     reading.at(start)
-    return new GrowingBlob(this.#deps.store, blob, arrival, {
+    return new GrowingBlob(this.#deps.store, blob, visit.arrival, {
       onRead: (offset) => reading.at(offset),
       onClose: () => {
         leave()
+        visit.leave()
         reading.close()
       }
     })
@@ -194,19 +202,20 @@ export class SwarmDemand {
   }
 
   /** What brings an artifact in; undefined if nothing does, and nothing may be started. @throws NotNowError */
-  async #arrivalOf({ name, manifest }: Awaited, mayStart: boolean): Promise<Arrival | undefined> {
-    const known = this.#jobs?.of(manifest) ?? this.#underWay(manifest)
+  async #visit({ name, manifest }: Awaited, mayStart: boolean, host: string): Promise<Visit | undefined> {
+    const known = await this.#jobs?.join(manifest, host)
     if (known !== undefined) return known
+    const arrival = this.#underWay(manifest)
+    if (arrival !== undefined) return { arrival, leave: () => undefined }
     if (!mayStart || !this.#allows(name)) return undefined
     const { source, log } = this.#deps
-    return this.#jobs!.bring(manifest, {
-      missingBytes: () => this.#missingBytes(manifest),
-      start: async () => {
-        const job = await source.fetchRest(manifest)
-        log.info({ job: job.id, name, manifest }, 'a client of the mirror asked for what is not complete here')
-        return job
-      }
-    })
+    const missingBytes = (): Promise<number> => this.#missingBytes(manifest)
+    const start = async (): Promise<Job> => {
+      const job = await source.fetchRest(manifest)
+      log.info({ job: job.id, name, manifest }, 'a client of the mirror asked for what is not complete here')
+      return job
+    }
+    return this.#jobs!.bring(manifest, { missingBytes, start }, host)
   }
 
   #allows(name: string): boolean {

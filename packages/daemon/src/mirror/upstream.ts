@@ -9,6 +9,16 @@ export interface UpstreamFile {
   readonly gitBlobSha1: string | undefined
   /** Imported with its artifact; other files are read alone. */
   readonly isLarge: boolean
+  /** The key of its partial blob while it arrives. */
+  readonly partialKey: string
+}
+
+/** How to look at a repository. */
+export interface LookOptions {
+  /** Refuses a commit that no branch or tag names. */
+  readonly isNamedOnly: boolean
+  /** What an earlier answer of the hub said of this commit. */
+  readonly branch?: { readonly name: string; readonly at: string } | undefined
 }
 
 /** An upstream repository at a commit: the files that could be fetched. */
@@ -20,11 +30,13 @@ export interface UpstreamRepo {
 
 /** The mirror's source for what it lacks. Its errors have the API's codes. */
 export interface Upstream {
-  look(repo: string, revision: string | undefined): Promise<UpstreamRepo>
+  look(repo: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo>
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
   artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }>
   missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
+  /** Whether strangers were given these bytes: only then a file may come out of the store before its artifact is here. */
+  hasBrought(repo: UpstreamRepo, name: string): boolean
 }
 
 /** The daemon's jobs, as far as mirrors see them. */
@@ -32,7 +44,7 @@ export interface UpstreamJobs {
   require(id: string): Job
   over(id: string): Promise<Job>
   /** Ends a job that its owner may still want. */
-  timeOut(id: string): Promise<Job>
+  giveUp(id: string, why: string): Promise<Job>
   /** Those about an artifact that are not over. */
   openOf(manifest: string): readonly Job[]
 }

@@ -140,10 +140,10 @@ export interface ImportBtDeps {
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
   const { jobs, artifacts } = deps.context
-  const { infohashText: ref, repo, pin } = request
+  const { infohashText: ref, repo, pin, isResumed = false } = request
   const as = repo && formatRepoId(repo)
   return jobs.start(
-    { kind: 'import-bt', ref, filesTotal: 1, ...(as !== undefined && { as }) },
+    { kind: 'import-bt', ref, filesTotal: 1, ...(as !== undefined && { as }), ...(isResumed && { lane: 'demand' }) },
     (job) => new BtImport(request, deps, job).run(),
     // what its owner gave up, nobody else goes on with
     async (aborted) => {

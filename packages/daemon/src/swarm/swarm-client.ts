@@ -312,7 +312,7 @@ export class SwarmClient {
   async fetchRest(manifestDigest: Sha256Digest): Promise<Job> {
     const state = await this.#context.artifacts.read(manifestDigest)
     if (state?.futureName !== undefined) return this.#resume(state, state.futureName)
-    return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler })
+    return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler, lane: 'demand' })
   }
 
   async #resume({ manifestDigest, hints }: ArtifactState, futureName: string): Promise<Job> {

@@ -153,7 +153,7 @@ describe('jobs', () => {
         async (aborted) => void reasons.push(aborted)
       )
     await jobs.cancel(start().id)
-    const { error } = await jobs.timeOut(start().id)
+    const { error } = await jobs.giveUp(start().id, 'took too long')
     start()
     await jobs.stop()
     expect(reasons.map((reason) => reason instanceof UnwantedError)).toEqual([true, false, false])

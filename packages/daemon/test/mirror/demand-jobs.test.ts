@@ -27,8 +27,10 @@ function world(options: Partial<Pick<DemandJobsDeps, 'timeoutMs' | 'isVerifiedLa
     started.push({ job, end: (error) => (error === undefined ? resolve({}) : reject(error)) })
     return job
   }
-  const bring = (key: string, missing: number[] = [60]) =>
-    demand.bring(key, { missingBytes: async () => missing.shift() ?? 60, start })
+  const bring = async (key: string, missing: number[] = [60], host = '192.0.2.1') => {
+    const { arrival, leave } = await demand.bring(key, { missingBytes: async () => missing.shift() ?? 60, start }, host)
+    return { over: arrival.over, leave }
+  }
   return { clock, jobs, day, demand, started, bring }
 }
 
@@ -72,7 +74,9 @@ test('bad bytes that show in the end have cost what they were to cost', async ()
 test('many who ask at once cause one job; four jobs are as many as may be', async () => {
   const { day, started, bring, demand } = world()
   const all = await Promise.all(Array.from({ length: 20 }, () => bring('a', [10])))
-  expect([started.length, day.spentBytes(), new Set(all).size, demand.count]).toEqual([1, 10, 1, 1])
+  expect([started.length, day.spentBytes(), new Set(all.map(({ over }) => over)).size, demand.count]).toEqual([
+    1, 10, 1, 1
+  ])
   for (const key of ['b', 'c', 'd']) await bring(key, [10])
   await expect(bring('e', [10])).rejects.toMatchObject({ status: 429 })
   started[0]!.end()
@@ -86,7 +90,7 @@ test('what cannot be started costs nothing', async () => {
   const start = async (): Promise<Job> => {
     throw new DaemonError('E_RATE_LIMITED', 'no')
   }
-  const bringing = () => demand.bring('a', { missingBytes: async () => 60, start })
+  const bringing = () => demand.bring('a', { missingBytes: async () => 60, start }, '192.0.2.1')
   for (let i = 0; i < 3; i++) await expect(bringing()).rejects.toMatchObject({ status: 429 })
   expect([day.spentBytes(), demand.count, demand.total]).toEqual([0, 0, 0])
 })
@@ -108,4 +112,63 @@ test('a job that takes too long ends, unless its owner waits for the same artifa
   vi.advanceTimersByTime(60_000)
   expect((await over)?.message).toContain('too long')
   expect(jobs.openOf(MANIFEST)).toEqual([])
+})
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test('one host that has all places gives one up for another, and loses no progress', async () => {
+  const { started, bring, jobs, demand, day } = world()
+  const own = await Promise.all(['a', 'b', 'c', 'd'].map((key) => bring(key, [10, 4])))
+  const other = await bring('x', [10], '192.0.2.2')
+  expect((await own[0]!.over)?.message).toContain('room')
+  expect([demand.count, started.length, day.spentBytes()]).toEqual([4, 5, 46])
+  // what was ended for another is no failure: its client goes on with it, when its host has a place
+  await expect(bring('a', [4])).rejects.toMatchObject({ status: 429 })
+  started[1]!.end()
+  await own[1]!.over
+  await bring('a', [4])
+  // of two for each nobody gives up one
+  started[0]!.end()
+  const second = await bring('y', [1], '192.0.2.2')
+  expect((await own[2]!.over)?.message).toContain('room')
+  await expect(bring('e', [1])).rejects.toMatchObject({ status: 429 })
+  for (const { end } of started) end()
+  expect(await other.over).toBeUndefined()
+  expect(await second.over).toBeUndefined()
+  await settled()
+  expect(jobs.openOf(MANIFEST)).toEqual([])
+})
+
+test('what several hosts wait for is not what makes room', async () => {
+  const { bring, started } = world()
+  const first = await bring('a', [1])
+  await bring('a', [1], '192.0.2.3')
+  const rest = await Promise.all(['b', 'c', 'd'].map((key) => bring(key, [1])))
+  await bring('x', [1], '192.0.2.2')
+  expect((await rest[0]!.over)?.message).toContain('room')
+  for (const { end } of started) end()
+  expect(await first.over).toBeUndefined()
+})
+
+test('a job ends when nobody has waited for it for a minute, and goes on for who comes back', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { bring, started, demand, jobs } = world()
+  const [one, two] = await Promise.all([bring('a', [1]), bring('a', [1], '192.0.2.2')])
+  one.leave()
+  one.leave()
+  vi.advanceTimersByTime(61_000)
+  expect(jobs.get(started[0]!.job.id)?.error).toBeUndefined()
+  two.leave()
+  vi.advanceTimersByTime(59_000)
+  const back = await bring('a', [1])
+  vi.advanceTimersByTime(61_000)
+  expect([jobs.get(started[0]!.job.id)?.error, started.length]).toEqual([undefined, 1])
+  back.leave()
+  vi.advanceTimersByTime(60_000)
+  expect((await back.over)?.message).toContain('client')
+  expect(demand.count).toBe(0)
+  // no failure that keeps anybody waiting
+  await bring('a', [1])
+  expect(started.length).toBe(2)
 })

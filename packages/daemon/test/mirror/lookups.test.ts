@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { DaemonError } from '../../src/errors.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
 import { Lookups } from '../../src/mirror/lookups.ts'
-import { NotNowError, type UpstreamRepo } from '../../src/mirror/upstream.ts'
+import { NotNowError, type UpstreamFile, type UpstreamRepo } from '../../src/mirror/upstream.ts'
 
 const COMMIT = 'a'.repeat(40)
 const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map() }
@@ -17,7 +17,8 @@ function world(answer: (repo: string) => Promise<UpstreamRepo>) {
   }
   const all = new Lookups({ upstream: { look }, nowMs: () => clock.nowMs })
   const lookups = {
-    look: (repo: string, revision: string | undefined, host = '192.0.2.1') => all.look(repo, revision, host)
+    look: (repo: string, revision: string | undefined, host = '192.0.2.1') =>
+      all.look({ repo, revision, isNamedOnly: false }, host)
   }
   return { clock, asked, lookups }
 }
@@ -28,16 +29,18 @@ const refuses =
   }
 
 describe('lookups', () => {
-  it('ask once for all who wait, and know a commit for good and a branch for a minute', async () => {
+  it('ask once for all who wait, and know a branch and a commit for a minute: either may become private', async () => {
     const { lookups, asked, clock } = world(async () => found)
     expect(await Promise.all([1, 2, 3].map(() => lookups.look('acme/model', undefined)))).toEqual([found, found, found])
     expect(await lookups.look('Acme/Model', COMMIT)).toBe(found)
     expect(asked).toEqual(['acme/model '])
-    clock.nowMs = 61_000
-    await lookups.look('acme/model', undefined)
-    clock.nowMs = 10 * 3_600_000
+    clock.nowMs = 59_000
     await lookups.look('acme/model', COMMIT)
-    expect(asked).toEqual(['acme/model ', 'acme/model '])
+    expect(asked).toEqual(['acme/model '])
+    clock.nowMs = 61_000
+    await lookups.look('acme/model', COMMIT)
+    await lookups.look('acme/model', undefined)
+    expect(asked).toEqual(['acme/model ', `acme/model ${COMMIT}`, 'acme/model '])
   })
 
   it.each(['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN'] as const)('remember %s for a minute', async (code) => {
@@ -98,20 +101,23 @@ describe('lookups', () => {
     expect(asked).toHaveLength(36)
   })
 
-  it('keep 64 repositories and 1,000 absences', async () => {
+  it('keep some MiB of names, and 1,000 absences', async () => {
+    const names = (repo: string) => Array.from({ length: 2_000 }, (_, i) => `${repo}/${'x'.repeat(900)}${i}.gguf`)
     const { lookups, asked } = world(async (repo) => {
       if (repo.includes('absent')) throw new DaemonError('E_UNKNOWN_REF', 'no')
-      return { ...found, repo, commit: repo.slice(-2).padStart(40, '0') }
+      const files = new Map(names(repo).map((name) => [name, { name } as UpstreamFile]))
+      return { repo, commit: repo.slice(-2).padStart(40, '0'), files }
     })
-    for (let i = 10; i < 99; i++) await lookups.look(`acme/m${i}`, undefined)
-    await lookups.look('acme/m98', undefined)
-    expect(asked.length).toBe(89)
+    for (let i = 10; i < 20; i++) await lookups.look(`acme/m${i}`, undefined)
+    expect(asked.length).toBe(10)
+    await lookups.look('acme/m19', undefined)
+    expect(asked.length).toBe(10)
     await lookups.look('acme/m10', undefined)
-    expect(asked.length).toBe(90)
+    expect(asked.length).toBe(11)
     for (let i = 0; i < 1001; i++) await lookups.look(`acme/absent${i}`, undefined)
     await lookups.look('acme/absent1000', undefined)
     await lookups.look('acme/absent0', undefined)
-    expect(asked.length).toBe(90 + 1002)
+    expect(asked.length).toBe(11 + 1002)
   })
 })
 

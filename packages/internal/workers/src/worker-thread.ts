@@ -19,6 +19,8 @@ export interface WorkerThreadOptions {
    * `WorkerThread` with the same file, name and data may get it instead of starting one. Default: never.
    */
   readonly reusable?: () => boolean
+  /** Bounds its heap: a thread that needs more is ended, and its calls are rejected. */
+  readonly oldMib?: number
   /** Bounds its young generation: for threads that allocate little and would keep what a burst left behind. */
   readonly youngMib?: number
 }
@@ -131,7 +133,7 @@ export class WorkerThread<Of extends Calls<Of>> {
   }
 
   #start(): Incarnation {
-    const { url, name, workerData, onEvent, reusable, youngMib } = this.#options
+    const { url, name, workerData, onEvent, reusable, youngMib, oldMib } = this.#options
     const worker =
       (reusable && takeSpare(this.#kind)) ??
       new Worker(url, {
@@ -139,7 +141,10 @@ export class WorkerThread<Of extends Calls<Of>> {
         execArgv: inheritedArguments(),
         // Threads share descriptors: one that ends must not close numbers that others may be using by then.
         trackUnmanagedFds: false,
-        ...(youngMib !== undefined && { resourceLimits: { maxYoungGenerationSizeMb: youngMib } }),
+        resourceLimits: {
+          ...(youngMib !== undefined && { maxYoungGenerationSizeMb: youngMib }),
+          ...(oldMib !== undefined && { maxOldGenerationSizeMb: oldMib })
+        },
         ...(name !== undefined && { name })
       })
     const started: Incarnation = { worker, pending: new Map() }

@@ -12,7 +12,8 @@ import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
 import { hubFailure } from './errors.ts'
 import { planHub } from './plan.ts'
-import { hubSource } from './source.ts'
+import { type HubSourceOptions, hubSource } from './source.ts'
+import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 import { createUpstream, type HubUpstream } from './upstream.ts'
 import { cheapestWitness } from './witness.ts'
@@ -54,17 +55,14 @@ export interface HubImports {
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
   const { config, importer, log, version } = context
   const { endpoint, token, skipUnrecognized } = config.hub
-  const hub = openHub({
-    ...(endpoint !== undefined && { endpoint }),
-    ...(token !== undefined && { token }),
-    tokenName: 'SVC_HF_TOKEN',
-    userAgent: `svcd/${version}`,
-    ...more
-  })
+  const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
+  const hub = openHub({ ...common, ...(token !== undefined && { token }), tokenName: 'SVC_HF_TOKEN', ...more })
+  // what strangers cause has no token, and no connection that the owner's transfers would wait for (spec add.40)
+  const strangersHub = openHub({ ...common, ...STRANGER_HUB, ...more })
+  const listings = new StrangerListings({ ...common, ...STRANGER_HUB })
 
   const anonymous = openHub({
-    ...(endpoint !== undefined && { endpoint }),
-    userAgent: `svcd/${version}`,
+    ...common,
     ...more,
     // somebody waits for the answer, and without one nothing is given away
     retry: { ...more.retry, tries: 2 }
@@ -74,11 +72,14 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const stop = new AbortController()
   let confirming: Promise<void> | undefined
 
+  const branches = new BranchAnswers()
   const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
     try {
       const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
       const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting }
+      const at = new Date().toISOString()
       const listing = await hub.listing(repo, revision, patience)
+      if (revision === undefined || revision === 'main') branches.keep(listing, at)
       const probed = cheapestWitness(listing)
       if (probed !== undefined) await hub.probe(probed, patience)
       return listing
@@ -89,10 +90,15 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const tell = ({ reason, waitMs, message }: Waiting, subject: string): void =>
     log.info({ reason, waitMs, subject }, `hub: ${message}`)
 
-  const sourceOf = (asked: string, listing: HubListing) =>
-    hubSource(hub, listing, {
+  const sourceOf = (
+    asked: string,
+    listing: HubListing,
+    options: Pick<HubSourceOptions, 'branch' | 'strangers'> = { branch: branches.of(listing) }
+  ) =>
+    hubSource(options.strangers === undefined ? hub : strangersHub, listing, {
+      ...options,
       fetchUnrecognised: !skipUnrecognized,
-      hasToken: token !== undefined,
+      hasToken: token !== undefined && options.strangers === undefined,
       warnings: renameWarning(asked, listing),
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })
@@ -119,7 +125,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         throw hubFailure(error)
       }
     },
-    upstream: createUpstream({ ...context, hub, list, sourceOf }),
+    upstream: createUpstream({ ...context, hub: strangersHub, listings, sourceOf }),
     confirmation,
     confirmUnknown(deps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
@@ -129,8 +135,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     close: async () => {
       stop.abort()
       await confirming
-      await anonymous.close()
-      await hub.close()
+      await Promise.all([hub, anonymous, strangersHub, listings].map((each) => each.close()))
     }
   }
 }
@@ -151,4 +156,26 @@ function renameWarning(asked: string, { repoId }: HubListing): string[] {
   return [
     `the hub knows ${asked} as ${repoId}, which the documents name; it was imported under the name that was asked for`
   ]
+}
+
+const MAX_ANSWERS = 1_000
+
+/**
+ * When the hub said of which commits that they are the default branch's: `svc` plans without a revision, and imports the
+ * commit of the plan.
+ */
+class BranchAnswers {
+  readonly #at = new Map<string, string>()
+
+  keep({ repoId, commit }: HubListing, at: string): void {
+    const key = `${repoId} ${commit}`
+    this.#at.delete(key)
+    if (this.#at.size >= MAX_ANSWERS) this.#at.delete(this.#at.keys().next().value!)
+    this.#at.set(key, at)
+  }
+
+  of({ repoId, commit }: HubListing): HubSourceOptions['branch'] {
+    const at = this.#at.get(`${repoId} ${commit}`)
+    return at === undefined ? undefined : { name: 'main', at }
+  }
 }

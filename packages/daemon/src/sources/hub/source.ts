@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import type { HashAttachment, PartialBlob } from '@svc/cas'
 import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type Waiting } from '@svc/hub'
+import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
@@ -17,8 +19,30 @@ export interface HubSourceOptions {
   readonly warnings: readonly string[]
   /** Whether the hub object sends a token. */
   readonly hasToken: boolean
+  /** The branch that the hub said to be at this commit, and when: RFC 3339. */
+  readonly branch?: { readonly name: string; readonly at: string } | undefined
+  /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
+  readonly strangers?: StrangerBytes | undefined
   /** Called at every pause, for the log. */
   readonly onWaiting: (waiting: Waiting, path: string) => void
+}
+
+/**
+ * The bytes that the hub has given to strangers. An import that one of them caused takes nothing else from the store: a
+ * listing may name any digest, also that of a private file (spec add.40).
+ */
+export interface StrangerBytes {
+  has(file: HubFile): boolean
+  add(file: HubFile): void
+}
+
+/**
+ * The key of what a stranger's import has of a repository's file so far: never the owner's partial, which it would have
+ * to wait for, nor another repository's.
+ */
+export function strangerKey({ repoId, sha256, gitBlobSha1 }: HubFile): string {
+  const repo = hash('sha256', repoId.toLowerCase()).slice(0, 16)
+  return `stranger:${repo} ${sha256 ?? `git-blob-sha1:${gitBlobSha1}`}`
 }
 
 /** A pinned listing of the hub as an import source, which does not close the hub object. */
@@ -32,7 +56,13 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
     provenance: () => provenance,
-    origin: { kind: 'hf', repo: repoId, revision: commit },
+    origin: {
+      kind: 'hf',
+      repo: repoId,
+      revision: commit,
+      ...(options.branch !== undefined && { branch: options.branch.name, branchAt: options.branch.at }),
+      ...(options.strangers !== undefined && { onDemand: true })
+    },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: options.warnings,
     close: async () => undefined
@@ -44,7 +74,13 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: str
   return {
     name,
     sizeBytes,
-    ...(sha256 !== undefined ? { digest: sha256 } : byGitName(name, gitBlobSha1!, repoId)),
+    ...(sha256 === undefined
+      ? byGitName(name, gitBlobSha1!, options.strangers ? strangerKey(file) : ownKey(repoId, gitBlobSha1!))
+      : options.strangers === undefined
+        ? { digest: sha256 }
+        : options.strangers.has(file)
+          ? { digest: sha256, stored: { isSeen: true } }
+          : anew(file, sha256, options.strangers)),
     peek: (signal) => {
       const readAt = windowOf(hub, file, signal)
       return async (offset, lengthBytes) => {
@@ -65,19 +101,30 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: str
   }
 }
 
+/** What another repository gave must not be taken for this one's. */
+const ownKey = (repoId: string, gitBlobSha1: string): string => `git-blob-sha1:${gitBlobSha1} ${repoId.toLowerCase()}`
+
 /** Small files in git itself have no SHA-256 in the listing. */
 const byGitName = (
   name: string,
   gitBlobSha1: string,
-  repoId: string
+  partialKey: string
 ): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
-  // what another repository gave must not be taken for this one's
-  partialKey: `git-blob-sha1:${gitBlobSha1} ${repoId.toLowerCase()}`,
+  partialKey,
   attachments: [GIT_NAME],
   accept: ({ attachments }) => {
     const found = Buffer.from(attachments[GIT_NAME.name]!).toString('hex')
     if (found !== gitBlobSha1)
       throw new Error(`${name}: its git blob name is ${found}, the listing says ${gitBlobSha1}`)
+  }
+})
+
+/** Without its digest the pipeline does not look into the store: the hub has to give these bytes to a stranger first. */
+const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Partial<SourceFile> => ({
+  partialKey: strangerKey(file),
+  accept: ({ digest }) => {
+    if (digest !== sha256) throw new Error(`${file.path}: its SHA-256 is ${digest}, the listing says ${sha256}`)
+    strangers.add(file)
   }
 })
 

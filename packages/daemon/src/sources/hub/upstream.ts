@@ -2,16 +2,15 @@ import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
-import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { planWished } from '../../import/choice.ts'
 import type { Importer } from '../../import/importer.ts'
-import type { PlannedImport } from '../../import/plan.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { ImportWishes } from '../../import/wishes.ts'
-import type { ArtifactSource } from '../../library/origin.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
+import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
+import type { ListedFile, StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
 /** A file of the hub that an import would keep. */
@@ -23,11 +22,13 @@ interface UpstreamFile {
   readonly gitBlobSha1: string | undefined
   /** Whether to import its whole artifact: weights, their auxiliary files, and anything too large for memory. */
   readonly isLarge: boolean
+  /** The key of its partial blob while it arrives. */
+  readonly partialKey: string
 }
 
 /** A repository of the hub at a commit, with the files that an import would keep. */
 interface UpstreamRepo {
-  /** In the hub's spelling. */
+  /** In the hub's spelling: after a redirect another one than was asked for. */
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
@@ -38,10 +39,21 @@ interface UpstreamArtifact {
   readonly quant: string
 }
 
-/** The hub as a mirror's source (spec add.34). All errors are DaemonErrors with the codes of an import. */
+/** How to look. */
+interface LookOptions {
+  /** Refuses a commit that no branch or tag names. */
+  readonly isNamedOnly: boolean
+  /** What an earlier answer of the hub said of this commit. */
+  readonly branch?: HubSourceOptions['branch']
+}
+
+/**
+ * The hub as a mirror's source, with the rights of a stranger (spec add.34, add.40): without the owner's token. All
+ * errors are DaemonErrors with the codes of an import.
+ */
 export interface HubUpstream {
-  /** @throws DaemonError `E_SOURCE_FORBIDDEN` also for anything gated or private, whatever access the token has */
-  look(repo: string, revision: string | undefined): Promise<UpstreamRepo>
+  /** @throws DaemonError `E_SOURCE_FORBIDDEN` for anything gated or private */
+  look(repo: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo>
   /** The verified bytes of a small file. */
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
   /** The artifact of a file; for a file that all artifacts share, the smallest one. */
@@ -49,45 +61,54 @@ export interface HubUpstream {
   /** Bytes that the import of an artifact would fetch now. */
   missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
   /**
-   * Starts the import of one artifact, under the default name for an import of the repository.
+   * Starts the import of one artifact: that of the default branch under the default name, unless the owner has something
+   * there; every other one under a name of the namespace `svc`.
    * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
    */
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
+  /** Whether the hub has given a file's bytes to strangers since the start. */
+  hasBrought(repo: UpstreamRepo, name: string): boolean
 }
 
 /** The objects of the hub source that this uses. */
 export interface UpstreamDeps extends PlanDeps {
+  /** Without a token. */
   readonly hub: Hub
+  readonly listings: Pick<StrangerListings, 'list'>
   readonly importer: Importer
-  readonly list: (body: { readonly repo: string; readonly revision?: string }) => Promise<HubListing>
-  readonly sourceOf: (asked: string, listing: HubListing) => ImportSource
+  readonly sourceOf: (
+    asked: string,
+    listing: HubListing,
+    options: Pick<HubSourceOptions, 'branch' | 'strangers'>
+  ) => ImportSource
 }
 
 /** Larger files are not held in memory. */
 const MAX_SMALL_BYTES = 64 << 20
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
 const WISHES: ImportWishes = { normalizedNames: true, private: false, mayReplace: false }
-const NEVER = new AbortController().signal
 
 /** Cached facts about a repository. */
 interface Known {
   readonly asked: string
   readonly listing: HubListing
   readonly files: ReadonlyMap<string, HubFile>
+  readonly branch: HubSourceOptions['branch']
   plan?: Promise<ImportPlan>
 }
 
 /** Creates the hub source for mirrors. */
-export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
+export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<UpstreamRepo, Known>()
+  const brought = new Brought()
   const require = (repo: UpstreamRepo): Known => {
     const found = known.get(repo)
     if (found === undefined) throw new Error(`${repo.repo} was not looked at here`)
     return found
   }
   const planOf = (repo: UpstreamRepo): Promise<ImportPlan> => {
-    const { asked, listing } = require(repo)
-    const source = sourceOf(asked, listing)
+    const { asked, listing, branch } = require(repo)
+    const source = sourceOf(asked, listing, { branch, strangers: brought })
     return planHub(hub, listing, source, WISHES, asked, planDeps).catch((error: unknown) => {
       throw hubFailure(error)
     })
@@ -98,20 +119,26 @@ export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: U
     return file
   }
   return {
-    async look(asked, revision) {
+    async look(asked, revision, { isNamedOnly, branch }) {
       // refuses names that no import can have
-      hubTarget({ repo: asked })
-      const listing = await list({ repo: asked, ...(revision !== undefined && { revision }) })
-      if (listing.restricted)
-        throw new DaemonError('E_SOURCE_FORBIDDEN', `${listing.repoId} is private or gated: no mirror gives it away`)
-      const planned = await planWished(sourceOf(asked, listing), WISHES, planDeps.offload, NEVER).catch(
-        (error: unknown) => {
-          throw hubFailure(error)
-        }
-      )
-      const files = new Map(listing.files.map((file) => [file.path, file]))
-      const found: UpstreamRepo = { repo: listing.repoId, commit: listing.commit, files: keptOf(planned, files) }
-      known.set(found, { asked, listing, files })
+      hubTarget({ repo: asked, ...(revision !== undefined && { revision }) })
+      const at = new Date().toISOString()
+      const isDefault = revision === undefined
+      const { repoId, commit, files } = await listings.list({
+        repo: asked,
+        revision,
+        isNamedOnly: isNamedOnly && !isDefault
+      })
+      const listed = files.map((file) => hubFileOf(repoId, commit, file))
+      const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
+      const kept = new Map(files.map((file, i) => [file.name, upstreamFileOf(file, listed[i]!)]))
+      const found: UpstreamRepo = { repo: repoId, commit, files: kept }
+      known.set(found, {
+        asked,
+        listing,
+        files: new Map(listed.map((file) => [file.path, file])),
+        branch: isDefault ? { name: 'main', at } : branch
+      })
       return found
     },
     async read(repo, name) {
@@ -138,59 +165,78 @@ export function createUpstream({ hub, importer, list, sourceOf, ...planDeps }: U
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       const total = artifacts.find((each) => each.quant === quant)?.bytes ?? 0
-      const own = files.filter(
-        ({ action, quant: of }) => (action === 'store' || action === 'present') && (of ?? quant) === quant
-      )
+      const own = files.filter(({ action, quant: of }) => action !== 'skip' && (of ?? quant) === quant)
       let heldBytes = 0
       for (const { name, upstream = name } of own)
-        heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store)
+        heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store, brought)
       return Math.max(0, total - heldBytes)
     },
     async bring(repo, quant) {
-      const { asked, listing } = require(repo)
-      const target = hubTarget({ repo: asked })
-      const present = await importer.memberOf(target, quant)
-      if (present !== undefined && !isFrom(listing, present.state?.source))
-        throw new DaemonError('E_NOT_IMPORTABLE', 'the name that it would have here has another artifact')
-      const source = sourceOf(asked, listing)
+      const { asked, listing, branch } = require(repo)
+      const usual = hubTarget({ repo: asked })
+      const target = branch !== undefined && (await importer.isStrangers(usual)) ? usual : strangersName(listing)
+      const source = sourceOf(asked, listing, { branch, strangers: brought })
       const wishes = { ...WISHES, quants: [quant] }
+      const ref = formatRepoId(target)
       try {
-        return await importer.start({ kind: 'import-hf', ref: formatRepoId(target), repo: target, source, wishes })
+        return await importer.start({ kind: 'import-hf', ref, repo: target, source, wishes, lane: 'demand' })
       } catch (error) {
         throw hubFailure(error)
       }
-    }
+    },
+    hasBrought: (repo, name) => brought.has(fileOf(repo, name))
   }
 }
 
-/** The files that an import would keep, under the hub's names. */
-function keptOf(
-  { recognition, source }: PlannedImport,
-  files: ReadonlyMap<string, HubFile>
-): ReadonlyMap<string, UpstreamFile> {
-  const kindOf = new Map(recognition.entries.map(({ name, kind }) => [name, kind]))
-  const kept = new Map<string, UpstreamFile>()
-  for (const [recognised, use] of recognition.uses) {
-    if (use.use === 'skip') continue
-    const names = source.origin.names ?? {}
-    const name = Object.hasOwn(names, recognised) ? names[recognised]! : recognised
-    const { sizeBytes, sha256, gitBlobSha1 } = files.get(name)!
-    const isWeights = use.use === 'entry' && (kindOf.get(use.entry) ?? '').startsWith('weights.')
-    kept.set(name, { name, sizeBytes, sha256, gitBlobSha1, isLarge: isWeights || sizeBytes > MAX_SMALL_BYTES })
-  }
-  return kept
+/** The name of what strangers had imported of a commit, where no import of the owner can come (spec ref.12, add.41). */
+function strangersName({ repoId, commit }: HubListing): RepoId {
+  const name = repoId.split('/')[1]!.toLowerCase().slice(0, 80)
+  const tag = createHash('sha256').update(repoId.toLowerCase()).digest('hex').slice(0, 8)
+  return { ns: 'svc', name: `${/^[a-z0-9]/.test(name) ? name : `x${name}`}.${commit.slice(0, 12)}.${tag}` }
 }
 
-const isFrom = ({ repoId, commit }: HubListing, source: ArtifactSource | undefined): boolean =>
-  source?.kind === 'hf' && source.repo === repoId && source.revision === commit
+const hubFileOf = (repoId: string, commit: string, { name, sizeBytes, sha256, gitBlobSha1 }: ListedFile): HubFile => ({
+  repoId,
+  commit,
+  path: name,
+  sizeBytes,
+  ...(sha256 !== undefined && { sha256 }),
+  ...(gitBlobSha1 !== undefined && { gitBlobSha1 })
+})
 
-async function heldBytesOf({ sha256, sizeBytes }: HubFile, store: DiskBlobStore): Promise<number> {
+const upstreamFileOf = ({ isWeights, ...file }: ListedFile, hubFile: HubFile): UpstreamFile => ({
+  ...file,
+  isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES,
+  partialKey: strangerKey(hubFile)
+})
+
+async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: StrangerBytes): Promise<number> {
+  const { sha256, sizeBytes } = file
   if (sha256 === undefined) return 0
-  return (await store.stat(sha256)) === undefined ? Math.min(sizeBytes, store.partialBytes(sha256)) : sizeBytes
+  const isHere = brought.has(file) && (await store.stat(sha256)) !== undefined
+  return isHere ? sizeBytes : Math.min(sizeBytes, store.partialBytes(strangerKey(file)))
 }
 
 function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array): boolean {
   if (bytes.length !== sizeBytes) return false
   if (sha256 !== undefined) return `sha256:${createHash('sha256').update(bytes).digest('hex')}` === sha256
   return createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex') === gitBlobSha1
+}
+
+/** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
+const MAX_BROUGHT = 20_000
+
+class Brought implements StrangerBytes {
+  readonly #keys = new Set<string>()
+
+  has(file: HubFile): boolean {
+    return this.#keys.has(strangerKey(file))
+  }
+
+  add(file: HubFile): void {
+    const key = strangerKey(file)
+    this.#keys.delete(key)
+    if (this.#keys.size >= MAX_BROUGHT) this.#keys.delete(this.#keys.keys().next().value!)
+    this.#keys.add(key)
+  }
 }

@@ -1,0 +1,149 @@
+import type { ArtifactState } from '../library/artifacts.ts'
+import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
+import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
+/** The names by which clients request the default branch. */
+export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
+
+/** Of names and what belongs to each. */
+const MAX_BYTES = 32 << 20
+const FILE_BYTES = 600
+
+/** A repository of the hub at one commit, as far as it was imported. */
+export interface Snapshot {
+  /** Unique in this process. */
+  readonly id: number
+  /** The states it was derived from: it is valid while these are unchanged. */
+  readonly states: readonly ArtifactState[]
+  readonly lists: readonly (readonly PublishedFile[])[]
+  readonly repo: string
+  readonly commit: string
+  /** By upstream name, sorted. */
+  readonly files: ReadonlyMap<string, RepoFile>
+  /** The folders of these files, each with a trailing slash. */
+  readonly folders: ReadonlySet<string>
+  readonly importedAt: string | undefined
+  /** When the hub said that it is the default branch's commit. */
+  readonly branch: { readonly name: string; readonly at: string } | undefined
+  /** Where those of the files come from that are not here. */
+  readonly upstream?: UpstreamRepo
+}
+
+/** A file that is here, or one that could be brought in. */
+export type RepoFile = PublishedFile | UpstreamFile
+
+/** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
+export class Snapshots {
+  readonly #published: Published
+  readonly #known = new Map<string, Snapshot>()
+  readonly #joins = new WeakMap<UpstreamRepo, { readonly here: Snapshot | undefined; readonly joined: Snapshot }>()
+  #bytes = 0
+  #made = 0
+
+  constructor(published: Published) {
+    this.#published = published
+  }
+
+  /** With what could be brought in. */
+  joined(here: Snapshot | undefined, upstream: UpstreamRepo): Snapshot {
+    const known = this.#joins.get(upstream)
+    if (known !== undefined && known.here === here) return known.joined
+    const files = new Map<string, RepoFile>([...upstream.files, ...(here?.files ?? [])])
+    const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+    const { repo, commit } = upstream
+    const facts = here ?? { states: [], lists: [], repo, commit, importedAt: undefined, branch: undefined }
+    const joined = { ...facts, id: ++this.#made, files: sorted, folders: foldersOf(sorted.keys()), upstream }
+    this.#joins.set(upstream, { here, joined })
+    return joined
+  }
+
+  /**
+   * All artifacts of a repository at a commit. `main` is the commit that the hub last said its branch to be; only where
+   * it never did, the commit of the owner's latest import (spec add.41). Other revision names are unknown.
+   */
+  async at(repo: string, revision: string): Promise<Snapshot | undefined> {
+    const all = await this.#published.ofRepo(repo.toLowerCase())
+    const first = DEFAULT_BRANCH.has(revision)
+      ? latestOfBranch(all)
+      : all.find(({ source }) => source.revision === revision)
+    if (first === undefined) return undefined
+    const commit = first.source.revision!
+    const states = all.filter(({ source }) => source.revision === commit)
+    const lists: (readonly PublishedFile[])[] = []
+    for (const { manifestDigest } of states) lists.push(await this.#published.files(manifestDigest).catch(noFiles))
+    const key = `${repo.toLowerCase()} ${commit}`
+    const known = this.#known.get(key)
+    if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
+    const files = new Map<string, PublishedFile>()
+    for (const [i, state] of states.entries())
+      for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
+    if (files.size === 0) return undefined
+    const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+    const { importedAt, source } = first
+    const folders = foldersOf(sorted.keys())
+    const branch = branchOf(states)
+    const facts = { id: ++this.#made, states, lists, repo: source.repo!, commit, importedAt, branch }
+    const found: Snapshot = { ...facts, files: sorted, folders }
+    this.#keep(key, found)
+    return found
+  }
+
+  #keep(key: string, found: Snapshot): void {
+    this.#drop(key)
+    this.#known.set(key, found)
+    this.#bytes += bytesOf(found)
+    for (const oldest of this.#known.keys()) {
+      if (this.#bytes <= MAX_BYTES) break
+      this.#drop(oldest)
+    }
+  }
+
+  #drop(key: string): void {
+    const found = this.#known.get(key)
+    if (found !== undefined) this.#bytes -= bytesOf(found)
+    this.#known.delete(key)
+  }
+}
+
+function bytesOf({ files }: Snapshot): number {
+  let bytes = FILE_BYTES
+  for (const name of files.keys()) bytes += FILE_BYTES + 2 * name.length
+  return bytes
+}
+
+/** Of artifacts of which the latest import comes first. */
+function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefined {
+  const named = all.filter(({ source }) => source.branch !== undefined)
+  const at = ({ source: { branchAt = '' } }: ArtifactState): string => branchAt
+  if (named.length > 0) return named.reduce((latest, state) => (at(state) > at(latest) ? state : latest))
+  return all.find(({ source }) => source.onDemand !== true)
+}
+
+function branchOf(states: readonly ArtifactState[]): Snapshot['branch'] {
+  const { branch: name, branchAt: at } = latestOfBranch(states)?.source ?? {}
+  return name === undefined || at === undefined ? undefined : { name, at }
+}
+
+const NONE: readonly PublishedFile[] = []
+
+/** For an artifact with missing or damaged files. */
+function noFiles(error: unknown): readonly PublishedFile[] {
+  if (isOutOfRoom(error)) throw error
+  return NONE
+}
+
+function foldersOf(names: Iterable<string>): ReadonlySet<string> {
+  const folders = new Set<string>()
+  for (const name of names)
+    for (let slash = name.indexOf('/'); slash >= 0; slash = name.indexOf('/', slash + 1))
+      folders.add(name.slice(0, slash + 1))
+  return folders
+}
+
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((each, i) => each === b[i])
+
+function upstreamName({ source: { names = {} } }: ArtifactState, name: string): string {
+  return Object.hasOwn(names, name) ? names[name]! : name
+}
+
+export const isUpstream = (file: RepoFile): file is UpstreamFile => 'isLarge' in file

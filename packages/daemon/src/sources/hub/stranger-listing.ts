@@ -1,0 +1,100 @@
+import type { HubErrorCode, HubOptions } from '@svc/hub'
+import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+
+/** A file that an import would keep, by its upstream name. */
+export interface ListedFile {
+  readonly name: string
+  readonly sizeBytes: number
+  readonly sha256: Sha256Digest | undefined
+  readonly gitBlobSha1: string | undefined
+  readonly isWeights: boolean
+}
+
+/** What strangers may know of a repository: nothing that takes a token. */
+export interface StrangerListing {
+  /** In the hub's spelling. */
+  readonly repoId: string
+  readonly commit: string
+  readonly files: readonly ListedFile[]
+}
+
+/** What is asked for. */
+export interface ListingRequest {
+  readonly repo: string
+  /** Undefined: the default branch. */
+  readonly revision: string | undefined
+  /** The commit has to be one that a branch or tag names. */
+  readonly isNamedOnly: boolean
+}
+
+/** The calls of the thread. */
+export interface ListingTasks {
+  list: { request: ListingRequest; response: StrangerListing }
+}
+
+/** The client of the hub for strangers: it sends no token, and reads shorter listings than the owner's. */
+export const STRANGER_HUB = {
+  limits: { entries: 100_000, pages: 200, jsonBytes: 4 << 20, listingBytes: 16 << 20 }
+} as const satisfies HubOptions
+
+/** The settings of a hub client that a thread can be given. */
+export type ThreadHub = Pick<HubOptions, 'endpoint' | 'userAgent' | 'limits'>
+
+/** Files that an import would keep, of one repository; more are no model that somebody loads through a mirror. */
+export const MAX_KEPT_FILES = 5_000
+const HEAP_MIB = 256
+
+type WireError =
+  | { readonly code: HubErrorCode; readonly message: string }
+  | { readonly plain: ReturnType<typeof plainErrors.encode> }
+
+/** Errors with the codes of an import; others pass as plain ones. */
+export const listingErrors = {
+  encode: (error: unknown): WireError => {
+    const { code, message } = error as { code?: unknown; message: string }
+    return isHubCode(code) ? { code, message } : { plain: plainErrors.encode(error) }
+  },
+  decode: (wire: WireError): Error =>
+    'plain' in wire ? plainErrors.decode(wire.plain) : new DaemonError(wire.code, wire.message, { status: 502 }),
+  lost: (cause) => new DaemonError('E_SOURCE_UNAVAILABLE', 'the thread that reads listings ended', { cause }),
+  closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
+} satisfies ErrorCodec
+
+const CODES: readonly unknown[] = [
+  'E_UNKNOWN_REF',
+  'E_SOURCE_FORBIDDEN',
+  'E_RATE_LIMITED',
+  'E_SOURCE_UNAVAILABLE',
+  'E_NOT_IMPORTABLE'
+] satisfies HubErrorCode[]
+
+const isHubCode = (code: unknown): code is HubErrorCode => CODES.includes(code)
+
+/**
+ * Reads and recognises the listings that strangers cause, in a thread with a heap of its own (spec add.40): however a
+ * listing is made, the daemon's heap holds only {@link MAX_KEPT_FILES} names of it.
+ */
+export class StrangerListings {
+  readonly #thread: WorkerThread<ListingTasks>
+
+  constructor(hub: ThreadHub) {
+    this.#thread = new WorkerThread<ListingTasks>({
+      url: workerUrl('./listing-worker', import.meta.url),
+      name: 'svcd-listings',
+      workerData: hub,
+      errors: listingErrors,
+      oldMib: HEAP_MIB
+    })
+  }
+
+  /** @throws DaemonError with the codes of an import; `E_SOURCE_FORBIDDEN` also for a commit that nothing names */
+  list(request: ListingRequest): Promise<StrangerListing> {
+    return this.#thread.call('list', request)
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close()
+  }
+}

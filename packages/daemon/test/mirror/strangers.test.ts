@@ -1,0 +1,237 @@
+// What clients of the hub mirror cause has no rights of the owner: each test is one thing that a client could do with them.
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { lfsPointer } from '@svc/testkit/fake-hub-content'
+import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
+import { makeGguf, seededBytes } from '@svc/testkit/models'
+import { expect, onTestFinished, test } from 'vitest'
+import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
+import { mergeConfig } from '../../src/config/config.ts'
+import type { FileConfig } from '../../src/config/keys.ts'
+import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
+
+const Q4 = 'Model-Q4_K_M.gguf'
+const Q8 = 'Model-Q8_0.gguf'
+const gguf = (seed: number): Buffer => Buffer.concat([makeGguf({ seed }), seededBytes(200_000, seed)])
+
+interface World {
+  readonly hub: FakeHub
+  readonly daemon: TestDaemon
+  ask(path: string, options?: { host?: string; headers?: Record<string, string>; once?: boolean }): Promise<Got>
+  /** Names and quants that the owner sees. */
+  names(): Promise<string[]>
+  importHf(body: object): Promise<unknown>
+}
+
+interface Got {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+}
+
+/** A mirror with a token for everything, in front of a hub. */
+async function world(mirror: FileConfig['mirror'] = {}): Promise<World> {
+  const hub = await startFakeHub({ tokens: ['good'] })
+  onTestFinished(() => hub.close())
+  const folder = temporaryFolder()
+  const config = mergeConfig(
+    {
+      swarm: { enabled: false },
+      hub: { endpoint: hub.endpoint },
+      mirror: { hub_addr: '127.0.0.1:0', on_demand: true, on_demand_allow: ['acme/*', 'now/*', 'old/*'], ...mirror }
+    },
+    { root: join(folder, 'root') },
+    { SVC_HF_TOKEN: 'good' }
+  )
+  const daemon = await testDaemon({ folder, config, networks: { hub: BUILTIN_NETWORKS.hub! } })
+  const address: string = JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8')).hubMirrorAddress
+  const ask: World['ask'] = async (path, options = {}) => {
+    for (;;) {
+      const got = await askOnce(address, path, options)
+      if (got.status !== 429 || options.once === true) return got
+    }
+  }
+  const names = async (): Promise<string[]> =>
+    (await daemon.get('/v1/models')).body.namespaces.flatMap(
+      ({ ns, name, members }: { ns: string; name: string; members: { quant: string }[] }) =>
+        members.map(({ quant }) => `${ns}/${name}:${quant}`)
+    )
+  const importHf = async (body: object): Promise<unknown> => {
+    const started = await daemon.post('/v1/import/hf', { names: 'normalized', ...body })
+    if (started.status !== 201) throw new Error(JSON.stringify(started.body))
+    return (await daemon.finished(started.body)).state
+  }
+  return { hub, daemon, ask, names, importHf }
+}
+
+function askOnce(
+  address: string,
+  path: string,
+  { host: localAddress = '127.0.0.1', headers = {} }: { host?: string; headers?: Record<string, string> }
+): Promise<Got> {
+  const [host, port] = address.split(':')
+  return new Promise((resolve, reject) => {
+    const asked = request({ host, port, path, localAddress, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = []
+      const done = (): void =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', done)
+      response.on('error', done)
+    })
+    asked.on('error', reject).end()
+    onTestFinished(() => void asked.destroy())
+  })
+}
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const shaOf = ({ body }: Got): unknown => JSON.parse(body.toString()).sha
+const mainOf = async ({ ask }: World): Promise<unknown> => shaOf(await ask('/api/models/Acme/M'))
+
+test('main is what the hub says; the commit of a pull request is not fetched, and one of a branch takes no name', async () => {
+  const it = await world()
+  const main = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  const pr = it.hub.commit({ id: 'Acme/M', branch: 'refs/pr/1', files: [{ path: Q4, content: gguf(2) }] })
+  const dev = it.hub.commit({ id: 'Acme/M', branch: 'dev', files: [{ path: Q8, content: gguf(3) }] })
+  for (const revision of [pr, encodeURIComponent('refs/pr/1')])
+    expect((await it.ask(`/Acme/M/resolve/${revision}/${Q4}`)).status).toBe(404)
+  for (const revision of [dev, 'dev'])
+    expect((await it.ask(`/Acme/M/resolve/${revision}/${Q8}`)).body.equals(gguf(3))).toBe(true)
+  await expect.poll(it.names).toEqual([expect.stringMatching(/^svc\/m\.[0-9a-f]{12}\.[0-9a-f]{8}:q8_0$/)])
+  expect(await mainOf(it)).toBe(main)
+  expect((await it.ask(`/Acme/M/resolve/main/${Q8}`)).status).toBe(404)
+  expect((await it.ask(`/Acme/M/resolve/main/${Q4}`)).body.equals(gguf(1))).toBe(true)
+  await expect.poll(it.names).toContain('acme/m:q4_k_m')
+  // the owner sees what strangers had fetched, and removes it like anything else
+  const theirs = (await it.names()).find((name) => name.startsWith('svc/'))!.split(':')[0]
+  expect((await it.daemon.call('DELETE', `/v1/models/${theirs}`)).status).toBe(200)
+  expect(await it.names()).toEqual(['acme/m:q4_k_m'])
+})
+
+test('where the owner allows any revision, main and the names stay what they are all the same', async () => {
+  const it = await world({ on_demand_revisions: 'any' })
+  const main = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  const pr = it.hub.commit({ id: 'Acme/M', branch: 'refs/pr/1', files: [{ path: Q4, content: gguf(2) }] })
+  expect(await it.importHf({ repo: 'Acme/M' })).toBe('done')
+  expect((await it.ask(`/Acme/M/resolve/${pr}/${Q4}`)).body.equals(gguf(2))).toBe(true)
+  await expect.poll(it.names).toHaveLength(2)
+  expect(await mainOf(it)).toBe(main)
+  expect((await it.ask(`/Acme/M/resolve/main/${Q4}`)).body.equals(gguf(1))).toBe(true)
+})
+
+test('an import of the owner by its commit answers for main only until the hub can be asked', async () => {
+  const it = await world()
+  const first = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  expect(await it.importHf({ repo: 'Acme/M', revision: first })).toBe('done')
+  const second = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(2) }] })
+  it.hub.setFaults(() => ({ kind: 'status', status: 404, headers: { 'x-error-code': 'RepoNotFound' } }))
+  expect(await mainOf(it)).toBe(first)
+  it.hub.setFaults(undefined)
+  // what the daemon was told of that repository is kept for a minute: another one shows the answer
+  const other = await world()
+  const old = other.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  expect(await other.importHf({ repo: 'Acme/M', revision: old })).toBe('done')
+  other.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(2) }] })
+  // a hub that is slow to answer holds nobody up
+  await expect.poll(() => mainOf(other), { timeout: 30_000 }).toBe(second)
+})
+
+test('what the owner has under a name gets no quant of a stranger’s', async () => {
+  const it = await world()
+  const files = [Q4, Q8].map((path, i) => ({ path, content: gguf(i) }))
+  it.hub.commit({ id: 'Acme/M', files })
+  expect(await it.importHf({ repo: 'Acme/M', quants: ['q4_k_m'] })).toBe('done')
+  expect((await it.ask(`/Acme/M/resolve/main/${Q8}`)).body.equals(gguf(1))).toBe(true)
+  await expect.poll(it.names).toHaveLength(2)
+  expect(await it.names()).toContain('acme/m:q4_k_m')
+  expect(await it.names()).not.toContain('acme/m:q8_0')
+})
+
+test('after one look while it was public, nothing of a gated repository leaves, or is brought in', async () => {
+  const it = await world()
+  const config = Buffer.from('{"model_type":"llama","architectures":["LlamaForCausalLM"]}')
+  const files = [
+    { path: Q4, content: gguf(1) },
+    { path: 'config.json', content: config }
+  ]
+  const commit = it.hub.commit({ id: 'Acme/M', files })
+  expect((await it.ask(`/api/models/Acme/M/revision/${commit}`)).status).toBe(200)
+  it.hub.commit({ id: 'Acme/M', files, gated: 'manual' })
+  for (const revision of ['main', commit])
+    for (const path of [Q4, 'config.json']) {
+      const { status, body } = await it.ask(`/Acme/M/resolve/${revision}/${path}`)
+      // absent, or what the hub refuses a stranger now
+      expect([404, 503]).toContain(status)
+      expect([body.includes(config), body.includes(gguf(1).subarray(0, 64))]).toEqual([false, false])
+    }
+  expect(await it.names()).toEqual([])
+  const tokens = it.hub.requests.filter(({ headers }) => headers.authorization !== undefined)
+  expect(tokens).toEqual([])
+})
+
+test('a private file is not given because a listing names its digest', async () => {
+  const it = await world()
+  const secret = gguf(5)
+  writeFileSync(join(it.daemon.folder, 'secret-q8_0.gguf'), secret)
+  const body = { paths: [join(it.daemon.folder, 'secret-q8_0.gguf')], as: 'me/secret', private: true }
+  await it.daemon.finished((await it.daemon.post('/v1/import/local', body)).body)
+  it.hub.commit({ id: 'Acme/Liar', files: [{ path: Q8, content: gguf(6) }] })
+  it.hub.commit({ id: 'Acme/Honest', files: [{ path: Q8, content: secret }] })
+  const lie = (entries: FakeTreeEntry[]): unknown => {
+    const { oid, pointerSize } = lfsPointer(sha256(secret), secret.length)
+    return entries.map((entry) => ({
+      ...entry,
+      oid,
+      size: secret.length,
+      lfs: { oid: sha256(secret), size: secret.length, pointerSize }
+    }))
+  }
+  it.hub.setFaults(({ stage, url }) =>
+    stage === 'tree' && url.includes('Liar') ? { kind: 'tree', edit: lie } : undefined
+  )
+  const got = await it.ask(`/Acme/Liar/resolve/main/${Q8}`)
+  expect(got.body.equals(secret)).toBe(false)
+  expect(await it.names()).toEqual(['me/secret:q8_0'])
+  // where the hub has these very bytes for everybody, they come from there
+  const before = it.hub.bytesSent.get(Q8) ?? 0
+  expect((await it.ask(`/Acme/Honest/resolve/main/${Q8}`)).body.equals(secret)).toBe(true)
+  expect(it.hub.bytesSent.get(Q8)! - before).toBeGreaterThanOrEqual(secret.length)
+})
+
+test('a redirect leads to no repository that may not be fetched, or that is kept private', async () => {
+  const it = await world()
+  it.hub.commit({ id: 'Evil/M', formerId: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  it.hub.commit({ id: 'Now/M', formerId: 'Old/M', files: [Q4, Q8].map((path, i) => ({ path, content: gguf(i) })) })
+  expect((await it.ask(`/Acme/M/resolve/main/${Q4}`)).status).toBe(404)
+  expect(await it.importHf({ repo: 'Now/M', quants: ['q4_k_m'], private: true })).toBe('done')
+  for (const name of ['Now/M', 'Old/M'])
+    for (const path of [Q4, Q8]) expect((await it.ask(`/${name}/resolve/main/${path}`)).status).toBe(404)
+  expect(await it.names()).toEqual(['now/m:q4_k_m'])
+})
+
+test('one host that asks for four models holds up neither another host nor the owner', async () => {
+  const it = await world()
+  const slow = [1, 2, 3, 4].map((i) => `slow${i}-q8_0.gguf`)
+  for (const path of slow)
+    it.hub.commit({ id: `Acme/${path.slice(0, 5)}`, files: [{ path, content: gguf(Number(path[4])) }] })
+  it.hub.commit({ id: 'Acme/Other', files: [{ path: Q8, content: gguf(7) }] })
+  it.hub.commit({ id: 'Own/Model', files: [{ path: Q4, content: gguf(3) }] })
+  const stalled = new Set<string>()
+  it.hub.setFaults(({ stage, path = '', headers }) => {
+    // the first byte shows whether it is gated
+    if (stage !== 'cdn' || !slow.includes(path) || headers.range === 'bytes=0-0') return undefined
+    stalled.add(path)
+    return { kind: 'stall', afterBytes: 1_000 }
+  })
+  for (const path of slow)
+    void it
+      .ask(`/Acme/${path.slice(0, 5)}/resolve/main/${path}`, { once: true, headers: { range: 'bytes=0-0' } })
+      .catch(() => {})
+  await expect.poll(() => stalled.size, { timeout: 20_000 }).toBe(4)
+  expect(await it.importHf({ repo: 'Own/Model' })).toBe('done')
+  const other = await it.ask(`/Acme/Other/resolve/main/${Q8}`, { host: '127.0.0.2' })
+  expect(other.body.equals(gguf(7))).toBe(true)
+})
