@@ -1,7 +1,6 @@
 import { cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import type { Gate } from '@svc/internal-concurrency'
-import { Pace } from '@svc/internal-net'
-import { InnerAddressError } from './address.ts'
+import { isRefusedAddress, Pace } from '@svc/internal-net'
 import { Body, ENOUGH } from './body.ts'
 import { HubError } from './errors.ts'
 import type { Flow, ResponseHead } from './exchange.ts'
@@ -257,7 +256,7 @@ class Download {
       return false
     } catch (error) {
       refused.signal.throwIfAborted()
-      throw error instanceof InnerAddressError ? net.refusedInner(url, error) : error
+      throw isRefusedAddress(error) ? net.refusedInner(url, error) : error
     }
   }
 

@@ -1,5 +1,4 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
-export { resolvesToInner } from './address.ts'
 export type { DownloadOptions } from './download.ts'
 export { isRepoId, isRevision, PUBLIC_ENDPOINT } from './endpoint.ts'
 export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'

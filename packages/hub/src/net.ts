@@ -1,7 +1,6 @@
 import { Lazy } from '@svc/internal-concurrency'
-import { loadHttpClient } from '@svc/internal-net'
+import { DialGuard, type DialPolicy, isRefusedAddress, loadHttpClient, policyOfNamer } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
-import { guardedLookup, hostOf, InnerAddressError, isInnerHost, resolvesToInner } from './address.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { type BodyConsumer, exchange, type Flow, type ResponseHead } from './exchange.ts'
@@ -26,10 +25,10 @@ export interface Net {
    */
   directly(
     url: URL
-  ): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly guarded: boolean } | undefined>
+  ): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly policy: DialPolicy } | undefined>
   readonly ranges: RangeThreads
-  /** The failure for a name in `url` that resolves to a private address. */
-  refusedInner(url: URL, error: InnerAddressError): Trouble
+  /** The failure for a name in `url` whose address was refused. */
+  refusedInner(url: URL, error: unknown): Trouble
   close(): Promise<void>
 }
 
@@ -78,44 +77,44 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
  * Connections and redirects. The token goes to the hub's own origin (scheme, host, port) and to no other. A redirect
- * never leads from https to http, nor to a private address unless the endpoint is on one itself (a mirror in the LAN).
+ * never leads from https to http, and only where the endpoint's own address lets it name one (see DialPolicy).
  */
 export function createNet(options: NetOptions): Net {
   const { endpoint, token, userAgent, publicOnly, limits, timings } = options
   // HTTP/2 is off: its flow-control windows throttle streams with a long round trip. Loaded with the first request.
-  const agent = async (lookup?: typeof guardedLookup): Promise<Dispatcher> => {
+  const agent = async ({ lookup }: DialGuard): Promise<Dispatcher> => {
     const { EnvHttpProxyAgent } = await undici()
     return new EnvHttpProxyAgent({
       allowH2: false,
       pipelining: 1,
       connections: limits.ranges + limits.smallFiles,
-      connect: { timeout: timings.connectMs, ...(lookup ? { lookup } : {}) }
+      connect: { timeout: timings.connectMs, lookup }
     })
   }
-  const own = new Lazy(() => agent(publicOnly ? guardedLookup : undefined))
-  const hubDispatcher = (): Promise<Dispatcher> | Dispatcher => options.dispatcher ?? own.get()
-  const guarded = new Lazy(() => agent(guardedLookup))
-  let innerAllowed: Promise<boolean> | undefined
+  const agents = new Map<DialPolicy, Lazy<Dispatcher>>()
+  let forRedirects: Promise<DialPolicy> | undefined
 
-  /** For origins that a redirect named. */
-  const strangerDispatcher = async (url: URL): Promise<Dispatcher> => {
-    if (!(await isGuarded(url))) return hubDispatcher()
-    if (options.dispatcher !== undefined) return options.dispatcher
-    return guarded.get()
+  /** What may be dialled for `url`. @throws Trouble if the host alone shows that it may not */
+  const guardOf = async (url: URL): Promise<DialGuard> => {
+    const policy = publicOnly
+      ? 'internet'
+      : url.origin === endpoint.origin
+        ? 'owner'
+        : await (forRedirects ??= policyOfNamer(new URL(endpoint.origin).hostname))
+    const guard = new DialGuard(policy)
+    try {
+      guard.check(url.hostname)
+    } catch (error) {
+      throw refused(url, 'a loopback or private address', error)
+    }
+    return guard
   }
 
-  /**
-   * Whether connections to `url` must refuse names that resolve to private addresses. @throws Trouble if it is a
-   * private address itself
-   */
-  const isGuarded = async (url: URL): Promise<boolean> => {
-    // A literal address is connected to without a lookup.
-    if (publicOnly && isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
-    if (url.origin === endpoint.origin) return publicOnly
-    innerAllowed ??= publicOnly ? Promise.resolve(false) : resolvesToInner(hostOf(new URL(endpoint.origin)))
-    if (await innerAllowed) return false
-    if (isInnerHost(hostOf(url))) throw refused(url, 'a loopback or private address')
-    return true
+  const dispatcherFor = (guard: DialGuard): Promise<Dispatcher> | Dispatcher => {
+    if (options.dispatcher !== undefined) return options.dispatcher
+    const made = agents.get(guard.policy) ?? new Lazy(() => agent(guard))
+    agents.set(guard.policy, made)
+    return made.get()
   }
 
   const headersFor = (url: URL): Record<string, string> => ({
@@ -137,9 +136,7 @@ export function createNet(options: NetOptions): Net {
     )
 
   async function hop(request: WalkRequest, url: URL): Promise<{ head: ResponseHead; location: string | undefined }> {
-    const atHub = url.origin === endpoint.origin
-    if (atHub) await isGuarded(url)
-    const dispatcher = await (atHub ? hubDispatcher() : strangerDispatcher(url))
+    const dispatcher = await dispatcherFor(await guardOf(url))
     let location: string | undefined
     try {
       const head = await exchange(
@@ -160,7 +157,7 @@ export function createNet(options: NetOptions): Net {
       return { head, location }
     } catch (error) {
       request.signal?.throwIfAborted()
-      if (error instanceof InnerAddressError) throw refused(url, 'a loopback or private address', error)
+      if (isRefusedAddress(error)) throw refused(url, 'a loopback or private address', error)
       throw error
     }
   }
@@ -187,7 +184,7 @@ export function createNet(options: NetOptions): Net {
   const ranges = new RangeThreads(undefined, options.threadNice)
 
   return {
-    directly: async (url) => (direct ? { guarded: await isGuarded(url), headers: headersFor(url) } : undefined),
+    directly: async (url) => (direct ? { policy: (await guardOf(url)).policy, headers: headersFor(url) } : undefined),
     ranges,
     refusedInner: (url, error) => refused(url, 'a loopback or private address', error),
     endpoint,
@@ -198,8 +195,7 @@ export function createNet(options: NetOptions): Net {
     walk,
     close: async () => {
       await ranges.close()
-      await (await guarded.made)?.destroy()
-      await (await own.made)?.destroy()
+      for (const made of agents.values()) await (await made.made)?.destroy()
     }
   }
 }

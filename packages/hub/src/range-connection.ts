@@ -9,7 +9,8 @@ export interface Destination {
   readonly secure: boolean
   readonly host: string
   readonly port: number
-  readonly lookup: LookupFunction | undefined
+  /** A literal address is connected to without it. */
+  readonly lookup: LookupFunction
   readonly connectMs: number
 }
 
@@ -76,7 +77,7 @@ export class RangeConnection {
       host,
       port,
       noDelay: true,
-      ...(lookup !== undefined && { lookup }),
+      lookup,
       onread: { buffer: () => this.#room(), callback: (count: number) => this.#read(count) }
     }
     this.#socket = secure

@@ -1,3 +1,4 @@
+import type { DialPolicy } from '@svc/internal-net'
 import type { BlockHashing } from './sink.ts'
 
 /**
@@ -13,8 +14,7 @@ export interface RangeJob {
   readonly sizeBytes: number
   readonly fd: number
   readonly hashing: BlockHashing | undefined
-  /** Refuse to connect to names that resolve to private addresses. */
-  readonly guarded: boolean
+  readonly policy: DialPolicy
   readonly connectMs: number
   readonly stallMs: number
   readonly slowMs: number

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
-import { InnerAddressError } from './address.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
 /** Idle threads are stopped after this time. */
@@ -17,17 +16,17 @@ export class RangeThreads {
   /** `nice` is the threads' niceness on Linux. */
   constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0) {
     const url = workerUrl('./range-worker', import.meta.url)
-    const errors = { ...plainErrors, decode: decodeError }
     const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
       { length: count },
-      () => new WorkerThread<RangeCalls>({ url, errors, name: 'hub range', workerData, reusable: () => true })
+      () =>
+        new WorkerThread<RangeCalls>({ url, errors: plainErrors, name: 'hub range', workerData, reusable: () => true })
     )
   }
 
   /**
    * Settles when the thread no longer uses the file, also after an abort. @throws errors of the network, with their
-   * codes; InnerAddressError
+   * codes
    */
   async fetch(job: RangeJob, signal: AbortSignal, onProgress: (progress: RangeProgress) => void): Promise<RangeReply> {
     clearTimeout(this.#idle)
@@ -54,10 +53,4 @@ export class RangeThreads {
     }, IDLE_MS)
     this.#idle.unref()
   }
-}
-
-/** An error's class does not cross threads, but its code does. */
-function decodeError(wire: never): Error {
-  const error = plainErrors.decode(wire)
-  return (error as { code?: unknown }).code === 'ERR_INNER_ADDRESS' ? new InnerAddressError(error.message) : error
 }

@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
+import { DialGuard } from '@svc/internal-net'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
-import { guardedLookup, hostOf } from './address.ts'
 import { type BlockTarget, BlockWriter, WriteFailure } from './block-writer.ts'
 import { RangeConnection, type RangeExchange } from './range-connection.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
@@ -11,18 +11,18 @@ import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData }
 /** Idle connections, by their target. */
 const idle = new Map<string, RangeConnection[]>()
 
-function connectionTo({ url, guarded, connectMs }: RangeJob): RangeConnection {
-  const { protocol, origin, port } = new URL(url)
-  const key = `${guarded} ${origin}`
+function connectionTo({ url, policy, connectMs }: RangeJob): RangeConnection {
+  const { protocol, origin, port, hostname } = new URL(url)
+  const key = `${policy} ${origin}`
   const kept = idle.get(key)?.pop()
   if (kept !== undefined) return kept
   const secure = protocol === 'https:'
   const connection: RangeConnection = new RangeConnection(
     {
       secure,
-      host: hostOf(new URL(url)),
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
       port: Number(port) || (secure ? 443 : 80),
-      lookup: guarded ? guardedLookup : undefined,
+      lookup: new DialGuard(policy).lookup,
       connectMs
     },
     () => {
@@ -34,9 +34,9 @@ function connectionTo({ url, guarded, connectMs }: RangeJob): RangeConnection {
   return connection
 }
 
-function keep({ url, guarded }: RangeJob, connection: RangeConnection): void {
+function keep({ url, policy }: RangeJob, connection: RangeConnection): void {
   if (connection.isGone) return
-  const key = `${guarded} ${new URL(url).origin}`
+  const key = `${policy} ${new URL(url).origin}`
   idle.set(key, [...(idle.get(key) ?? []), connection])
 }
 

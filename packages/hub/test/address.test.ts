@@ -1,49 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { guardedLookup, isInnerAddress, isInnerHost } from '../src/address.ts'
 import { createHub, createMemorySink } from '../src/index.ts'
-
-test.each([
-  '127.0.0.1',
-  '10.1.2.3',
-  '172.31.255.255',
-  '192.168.0.1',
-  '169.254.169.254',
-  '100.64.0.1',
-  '0.0.0.0',
-  '224.0.0.1',
-  '255.255.255.255',
-  '::1',
-  '::',
-  'fe80::1',
-  'fe80::1%eth0',
-  'fd00::1',
-  '::ffff:127.0.0.1',
-  '::ffff:7f00:1',
-  '64:ff9b::7f00:1',
-  '64:ff9b::10.0.0.1',
-  'ff02::1',
-  'fec0::1',
-  '2002:808:808::1',
-  '2001::1',
-  '64:ff9b:1::808:808'
-])('%s is an inner address', (address) => expect(isInnerAddress(address)).toBe(true))
-
-test.each(['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::808:808', 'name.example'])(
-  '%s is none',
-  (address) => expect(isInnerAddress(address)).toBe(false)
-)
-
-test('localhost names need no lookup', () => {
-  expect(['localhost', 'LOCALHOST.', 'a.localhost'].map(isInnerHost)).toEqual([true, true, true])
-  expect(isInnerHost('localhost.example')).toBe(false)
-})
-
-test('names that resolve to an inner address are not connected to', async () => {
-  const error = await new Promise((resolve) => guardedLookup('localhost', { all: true }, resolve))
-  expect(error).toMatchObject({ code: 'ERR_INNER_ADDRESS' })
-})
 
 test.each([
   'https://127.0.0.1/x',

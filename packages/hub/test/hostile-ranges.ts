@@ -70,7 +70,7 @@ export class HostileRanges {
     writeSync(this.#fd, Buffer.alloc(SIZE_BYTES, SENTINEL), 0, SIZE_BYTES, 0)
     const { port } = this.#server.address() as AddressInfo
     let writtenTo = START
-    const range = { start: START, end: END, sizeBytes: SIZE_BYTES, hashing: undefined, guarded: false }
+    const range = { start: START, end: END, sizeBytes: SIZE_BYTES, hashing: undefined, policy: 'owner' as const }
     const job = {
       ...range,
       url: `http://127.0.0.1:${port}/file`,

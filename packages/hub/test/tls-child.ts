@@ -32,7 +32,7 @@ const threads = new RangeThreads(1)
 const never = new AbortController().signal
 const [writable, unwritable] = [openSync('/dev/null', 'w'), openSync('/dev/null', 'r')]
 async function say(host: string, path: string, fd = writable): Promise<unknown> {
-  const range = { start: 0, end: SIZE, sizeBytes: SIZE, hashing: undefined, guarded: false }
+  const range = { start: 0, end: SIZE, sizeBytes: SIZE, hashing: undefined, policy: 'owner' as const }
   const stallMs = path === '/slow-head' ? STALL_MS : 30_000
   const job = {
     ...range,

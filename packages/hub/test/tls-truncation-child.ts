@@ -62,7 +62,7 @@ async function range(given: typeof answer): Promise<readonly [reply: string, byt
   answer = given
   const fd = openSync(path, 'w')
   let bytes = 0
-  const place = { start: 0, end: SIZE, sizeBytes: SIZE, fd, hashing: undefined, guarded: false }
+  const place = { start: 0, end: SIZE, sizeBytes: SIZE, fd, hashing: undefined, policy: 'owner' as const }
   const times = { connectMs: 30_000, stallMs: 30_000, slowMs: 60_000 }
   const reply = await threads
     .fetch({ url: `${endpoint}/file`, headers: {}, ...place, ...times }, new AbortController().signal, (progress) => {

@@ -1,7 +1,4 @@
-import { lookup } from 'node:dns'
-import { lookup as lookupAll } from 'node:dns/promises'
-import { isIP, type LookupFunction } from 'node:net'
-import { type AddressReach, addressReach, diskErrorOf, loadHttpClient } from '@svc/internal-net'
+import { DialGuard, type DialPolicy, diskErrorOf, loadHttpClient, policyOfNamer } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { OciError } from './errors.ts'
 
@@ -32,9 +29,8 @@ export type Answer = Dispatcher.ResponseData
 export class Exchange {
   readonly #userAgent: string
   readonly #headMs: number
-  #own: Dispatcher | undefined
-  #strangers: Dispatcher | undefined
-  #registryReaches: Promise<ReadonlySet<AddressReach>> | undefined
+  readonly #agents = new Map<DialPolicy, Dispatcher>()
+  #forRegistry: Promise<DialPolicy> | undefined
 
   constructor(userAgent: string, headMs = HEAD_MS) {
     this.#userAgent = userAgent
@@ -42,12 +38,12 @@ export class Exchange {
   }
 
   /**
-   * @param only what the address may reach, when the registry chose it; see {@link reachesOf}
+   * @param policy on whose word the URL is requested; see {@link policyOf}
    * @throws OciError `E_UNAVAILABLE`; an error of our disk as it is; on abort the signal's reason
    */
-  async send({ method, url, headers, body, signal }: Call, only?: ReadonlySet<AddressReach>): Promise<Answer> {
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    if (only !== undefined && isIP(host) !== 0 && !only.has(addressReach(host))) throw inner(host)
+  async send({ method, url, headers, body, signal }: Call, policy: DialPolicy = 'owner'): Promise<Answer> {
+    const guard = new DialGuard(policy, inner)
+    guard.check(url.hostname)
     // interim responses (1xx) restart undici's timer; a streamed body is sent before there is a response
     const late = new AbortController()
     const isStream = body !== undefined && !(body instanceof Uint8Array)
@@ -61,8 +57,7 @@ export class Exchange {
         headers: { 'user-agent': this.#userAgent, 'accept-encoding': 'identity', ...headers },
         ...(body !== undefined && { body: body as Uint8Array }),
         signal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
-        dispatcher:
-          only === undefined ? (this.#own ??= agent(client)) : (this.#strangers ??= agent(client, lookupWithin(only))),
+        dispatcher: this.#agent(client, guard),
         headersTimeout: STALL_MS,
         bodyTimeout: STALL_MS
       })
@@ -79,58 +74,35 @@ export class Exchange {
     }
   }
 
-  /**
-   * What a URL from the registry may reach: public addresses, and private ones when the registry has one itself, since
-   * its storage may then have one, too. Undefined when anything is allowed: on the registry's own host, and for a
-   * registry on this machine. Otherwise loopback and link-local addresses (where clouds serve credentials) are refused.
-   */
-  async reachesOf(url: URL, registry: string): Promise<ReadonlySet<AddressReach> | undefined> {
-    if (url.host === registry) return undefined
-    this.#registryReaches ??= reachesOf(registry)
-    const own = await this.#registryReaches
-    if (own.has('loopback')) return undefined
-    return new Set(own.has('private') ? (['public', 'private'] as const) : (['public'] as const))
+  /** On whose word a URL is requested: the owner named the registry's own host, the registry all others. */
+  async policyOf(url: URL, registry: string): Promise<DialPolicy> {
+    if (url.host === registry) return 'owner'
+    return (this.#forRegistry ??= policyOfNamer(registry.replace(/:\d+$/, '')))
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#own?.destroy(), this.#strangers?.destroy()])
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()))
+  }
+
+  #agent({ EnvHttpProxyAgent }: typeof import('undici'), { policy, lookup }: DialGuard): Dispatcher {
+    const agent =
+      this.#agents.get(policy) ??
+      new EnvHttpProxyAgent({
+        allowH2: false,
+        pipelining: 1,
+        connections: CONNECTIONS,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        connect: { timeout: CONNECT_TIMEOUT_MS, lookup }
+      })
+    this.#agents.set(policy, agent)
+    return agent
   }
 }
-
-const agent = ({ EnvHttpProxyAgent }: typeof import('undici'), only?: LookupFunction): Dispatcher =>
-  new EnvHttpProxyAgent({
-    allowH2: false,
-    pipelining: 1,
-    connections: CONNECTIONS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(only !== undefined && { lookup: only }) }
-  })
-
-/** Empty when the name cannot be resolved, which is the strictest assumption. */
-async function reachesOf(registry: string): Promise<ReadonlySet<AddressReach>> {
-  const host = registry.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
-  if (isIP(host) !== 0) return new Set([addressReach(host)])
-  const found = await lookupAll(host, { all: true }).catch(() => [])
-  return new Set(found.map(({ address }) => addressReach(address)))
-}
-
-/** Checks the very address that is connected to: names that resolve to an address beyond `only` are refused. */
-const lookupWithin =
-  (only: ReadonlySet<AddressReach>): LookupFunction =>
-  (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      const [first] = found ?? []
-      if (error !== null || first === undefined) return callback(error, '', 0)
-      if (found.some(({ address }) => !only.has(addressReach(address)))) return callback(inner(hostname), '', 0)
-      if (options.all === true) return callback(null, found)
-      callback(null, first.address, first.family)
-    })
-  }
 
 const inner = (host: string): OciError =>
   new OciError(
     'E_UNAVAILABLE',
-    `refused to connect to ${host}, which the registry names: it is this machine or on a private network`
+    `refused to connect to ${host}, which the registry names: a loopback, private or reserved address`
   )
 
 function reasonOf(cause: unknown): string {

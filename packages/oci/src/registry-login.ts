@@ -107,7 +107,7 @@ export class RegistryLogin {
         ...(byRefresh && { body: Buffer.from(form.toString()) }),
         signal
       },
-      await this.#exchange.reachesOf(url, this.#base.host)
+      await this.#exchange.policyOf(url, this.#base.host)
     )
     const body = await readBody(answer, MAX_TOKEN_BYTES)
     if (answer.statusCode === 401 || answer.statusCode === 403) {

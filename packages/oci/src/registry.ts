@@ -143,7 +143,7 @@ export class Repository {
           body: body?.(),
           signal
         },
-        await this.#exchange.reachesOf(url, this.base.host)
+        await this.#exchange.policyOf(url, this.base.host)
       )
       if (answer.statusCode === 401 && atRegistry && logins < 2) {
         await answer.body.dump().catch(() => undefined)
@@ -184,7 +184,7 @@ export class Repository {
       const authorization = url.origin === this.base.origin ? this.#login.header(scope) : undefined
       answer = await this.#exchange.send(
         { method: 'GET', url, headers: { ...headers, ...(authorization !== undefined && { authorization }) }, signal },
-        await this.#exchange.reachesOf(url, this.base.host)
+        await this.#exchange.policyOf(url, this.base.host)
       )
     }
     return answer

@@ -64,25 +64,23 @@ it('a blob that drips is given up, though each attempt brings some of it', async
 })
 
 it.each([
-  ['203.0.113.1', ['public']],
-  ['8.8.8.8', ['public']],
-  ['10.0.0.1:5000', ['public', 'private']],
-  ['[fd00::1]:5000', ['public', 'private']],
-  ['169.254.1.1', ['public']],
-  ['127.0.0.1:5000', undefined]
-])('what %s names may reach: %o', async (registry, reaches) => {
-  const found = await open().reachesOf(new URL('http://other.example/'), registry)
-  expect(found && [...found]).toEqual(reaches)
-  expect(await open().reachesOf(new URL(`http://${registry}/x`), registry)).toBeUndefined()
+  ['203.0.113.1', 'internet'],
+  ['8.8.8.8', 'internet'],
+  ['10.0.0.1:5000', 'network'],
+  ['[fd00::1]:5000', 'network'],
+  ['169.254.1.1', 'internet'],
+  ['127.0.0.1:5000', 'machine']
+])('what the registry %s names is the word of %s, and itself that of the owner', async (registry, policy) => {
+  expect(await open().policyOf(new URL('http://other.example/'), registry)).toBe(policy)
+  expect(await open().policyOf(new URL(`http://${registry}/x`), registry)).toBe('owner')
 })
 
 it('loopback and link-local addresses are not contacted because a registry names them', async () => {
-  const only = new Set(['public', 'private'] as const)
   for (const host of ['127.0.0.1:1', '[::1]:1', '169.254.169.254', '[::ffff:127.0.0.1]:1', '0.0.0.0:1', 'localhost:1'])
-    await expect(open().send({ method: 'GET', url: new URL(`http://${host}/`) }, only), host).rejects.toMatchObject({
-      code: 'E_UNAVAILABLE',
-      message: expect.stringContaining('refused')
-    })
+    await expect(
+      open().send({ method: 'GET', url: new URL(`http://${host}/`) }, 'network'),
+      host
+    ).rejects.toMatchObject({ code: 'E_UNAVAILABLE', message: expect.stringContaining('refused') })
 })
 
 it('documents of nothing but brackets are not parsed', () => {

@@ -69,14 +69,14 @@ async function scenario(name: string, start: (warn: (text: string) => void) => (
 /** What trackers named, and whether they may name private addresses. */
 const named: { readonly host: string; readonly allowPrivate: boolean }[] = []
 const tracker =
-  (url: string, allowPrivate = false) =>
+  (url: string, policy: 'owner' | 'internet' = 'internet') =>
   (warn: (text: string) => void) => {
     const trackers = new Trackers({
       urls: [url],
       infohash: Buffer.alloc(20, 1),
       peerId: Buffer.alloc(20, 2),
       port: 9,
-      allowPrivate,
+      policy,
       stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
       found: ({ host }, mayBePrivate) => {
         named.push({ host, allowPrivate: mayBePrivate })
@@ -96,7 +96,7 @@ outer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:$
 await scenario('a tracker that redirects to an inner address', tracker(`http://${PUBLIC}:${port}/announce`))
 await scenario(
   'a tracker at a public address that the user named, and that redirects to an inner one',
-  tracker(`http://${PUBLIC}:${port}/announce`, true)
+  tracker(`http://${PUBLIC}:${port}/announce`, 'owner')
 )
 outer = (_, response) => response.writeHead(302, { location: `http://${NAME}:${port}/announce` }).end()
 await scenario('a tracker that redirects to a name', tracker(`http://${PUBLIC}:${port}/announce`))
@@ -117,7 +117,7 @@ const udp = createSocket('udp4', (datagram, { address, port: from }) => {
 await new Promise<void>((resolve) => udp.bind(0, PUBLIC, resolve))
 await scenario(
   'a UDP tracker at a public address that names an inner peer',
-  tracker(`udp://${PUBLIC}:${udp.address().port}`, true)
+  tracker(`udp://${PUBLIC}:${udp.address().port}`, 'owner')
 )
 udp.close()
 

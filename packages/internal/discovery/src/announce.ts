@@ -1,6 +1,4 @@
-import { type LookupAddress, lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress, type PeerAddress } from '@svc/internal-net'
+import type { PeerAddress } from '@svc/internal-net'
 
 export type AnnounceEvent = 'started' | 'completed' | 'stopped'
 
@@ -44,40 +42,3 @@ export const ANNOUNCE_TIMEOUT_MS = 15_000
 
 /** Untrusted text, printable and truncated. */
 export const printable = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '·').slice(0, 200)
-
-/** A name or address leads to where only the user may send us. */
-export class PrivateAddressError extends Error {
-  override readonly name = 'PrivateAddressError'
-  constructor(host: string) {
-    super(`${host} is a loopback, private or reserved address, and nobody but a stranger named it`)
-  }
-}
-
-/**
- * The addresses of a host that may be contacted. @throws PrivateAddressError when none is left; the resolver's error.
- */
-export async function resolveHost(host: string, allowPrivate: boolean): Promise<LookupAddress[]> {
-  const family = isIP(host)
-  const all =
-    family === 0
-      ? await new Promise<LookupAddress[]>((resolve, reject) =>
-          systemLookup(host, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
-        )
-      : [{ address: host, family }]
-  const allowed = allowPrivate ? all : all.filter(({ address }) => isPublicAddress(address))
-  if (allowed.length === 0) throw new PrivateAddressError(host)
-  return allowed
-}
-
-/** {@link resolveHost} as a `lookup` for `net.connect`: the addresses checked are those that are connected to. */
-export const checkedLookup =
-  (allowPrivate: boolean): LookupFunction =>
-  (host, options, callback) => {
-    resolveHost(host, allowPrivate).then(
-      (addresses) => {
-        if (options.all === true) (callback as unknown as (e: null, a: LookupAddress[]) => void)(null, addresses)
-        else callback(null, addresses[0]!.address, addresses[0]!.family)
-      },
-      (error: NodeJS.ErrnoException) => callback(error, '', 0)
-    )
-  }

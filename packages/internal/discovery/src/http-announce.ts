@@ -1,18 +1,18 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
-import { isPort, isPublicAddress, type PeerAddress, parseCompact, tryParseAddress } from '@svc/internal-net'
-import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
 import {
-  ANNOUNCE_TIMEOUT_MS,
-  type Announce,
-  type Announced,
-  checkedLookup,
-  MAX_PEERS,
-  PEERS_WANTED,
-  PrivateAddressError,
-  printable
-} from './announce.ts'
+  DialGuard,
+  type DialPolicy,
+  isPort,
+  isPublicAddress,
+  type PeerAddress,
+  parseCompact,
+  policyOfAddresses,
+  tryParseAddress
+} from '@svc/internal-net'
+import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
+import { ANNOUNCE_TIMEOUT_MS, type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printable } from './announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 
 /** 200 peers as dictionaries take some 20 KiB. */
@@ -22,31 +22,32 @@ const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
- * Announces over HTTP (BEP 3, 7, 23). Follows at most three redirects: never from https to http, and to a private
- * address only from a tracker that answered from one. The answer is limited in size and parsed strictly.
+ * Announces over HTTP (BEP 3, 7, 23). Follows at most three redirects: never from https to http, and only where the
+ * address that the tracker answered from lets it name one. The answer is limited in size and parsed strictly.
  *
- * @param allowPrivate whether the tracker itself may be on a private address
+ * @param policy on whose word the tracker is contacted
  * @throws Error with a message for people.
  */
 export async function announceHttp(
   tracker: TrackerUrl,
   announce: Announce,
-  allowPrivate: boolean,
+  policy: DialPolicy,
   signal: AbortSignal
 ): Promise<Announced> {
   const both = AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)])
   let target = tracker
-  let mayBePrivate = allowPrivate
+  let mayDial = policy
   for (let hops = 0; ; hops++) {
-    const response = await get(target, queryOf(announce), mayBePrivate, both)
-    const byPrivate = !isPublicAddress(response.socket.remoteAddress ?? '')
+    const response = await get(target, queryOf(announce), mayDial, both)
+    const address = response.socket.remoteAddress ?? ''
+    const byPrivate = !isPublicAddress(address)
     const status = response.statusCode ?? 0
     if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate }
     response.destroy()
     if (!REDIRECTS.has(status)) throw new Error(`it answered with status ${status}`)
     if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
     target = redirected(target, response.headers.location)
-    mayBePrivate = byPrivate
+    mayDial = policyOfAddresses([address])
   }
 }
 
@@ -61,21 +62,21 @@ function redirected(from: TrackerUrl, location: string | undefined): TrackerUrl 
   return to
 }
 
-function get(
+async function get(
   { url, host }: TrackerUrl,
   query: string,
-  allowPrivate: boolean,
+  policy: DialPolicy,
   signal: AbortSignal
 ): Promise<IncomingMessage> {
-  // A literal address is connected to without a lookup.
-  if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) return Promise.reject(new PrivateAddressError(host))
+  const guard = new DialGuard(policy)
+  guard.check(host)
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(
       `${url.href}${url.search === '' ? '?' : '&'}${query}`,
       {
         agent: false,
         headers: { 'accept-encoding': 'identity', 'user-agent': 'svc' },
-        lookup: checkedLookup(allowPrivate),
+        lookup: guard.lookup,
         maxHeaderSize: MAX_HEADER_BYTES,
         signal
       }

@@ -1,4 +1,4 @@
-import type { PeerAddress } from '@svc/internal-net'
+import type { DialPolicy, PeerAddress } from '@svc/internal-net'
 import type { Announce, AnnounceEvent } from './announce.ts'
 import { announceHttp } from './http-announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
@@ -22,8 +22,8 @@ export interface TrackerOptions {
   readonly peerId: Uint8Array
   /** The port on which peers can reach us. */
   readonly port: number
-  /** Whether trackers on loopback and private addresses are contacted. */
-  readonly allowPrivate: boolean
+  /** On whose word the trackers are contacted. */
+  readonly policy: DialPolicy
   /** Byte counts so far. */
   readonly stats: () => { readonly uploaded: number; readonly downloaded: number; readonly left: number }
   /** `allowPrivate`: the tracker answered from a private address itself. */
@@ -109,17 +109,12 @@ class OneTracker {
 
   /** Never rejects. @returns the time until the next announce */
   async #announce(event: AnnounceEvent | undefined, signal: AbortSignal): Promise<number> {
-    const { infohash, peerId, port, allowPrivate, stats, found, warn } = this.#options
+    const { infohash, peerId, port, policy, stats, found, warn } = this.#options
     const { url } = this.#target
     const announce: Announce = { infohash, peerId, port, ...stats(), event, trackerId: this.#trackerId }
     const send = url.protocol === 'udp:' ? announceUdp : announceHttp
     try {
-      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(
-        this.#target,
-        announce,
-        allowPrivate,
-        signal
-      )
+      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(this.#target, announce, policy, signal)
       this.#known = true
       this.#retryMs = FIRST_RETRY_MS
       this.#trackerId = trackerId ?? this.#trackerId

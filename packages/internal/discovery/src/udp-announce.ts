@@ -1,15 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
-import { isPublicAddress, parseCompact } from '@svc/internal-net'
-import {
-  ANNOUNCE_TIMEOUT_MS,
-  type Announce,
-  type Announced,
-  MAX_PEERS,
-  PEERS_WANTED,
-  printable,
-  resolveHost
-} from './announce.ts'
+import { DialGuard, type DialPolicy, isPublicAddress, parseCompact } from '@svc/internal-net'
+import { ANNOUNCE_TIMEOUT_MS, type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printable } from './announce.ts'
 import type { TrackerUrl } from './tracker-url.ts'
 
 const PROTOCOL_ID = 0x41727101980n
@@ -22,22 +14,26 @@ const RESEND_MS = 3_000
  * Announces over UDP (BEP 15). The socket is connected, so it receives datagrams from the tracker only; those that
  * match no request are dropped.
  *
- * @param allowPrivate whether the tracker itself may be on a private address
+ * @param policy on whose word the tracker is contacted
  * @throws Error with a message for people.
  */
 export async function announceUdp(
   tracker: TrackerUrl,
   announce: Announce,
-  allowPrivate: boolean,
+  policy: DialPolicy,
   signal: AbortSignal
 ): Promise<Announced> {
-  const [target] = await resolveHost(tracker.host, allowPrivate)
+  const [target] = await new DialGuard(policy).resolve(tracker.host)
   const { address, family } = target!
   signal.throwIfAborted()
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   try {
     const ask = conversation(socket, AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)]))
-    await new Promise<void>((resolve) => socket.connect(tracker.port, address, resolve))
+    await new Promise<void>((resolve, reject) => {
+      // without a route there is an error, which the types leave out
+      const connected = (error?: Error): void => (error === undefined ? resolve() : reject(error))
+      socket.connect(tracker.port, address, connected)
+    })
     const connected = await ask(ACTION.connect, 16, (transaction) => {
       const bytes = Buffer.alloc(16)
       bytes.writeBigUInt64BE(PROTOCOL_ID)
@@ -83,10 +79,10 @@ function conversation(socket: Socket, signal: AbortSignal): Ask {
     const send = (): void => socket.send(bytes, (error) => error && answer.reject(error))
     const abort = (): void => answer.reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    else send()
     const timer = setInterval(send, RESEND_MS)
     try {
+      if (signal.aborted) abort()
+      else send()
       return await answer.promise
     } finally {
       clearInterval(timer)

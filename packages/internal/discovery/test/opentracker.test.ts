@@ -31,7 +31,7 @@ function announce(url: string, infohash: Uint8Array, port: number): { found: Pee
     infohash,
     peerId: Buffer.alloc(20, port),
     port,
-    allowPrivate: true,
+    policy: 'owner',
     stats: () => ({ uploaded: 0, downloaded: 0, left: 1 }),
     found: (peer) => void found.push(peer),
     warn: (message) => void warnings.push(message)

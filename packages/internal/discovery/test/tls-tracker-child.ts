@@ -38,7 +38,7 @@ async function announced(url: string): Promise<unknown> {
     infohash: Buffer.alloc(20, 1),
     peerId: Buffer.alloc(20, 2),
     port: 1_000,
-    allowPrivate: true,
+    policy: 'owner',
     stats: () => ({ uploaded: 0, downloaded: 0, left: 5 }),
     found: ({ host }) => resolve(host),
     warn: () => resolve('failed')

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { PeerAddress } from '@svc/internal-net'
+import type { DialPolicy, PeerAddress } from '@svc/internal-net'
 import { startTracker } from '@svc/testkit/tracker'
 import { afterEach, expect, test, vi } from 'vitest'
 import { Trackers } from '../src/tracker.ts'
@@ -21,7 +21,7 @@ interface Announcing {
 
 function announce(
   urls: readonly string[],
-  more: { readonly allowPrivate?: boolean; readonly port?: number } = {}
+  more: { readonly policy?: DialPolicy; readonly port?: number } = {}
 ): Announcing {
   const found: Announcing['found'] = []
   const warnings: string[] = []
@@ -30,7 +30,7 @@ function announce(
     infohash: Buffer.alloc(20, 1),
     peerId: Buffer.alloc(20, more.port ?? 2),
     port: more.port ?? 1_000,
-    allowPrivate: more.allowPrivate ?? true,
+    policy: more.policy ?? 'owner',
     stats: () => ({ uploaded: 0, downloaded: 0, left: 5 }),
     found: (peer, allowPrivate) => void found.push({ peer, allowPrivate }),
     warn: (message) => void warnings.push(message)
@@ -135,7 +135,7 @@ test.each(['127.0.0.1', 'localhost'])('on the word of a stranger no tracker at %
   await once(udp, 'listening')
   cleanups.push(() => udp.close())
   const { warnings } = announce([url.replace('127.0.0.1', host), `udp://${host}:${udp.address().port}`], {
-    allowPrivate: false
+    policy: 'internet'
   })
   await expect.poll(() => warnings.length).toBe(2)
   expect(asked).toBe(0)

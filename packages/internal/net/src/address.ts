@@ -9,40 +9,47 @@ export interface PeerAddress {
   readonly port: number
 }
 
+/** From where an address can be reached: `other` is the link alone, nobody, or whoever a tunnel leads to. */
+export type AddressReach = 'public' | 'private' | 'loopback' | 'other'
+
 /**
  * True for an IP address that a stranger may direct us to: a unicast address of the public internet. That excludes
  * loopback, private, link-local, shared, reserved, multicast and documentation addresses, and those that tunnel
- * elsewhere (6to4, Teredo, local NAT64). IPv4 inside IPv6 (mapped, or with the well-known NAT64 prefix of RFC 6052) is
- * judged as the IPv4 address. Names are not addresses: false.
+ * elsewhere (6to4, Teredo, local NAT64). Names are not addresses: false.
  */
-export function isPublicAddress(ip: string): boolean {
+export const isPublicAddress = (ip: string): boolean => addressReach(ip) === 'public'
+
+/**
+ * The reach of an IP address. IPv4 inside IPv6 is judged as the IPv4 address where it is mapped; with the well-known
+ * NAT64 prefix (RFC 6052) only a public one counts. Names are not addresses: `other`.
+ */
+export function addressReach(ip: string): AddressReach {
   // ipaddr.js also accepts unusual spellings of IPv4.
-  if (isIP(ip) === 0) return false
-  if (isIPv4(ip)) return ipaddr.parse(ip).range() === 'unicast'
+  if (isIP(ip) === 0) return 'other'
+  if (isIPv4(ip)) return reachOfIPv4(ip)
   // ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser writes it in
   // hexadecimal.
   const canonical = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
   const address = ipaddr.IPv6.parse(canonical)
+  const range = address.range()
+  if (range === 'loopback') return 'loopback'
   const { parts } = address
   const prefix = parts.slice(0, 6).join()
-  if (prefix === IPV4_COMPATIBLE) return false
-  if (prefix === IPV4_MAPPED || prefix === NAT64) {
-    const [high, low] = parts.slice(6) as [number, number]
-    return isPublicAddress([high >> 8, high & 255, low >> 8, low & 255].join('.'))
-  }
-  return address.range() === 'unicast'
+  const [high, low] = parts.slice(6) as [number, number]
+  const inner = reachOfIPv4([high >> 8, high & 255, low >> 8, low & 255].join('.'))
+  if (prefix === IPV4_MAPPED) return inner
+  if (prefix === NAT64) return inner === 'public' ? 'public' : 'other'
+  if (prefix === IPV4_COMPATIBLE) return 'other'
+  if (range === 'uniqueLocal') return 'private'
+  return range === 'unicast' ? 'public' : 'other'
 }
 
-/** From where an address can be reached: `other` is the link alone, nobody, or whoever a tunnel leads to. */
-export type AddressReach = 'public' | 'private' | 'loopback' | 'other'
-
-/** The reach of an IP address; `public` by {@link isPublicAddress}. Names are not addresses: `other`. */
-export function addressReach(ip: string): AddressReach {
-  if (isPublicAddress(ip)) return 'public'
-  if (isIP(ip) === 0) return 'other'
-  const range = ipaddr.process(ip.replace(/%.*$/, '')).range()
+function reachOfIPv4(ip: string): AddressReach {
+  const range = ipaddr.IPv4.parse(ip).range()
+  if (range === 'unicast') return 'public'
   if (range === 'loopback') return 'loopback'
-  return ['private', 'uniqueLocal', 'carrierGradeNat'].includes(range) ? 'private' : 'other'
+  // resolvers of tunnels answer with addresses of the range for benchmarks (RFC 2544): a private network as well
+  return range === 'private' || range === 'carrierGradeNat' || /^198\.1[89]\./.test(ip) ? 'private' : 'other'
 }
 
 /** ::/96 */

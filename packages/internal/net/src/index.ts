@@ -1,5 +1,4 @@
 export {
-  type AddressReach,
   addressReach,
   formatAddress,
   formatCompact4,
@@ -10,6 +9,13 @@ export {
   tryParseAddress
 } from './address.ts'
 export { BannedPeers } from './banned-peers.ts'
+export {
+  DialGuard,
+  type DialPolicy,
+  isRefusedAddress,
+  policyOfAddresses,
+  policyOfNamer
+} from './dial-guard.ts'
 export { isHost, isPort } from './host.ts'
 export { hostKey } from './host-key.ts'
 export { loadHttpClient } from './http-client.ts'

@@ -191,7 +191,7 @@ export class ThreadTorrent {
       infohash: Buffer.from(infohash, 'hex'),
       peerId: Buffer.from(client.peerId, 'hex'),
       port,
-      allowPrivate: allowPrivateAddresses,
+      policy: allowPrivateAddresses ? 'machine' : 'internet',
       stats: () => {
         const { uploaded, downloaded, length } = this.#torrent
         return { uploaded, downloaded, left: length ? Math.max(0, length - downloaded) : UNKNOWN_LEFT }

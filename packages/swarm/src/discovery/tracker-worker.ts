@@ -32,7 +32,7 @@ function join({ id, urls, infohash, peerId, port: listening, stats }: Extract<To
     peerId,
     port: listening,
     // These trackers were named by the user, or by a magnet that the user chose.
-    allowPrivate: true,
+    policy: 'owner',
     stats: () => entry.stats,
     found: (peer, allowPrivate) => tell({ kind: 'peer', id, peer, allowPrivate }),
     warn: (text) => tell({ kind: 'warning', id, message: text })

@@ -1,6 +1,4 @@
-import { type LookupAddress, lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress, loadHttpClient } from '@svc/internal-net'
+import { DialGuard, loadHttpClient } from '@svc/internal-net'
 import type { Agent } from 'undici'
 import { SwarmError } from '../errors.ts'
 
@@ -12,24 +10,16 @@ const refused = (host: string): SwarmError =>
     { details: { host } }
   )
 
-/** Resolves names and refuses non-public addresses: the check happens where the connection is made. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, '', 0)
-    const allowed = (addresses as LookupAddress[]).filter((entry) => isPublicAddress(entry.address))
-    const first = allowed[0]
-    if (first === undefined) return callback(refused(hostname) as NodeJS.ErrnoException, '', 0)
-    if (options.all === true) (callback as unknown as (e: null, a: LookupAddress[]) => void)(null, allowed)
-    else callback(null, first.address, first.family)
-  })
-}
+/** A webseed's redirects and what strangers name: public addresses only. */
+const strangers = new DialGuard('internet', refused)
+const owner = new DialGuard('owner')
 
 const CONNECT_TIMEOUT_MS = 10_000
 
 /** Loaded with the first web seed: most swarms have none. */
 const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
 
-async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Agent> {
+async function agent({ lookup }: DialGuard): Promise<Agent> {
   const { Agent } = await undici()
   return new Agent({
     connections: 8,
@@ -38,7 +28,7 @@ async function agent(connect: NonNullable<Agent.Options['connect']>): Promise<Ag
     bodyTimeout: 15_000,
     keepAliveTimeout: 10_000,
     maxHeaderSize: 16_384,
-    connect
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup }
   })
 }
 
@@ -60,10 +50,9 @@ export class HttpPools {
   }
 
   #pool(url: URL, byUser: boolean): Promise<Agent> {
-    if (byUser) return (this.#user ??= agent({ timeout: CONNECT_TIMEOUT_MS }))
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    if (isIP(host) !== 0 && !isPublicAddress(host)) throw refused(host)
-    return (this.#strangers ??= agent({ timeout: CONNECT_TIMEOUT_MS, lookup: publicLookup }))
+    if (byUser) return (this.#user ??= agent(owner))
+    strangers.check(url.hostname)
+    return (this.#strangers ??= agent(strangers))
   }
 
   async close(): Promise<void> {

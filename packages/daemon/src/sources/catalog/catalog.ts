@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
-import { createHub, type Hub, HubError, type HubOptions, resolvesToInner } from '@svc/hub'
+import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
 import {
   formatRepoId,
   isReservedNamespace,
@@ -266,7 +267,9 @@ export class Catalog {
     if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
     // A catalog on the internet must not direct this node into its own network: such connections are refused.
-    const publicOnly = !(await this.#isInnerCatalog())
+    const policy = await this.#policy()
+    const publicOnly = policy === 'internet'
+    if (!publicOnly && (await new DialGuard(policy).refuses(hostOf(endpoint)))) return sources
     try {
       return [createHub({ endpoint, publicOnly, threadNice: TRANSFER_NICE }), ...sources]
     } catch (error) {
@@ -291,14 +294,15 @@ export class Catalog {
 
   /** A catalog on the internet must not direct this node to trackers inside its own network. */
   async #withOuterTrackers(entry: CatalogEntry): Promise<CatalogEntry> {
-    if (await this.#isInnerCatalog()) return entry
-    const inner = await Promise.all(entry.trackers.map((url) => !URL.canParse(url) || resolvesToInner(hostOf(url))))
-    return { ...entry, trackers: entry.trackers.filter((_, index) => !inner[index]) }
+    const guard = new DialGuard(await this.#policy())
+    const refused = await Promise.all(entry.trackers.map((url) => !URL.canParse(url) || guard.refuses(hostOf(url))))
+    return { ...entry, trackers: entry.trackers.filter((_, index) => !refused[index]) }
   }
 
-  async #isInnerCatalog(): Promise<boolean> {
+  /** For what the catalog names. */
+  async #policy(): Promise<DialPolicy> {
     const { endpoint } = this.#context.config.catalog
-    return endpoint !== undefined && (await resolvesToInner(hostOf(endpoint)))
+    return endpoint === undefined ? 'internet' : policyOfNamer(hostOf(endpoint))
   }
 
   #listings(): CatalogProvider {
@@ -320,7 +324,7 @@ export class Catalog {
         peerAddress: { host, port: 0 },
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
         // If the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
-        allowPrivateAddresses: await this.#isInnerCatalog(),
+        allowPrivateAddresses: (await this.#policy()) !== 'internet',
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
