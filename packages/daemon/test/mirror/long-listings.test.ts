@@ -1,0 +1,12 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { STRANGER_HUB, StrangerListings } from '../../src/sources/hub/stranger-listing.ts'
+import { startLongHub } from './long-listings.ts'
+
+test('a listing of 100,000 long names is given up after its first megabytes, in a thread of its own', async () => {
+  const { endpoint, pages } = await startLongHub()
+  const listings = new StrangerListings({ endpoint, ...STRANGER_HUB })
+  onTestFinished(() => listings.close())
+  const asked = { repo: 'acme/long', revision: undefined, isNamedOnly: false }
+  await expect(listings.list(asked)).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE' })
+  expect(pages()).toBeLessThan(20)
+})
