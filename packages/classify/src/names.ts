@@ -29,7 +29,7 @@ const WORDS: Record<NameProblem, string> = {
   'not-unicode': 'is not well-formed Unicode',
   absolute: 'begins with "/"',
   backslash: 'contains a backslash',
-  'control-character': 'contains a control character',
+  'control-character': 'contains a control character, a line separator or one that changes the direction of text',
   'empty-segment': 'has an empty path segment',
   'dot-segment': 'has a "." or ".." path segment',
   duplicate: 'is listed twice',
@@ -39,7 +39,11 @@ const WORDS: Record<NameProblem, string> = {
   'too-deep': `has more than ${MAX_SEGMENTS} path segments`
 }
 
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+/**
+ * Controls of terminals; separators of lines, which many tools break lines at; and characters that turn the order of others,
+ * so that a name looks like another.
+ */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 const encoder = new TextEncoder()
 
 /** Why this path is forbidden, or undefined when it may be part of an artifact (spec rec.22). */

@@ -26,6 +26,12 @@ test('a name passes exactly when each rule does', () => {
     'b\\c',
     'd\u0001',
     'e\u009f',
+    'f\u2028',
+    'g\u202e',
+    'h\u2066',
+    'i\u200e',
+    // joiners are part of words and emoji
+    'j\u200d\u200c',
     'ü',
     '\ud800',
     'x'.repeat(600)
@@ -37,7 +43,7 @@ test('a name passes exactly when each rule does', () => {
         const fine =
           name.isWellFormed() &&
           Buffer.byteLength(name) <= MAX_NAME_BYTES &&
-          !/[\\\p{Cc}]/u.test(name) &&
+          !/[\\\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u.test(name) &&
           name.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
         expect(nameProblem(name) === undefined).toBe(fine)
       }

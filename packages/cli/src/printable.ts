@@ -1,7 +1,7 @@
 /** Replaces control characters, which names from elsewhere could send to a terminal, with U+FFFD. */
 export const printable = (text: string): string => text.replace(CONTROLS, '\ufffd')
 
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /**
  * A JSON document on one line without raw control characters: JSON itself allows U+007F to U+009F, which terminals

@@ -2,7 +2,16 @@ import { expect, it } from 'vitest'
 import { jsonText, printable } from '../src/printable.ts'
 
 // every control character, C1 and the marks that turn text around included
-const CONTROLS = [...Array(0x20).keys(), 0x7f, ...Array.from({ length: 0x20 }, (_, i) => 0x80 + i), 0x202e, 0x2066]
+const CONTROLS = [
+  ...Array(0x20).keys(),
+  0x7f,
+  ...Array.from({ length: 0x20 }, (_, i) => 0x80 + i),
+  0x200f,
+  0x2028,
+  0x2029,
+  0x202e,
+  0x2066
+]
 
 it.each(CONTROLS)('U+%s reaches no terminal raw, and JSON keeps it', (code) => {
   const text = `a${String.fromCharCode(code)}b`

@@ -40,6 +40,6 @@ function stack(err: unknown): string {
   return lines.map((line) => `    ${escaped(line.trim())}\n`).join('')
 }
 
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 const escaped = (value: string): string =>
   value.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -57,6 +57,8 @@ test.each<[string, readonly Layer[]]>([
   ['is absolute', [{ name: '/tmp/m-q8_0.gguf' }]],
   ['has a drive or backslashes', [{ name: '..\\m-q8_0.gguf' }]],
   ['holds a control character', [{ name: 'm\n-q8_0.gguf' }]],
+  ['breaks a line where JSON does not', [{ name: 'm\u2028-q8_0.gguf' }]],
+  ['shows another order of characters', [{ name: 'm-q8_0\u202efugg.gguf' }]],
   ['holds NUL', [{ name: 'm\0-q8_0.gguf' }]],
   ['has an empty part', [{ name: 'a//m-q8_0.gguf' }]],
   ['is longer than any file system takes', [{ name: `${'m'.repeat(5_000)}-q8_0.gguf` }]],
