@@ -30,6 +30,8 @@ export interface ListenerOptions {
   readonly token?: string | undefined
   /** Sent when the token is missing or wrong. */
   readonly challenge?: string
+  /** Throws while nothing can be answered, because the store is gone. */
+  readonly requireStore?: () => void
   /** Responds to an accepted request; an error it throws becomes a 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
   readonly log: Log
@@ -92,11 +94,22 @@ export class GuardedListener {
     response.on('error', () => response.destroy())
     try {
       if (this.#refuses(request, response)) return
+      if (!this.#hasStore()) return refuse(request, response, 503, 'E_INTERNAL', 'the store is gone')
       await answer(request, response, request.url!)
     } catch (error) {
       log.error({ err: error, url: request.url?.slice(0, 200) }, `a ${name} request failed`)
       if (response.headersSent) response.destroy()
       else refuse(request, response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
+    }
+  }
+
+  /** The daemon logs what is wrong; strangers, who may ask often, get no line of their own. */
+  #hasStore(): boolean {
+    try {
+      this.#options.requireStore?.()
+      return true
+    } catch {
+      return false
     }
   }
 

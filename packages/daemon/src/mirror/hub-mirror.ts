@@ -81,7 +81,9 @@ export class HubMirror {
     const methods = ['GET', 'HEAD', 'POST']
     const traffic = deps.listeners?.add('hub')
     const name = 'hub mirror'
-    mirror.#listener = await GuardedListener.listen({ name, address, token, names, log, methods, answer, traffic })
+    const requireStore = (): void => deps.store.requireRoot()
+    const options = { name, address, token, names, log, methods, requireStore, answer, traffic }
+    mirror.#listener = await GuardedListener.listen(options)
     return mirror
   }
 

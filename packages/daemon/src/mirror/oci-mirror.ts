@@ -68,7 +68,9 @@ export class OciMirror {
     const challenge = 'Basic realm="svc"'
     const traffic = deps.listeners?.add('oci')
     const name = 'OCI mirror'
-    mirror.#listener = await GuardedListener.listen({ name, address, token, names, challenge, log, answer, traffic })
+    const requireStore = (): void => deps.store.requireRoot()
+    const options = { name, address, token, names, challenge, log, requireStore, answer, traffic }
+    mirror.#listener = await GuardedListener.listen(options)
     return mirror
   }
 

@@ -42,17 +42,25 @@ const httpStatus = (address: string, path: string): Promise<number> =>
     call.on('error', reject).end()
   })
 
-/** A daemon with one model and a listener for probes. */
-async function withModel(root?: string): Promise<TestDaemon & { readonly probes: string }> {
-  const fileConfig = { swarm: { enabled: false }, metrics: { addr: '127.0.0.1:0' } }
+interface ManyDoors extends TestDaemon {
+  /** Addresses of the probes' port and of the mirrors. */
+  readonly probes: string
+  readonly mirrors: readonly string[]
+}
+
+/** A daemon with one model, a port for probes, and mirrors. */
+async function withModel(root?: string): Promise<ManyDoors> {
+  const any = '127.0.0.1:0'
+  const fileConfig = { swarm: { enabled: false }, metrics: { addr: any }, mirror: { hub_addr: any, oci_addr: any } }
   const daemon = await testDaemon({ fileConfig, ...(root !== undefined && { folder: root }) })
   const model = writeFiles(join(daemon.folder, 'Model'), MODEL)
   expect(await daemon.import([model])).toMatchObject({ state: 'done' })
-  const { metricsAddress } = JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8'))
-  return Object.assign(daemon, { probes: metricsAddress as string })
+  const facts = JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8'))
+  const mirrors: string[] = [facts.hubMirrorAddress, facts.ociMirrorAddress]
+  return Object.assign(daemon, { probes: facts.metricsAddress as string, mirrors })
 }
 
-async function expectFailure(daemon: TestDaemon & { readonly probes: string }): Promise<void> {
+async function expectFailure(daemon: ManyDoors): Promise<void> {
   for (const [name, call] of Object.entries(commands(daemon))) {
     const { status, body } = await call()
     expect([status, body?.error?.code], name).toEqual([500, 'E_INTERNAL'])
@@ -62,13 +70,15 @@ async function expectFailure(daemon: TestDaemon & { readonly probes: string }): 
   expect(await httpStatus(daemon.probes, '/healthz')).toBe(503)
   expect(await httpStatus(daemon.probes, '/readyz')).toBe(503)
   expect(await httpStatus(daemon.probes, '/metrics')).toBe(500)
+  for (const mirror of daemon.mirrors) expect(await httpStatus(mirror, '/v2/')).toBe(503)
   // what tells about jobs needs no store
   expect((await daemon.get('/v1/jobs')).status).toBe(200)
 }
 
-async function expectHealth(daemon: TestDaemon & { readonly probes: string }): Promise<void> {
+async function expectHealth(daemon: ManyDoors): Promise<void> {
   expect(await askCommand('ready', daemon.socketPath)).toBe('ok\n')
   expect(await httpStatus(daemon.probes, '/healthz')).toBe(200)
+  for (const mirror of daemon.mirrors) expect(await httpStatus(mirror, '/v2/')).not.toBe(503)
   expect((await daemon.resolve(REF)).status).toBe(200)
   expect(await daemon.verify('all')).toMatchObject({ state: 'done' })
 }
