@@ -7,11 +7,12 @@ type Looked = Pick<DiskBlobStore, 'requireRoot' | 'check'>
 const LOOK_MS = 5_000
 
 /**
- * Called before each request of the API. What tells about jobs, or cancels them, needs no store; a resolve looks at the
- * root alone, and at the folders only if it finds nothing. @throws CasError `E_STORE_GONE`, `E_IO`
+ * Called before each request of the API. What tells about jobs, or cancels them, needs no store. Those that are asked
+ * thousands of times a second look at the root alone, and at the folders only if they find nothing. @throws CasError
+ * `E_STORE_GONE`, `E_IO`
  */
 export function requireStore(store: Looked, url: string): void {
-  if (url.startsWith('/v1/resolve')) store.requireRoot()
+  if (/^\/v1\/(?:resolve|blob)\b/.test(url)) store.requireRoot()
   else if (url.startsWith('/v1/') && !url.startsWith('/v1/jobs')) store.check()
 }
 

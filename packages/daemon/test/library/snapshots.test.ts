@@ -1,0 +1,75 @@
+import { mkdtempSync } from 'node:fs'
+import { readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDiskStore } from '@svc/cas'
+import { parseDigest } from '@svc/ref'
+import { expect, onTestFinished, test } from 'vitest'
+import { Artifacts } from '../../src/library/artifacts.ts'
+import { Documents } from '../../src/library/documents.ts'
+import { Needed } from '../../src/library/needed.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
+import { Repos } from '../../src/library/repos.ts'
+import { Snapshots } from '../../src/library/snapshots.ts'
+import { Uses } from '../../src/library/uses.ts'
+import { createLog } from '../../src/log.ts'
+
+async function setUp() {
+  const root = mkdtempSync(join(tmpdir(), 'svc-snapshots-'))
+  const uses = new Uses()
+  const store = uses.watching(await openDiskStore({ root, folders: STATE_FOLDERS }))
+  onTestFinished(async () => {
+    await store.close()
+    await rm(root, { recursive: true, force: true })
+  })
+  const files = await ReplacedFiles.open(join(root, 'state'))
+  const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
+  const needed = new Needed({ store, repos, artifacts, documents })
+  const snapshots = new Snapshots({ store, files, needed, uses, log: createLog('silent'), version: '0' })
+  return { root, files, repos, needed, snapshots }
+}
+
+/** Some hundred file operations: a change of the state takes ten. */
+async function longTime(folder: string): Promise<void> {
+  for (let i = 0; i < 300; i++) await stat(folder)
+}
+
+test('no state changes between the copy of the state and the look at what it needs', async () => {
+  const { root, repos, needed, snapshots } = await setUp()
+  const index = parseDigest(`sha256:${'1'.repeat(64)}`)
+  const looked: boolean[] = []
+  let change: Promise<unknown> | undefined
+  let isChanged = false
+  // asked for while the blobs that are needed are collected
+  needed.addHolder({
+    changes: 0,
+    async held() {
+      change ??= repos
+        .update({ ns: 'me', name: 'late' }, async () => ({ index, tags: new Map() }))
+        .then(() => {
+          isChanged = true
+        })
+      await longTime(root)
+      looked.push(isChanged)
+      return []
+    }
+  })
+  const { path, id } = await snapshots.make()
+  await change
+  expect(looked).toEqual([false])
+  expect(isChanged).toBe(true)
+  expect(await readFile(path, 'utf8')).not.toContain('late')
+  await snapshots.release(id)
+  await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('a change that has begun ends before, and work that fails lets the others go on', async () => {
+  const { root, files } = await setUp()
+  const file = join(root, 'state', 'repos', 'x.json')
+  const write = files.write(file, 'one')
+  expect(await files.frozen(() => readFile(file, 'utf8'))).toBe('one')
+  await write
+  await expect(files.frozen(() => Promise.reject(new Error('as asked')))).rejects.toThrow('as asked')
+  await files.write(file, 'two')
+  expect(await readFile(file, 'utf8')).toBe('two')
+})
