@@ -154,6 +154,10 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc private acme/model:q8_0 --off', 'share it again']
     ]
   },
+  why: {
+    text: 'Says where it came from, with which credential, what the owner decided, and when the hub last said that everybody may have it.',
+    examples: [['svc why acme/model:q8_0', '']]
+  },
   status: { examples: [] },
   swarm: { examples: [] },
   adopt: {
@@ -206,7 +210,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
-  'Share:': ['share', 'private', 'swarm', 'export', 'push', 'publish'],
+  'Share:': ['share', 'private', 'why', 'swarm', 'export', 'push', 'publish'],
   'Maintain:': [
     'status',
     'jobs',

@@ -116,3 +116,13 @@ export function importName(as: string | undefined, source: string): string {
   if (isReservedNamespace(ns)) throw usage(`the namespace "${ns}" is reserved; choose another one`)
   return `${ns}/${name}`
 }
+
+/** The artifacts of a reference; `ns/name` stands for all its quants. @throws as {@link canonicalRef} */
+export async function refsOf(session: Session, text: string): Promise<string[]> {
+  const repo = asRepo(text)
+  if (repo === undefined) return [await canonicalRef(session, text)]
+  const { namespaces } = await session.client.models()
+  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
+  if (entry === undefined) throw unknownHere(repo, [], { isWanted: false })
+  return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
+}

@@ -23,6 +23,7 @@ import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { SeedLocalResult, ShareResult, Status } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
+import type { WhyResult } from './protocol/why.ts'
 import { Transport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
 
@@ -95,6 +96,8 @@ export interface Client {
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
+  /** To whom an artifact is given, by which door, and from which facts that follows (spec add.38). */
+  why(ref: string, options?: CallOptions): Promise<WhyResult>
   /** Like {@link share}, but also announces the artifact now; if that is not possible, `note` says why. */
   joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
   /** Imports files that are stored under other names, such as in the caches of other tools. */
@@ -189,6 +192,7 @@ export function createClient(options: ClientOptions = {}): Client {
     status: (call) => get('status', call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
+    why: (ref, call) => get('why', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),
     adopt: (body, call) => post('adopt', body, call, true),
     makeView: ({ ref, ...body }, call) =>

@@ -27,3 +27,4 @@ export {
 } from './protocol/socket-path.ts'
 export * from './protocol/status.ts'
 export * from './protocol/view.ts'
+export * from './protocol/why.ts'

@@ -1,6 +1,6 @@
 import { type FileHandle, link, lstat, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { openPartial } from './claim.ts'
+import { ANY_FILE, OWN_FILE, openPartial } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import { digestOf } from './document.ts'
 import { ioError, OciError } from './errors.ts'
@@ -29,7 +29,7 @@ const NO_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS',
 /**
  * Writes images into one file, a tar of an OCI image layout. Its bytes depend on the images alone. They are written to
  * `<path>.partial`; a later call resumes from that file: it hashes what is there and rewrites from the first blob that
- * is wrong.
+ * is wrong. With a withheld image the file is its owner's alone (mode 0600).
  * @throws OciError `E_BAD_TARGET` when the path exists or another call is writing it, `E_DIGEST_MISMATCH`,
  *   `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
@@ -41,7 +41,8 @@ export async function writeArchive(
   try {
     await requireAbsent(path)
     const partial = `${path}.partial`
-    const handle = await openPartial(partial)
+    const isWithheld = images.some((image) => image.isWithheld === true)
+    const handle = await openPartial(partial, isWithheld ? OWN_FILE : ANY_FILE)
     try {
       const { members, end } = planned(images)
       for (const member of members) await writeMember(handle, member, options)

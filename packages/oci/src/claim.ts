@@ -3,17 +3,23 @@ import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
 import { tryFlock } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 
+/** Of files that anybody may read as far as the umask lets them, and of those for their owner alone. */
+export const ANY_FILE = 0o644
+export const OWN_FILE = 0o600
+/** Of folders. */
+export const OWN_FOLDER = 0o700
+
 /** O_NONBLOCK: opening a pipe of that name would wait for a writer otherwise. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * Opens a file that an earlier attempt may have started, and locks it for this call.
+ * Opens a file that an earlier attempt may have started, and locks it for this call. It gets `mode` before anything is written to it.
  * @throws OciError `E_BAD_TARGET` when another call holds it, or when it is not a regular file; errors of the file
  *   system as they are
  */
-export async function openPartial(path: string): Promise<FileHandle> {
+export async function openPartial(path: string, mode: number): Promise<FileHandle> {
   for (;;) {
-    const handle = await open(path, PARTIAL, 0o644)
+    const handle = await open(path, PARTIAL, mode)
     try {
       const mine = await handle.stat()
       if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is not a regular file`, { path })
@@ -21,7 +27,10 @@ export async function openPartial(path: string): Promise<FileHandle> {
       // the previous owner may have published it in the meantime; then it is no longer ours to write
       const named = await stat(path).catch(() => undefined)
       const isNamed = named?.ino === mine.ino && named.dev === mine.dev
-      if (isNamed && mine.nlink === 1) return handle
+      if (isNamed && mine.nlink === 1) {
+        if (mode === OWN_FILE) await handle.chmod(mode)
+        return handle
+      }
       // it was published, and its writer died before removing this name
       if (isNamed) await unlink(path)
     } catch (error) {

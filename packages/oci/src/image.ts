@@ -54,7 +54,7 @@ export async function packImage(
     layers: layers.map(({ descriptor }) => descriptor),
     annotations: manifestAnnotations(input)
   })
-  return { manifest, config, layers, ref: input.ref }
+  return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
 }
 
 /**

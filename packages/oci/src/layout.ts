@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { claimFolder } from './claim.ts'
+import { ANY_FILE, claimFolder, OWN_FILE, OWN_FOLDER } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import {
   type Descriptor,
@@ -60,7 +60,8 @@ export const indexBytes = (
  * Writes images into a folder, as an OCI image layout. The folder is absent or a layout already. Existing entries are
  * kept, except one with the same tag and of the same model, which is replaced. Complete blobs are not rewritten, a
  * truncated one is resumed. Every blob is hashed before it gets its name, and the index is written last: an
- * interruption leaves the layout as it was before, and the next call resumes.
+ * interruption leaves the layout as it was before, and the next call resumes. Blobs of withheld images are their owner's alone (mode
+ * 0600), and so is a folder that is made for them (0700).
  * @throws OciError `E_BAD_TARGET`, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
 export async function writeLayout(
@@ -69,7 +70,9 @@ export async function writeLayout(
   options: CopyOptions = {}
 ): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true })
+    const isWithheld = images.some((image) => image.isWithheld === true)
+    // a folder that is there stays as its owner made it
+    await mkdir(folder, { recursive: true, ...(isWithheld && { mode: OWN_FOLDER }) })
     const claim = await claimFolder(folder)
     try {
       await fill(folder, images, options)
@@ -83,9 +86,10 @@ export async function writeLayout(
 
 async function fill(folder: string, images: readonly PackedImage[], options: CopyOptions): Promise<void> {
   const { rest, entries } = await openTarget(folder)
+  const open = new Set(blobsOf(images.filter(({ isWithheld }) => isWithheld !== true)).map(({ digest }) => digest))
   for (const blob of blobsOf(images)) {
     options.signal?.throwIfAborted()
-    await writeBlob(folder, blob, options)
+    await writeBlob(folder, blob, open.has(blob.digest) ? ANY_FILE : OWN_FILE, options)
   }
   await syncFolder(join(folder, 'blobs/sha256'))
   const added = await named(folder, images, entries)
@@ -153,18 +157,19 @@ async function openTarget(folder: string): Promise<Before> {
   return { rest, entries: manifests as readonly Descriptor[] }
 }
 
-async function writeBlob(folder: string, content: BlobContent, options: CopyOptions): Promise<void> {
+async function writeBlob(folder: string, content: BlobContent, mode: number, options: CopyOptions): Promise<void> {
   const path = join(folder, blobName(content.digest))
   if ((await sizeOf(path)) === content.sizeBytes) return options.onBytes?.(content.sizeBytes)
   const partial = `${path}.partial`
   const handle = await open(
     partial,
     constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    0o644
+    mode
   )
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw new OciError('E_BAD_TARGET', `${partial} is not a regular file`, { path: partial })
+    if (mode === OWN_FILE) await handle.chmod(mode)
     await copyContent(content, handle, 0, stats.size, options)
     await handle.truncate(content.sizeBytes)
     await handle.sync()

@@ -29,3 +29,5 @@ export const REF_NAME_ANNOTATION = 'org.opencontainers.image.ref.name'
 export const PIN_ANNOTATION = 'svc.manifest'
 /** Annotation: the reference that it was packed from, `ns/name:quant`. */
 export const REF_ANNOTATION = 'svc.ref'
+/** `true`: the model is withheld where it was packed, and so where it is imported (spec add.39). */
+export const WITHHELD_ANNOTATION = 'svc.withheld'

@@ -11,7 +11,8 @@ import {
   PIN_ANNOTATION,
   REF_ANNOTATION,
   rawLayerType,
-  TITLE_ANNOTATION
+  TITLE_ANNOTATION,
+  WITHHELD_ANNOTATION
 } from './media-types.ts'
 
 /** A file of a model as runtimes see it: tokenizers and adapters unpacked, `config.json` in its upstream form. */
@@ -36,6 +37,8 @@ export interface PackInput {
   readonly annotations: Readonly<Record<string, string>>
   /** `ns/name:quant`; absent for an artifact without a name. */
   readonly ref?: string | undefined
+  /** Not for others: says so in an annotation, and files are written for their owner alone. Default false. */
+  readonly isWithheld?: boolean | undefined
   /** Facts from the model config; unknown ones are absent. */
   readonly model?:
     | undefined
@@ -59,6 +62,8 @@ export interface PackedImage {
   readonly layers: readonly PackedLayer[]
   /** `ns/name:quant`, if it has a name. */
   readonly ref?: string | undefined
+  /** Its files are for their owner alone. */
+  readonly isWithheld?: boolean | undefined
 }
 
 const LICENCE_FILE = 'svc.license.file.'
@@ -95,7 +100,7 @@ export function packArtifact(input: PackInput): PackedImage {
     layers: layers.map(({ descriptor }) => descriptor),
     annotations: manifestAnnotations(input)
   })
-  return { manifest, config, layers, ref: input.ref }
+  return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
 }
 
 /** The licence texts in a manifest's annotations as files, sorted by name. */
@@ -153,7 +158,12 @@ function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readon
 }
 
 /** The manifest's annotations without the licence texts, with the pin and the name added; sorted. */
-export function manifestAnnotations({ annotations, manifestDigest, ref }: PackInput): Record<string, string> {
+export function manifestAnnotations({
+  annotations,
+  manifestDigest,
+  ref,
+  isWithheld
+}: PackInput): Record<string, string> {
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
   const licence = annotations['svc.license']
   return Object.fromEntries(
@@ -161,6 +171,7 @@ export function manifestAnnotations({ annotations, manifestDigest, ref }: PackIn
       ...own,
       [PIN_ANNOTATION, manifestDigest] as const,
       ...(ref === undefined ? [] : [[REF_ANNOTATION, ref] as const]),
+      ...(isWithheld === true ? [[WITHHELD_ANNOTATION, 'true'] as const] : []),
       ...(licence === undefined ? [] : [['org.opencontainers.image.licenses', licence] as const])
     ].sort(([a], [b]) => (a < b ? -1 : 1))
   )

@@ -9,7 +9,8 @@ import {
   PIN_ANNOTATION,
   REF_ANNOTATION,
   REF_NAME_ANNOTATION,
-  TITLE_ANNOTATION
+  TITLE_ANNOTATION,
+  WITHHELD_ANNOTATION
 } from './media-types.ts'
 
 /** A file in an artifact. */
@@ -29,6 +30,8 @@ export interface OciModel {
   readonly pin?: string | undefined
   /** The `ns/name:quant` that it was packed under. */
   readonly ref?: string | undefined
+  /** Whoever packed it marked it as not for others. */
+  readonly isWithheld: boolean
 }
 
 const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
@@ -71,7 +74,9 @@ export function modelOf(manifest: OciManifest): OciModel {
     files,
     annotations: pin === undefined ? {} : Object.fromEntries(own),
     pin,
-    ref: annotations[REF_ANNOTATION]
+    ref: annotations[REF_ANNOTATION],
+    // any other value than the one that is written is a mark as well
+    isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined
   }
 }
 

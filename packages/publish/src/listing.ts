@@ -10,6 +10,8 @@ export const MAX_LISTING_BYTES = 64 << 20
 /** A model in the index. */
 export interface ListedModel {
   readonly ref?: string
+  /** Its owner keeps it from others; whoever imports it does so as well (spec add.39). */
+  readonly withheld?: true
   readonly manifest: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
@@ -74,8 +76,9 @@ const orderOf = ({ ref = '\uffff', manifest }: ListedModel): string => `${ref} $
 /** Adds models; each replaces entries with the same manifest or the same ref. */
 export function addToListing(before: Listing, added: readonly Publication[], url: string | undefined): Listing {
   const models = added.map(
-    ({ ref, manifestDigest, infohash, name, magnet, torrentKey, files }): ListedModel => ({
+    ({ ref, isWithheld, manifestDigest, infohash, name, magnet, torrentKey, files }): ListedModel => ({
       ...(ref !== undefined && { ref }),
+      ...(isWithheld && { withheld: true as const }),
       manifest: manifestDigest,
       infohash,
       name,

@@ -24,12 +24,20 @@ function formatBytes(sizeBytes: number): string {
 
 /** The command that fetches a published model. The magnet link is in single quotes because `&` and `?` are special to shells. */
 export function importCommand(
-  { magnet, manifest, ref }: Pick<ListedModel, 'magnet' | 'manifest'> & { readonly ref?: string | undefined },
+  {
+    magnet,
+    manifest,
+    ref,
+    withheld
+  }: Pick<ListedModel, 'magnet' | 'manifest'> & {
+    readonly ref?: string | undefined
+    readonly withheld?: boolean | undefined
+  },
   url: string | undefined
 ): string {
   const from = url === undefined ? " --webseed '<address of this folder>'" : ''
   const name = ref?.split(':')[0]
-  return `svc import bt '${magnet}' --pin ${manifest}${from}${name === undefined ? '' : ` --as ${name}`}`
+  return `svc import bt '${magnet}' --pin ${manifest}${from}${name === undefined ? '' : ` --as ${name}`}${withheld === true ? ' --private' : ''}`
 }
 
 /** Renders the page; it has no scripts and loads nothing external. */

@@ -30,7 +30,7 @@ export interface PublicationInput {
   readonly url?: string | undefined
   /** Tracker URLs, also written to both. */
   readonly trackers?: readonly string[] | undefined
-  /** Private or gated: marks the objects `Cache-Control: private`. */
+  /** Not for others: marks the objects `Cache-Control: private`, and the model in the index. */
   readonly isWithheld?: boolean | undefined
 }
 
@@ -38,6 +38,7 @@ export interface PublicationInput {
 export interface Publication {
   readonly manifestDigest: Sha256Digest
   readonly ref: string | undefined
+  readonly isWithheld: boolean
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
   /** Torrent name, which is the folder of the files. */
@@ -85,6 +86,7 @@ export async function publicationOf(input: PublicationInput, signal?: AbortSigna
   return {
     manifestDigest,
     ref,
+    isWithheld,
     infohash: torrent.infohashText,
     name: torrent.name,
     magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers: [] }),

@@ -46,7 +46,7 @@ export async function adopt(session: Session, sources: readonly string[], option
     for (const model of models) {
       const outcome = await takeOver.run(model)
       outcomes.push(outcome)
-      if (!session.json) tell(session, outcome)
+      if (!session.json) await tell(session, outcome)
       await moved?.tried(outcome)
     }
   } finally {
@@ -54,10 +54,13 @@ export async function adopt(session: Session, sources: readonly string[], option
   }
   const removedBytes = moved?.removedBytes
   if (session.json) {
+    const withheld: (readonly Withheld[])[] = []
+    for (const outcome of outcomes) withheld.push(await withheldOf(session, outcome))
     session.document({
-      models: outcomes.map(({ model, members, damaged, error }) => ({
+      models: outcomes.map(({ model, members, damaged, error }, i) => ({
         ...rowOf(model),
         refs: members.map(({ ref }) => ref),
+        withheld: withheld[i],
         damaged: damaged.map(({ name, path }) => ({ name, path })),
         ...(error !== undefined && { error: { code: error.code, message: error.message } })
       })),
@@ -138,8 +141,27 @@ async function askFirst(session: Session, models: readonly AdoptableModel[], { m
     throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
 }
 
-function tell(session: Session, { model, members, damaged, error }: Outcome): void {
+interface Withheld {
+  readonly ref: string
+  readonly fact: string
+  readonly reason: string
+}
+
+/** Which of the members that came in are not given to others, and why. */
+async function withheldOf({ client }: Session, { members }: Outcome): Promise<readonly Withheld[]> {
+  const found: Withheld[] = []
+  for (const { ref } of members) {
+    const { doors } = await client.why(`svc:///${ref}`)
+    const withheld = doors.find(({ door }) => door === 'export')?.withheld
+    if (withheld !== undefined) found.push({ ref, ...withheld })
+  }
+  return found
+}
+
+async function tell(session: Session, outcome: Outcome): Promise<void> {
+  const { model, members, damaged, error } = outcome
   for (const { ref } of members) session.print(ref)
+  for (const { ref, reason } of await withheldOf(session, outcome)) session.note(`withheld: ${ref}: ${reason}`)
   for (const { path } of damaged)
     session.note(`damaged: ${path}: its bytes are not those that the cache names; it stayed out`)
   if (error !== undefined) session.note(`not taken over: ${model.found.tool} ${model.found.source}: ${error.message}`)

@@ -104,7 +104,7 @@ const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, 
 /** `yes` only if others can fetch it now: an import is announced at the next start, or by `svc share`. */
 function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {
   if (member.private) return 'private'
-  if (member.restricted === true && !seeded.has(member.manifest)) return 'held back'
+  if (member.withheld !== undefined && !seeded.has(member.manifest)) return 'held back'
   if (seeded.has(member.manifest)) return 'yes'
   return seeds ? 'not yet' : 'no'
 }

@@ -21,7 +21,7 @@ export async function exportOci(session: Session, words: readonly string[], opti
     throw usage('an export takes models and a place', `svc export oci ${words[0] ?? 'ns/name:quant'} ./models.tar`)
   }
   const place = resolve(session.terminal.cwd, target)
-  const images = await packed(session, words.slice(0, -1), options, (all) =>
+  const images = await packed(session, words.slice(0, -1), 'export', options, (all) =>
     withOci(session, async (oci) => {
       const onBytes = meter(session, 'writing', oci.bytesOf(all))
       const write = place.endsWith('.tar') ? oci.writeArchive : oci.writeLayout
@@ -47,7 +47,7 @@ export async function push(session: Session, text: string, image: string, option
   await withOci(session, async (oci) => {
     const { digest, ...reference } = oci.parseRegistryReference(image)
     if (digest !== undefined) throw usage('a model is pushed under a tag, not under a digest')
-    await packed(session, [text], options, async ([only]) => {
+    await packed(session, [text], 'push', options, async ([only]) => {
       const quant = only?.ref?.split(':')[1]
       const hasTag = image.slice(image.indexOf('/')).includes(':')
       const to = { ...reference, tag: hasTag || quant === undefined ? reference.tag : quant }
@@ -74,11 +74,12 @@ export async function push(session: Session, text: string, image: string, option
 async function packed(
   session: Session,
   refs: readonly string[],
+  door: 'export' | 'push',
   options: PackOptions,
   work: (images: readonly PackedImage[]) => Promise<void>
 ): Promise<readonly PackedImage[]> {
   const subjects: Subject[] = []
-  for (const ref of refs) subjects.push(await subjectOf(session, ref, options))
+  for (const ref of refs) subjects.push(await subjectOf(session, ref, door, options))
   const images: PackedImage[] = []
   const hold = async (at: number): Promise<void> => {
     const subject = subjects[at]

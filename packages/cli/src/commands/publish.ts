@@ -32,7 +32,7 @@ export async function publish(
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
     const subjects: Subject[] = []
-    for (const ref of operands.slice(0, -1)) subjects.push(await subjectOf(session, ref, options))
+    for (const ref of operands.slice(0, -1)) subjects.push(await subjectOf(session, ref, 'publish', options))
     const refs = subjects.map(({ canonical }) => canonical)
     await withHeldViews(session, refs, async () => {
       const { endpoint, region } = options
@@ -49,8 +49,8 @@ export async function publish(
           lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
         )
         const models = publications.map((publication) => {
-          const { ref, manifestDigest, infohash, name, magnet, torrentKey } = publication
-          const command = lib.importCommand({ ref, manifest: manifestDigest, magnet }, url)
+          const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld } = publication
+          const command = lib.importCommand({ ref, manifest: manifestDigest, magnet, withheld: isWithheld }, url)
           return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
         })
         if (session.json) return session.document({ target: target.name, url, ...done, models })

@@ -3,10 +3,9 @@ import { parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { asRepo, canonicalRef } from '../reference.ts'
+import { asRepo, canonicalRef, refsOf, shortRef } from '../reference.ts'
 import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
-import { unknownHere } from '../unknown-here.ts'
 
 /** `svc rm REF… [--tags]`: removes names; `ns/name` stands for all its quants. */
 export async function rm(
@@ -100,20 +99,13 @@ export async function setPrivate(
       if (!session.json) session.print(ref.slice('svc:///'.length))
     }
   if (session.json) return session.document({ models: done })
-  session.note(
-    kept
-      ? 'kept private: not announced, and given to nobody'
-      : 'not private any more: given to others while the daemon seeds'
-  )
-}
-
-async function refsOf(session: Session, text: string): Promise<string[]> {
-  const repo = asRepo(text)
-  if (repo === undefined) return [await canonicalRef(session, text)]
-  const { namespaces } = await session.client.models()
-  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) throw unknownHere(repo, [], { isWanted: false })
-  return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
+  if (kept) return session.note('kept private: not announced, and given to nobody')
+  const withheld = new Map<string, string>()
+  for (const { ref } of done)
+    for (const door of (await session.client.why(ref)).doors)
+      if (door.door === 'swarm' && door.withheld !== undefined) withheld.set(ref, door.withheld.reason)
+  if (withheld.size < done.length) session.note('not private any more: given to others while the daemon seeds')
+  for (const [ref, reason] of withheld) session.note(`${shortRef(ref)} is withheld all the same: ${reason}`)
 }
 
 /**

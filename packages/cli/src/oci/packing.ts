@@ -15,7 +15,7 @@ const MAX_DOCUMENT_BYTES = 64 << 20
 export interface PackOptions {
   /** Pack an ordinary image instead of an artifact. */
   readonly image?: boolean
-  /** Include what is private, or came from a repository with restricted access. */
+  /** Include what is withheld. */
   readonly withheld?: boolean
 }
 
@@ -25,33 +25,33 @@ export interface Subject {
   /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
   readonly quant: string | undefined
-  /** Private or restricted, and passed on because somebody said so. */
+  /** Withheld, and passed on because somebody said so. */
   readonly isWithheld: boolean
 }
 
 /**
- * Resolves a reference, and checks whether the model may be passed on.
- * @throws CliError naming `--withheld` for what is private or restricted; ClientError, RefError
+ * Resolves a reference, and asks the daemon whether the model may be passed on by a door.
+ * @throws CliError naming `--withheld` for what is withheld; ClientError, RefError
  */
-export async function subjectOf(session: Session, text: string, { withheld }: PackOptions): Promise<Subject> {
+export async function subjectOf(
+  session: Session,
+  text: string,
+  door: 'export' | 'push' | 'publish',
+  { withheld }: PackOptions
+): Promise<Subject> {
   const canonical = await canonicalRef(session, text)
-  const { ns, name, quant, manifestDigest } = await session.client.resolve(canonical)
-  const { namespaces } = await session.client.models()
-  const members = namespaces.flatMap((entry) => entry.members).filter(({ manifest }) => manifest === manifestDigest)
-  const why = members.some((member) => member.private)
-    ? 'is private'
-    : members.some(({ restricted }) => restricted === true)
-      ? 'came from a repository that asks for access'
-      : members.length === 0
-        ? 'has no name here that says whether it may be passed on'
-        : undefined
-  if (why !== undefined && withheld !== true) {
+  const { ns, name, quant } = await session.client.resolve(canonical)
+  const { doors } = await session.client.why(canonical)
+  const asked = doors.find((each) => each.door === door)
+  const isWithheld = asked?.given !== true
+  if (isWithheld && withheld !== true) {
     const hint = 'if you mean to pass it on all the same, add --withheld'
-    throw new CliError(EXIT.usage, `${shortRef(canonical)} ${why}`, { code: 'E_WITHHELD', hint })
+    const reason = asked?.withheld?.reason ?? 'the daemon does not say that it may be passed on'
+    throw new CliError(EXIT.usage, `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
   }
   return {
     canonical,
-    isWithheld: why !== undefined,
+    isWithheld,
     quant,
     ref: quant === undefined ? undefined : `${ns}/${name}:${quant}`
   }
@@ -78,6 +78,7 @@ export async function packView(
     manifestDigest: tryParseDigest(view.manifestDigest)!,
     annotations: manifest.annotations as Record<string, string>,
     ref: subject.ref,
+    isWithheld: subject.isWithheld,
     ...(config !== undefined && { model: await jsonBlob(session, config.digest) })
   }
   return image === true ? oci.packImage(input, undefined, { signal: session.signal }) : oci.packArtifact(input)

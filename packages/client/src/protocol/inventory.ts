@@ -1,5 +1,6 @@
 import * as Type from 'typebox'
 import { DigestSchema, TimestampSchema } from './fields.ts'
+import { WithheldSchema } from './why.ts'
 
 /** A quant of a repository, with what this daemon knows about it (spec add.16). */
 export const ModelMemberSchema = Type.Object(
@@ -13,6 +14,7 @@ export const ModelMemberSchema = Type.Object(
     lastUsedAt: Type.Optional(TimestampSchema),
     missingBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'of files that are not here' })),
     damaged: Type.Optional(Type.Boolean({ description: 'some of what is missing was found corrupt' })),
+    withheld: Type.Optional(WithheldSchema),
     restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' }))
   },
   { title: 'ModelMember' }

@@ -34,6 +34,7 @@ export const PATHS = {
   seedLocal: { method: 'PUT', path: '/v1/seed-local' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },
+  why: { method: 'GET', path: '/v1/why' },
   joinShare: { method: 'POST', path: '/v1/share' },
   adopt: { method: 'POST', path: '/v1/adopt' },
   makeView: { method: 'POST', path: '/v1/views' },

@@ -25,6 +25,7 @@ import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { SNAPSHOT_ROUTES } from './snapshot.ts'
 import { SeedLocalResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
+import { WhyResultSchema } from './why.ts'
 
 /** The status of each code, or several when it depends on the condition (the catalog's `E_SOURCE_UNAVAILABLE`). */
 export type RouteErrors = Readonly<Partial<Record<ErrorCode, number | readonly number[]>>>
@@ -330,6 +331,15 @@ export const ROUTES = {
     status: 200,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
+  },
+  why: {
+    ...PATHS.why,
+    summary: 'To whom an artifact is given, by which door, and from which facts that follows',
+    additive: true,
+    query: RefQuery,
+    status: 200,
+    response: WhyResultSchema,
+    errors: RESOLUTION
   },
   joinShare: {
     ...PATHS.joinShare,

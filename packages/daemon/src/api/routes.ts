@@ -25,6 +25,7 @@ import { statusRoute } from './routes/status.ts'
 import { unpinRoute } from './routes/unpin.ts'
 import { verifyRoute } from './routes/verify.ts'
 import { viewRoutes } from './routes/views.ts'
+import { whyRoute } from './routes/why.ts'
 
 /** The dependencies of all routes together. Each route's file declares its own. */
 export type ApiDeps = Parameters<typeof blobRoutes>[0] &
@@ -45,7 +46,8 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof snapshotRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof verifyRoute>[0] &
-  Parameters<typeof viewRoutes>[0]
+  Parameters<typeof viewRoutes>[0] &
+  Parameters<typeof whyRoute>[0]
 
 /**
  * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a
@@ -78,5 +80,6 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   gc: gcRoute(deps),
   setPrivate: privateRoute(deps),
   seedLocal: seedLocalRoute(deps),
-  status: statusRoute(deps)
+  status: statusRoute(deps),
+  why: whyRoute(deps)
 })

@@ -8,7 +8,7 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import { newFolders, type Present } from './present.ts'
-import { isPrivate, isRestricted } from './provenance.ts'
+import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
 import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
@@ -127,6 +127,7 @@ export class Members {
       ...(lastUsedAt !== undefined && { lastUsedAt }),
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
+      ...withheldOf(isUnreadable ? 'damaged' : state),
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true })
     }
   }
@@ -177,4 +178,10 @@ export class Members {
     this.#files.set(digest, files)
     return files
   }
+}
+
+/** Why it is not passed on, as doors ask that no configuration opens further. */
+function withheldOf(state: ArtifactState | 'damaged' | undefined): Pick<ModelMember, 'withheld'> {
+  const verdict = verdictOf(state, 'export')
+  return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }
 }

@@ -137,7 +137,8 @@ export function mergedProvenance(before: Provenance, now: Provenance, { isPinned
   const facts = isPinned ? pinnedFacts(before, now, wasComplete) : latestFacts(before, now)
   const { decision: _, marked: __, ...rest } = facts
   const decision = now.decision ?? before.decision
-  const marked = now.marked ?? before.marked
+  // what was here is not given less because somebody else marks it
+  const marked = isPinned && wasComplete ? before.marked : (now.marked ?? before.marked)
   return { ...rest, ...(marked !== undefined && { marked }), ...(decision !== undefined && { decision }) }
 }
 

@@ -296,7 +296,8 @@ class BtImport {
     const signed =
       this.#documents.isSigned || this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
     const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
-    return withMark(facts, this.#request.private)
+    const marked = this.#documents.isMarked ? { marked: true as const } : {}
+    return withMark({ ...facts, ...marked }, this.#request.private)
   }
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */

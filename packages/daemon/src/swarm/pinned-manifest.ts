@@ -30,6 +30,7 @@ export class WebseedDocuments {
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
   #isSigned = false
+  #isMarked = false
 
   constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
     this.#reading = reading
@@ -40,6 +41,11 @@ export class WebseedDocuments {
   /** Whether a request was signed. */
   get isSigned(): boolean {
     return this.#isSigned
+  }
+
+  /** Whether an answer was marked as not for others, as `svc publish --withheld` does (spec add.39). */
+  get isMarked(): boolean {
+    return this.#isMarked
   }
 
   /** The bytes that match the pin, from the first web seed that has them; undefined when none has. */
@@ -100,6 +106,8 @@ export class WebseedDocuments {
     // Destroying it early emits an error, which nobody else handles when a response is refused by its head.
     body.on('error', () => undefined)
     try {
+      this.#isMarked ||=
+        statusCode === 200 && /(?:^|[\s,])private(?:$|[\s,=])/i.test(String(headers['cache-control'] ?? ''))
       if (statusCode !== 200) {
         const why = signature !== undefined && statusCode === 403 ? clockTrouble(headers.date) : ''
         throw new Error(`answered ${statusCode}${why}`)

@@ -66,6 +66,7 @@ const absentMember = (quant: string, manifest: Sha256Digest): ModelMember => ({
   sizeBytes: 0,
   complete: false,
   private: false,
+  withheld: expect.objectContaining({ fact: 'no-record' }),
   missingBytes: 0
 })
 

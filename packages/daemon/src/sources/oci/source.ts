@@ -33,7 +33,7 @@ export function ociSource(oci: typeof import('@svc/oci'), listed: Listed): Impor
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
     // a registry may require a login for any of the files
-    provenance: listed.provenance,
+    provenance: () => ({ ...listed.provenance(), ...(model.isWithheld && { marked: true }) }),
     origin: { kind: 'oci', ...from },
     hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],

@@ -1,0 +1,55 @@
+import type { WhyResult } from '@svc/client'
+import { formatTable } from '../format.ts'
+import { refsOf, shortRef } from '../reference.ts'
+import type { Session } from '../session.ts'
+
+/** Who gets bytes by a door. */
+const TO_WHOM: Readonly<Record<string, string>> = {
+  swarm: 'peers',
+  webseed: 'clients of webseed_addr',
+  'hub-mirror': 'clients of hub_addr',
+  'oci-mirror': 'clients of oci_addr',
+  publish: 'readers of what svc publish writes',
+  export: 'readers of what svc export writes',
+  push: 'users of a registry'
+}
+
+/** `svc why REF`: to whom a model is given, by which door, and why; `ns/name` stands for all its quants. */
+export async function why(session: Session, text: string): Promise<void> {
+  const found: WhyResult[] = []
+  for (const ref of await refsOf(session, text)) found.push(await session.client.why(ref))
+  if (session.json) return session.document({ models: found })
+  for (const result of found) {
+    session.print(shortRef(result.ref))
+    for (const line of factsOf(result)) session.print(`  ${line}`)
+    const rows = result.doors.map(({ door, open, given, withheld }) => [
+      `  ${door}`,
+      TO_WHOM[door] ?? '',
+      given ? (open ? 'given' : 'closed') : 'withheld',
+      withheld?.reason ?? (open ? '' : 'the configuration does not open it')
+    ])
+    for (const line of formatTable([['  DOOR', 'TO', '', 'WHY'], ...rows])) session.print(line.trimEnd())
+  }
+}
+
+const CREDENTIALS: Readonly<Record<string, string>> = {
+  'hub-token': "the hub's token",
+  'registry-login': 'a login at the registry',
+  'webseed-key': 'the key of a webseed'
+}
+
+function factsOf({ record, source, importedAt, access, by, confirmedPublicAt, unproven, marked, decision }: WhyResult) {
+  if (record === 'absent') return ['nothing is recorded about where it came from']
+  if (record === 'damaged') return ['the record of where it came from is damaged']
+  const from = [source?.kind, source?.repo, source?.revision].filter((part) => part !== undefined).join(' ')
+  return [
+    `from: ${from}${importedAt === undefined ? '' : `, imported ${importedAt}`}`,
+    `access: ${access}${by === undefined ? '' : `, fetched with ${CREDENTIALS[by] ?? by}`}`,
+    ...(confirmedPublicAt === undefined ? [] : [`the hub said that everybody may have it: ${confirmedPublicAt}`]),
+    ...(unproven === undefined ? [] : [`files that its source was not seen to give: ${unproven.join(', ')}`]),
+    ...(marked === true ? ['marked by whoever exported it'] : []),
+    ...(decision === undefined
+      ? []
+      : [`the owner said: ${decision.is}${decision.at === undefined ? '' : `, ${decision.at}`}`])
+  ]
+}

@@ -1,0 +1,60 @@
+import * as Type from 'typebox'
+import { DigestSchema, TimestampSchema } from './fields.ts'
+
+/** Why an artifact is withheld (spec add.37). */
+export const WithheldSchema = Type.Object(
+  {
+    fact: Type.Union([
+      Type.Literal('no-record'),
+      Type.Literal('damaged-record'),
+      Type.Literal('private'),
+      Type.Literal('restricted'),
+      Type.Literal('marked'),
+      Type.Literal('unproven'),
+      Type.Literal('unknown-access')
+    ]),
+    reason: Type.String({ description: 'for people' })
+  },
+  { title: 'Withheld' }
+)
+
+/** `GET /v1/why` (spec add.38). */
+export const WhyResultSchema = Type.Object(
+  {
+    ref: Type.String(),
+    manifestDigest: DigestSchema,
+    record: Type.Union([Type.Literal('present'), Type.Literal('absent'), Type.Literal('damaged')]),
+    source: Type.Optional(
+      Type.Object({
+        kind: Type.String({ description: '`local`, `hf`, `catalog`, `oci` or `bt`' }),
+        repo: Type.Optional(Type.String()),
+        revision: Type.Optional(Type.String())
+      })
+    ),
+    importedAt: Type.Optional(TimestampSchema),
+    access: Type.Optional(Type.String({ description: '`own`, `public`, `restricted` or `unknown`' })),
+    by: Type.Optional(Type.String({ description: '`hub-token`, `registry-login` or `webseed-key`' })),
+    confirmedPublicAt: Type.Optional(TimestampSchema),
+    unproven: Type.Optional(Type.Array(Type.String({ description: 'a file' }))),
+    marked: Type.Optional(Type.Boolean({ description: 'whoever exported it marked it as not for others' })),
+    decision: Type.Optional(
+      Type.Object({
+        is: Type.String({ description: '`private` or `shared`: what the owner said' }),
+        at: Type.Optional(TimestampSchema)
+      })
+    ),
+    doors: Type.Array(
+      Type.Object({
+        door: Type.String({
+          description: '`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `publish`, `export` or `push`'
+        }),
+        open: Type.Boolean({ description: 'false: the configuration keeps it closed for all models' }),
+        given: Type.Boolean(),
+        withheld: Type.Optional(WithheldSchema)
+      })
+    )
+  },
+  { title: 'WhyResult' }
+)
+/** A value of {@link WhyResultSchema}. */
+export type WhyResult = Type.Static<typeof WhyResultSchema>
