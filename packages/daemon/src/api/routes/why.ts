@@ -1,5 +1,4 @@
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
-import type { DaemonConfig } from '../../config/config.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import { digestsOf } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
@@ -10,7 +9,15 @@ import { defineRoute } from '../route.ts'
 export interface WhyDeps {
   readonly resolver: Resolver
   readonly artifacts: Pick<Artifacts, 'read'>
-  readonly config: Pick<DaemonConfig, 'swarm' | 'mirror'>
+  readonly config: {
+    readonly swarm: {
+      readonly enabled: boolean
+      readonly seed: boolean
+      readonly seedRestricted: boolean
+      readonly webseedAddr: string
+    }
+    readonly mirror: { readonly hubAddr?: string | undefined; readonly ociAddr?: string | undefined }
+  }
 }
 
 export const whyRoute = ({ resolver, artifacts, config }: WhyDeps) =>
