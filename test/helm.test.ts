@@ -89,6 +89,14 @@ async function rendered(values: readonly string[]): Promise<Resource[]> {
   return resourcesOf(stdout)
 }
 
+/** With values of any form, such as no `--set` can give. */
+async function renderedFrom(release: string, values: object): Promise<Resource[]> {
+  const file = join(mkdtempSync(join(scratch, 'values-')), 'values.json')
+  writeFileSync(file, JSON.stringify({ image: { repository: 'registry.example/svc' }, ...values }))
+  const { stdout } = await run(HELM, ['template', release, chart, '--namespace', 'ai', '--values', file], { env })
+  return resourcesOf(stdout)
+}
+
 const examples = globSync('deploy/kubernetes/*.yaml', { cwd: root })
 const exampleResources = (): Resource[] =>
   examples.flatMap((path) => resourcesOf(readFileSync(join(root, path), 'utf8')))
@@ -171,6 +179,86 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     expect(template.spec.automountServiceAccountToken).toBe(false)
     expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false })
     expect(template.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001 })
+  })
+
+  it.each([
+    ['a newline', '/x\n  hostNetwork'],
+    ['a NUL', '/x\0'],
+    ['a colon', '/x:rw']
+  ])('refuses a path with %s', async (_, hostPath) => {
+    await expect(renderedFrom('models', { store: { hostPath } })).rejects.toMatchObject({ code: 1 })
+  })
+
+  it('keeps text as it is written, whatever it looks like, and nothing of it becomes a field', async () => {
+    const odd = {
+      image: { repository: 'registry.example/svc', tag: '1.10' },
+      nameOverride: '123',
+      fullnameOverride: '0x1f',
+      store: { hostPath: '/data #1' },
+      socket: { hostPath: "/run/it's {here}" },
+      priorityClassName: 'true',
+      imagePullSecrets: [{ name: '1e3' }],
+      secretEnv: [{ name: 'SVC_HF_TOKEN', secretName: '1e3', key: 'no' }],
+      mirror: { oci: { hostIP: '::1' }, names: ['a"b\n[swarm]\nenabled = false', '<&>'] },
+      swarm: { trackers: ["http://a/'''\n\"]"], trusted: ['10.0.0.0/8'] },
+      podLabels: { a: 'yes', b: '12' },
+      podAnnotations: { c: 'x: y\n- z' },
+      config: "[hub]\nskip_unrecognized = true\n# '''\n# ---\n# kind: Secret"
+    }
+    const all = await renderedFrom('1', odd)
+    for (const resource of all) validate(resource)
+    expect(await typeErrors(all)).toBe('')
+    expect(all.map(({ kind }) => kind).sort()).toEqual([
+      'ConfigMap',
+      'DaemonSet',
+      'NetworkPolicy',
+      'Service',
+      'ServiceAccount'
+    ])
+    const { metadata, spec } = all.find(({ kind }) => kind === 'DaemonSet')
+    expect(metadata).toMatchObject({
+      name: '0x1f',
+      labels: { 'app.kubernetes.io/name': '123', 'app.kubernetes.io/instance': '1' }
+    })
+    const [container] = spec.template.spec.containers
+    expect(container.image).toBe('registry.example/svc:1.10')
+    expect(container.env).toEqual(
+      expect.arrayContaining([
+        { name: 'SVC_ROOT', value: '/data #1' },
+        { name: 'SVC_SOCKET', value: "/run/it's {here}/svc.sock" },
+        { name: 'SVC_HF_TOKEN', valueFrom: { secretKeyRef: { name: '1e3', key: 'no' } } }
+      ])
+    )
+    expect(spec.template.spec).toMatchObject({ priorityClassName: 'true', imagePullSecrets: [{ name: '1e3' }] })
+    expect(spec.template.spec.hostNetwork).toBeUndefined()
+    expect(spec.template.spec.volumes.map(({ hostPath }: Resource) => hostPath?.path)).toContain('/data #1')
+    expect(spec.template.spec.initContainers[0].command.slice(-2)).toEqual(['/data #1', "/run/it's {here}"])
+    const text = all.find(({ kind }) => kind === 'ConfigMap').data['config.toml']
+    const config: Resource = parseConfigText(text, 'config.toml')
+    expect(config.swarm).toMatchObject({ enabled: true, trackers: odd.swarm.trackers })
+    expect(config.mirror.names).toEqual(expect.arrayContaining(odd.mirror.names))
+    expect(config.hub).toEqual({ skip_unrecognized: true })
+  })
+
+  it('confines what it runs: no capabilities, nothing of the host but its two folders, and bounds', async () => {
+    const all = await rendered(SETS['everything on']!)
+    const pod = all.find(({ kind }) => kind === 'DaemonSet').spec.template.spec
+    for (const word of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'])
+      expect(pod[word], word).toBeFalsy()
+    expect(pod.securityContext.seccompProfile).toEqual({ type: 'RuntimeDefault' })
+    const [container] = pod.containers
+    expect(container.securityContext.capabilities).toEqual({ drop: ['ALL'] })
+    expect(container.securityContext.privileged).toBeFalsy()
+    expect(container.resources).toMatchObject({
+      requests: { memory: expect.any(String) },
+      limits: { memory: expect.any(String) }
+    })
+    const [prepare] = pod.initContainers
+    expect(prepare.securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true })
+    expect(prepare.securityContext.capabilities.drop).toEqual(['ALL'])
+    expect(prepare.env).toBeUndefined()
+    const host = pod.volumes.flatMap(({ hostPath }: Resource) => (hostPath === undefined ? [] : [hostPath.path]))
+    expect(host.sort()).toEqual(['/run/svc', '/var/lib/svc'])
   })
 
   it('asks with probes what svcd answers', async () => {

@@ -23,6 +23,8 @@ const hasAnalyze = (() => {
 /** With `SVC_REQUIRE_INTEROP=1` the tests run, and fail, without it. */
 const mustSkip = !hasAnalyze && process.env.SVC_REQUIRE_INTEROP !== '1'
 
+const linesOf = (path: string): string[] => readFileSync(path, 'utf8').split('\n')
+
 describe.each(['user', 'system'])('%s units', (kind) => {
   const folder = join(units, kind)
 
@@ -35,6 +37,35 @@ describe.each(['user', 'system'])('%s units', (kind) => {
     const service = readFileSync(join(folder, 'svcd.service'), 'utf8')
     expect(service).toMatch(/^RestrictAddressFamilies=.*\bAF_NETLINK\b/m)
     if (kind === 'system') expect(service).toMatch(/^RuntimeDirectory=svc$[\s\S]*^RuntimeDirectoryPreserve=yes$/m)
+  })
+
+  test('nobody else gets into the folder of the socket, or becomes more than the service is', () => {
+    const socket = linesOf(join(folder, 'svcd.socket'))
+    const service = linesOf(join(folder, 'svcd.service'))
+    // /run/svc has a socket that only its owner may open, and runtime.json, which all may read
+    expect(socket).toContain(kind === 'user' ? 'DirectoryMode=0700' : 'DirectoryMode=0755')
+    for (const line of socket)
+      expect(line).not.toMatch(/^(?:Accept|SocketMode=0?[0-7]*[1-7]$|ListenDatagram|ListenStream=\d)/)
+    for (const line of ['NoNewPrivileges=yes', 'RestrictSUIDSGID=yes', 'RestrictNamespaces=yes', 'LockPersonality=yes'])
+      expect(service).toContain(line)
+    if (kind === 'system') {
+      for (const line of [
+        'User=svc',
+        'CapabilityBoundingSet=',
+        'AmbientCapabilities=',
+        'ProtectSystem=strict',
+        'PrivateDevices=yes'
+      ])
+        expect(service).toContain(line)
+      expect(socket).toEqual(expect.arrayContaining(['SocketUser=svc', 'SocketGroup=svc']))
+      // what it writes to lies below what it is given
+      expect(
+        service.filter((line) => /^(?:ReadWritePaths|BindPaths|ExecStartPre|PermissionsStartOnly)/.test(line))
+      ).toEqual([])
+    }
+    // each directive is there once: the last one would win
+    const names = service.filter((line) => /^[A-Z]\w+=/.test(line)).map((line) => line.split('=')[0])
+    expect(names).toEqual([...new Set(names)])
   })
 
   test.skipIf(mustSkip)('systemd finds no fault in them', async () => {

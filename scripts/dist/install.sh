@@ -26,7 +26,7 @@ uninstall=no
 while [ $# -gt 0 ]; do
   case $1 in
     --from | --prefix | --sha256)
-      [ $# -ge 2 ] && [ -n "$2" ] || die "$1 needs a value" 2
+      if [ $# -lt 2 ] || [ -z "$2" ]; then die "$1 needs a value" 2; fi
       case $1 in
         --from) from=$2 ;;
         --prefix) prefix=$2 ;;
@@ -50,6 +50,12 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$prefix" ] || prefix=${HOME:?HOME is not set}/.local
 case $prefix in /*) ;; *) prefix=$(pwd)/$prefix ;; esac
+# One spelling, since links are known by where they lead. The x keeps newlines at the end of a name.
+if [ "$uninstall" = no ]; then mkdir -p "$prefix"; fi
+if [ -d "$prefix" ]; then
+  prefix=$(CDPATH='' cd -- "$prefix" && pwd && echo x)
+  prefix=${prefix%?x}
+fi
 
 home=$prefix/lib/svc
 # Each link, and where it leads below the current version.
@@ -68,17 +74,19 @@ ours() {
 }
 
 if [ "$uninstall" = yes ]; then
-  [ -e "$home" ] || [ -L "$home/current" ] || {
+  [ -L "$home/current" ] || ls -d "$home"/svc-* "$home"/.install-* >/dev/null 2>&1 || {
     echo "svc is not installed below $prefix"
     exit 0
   }
-  if [ -e "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/svcd.service" ] || [ -e "$HOME/Library/LaunchAgents/io.svc.svcd.plist" ]; then
+  if [ -L "$home/current" ] && { [ -e "${XDG_CONFIG_HOME:-${HOME:-}/.config}/systemd/user/svcd.service" ] || [ -e "${HOME:-}/Library/LaunchAgents/io.svc.svcd.plist" ]; }; then
     "$home/current/bin/svc" service remove || die 'the service cannot be removed; do so with "svc service remove", then try again'
   fi
   echo "$links" | while read -r path; do
     if ours "$prefix/$path"; then rm -f "$prefix/$path"; fi
   done
-  rm -rf "$home"
+  # A package may have files of its own there.
+  rm -rf "$home/current" "$home"/svc-* "$home"/.install-*
+  rmdir "$home" 2>/dev/null || true
   echo "svc is gone from $prefix; the store and the configuration are where they were"
   exit 0
 fi
@@ -97,6 +105,10 @@ if [ "$system" = linux ] && [ -e /etc/alpine-release ]; then die 'the Node of th
 
 [ -n "$from" ] || from=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 umask 022
+echo "$links" | while read -r path; do
+  link=$prefix/$path
+  if [ -e "$link" ] || [ -L "$link" ]; then ours "$link" || die "$link is there, and is not ours: move it away, then try again"; fi
+done
 mkdir -p "$home"
 scratch=$(mktemp -d "$home/.install-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
@@ -107,7 +119,10 @@ fetch() {
   case $from in
     http://* | https://*)
       if command -v curl >/dev/null 2>&1; then
-        curl --fail --silent --show-error --location --output "$2" "$from/$1"
+        # Not from https to anything else, and not for ever.
+        case $from in https:*) protocols='=https' ;; *) protocols='=http,https' ;; esac
+        curl --fail --silent --show-error --location --proto "$protocols" --connect-timeout 30 --speed-limit 1024 --speed-time 60 \
+          --output "$2" "$from/$1"
       elif command -v wget >/dev/null 2>&1; then
         wget --quiet --output-document="$2" "$from/$1"
       else
@@ -118,11 +133,12 @@ fetch() {
   esac || die "cannot get $1 from $from"
 }
 
+# From standard input: beside a name with a backslash or a newline the programs write the digest in another way.
 digest_of() {
   if command -v sha256sum >/dev/null 2>&1; then
-    sha256sum "$1" | cut -d ' ' -f 1
+    sha256sum <"$1" | cut -d ' ' -f 1
   elif command -v shasum >/dev/null 2>&1; then
-    shasum -a 256 "$1" | cut -d ' ' -f 1
+    shasum -a 256 <"$1" | cut -d ' ' -f 1
   else
     die 'neither sha256sum nor shasum is there'
   fi
@@ -145,6 +161,7 @@ else
   [ "$found" = "$listed" ] || die "$archive has the SHA-256 $found, but should have $listed: nothing was unpacked"
   mkdir "$scratch/new"
   tar -xzf "$scratch/$archive" -C "$scratch/new"
+  if [ ! -d "$scratch/new/$name" ] || [ -L "$scratch/new/$name" ]; then die "$archive does not hold the folder $name"; fi
   "$scratch/new/$name/bin/svc" --help >/dev/null || die 'the programs of the archive do not run here'
   echo "$listed" >"$scratch/new/$name/.sha256"
   # The same version with other bytes makes way.
@@ -162,7 +179,6 @@ fi
 
 echo "$links" | while read -r path; do
   link=$prefix/$path
-  if [ -e "$link" ] || [ -L "$link" ]; then ours "$link" || die "$link is there, and is not ours: move it away, then try again"; fi
   mkdir -p "$(dirname "$link")"
   ln -sf "$home/current/$path" "$link"
 done
@@ -175,6 +191,6 @@ done
 echo "svc is installed: $prefix/bin/svc"
 case ":$PATH:" in
   *":$prefix/bin:"*) ;;
-  *) echo "put it on your PATH: export PATH=\"$prefix/bin:\$PATH\"" ;;
+  *) printf "put it on your PATH: export PATH='%s':\"\$PATH\"\n" "$(printf %s "$prefix/bin" | sed "s/'/'\\\\''/g")" ;;
 esac
 echo 'have the daemon start by itself: svc service install'
