@@ -202,6 +202,18 @@ test.each([
   expect(faults).toEqual([])
 })
 
+test('a peer that names others at port 0 is served on, and nothing is thrown', async () => {
+  shared ??= seeding()
+  const { client, faults } = await shared
+  const peer = await stranger(client.address.port)
+  const added = Buffer.from([8, 8, 8, 8, 0, 0, 127, 0, 0, 1, 0, 0])
+  peer.socket.write(extended(peer.extension('ut_pex'), { added, added6: Buffer.alloc(18), dropped: added }))
+  expect(await answersRequest(peer)).toBe(true)
+  peer.socket.destroy()
+  await peer.closed
+  expect(faults).toEqual([])
+})
+
 /** Whether a request behind what was sent gets its block. */
 async function answersRequest({ socket }: Stranger): Promise<boolean> {
   const seen = new Promise<boolean>((resolve) => {

@@ -93,6 +93,11 @@ const HANDSHAKE_TIMEOUT_MS = 10_000
  */
 const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
+/**
+ * Rejections of requests for hashes and metadata. They are sent before anything that waits for the upload limit, so that without a bound
+ * a flood of bad requests would use up what others wait for.
+ */
+const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
 /** Each takes a millisecond of this thread, and may come from anybody who can connect: they know of no torrent yet. */
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
@@ -160,6 +165,7 @@ class Engine implements Swarm {
       frames: new Frames(),
       turns: new SendTurns(),
       limiter: new UploadLimiter(),
+      rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(),
       random: Math.random,
       connections: new ConnectionBudget({

@@ -57,14 +57,22 @@ function answersOf(peer: RawPeer): { answers: number; rejects: number; bytes: nu
 }
 
 async function flood(port: number, peers: number): Promise<{ sent: number; seconds: number; worstTurnMs: number }> {
-  raws = await Promise.all(Array.from({ length: peers }, () => dialRaw(port, fixture, { greet: () => undefined })))
+  const dial = (): Promise<RawPeer> => dialRaw(port, fixture, { greet: () => undefined, hashes: () => undefined })
+  raws = await Promise.all(Array.from({ length: peers }, dial))
+  // who is closed for it comes again
+  const connected = [...raws]
   const all = requestsOf(fixture)
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
   const begun = performance.now()
   let sent = 0
   while (performance.now() - begun < SECONDS * 1_000) {
-    for (const raw of raws) {
+    for (const [n, raw] of connected.entries()) {
+      if (raw.socket.destroyed) {
+        connected[n] = await dial()
+        raws.push(connected[n])
+        continue
+      }
       if (raw.socket.writableLength > 65_536) continue
       raw.send(Buffer.concat(Array.from({ length: 40 }, (_, n) => all[(sent + n) % all.length]!)))
       sent += 40

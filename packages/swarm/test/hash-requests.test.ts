@@ -87,7 +87,7 @@ describe('hash requests', () => {
     const peer = await raw(swarm.port!)
     const root = fixture.info.files[0]!.piecesRoot!
     const range = { root, baseLayer: 0, index: 0, length: 512, proofLayers: 0 }
-    const requests = Buffer.concat(Array.from({ length: 100 }, () => formatHashRange(MESSAGE.hashRequest, range)))
+    const requests = formatHashRange(MESSAGE.hashRequest, range)
     let debtMs = 0
     const begun = performance.now()
     while (performance.now() - begun < 3_000) {
@@ -103,6 +103,26 @@ describe('hash requests', () => {
     expect(debtMs).toBeGreaterThan(0)
     expect(debtMs).toBeLessThan(3_000)
   })
+})
+
+test('who asks for hashes that are not there, or that do not fit in the line, without end is closed; others get theirs meanwhile', async () => {
+  const { swarm } = await engines.seed(fixture, { uploadLimit: 100_000 })
+  const root = fixture.info.files[0]!.piecesRoot!
+  const good = { root, baseLayer: 6, index: 0, length: 8, proofLayers: 0 }
+  for (const bad of [
+    { ...good, index: 3 },
+    { ...good, baseLayer: 0, length: 512 },
+    { ...good, root: new Uint8Array(32) }
+  ]) {
+    const peer = await raw(swarm.port!)
+    peer.send(Buffer.concat(Array.from({ length: 2_000 }, () => formatHashRange(MESSAGE.hashRequest, bad))))
+    const honest = await raw(swarm.port!)
+    honest.send(formatHashRange(MESSAGE.hashRequest, good))
+    await peer.closed
+    const rejects = peer.received.filter(({ id }) => id === MESSAGE.hashReject)
+    expect(rejects.length).toBeLessThan(600)
+    expect(Buffer.compare((await honest.next(MESSAGE.hashes)).subarray(48), honest.honestHashes(good)!)).toBe(0)
+  }
 })
 
 test('metadata requests stay within the upload limit', async () => {

@@ -1,5 +1,5 @@
 import { type DhtNode, Trackers } from '@svc/internal-discovery'
-import { formatAddress, isPublicAddress, type PeerAddress } from '@svc/internal-net'
+import { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from '../errors.ts'
 import { parseV1Torrent, torrentBytes } from '../layout.ts'
 import type { FromThread, ThreadProgress, ToThread } from '../messages.ts'
@@ -163,6 +163,7 @@ export class ThreadTorrent {
     const torrent = this.#torrent
     if (typeof torrent._peersLength !== 'number') throw moved('counts its peers')
     torrent.addPeer = (address, source) =>
+      tryParseAddress(address) !== undefined &&
       torrent._peersLength < MAX_ADDRESSES &&
       this.#known.admits(address, performance.now()) &&
       this.#dial(address, source)

@@ -1,4 +1,4 @@
-import type { AddressRanges } from '@svc/internal-net'
+import type { AddressRanges, PerSecond } from '@svc/internal-net'
 import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { Verifier } from '../download/verifier.ts'
@@ -29,6 +29,8 @@ export interface TorrentEnvironment {
   readonly frames: Frames
   readonly turns: SendTurns
   readonly limiter: UploadLimiter
+  /** Rejections, by host. */
+  readonly rejects: PerSecond
   readonly hashWork: HashWork
   readonly random: () => number
   readonly connections: ConnectionBudget

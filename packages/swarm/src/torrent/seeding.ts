@@ -19,7 +19,7 @@ import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
 import type { ChunkSource } from '../upload/read-cache.ts'
-import { ReplyQueue } from '../upload/reply-queue.ts'
+import { type Reply, ReplyQueue } from '../upload/reply-queue.ts'
 import { SuperSeed } from '../upload/super-seed.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 import { UploadQueue } from '../upload/upload-queue.ts'
@@ -237,30 +237,31 @@ export class Seeding {
     const { infoBytes } = info
     const replies = this.#reply(peer)
     const known = disclose && piece * METADATA_PIECE_BYTES < infoBytes.length
-    if (known && replies.add(() => formatExtended(id, formatMetadataData(piece, infoBytes)))) return
-    replies.sendNow(formatExtended(id, formatMetadataReject(piece)))
+    if (known && replies.add(() => found(formatExtended(id, formatMetadataData(piece, infoBytes))))) return
+    replies.reject(formatExtended(id, formatMetadataReject(piece)))
   }
 
   /** `opened`: resolves when the storage has reported its files. Every request is answered or rejected. */
   hashRequest(peer: Peer, range: HashRange, opened: Promise<void>): void {
-    const reject = formatHashRange(MESSAGE.hashReject, range)
-    const answer = async (): Promise<Uint8Array> => {
+    const message = formatHashRange(MESSAGE.hashReject, range)
+    const reject: Reply = { message, isReject: true }
+    const answer = async (): Promise<Reply> => {
       try {
         await opened
         const hashes = await this.#server.answer(range)
-        return hashes === undefined ? reject : formatHashes(range, hashes)
+        return hashes === undefined ? reject : found(formatHashes(range, hashes))
       } catch {
         return reject
       }
     }
     const replies = this.#reply(peer)
-    if (!this.#deps.disclose || !replies.add(answer)) replies.sendNow(reject)
+    if (!this.#deps.disclose || !replies.add(answer)) replies.reject(message)
   }
 
   #reply(peer: Peer): ReplyQueue {
     let queue = this.#replies.get(peer.id)
     if (queue === undefined) {
-      queue = new ReplyQueue(peer, this.#deps.env.limiter, this.#buckets)
+      queue = new ReplyQueue(peer, this.#deps.env.limiter, this.#buckets, this.#deps.env.rejects)
       this.#replies.set(peer.id, queue)
     }
     return queue
@@ -298,3 +299,5 @@ export class Seeding {
     for (const queue of this.#uploads.values()) queue.checkInvariants()
   }
 }
+
+const found = (message: Uint8Array): Reply => ({ message, isReject: false })

@@ -1,18 +1,24 @@
+import { hostKey, type PerSecond } from '@svc/internal-net'
 import { reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
+import { protocolError } from '../peer/protocol-error.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
 /**
  * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
  */
-export type MakeReply = () => Uint8Array | Promise<Uint8Array>
+export type MakeReply = () => Reply | Promise<Reply>
+
+export interface Reply {
+  readonly message: Uint8Array
+  readonly isReject: boolean
+}
 
 /** Limit of queued answers per peer; further requests are refused at once. */
 const MAX_WAITING = 64
 /** A peer with this many unread bytes has further requests refused. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024
-
 /**
  * Answers to one peer's hash and metadata requests. These are small to request and large to send, so they wait for the
  * upload limit like blocks, and are built one at a time: a peer takes memory for one answer, and one place in any later
@@ -24,12 +30,15 @@ export class ReplyQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
   readonly #peer: Peer
   readonly #limiter: UploadLimiter
+  readonly #rejects: PerSecond
   readonly #waiting: MakeReply[] = []
   #making = false
   #closed = false
 
-  constructor(peer: Peer, limiter: UploadLimiter, buckets: readonly TokenBucket[]) {
+  /** @param rejects how many a second may be sent, by host */
+  constructor(peer: Peer, limiter: UploadLimiter, buckets: readonly TokenBucket[], rejects: PerSecond) {
     this.#peer = peer
+    this.#rejects = rejects
     this.#limiter = limiter
     this.buckets = buckets
   }
@@ -42,8 +51,14 @@ export class ReplyQueue implements LimitedSender {
     return true
   }
 
-  /** Sends a message that is too small to wait, e.g. a reject, at once; it counts towards the limit nevertheless. */
-  sendNow(message: Uint8Array): void {
+  /** Sends a rejection at once; it counts towards the limit nevertheless. Too many end the connection. */
+  reject(message: Uint8Array): void {
+    if (!this.#rejects.take(hostKey(this.#peer.remoteHost), performance.now()))
+      return this.#peer.close(protocolError('flood', 'too many requests for hashes or metadata'))
+    this.#send(message)
+  }
+
+  #send(message: Uint8Array): void {
     UploadLimiter.spend(this, message.length)
     this.#peer.send(message)
   }
@@ -57,10 +72,11 @@ export class ReplyQueue implements LimitedSender {
 
   async #make(make: MakeReply): Promise<void> {
     this.#making = true
-    const message = await make()
+    const { message, isReject } = await make()
     this.#making = false
     if (this.#closed || this.#peer.closed) return
-    this.sendNow(message)
+    if (isReject) this.reject(message)
+    else this.#send(message)
     if (this.#waiting.length > 0) this.#next()
   }
 
