@@ -42,7 +42,7 @@ const LINKS = [
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 let made = 0
-const folder = (name = `f${(made += 1)}`): string => {
+function folder(name = `f${(made += 1)}`): string {
   const path = join(scratch, name)
   mkdirSync(path, { recursive: true })
   return path
@@ -83,7 +83,7 @@ function install(
   return { home, ...spawnSync(shell, [script, ...args], { env, cwd, encoding: 'utf8', timeout: 60_000 }) }
 }
 const svcOf = (prefix: string): string => execFileSync(join(prefix, 'bin/svc'), { encoding: 'utf8' }).trim()
-const left = (home: string): string[] => {
+function left(home: string): string[] {
   const lib = join(home, '.local/lib/svc')
   return existsSync(lib) ? readdirSync(lib) : []
 }
