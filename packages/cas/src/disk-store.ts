@@ -1,11 +1,12 @@
-import { mkdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import {
   type FilePort,
   type FilePortModule,
   type FileStat,
   holdOffWhereDistant,
-  loadFilePort
+  loadFilePort,
+  makeFolders
 } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { BlobAudit } from './blob-audit.ts'
@@ -107,7 +108,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
 
 async function prepareFolder(port: FilePort, path: string): Promise<string> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await makeFolders(dirname(path), 0o700, port)
     // The root itself may be a symbolic link, which is resolved once, here; below the root, links are never followed.
     const real = await realpath(path).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return path

@@ -1,5 +1,6 @@
-import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import { parseRef } from '@svc/ref'
 import { usage } from './errors.ts'
 
@@ -34,7 +35,7 @@ export function comfyuiPlace(base: string, use: ComfyuiUse, canonicalRef: string
  * that is not ours
  */
 export async function prepareComfyui(base: string, use: ComfyuiUse): Promise<void> {
-  await mkdir(join(base, use), { recursive: true })
+  await makeFolders(join(base, use))
   await checkOwn(join(base, FILE))
 }
 

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { ANY_FILE, claimFolder, OWN_FILE, OWN_FOLDER } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
@@ -72,7 +73,7 @@ export async function writeLayout(
   try {
     const isWithheld = images.some((image) => image.isWithheld === true)
     // a folder that is there stays as its owner made it
-    await mkdir(folder, { recursive: true, ...(isWithheld && { mode: OWN_FOLDER }) })
+    await makeFolders(folder, isWithheld ? OWN_FOLDER : undefined)
     const claim = await claimFolder(folder)
     try {
       await fill(folder, images, options)
@@ -146,7 +147,7 @@ async function openTarget(folder: string): Promise<Before> {
     throw new OciError('E_BAD_TARGET', `${folder} is neither empty nor an OCI image layout`, { path: folder })
   }
   if (names.length === 0) await replace(join(folder, LAYOUT_FILE), LAYOUT_CONTENT)
-  await mkdir(join(folder, 'blobs/sha256'), { recursive: true })
+  await makeFolders(join(folder, 'blobs/sha256'))
   if (!names.includes(INDEX_FILE)) return { rest: {}, entries: [] }
   const path = join(folder, INDEX_FILE)
   if ((await stat(path)).size > MAX_DOCUMENT_BYTES) throw new OciError('E_FORMAT', `${path} is too large`, { path })

@@ -15,7 +15,7 @@ import {
   unlink
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { tryFlock } from '@svc/internal-files'
+import { makeFolders, tryFlock } from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
 import { chunksOf, digestOf, wrongBytes } from './content.ts'
 import { ioError, PublishError } from './errors.ts'
@@ -66,7 +66,7 @@ export class FolderTarget implements Target {
   static async open(path: string, { isPrivate = false }: { readonly isPrivate?: boolean } = {}): Promise<FolderTarget> {
     const mode = isPrivate ? 0o700 : 0o777
     try {
-      await mkdir(path, { recursive: true, mode })
+      await makeFolders(path, mode)
       const root = await realpath(path)
       const claim = await open(root, FOLDER)
       try {
@@ -77,7 +77,7 @@ export class FolderTarget implements Target {
             `another process is publishing to ${path}; try again when it has finished`
           )
         }
-        await mkdir(join(root, WORK_FOLDER), { recursive: true, mode })
+        await makeFolders(join(root, WORK_FOLDER), mode)
         return new FolderTarget(path, root, claim, isPrivate)
       } catch (error) {
         await claim.close()

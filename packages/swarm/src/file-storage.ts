@@ -1,7 +1,7 @@
 import { constants, readSync, readvSync } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { QuickReads } from '@svc/internal-files'
+import { makeFolders, QuickReads } from '@svc/internal-files'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from './errors.ts'
 import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
@@ -131,7 +131,7 @@ class FileStorage implements TorrentStorage {
 
   async writer(fileIndex: number): Promise<FileWriter> {
     const target = this.#path(fileIndex)
-    await mkdir(path.dirname(target), { recursive: true })
+    await makeFolders(path.dirname(target))
     // A complete file that turned out damaged is repaired under the name of an incomplete one.
     if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
       await this.#forget(fileIndex)
@@ -158,7 +158,7 @@ class FileStorage implements TorrentStorage {
     if (handle === undefined) {
       // The file was complete when the torrent started, or it is empty: nothing was written.
       if (file.lengthBytes === 0 && (await sizeOf(target)) === undefined) {
-        await mkdir(path.dirname(target), { recursive: true })
+        await makeFolders(path.dirname(target))
         await (await open(target, 'wx')).close()
       } else if ((await sizeOf(target)) === undefined) await rename(`${target}.part`, target)
       return 'ok'

@@ -1,5 +1,6 @@
-import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import type { FileKind, Manifest, ManifestFile } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
@@ -99,7 +100,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       const { manifestDigest: manifest } = source
       const marker: Marker = { format: 1, manifest, layout, mode, folder: writer.folder, files, others }
       const path = join(draft.folder, markerPath(layout))
-      await mkdir(dirname(path), { recursive: true })
+      await makeFolders(dirname(path))
       await writeNewFile(path, [Buffer.from(formatMarker(marker))])
       await syncTree(draft.folder)
       throwIfAborted(signal)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdir, rename, rm, symlink } from 'node:fs/promises'
+import { rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import { errnoOf } from './errors.ts'
 import { isInLargeFileStorage } from './etag.ts'
 import type { ViewLayout } from './marker.ts'
@@ -46,7 +47,7 @@ class FilesLayout implements LayoutWriter {
 
   async blob(name: string, blob: Blob): Promise<void> {
     const { draft, target } = this.#context
-    await mkdir(dirname(join(draft, name)), { recursive: true })
+    await makeFolders(dirname(join(draft, name)))
     await placeBlob(blob, { to: join(draft, name), finalPath: join(target, name) }, this.#context)
   }
 
@@ -56,7 +57,7 @@ class FilesLayout implements LayoutWriter {
     source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   ): Promise<void> {
     const path = join(this.#context.draft, name)
-    await mkdir(dirname(path), { recursive: true })
+    await makeFolders(dirname(path))
     await writeNewFile(path, source, [], this.#context.signal)
   }
 
@@ -98,7 +99,7 @@ class HubLayout implements LayoutWriter {
     source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   ): Promise<void> {
     const folder = join(this.#context.draft, this.#repo, 'blobs')
-    await mkdir(folder, { recursive: true })
+    await makeFolders(folder)
     const incoming = join(folder, 'incoming')
     const hash = isInLargeFileStorage(name, sizeBytes) ? createHash('sha256') : gitBlobHash(sizeBytes)
     const { hashes } = await writeNewFile(incoming, source, [hash], this.#context.signal)
@@ -110,8 +111,8 @@ class HubLayout implements LayoutWriter {
     const { draft } = this.#context
     const path = join(draft, this.#repo, 'blobs', etag)
     const link = join(draft, this.folder, name)
-    await mkdir(dirname(path), { recursive: true })
-    await mkdir(dirname(link), { recursive: true })
+    await makeFolders(dirname(path))
+    await makeFolders(dirname(link))
     if (!this.#blobs.has(etag)) await make(path)
     try {
       await symlink(relative(dirname(link), path), link)
@@ -125,7 +126,7 @@ class HubLayout implements LayoutWriter {
   async finish(): Promise<string[]> {
     const ref = `${this.#repo}/refs/main`
     const path = join(this.#context.draft, ref)
-    await mkdir(dirname(path), { recursive: true })
+    await makeFolders(dirname(path))
     await writeNewFile(path, [Buffer.from(this.#commit)])
     return [ref, ...[...this.#blobs].map((etag) => `${this.#repo}/blobs/${etag}`)]
   }

@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFoldersSync } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { AGENT_LABEL, agentLogPath, agentPath, agentPlist, agentSocketPath, MAX_MAC_SOCKET_BYTES } from './agent.ts'
@@ -18,7 +18,7 @@ export function launchd(command: readonly string[], home: string, uid: number, e
       const { code, stderr } = runProgram(['launchctl', 'print', domain], env)
       if (code !== 0)
         throw new CliError(EXIT.failed, `launchd does not answer for this user: ${stderr.trim().split('\n')[0]}`)
-      mkdirSync(dirname(agentLogPath(home)), { recursive: true })
+      makeFoldersSync(dirname(agentLogPath(home)))
     },
     install: [
       { write: agentPath(home), content: agentPlist(command, home) },

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFoldersSync } from '@svc/internal-files'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 
@@ -55,7 +56,7 @@ export function runProgram([program, ...args]: readonly string[], env: NodeJS.Pr
 export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
   if ('write' in step) {
     if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
-    mkdirSync(dirname(step.write), { recursive: true })
+    makeFoldersSync(dirname(step.write))
     // The manager must never read a half-written file.
     const temporary = `${step.write}.new`
     writeFileSync(temporary, step.content, { mode: 0o644 })

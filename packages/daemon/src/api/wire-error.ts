@@ -194,8 +194,19 @@ function unforeseen(error: unknown): WireError {
   return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 
+/** What the usual ones mean to somebody who has to do something about it. */
+const WORDS: Readonly<Record<string, string>> = {
+  EROFS: 'the file system is mounted read-only',
+  EACCES: 'the user of the daemon may not do that there',
+  EPERM: 'the system does not allow that there',
+  EMFILE: 'the daemon has too many files open; raise its limit (LimitNOFILE, ulimit -n)',
+  ENFILE: 'the system has too many files open',
+  ENAMETOOLONG: 'a name is longer than the file system allows'
+}
+
 function ioMessage(cause: unknown, operation = 'work'): string {
   const { code } = (systemError(cause) ?? cause ?? {}) as { code?: unknown }
   const name = typeof code === 'string' && ERRNO.test(code) ? code : 'unknown error'
-  return `an input/output error (${name}) while the daemon tried to: ${operation}; its log has the details`
+  const meaning = WORDS[name] === undefined ? '' : `: ${WORDS[name]}`
+  return `an input/output error (${name}) while the daemon tried to: ${operation}${meaning}; its log has the details`
 }

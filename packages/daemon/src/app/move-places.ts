@@ -1,6 +1,7 @@
 import { constants, copyFileSync, rmSync } from 'node:fs'
-import { lstat, mkdir, readdir, realpath, stat, statfs } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 import { readMoveMarker } from './move-marker.ts'
 
@@ -40,7 +41,7 @@ export async function checkPlaces(fromPath: string, toPath: string): Promise<Mov
 /** Creates the new root, 0700. @throws StartError */
 export async function makeRoot(to: string): Promise<void> {
   try {
-    await mkdir(to, { recursive: true, mode: 0o700 })
+    await makeFolders(to, 0o700)
   } catch (cause) {
     throw new StartError(`cannot make ${to} (${(cause as NodeJS.ErrnoException).code})`, { cause })
   }

@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobInfo, CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
+import { makeFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
@@ -211,7 +211,7 @@ async function copyFolder(
     if (error.code === 'ENOENT') return []
     throw error
   })
-  await mkdir(to, { recursive: true, mode: 0o700 })
+  await makeFolders(to, 0o700)
   for (const entry of entries) {
     const { name } = entry
     if (skip?.has(name) || only?.has(name) === false) continue

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { readFile, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolders } from '@svc/internal-files'
 import { ConfigError } from '../errors.ts'
 import { parseConfigText } from './file.ts'
 
@@ -30,7 +31,7 @@ export function withSeedLocal(text: string, value: boolean, file: string): strin
 /** Writes the owner's decision into the configuration file, which is created if absent. @throws ConfigError */
 export async function rememberSeedLocal(named: string, value: boolean): Promise<void> {
   try {
-    await mkdir(dirname(named), { recursive: true, mode: 0o700 })
+    await makeFolders(dirname(named), 0o700)
     // if it is a link, replace its target and keep the link
     const file = await realpath(named).catch(() => named)
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

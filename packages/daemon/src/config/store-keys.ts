@@ -1,7 +1,7 @@
-import { access, chmod, constants, mkdir, readFile, realpath, stat } from 'node:fs/promises'
+import { access, chmod, constants, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { nodeFilePort, replaceFile } from '@svc/internal-files'
+import { makeFolders, nodeFilePort, replaceFile } from '@svc/internal-files'
 import { ConfigError } from '../errors.ts'
 import { parseConfigText } from './file.ts'
 
@@ -72,7 +72,7 @@ export async function checkStoreKeyWritable(file: string, key: StoreKey, value: 
 export async function writeStoreKey(file: string, key: StoreKey, value: string): Promise<void> {
   const text = withStoreKey(await readText(file), key, value, file)
   const real = await realpath(file).catch(() => file)
-  await mkdir(dirname(real), { recursive: true, mode: 0o700 })
+  await makeFolders(dirname(real), 0o700)
   const mode = await stat(real).then(
     (found) => found.mode & 0o777,
     () => undefined

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { type FileHandle, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Snapshot } from '@svc/client/protocol'
-import { listFolder } from '@svc/internal-files'
+import { listFolder, makeFolders } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -55,7 +55,7 @@ export class Snapshots {
     // swept at the next start, should this process not get to it
     const folder = join(store.root, 'cache', 'tmp')
     store.requireRoot()
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolders(folder, 0o700)
     const path = join(folder, `snapshot-${id}.jsonl`)
     const letGo: (() => void)[] = []
     const release = async (): Promise<void> => {

@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
+import { makeFolders } from '@svc/internal-files'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
 const FLUSH_MS = 60_000
@@ -65,7 +66,7 @@ export class Usage {
     this.#writing = this.#writing
       .then(async () => {
         this.#mayWrite()
-        await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+        await makeFolders(dirname(this.#file), 0o700)
         await writeFile(`${this.#file}.tmp`, text, { mode: 0o600 })
         await rename(`${this.#file}.tmp`, this.#file)
       })

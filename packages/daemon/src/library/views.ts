@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdir, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
-import { listFolderIfPresent } from '@svc/internal-files'
+import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
@@ -357,7 +357,7 @@ export class Views {
     manifestDigest: Sha256Digest,
     layout: ViewBody['layout']
   ): Promise<{ place: string; device: string }> {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolders(folder, 0o700)
     return { place: join(folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
   }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { link, lstat, mkdir, open, readFile, readlink, unlink } from 'node:fs/promises'
+import { link, lstat, open, readFile, readlink, unlink } from 'node:fs/promises'
 import { createConnection, type Server } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
 import { socketFolderProblem } from '@svc/client/protocol'
+import { makeFolders } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 
 /** `sun_path` has 108 bytes, including a NUL. */
@@ -146,7 +147,7 @@ function temporaryName(path: string): string {
 
 async function prepareFolder(folder: string, explicit: boolean): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolders(folder, 0o700)
   } catch (cause) {
     throw new StartError(
       `cannot make the socket's folder ${folder} (${codeOf(cause)}); set SVC_SOCKET to another place`,

@@ -15,12 +15,16 @@ const unloaded = (words: string): Error =>
     code: 'ERR_INVALID_PACKAGE_CONFIG'
   })
 
-const { EIO, EDQUOT, ENOSPC, EMFILE } = constants.errno
+const { EIO, EDQUOT, ENOSPC, EMFILE, EROFS, EACCES, EPERM, ENAMETOOLONG } = constants.errno
 
 test.each([
   ['a read', systemError(EIO, 'read'), 'E_INTERNAL', '(EIO)'],
   ['a full disk behind the swarm', storage(systemError(ENOSPC, 'write')), 'E_NO_SPACE', '(ENOSPC)'],
   ['a quota, which Node does not name', storage(systemError(EDQUOT, 'write')), 'E_NO_SPACE', '(EDQUOT)'],
+  ['a read-only file system', systemError(EROFS, 'mkdir'), 'E_INTERNAL', '(EROFS)'],
+  ['a folder of somebody else', systemError(EACCES, 'mkdir'), 'E_INTERNAL', '(EACCES)'],
+  ['what is not permitted', systemError(EPERM, 'rename'), 'E_INTERNAL', '(EPERM)'],
+  ['a name that is too long', systemError(ENAMETOOLONG, 'open'), 'E_INTERNAL', '(ENAMETOOLONG)'],
   ['no descriptor', systemError(EMFILE, 'open'), 'E_INTERNAL', '(EMFILE)'],
   ['code that the disk does not give', unloaded('i/o error'), 'E_INTERNAL', '(EIO)'],
   ['code that the quota does not give', unloaded(`Unknown system error -${EDQUOT}`), 'E_NO_SPACE', '(EDQUOT)'],

@@ -1,7 +1,8 @@
-import { constants } from 'node:fs'
+import { constants, mkdirSync, statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
-import type { FilePort } from './file-port.ts'
+import { type FilePort, nodeFilePort } from './file-port.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
@@ -22,6 +23,56 @@ export async function syncFolder(port: FilePort, path: string): Promise<void> {
     await port.fsync(fd)
   } finally {
     await port.close(fd)
+  }
+}
+
+/**
+ * Creates a folder with its parents, as `mkdir -p` does; one that is there is no error. Node's own recursive `mkdir` reports most
+ * errors, those of a read-only file system among them, as `ENOENT`.
+ * @throws the system's error
+ */
+export async function makeFolders(
+  path: string,
+  mode = 0o777,
+  port: Pick<FilePort, 'mkdir'> = nodeFilePort
+): Promise<void> {
+  try {
+    await port.mkdir(path, mode)
+  } catch (error) {
+    if (isAbsent(error) && dirname(path) !== path) {
+      await makeFolders(dirname(path), mode, port)
+      // somebody else may have made it meanwhile
+      return makeFolder(path, mode, port)
+    }
+    if (!(await isFolder(path))) throw error
+  }
+}
+
+async function makeFolder(path: string, mode: number, port: Pick<FilePort, 'mkdir'>): Promise<void> {
+  try {
+    await port.mkdir(path, mode)
+  } catch (error) {
+    if (!(await isFolder(path))) throw error
+  }
+}
+
+const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false
+  )
+
+/** {@link makeFolders} for a program that has nothing else to do. @throws the system's error */
+export function makeFoldersSync(path: string): void {
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    if (isAbsent(error) && dirname(path) !== path) {
+      makeFoldersSync(dirname(path))
+      mkdirSync(path)
+    } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }
 

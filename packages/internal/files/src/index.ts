@@ -8,7 +8,7 @@ export {
   nodeFilePort
 } from './file-port.ts'
 export { tryFlock } from './flock.ts'
-export { DurableFolders, syncFolder, syncFolderSync } from './folder.ts'
+export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'

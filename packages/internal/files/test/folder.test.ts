@@ -1,9 +1,17 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { DurableFolders, type FilePort, nodeFilePort } from '../src/index.ts'
+import { Faults } from '../src/faults.ts'
+import {
+  DurableFolders,
+  type FilePort,
+  loadFilePort,
+  makeFolders,
+  makeFoldersSync,
+  nodeFilePort
+} from '../src/index.ts'
 
 let root: string
 beforeEach(async () => {
@@ -60,3 +68,37 @@ test('who comes while a folder is made waits until it is durable, and does not c
   // What could not be made durable is gone: the next try makes it anew, and syncs anew.
   expect(existsSync(target)).toBe(false)
 })
+
+const codeOf = (running: Promise<unknown>): Promise<string | undefined> =>
+  running.then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code
+  )
+
+test('folders are made with their parents, by many at once, and those that are there stay', async () => {
+  const path = join(root, 'a/b/c')
+  await Promise.all(Array.from({ length: 20 }, () => makeFolders(path, 0o700)))
+  expect(statSync(join(root, 'a/b')).mode & 0o777).toBe(0o700)
+  symlinkSync(path, join(root, 'link'))
+  await makeFolders(join(root, 'link'))
+  makeFoldersSync(join(root, 'd/e'))
+  makeFoldersSync(join(root, 'd/e'))
+  expect(existsSync(join(root, 'd/e'))).toBe(true)
+  writeFileSync(join(root, 'file'), '')
+  for (const below of ['file', 'file/x/y']) {
+    expect(await codeOf(makeFolders(join(root, below)))).toMatch(/^E(EXIST|NOTDIR)$/)
+    expect(() => makeFoldersSync(join(root, below))).toThrow()
+  }
+})
+
+test.each(['EROFS', 'EACCES', 'EPERM', 'EIO', 'EMLINK', 'ENOSPC', 'ENAMETOOLONG'])(
+  '%s is thrown as what it is, whichever folder it strikes',
+  async (errno) => {
+    for (let n = 1; n <= 3; n++) {
+      const plan = new Faults({ errno, only: '^mkdir$' })
+      const port = await loadFilePort(plan.filePort)
+      plan.arm(n, { failures: 9 })
+      expect([n, await codeOf(makeFolders(join(root, `${n}/a/b`), 0o700, port))]).toEqual([n, errno])
+    }
+  }
+)
