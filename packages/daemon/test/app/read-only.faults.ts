@@ -22,7 +22,7 @@ function readOnlyDisk(): string {
   return path
 }
 
-const causesOf = (error: unknown): string[] => {
+function causesOf(error: unknown): string[] {
   const codes: string[] = []
   for (let at = error as (Error & { code?: string }) | undefined; at !== undefined; at = at.cause as typeof at)
     codes.push(`${at.code} ${at.message}`)
