@@ -2,12 +2,13 @@ import { realpath } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { CasError, openDiskStore } from '@svc/cas'
-import { isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
+import { formatRepoId, isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
 import { TAG_PATH, type TagRequest } from '../api/tag-route.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { Documents } from '../library/documents.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
+import type { UnreadableStateError } from '../library/strict.ts'
 import { changeTag } from '../library/tags.ts'
 import { endMove } from './move-marker.ts'
 
@@ -47,11 +48,15 @@ function repoOf(text: string): RepoId {
 
 async function list(only: RepoId | undefined, { root, print }: TagCommandContext): Promise<void> {
   const repos = new Repos(root, ReplacedFiles.forReading(join(root, 'state')))
-  for await (const { ns, name, state } of repos.list()) {
+  const unreadable: UnreadableStateError[] = []
+  for await (const { ns, name, state } of repos.list((error) => unreadable.push(error))) {
     if (only !== undefined && (only.ns !== ns || only.name !== name)) continue
     for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1)))
       print(`${ns}/${name}:${tag} ${digest}`)
   }
+  // the others are listed by now
+  const asked = unreadable.filter(({ file }) => only === undefined || file === `state/repos/${formatRepoId(only)}.json`)
+  if (asked.length > 0) throw new StartError(asked.map(({ message }) => message).join('\n'))
 }
 
 async function change(target: string, index: string | null, context: TagCommandContext): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Sha256Digest } from '@svc/ref'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { type Provenance, parseProvenanceOf } from './provenance.ts'
@@ -56,6 +56,14 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     incomplete,
     futureName
   })
+}
+
+const FILE = /^state\/artifacts\/([0-9a-f]{64})\.json$/
+
+/** The artifact whose record a file is, relative to the root. */
+export function artifactOf(file: string): Sha256Digest | undefined {
+  const hex = FILE.exec(file)?.[1]
+  return hex === undefined ? undefined : digestFromHex(hex)
 }
 
 /** @throws CorruptStateError, NewerStateError */

@@ -326,7 +326,7 @@ export class Artifacts {
 const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifestDigest)}.json`
 
 /** What a damaged record could have said: only another import, and the owner's word, make more of it. */
-const OF_DAMAGED: Provenance = { access: 'restricted', decision: { is: 'private' } }
+const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
   a.incomplete !== b.incomplete || !sameStanding(a, b)

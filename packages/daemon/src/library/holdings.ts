@@ -1,10 +1,12 @@
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Arrivals } from './arrivals.ts'
+import { artifactOf } from './artifact-record.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import type { ArtifactSource } from './origin.ts'
 import { type Provenance, verdictOf } from './provenance.ts'
+import type { UnreadableStateError } from './strict.ts'
 
 export interface HoldingsDeps {
   readonly artifacts: Artifacts
@@ -16,7 +18,8 @@ export interface HoldingsDeps {
 export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
   `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
 
-type Holders = ReadonlyMap<Sha256Digest, readonly ArtifactState[]>
+type Holder = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
+type Holders = ReadonlyMap<Sha256Digest, readonly Holder[]>
 
 /** Of blobs that are here: which artifacts have them, and what follows for another source that names them (spec add.37). */
 export class Holdings {
@@ -60,11 +63,14 @@ export class Holdings {
     return inherited
   }
 
-  /** Complete artifacts only: what another one names is perhaps not here through it. */
+  /**
+   * Complete artifacts only: what another one names is perhaps not here through it. One whose record cannot be read counts, as from where
+   * nobody could say.
+   */
   async #holders(digests: ReadonlySet<Sha256Digest>): Promise<Holders> {
-    const { artifacts, documents } = this.#deps
-    const holders = new Map<Sha256Digest, ArtifactState[]>()
-    for await (const state of artifacts.list(() => undefined, { cached: true })) {
+    const { documents } = this.#deps
+    const holders = new Map<Sha256Digest, Holder[]>()
+    for (const state of await this.#states()) {
       if (state.incomplete === true) continue
       const manifest = await documents.manifest(state.manifestDigest, { scan: true }).catch((error: unknown) => {
         // nobody can tell what it has: it vouches for nothing
@@ -80,12 +86,24 @@ export class Holdings {
     }
     return holders
   }
+
+  async #states(): Promise<Holder[]> {
+    const states: Holder[] = []
+    const unreadable: Holder[] = []
+    const onUnreadable = ({ file }: UnreadableStateError): void => {
+      const manifestDigest = artifactOf(file)
+      if (manifestDigest !== undefined)
+        unreadable.push({ manifestDigest, source: { kind: 'local' }, provenance: { access: 'unknown' } })
+    }
+    for await (const state of this.#deps.artifacts.list(onUnreadable, { cached: true })) states.push(state)
+    return [...states, ...unreadable]
+  }
 }
 
 /** The same repository gave the artifact's bytes before, when it was not public perhaps. */
-const gaveItself = ({ source, provenance }: ArtifactState, now: ArtifactSource): boolean =>
+const gaveItself = ({ source, provenance }: Holder, now: ArtifactSource): boolean =>
   source.repo !== undefined && sourceKey(source) === sourceKey(now) && provenance.unproven === undefined
 
 /** The owner had it from somebody who does not give it to everybody. */
-const isForeign = ({ provenance: { access, marked } }: ArtifactState): boolean =>
+const isForeign = ({ provenance: { access, marked } }: Holder): boolean =>
   access === 'restricted' || access === 'unknown' || marked === true

@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { parseIndex, parseManifest, parseRecord } from '@svc/manifest'
-import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import type { Sha256Digest } from '@svc/ref'
+import { artifactOf } from './artifact-record.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import type { UnreadableStateError } from './strict.ts'
 
@@ -17,7 +18,6 @@ const OTHER: Kind = { is: 'other' }
 /** The largest info dictionary of a BitTorrent v1 torrent. */
 const MAX_TORRENT_BYTES = 10_000_000
 const HEAD_BYTES = 16
-const ARTIFACT = /^state\/artifacts\/([0-9a-f]{64})\.json$/
 
 /** What records could name that cannot be read, judged by what is in the store (spec disk.20). */
 export class Nameable {
@@ -41,7 +41,7 @@ export class Nameable {
     const files = unreadable.map(({ file }) => file)
     const hasRepo = files.some((file) => file.startsWith('state/repos/'))
     const hasView = files.some((file) => file.startsWith('state/views/'))
-    const own = new Set(files.flatMap((file) => ARTIFACT.exec(file)?.[1] ?? []).map((hex) => digestFromHex(hex)))
+    const own = new Set(files.flatMap((file) => artifactOf(file) ?? []))
     const artifacts: Wanted = new Map([...own].map((digest) => [digest, new Set()]))
     const blobs = new Set<Sha256Digest>()
     const want = (manifest: Sha256Digest, record?: Sha256Digest): void => {

@@ -155,19 +155,36 @@ it('a model whose record was damaged stays private when it is imported again, un
     (await listed(api)).namespaces.find(({ name }: { name: string }) => name === 'hurt').members[0]
   expect(await shown()).toMatchObject({ private: true, restricted: true, complete: true })
   expect((await api.import([join(api.folder, 'hurt')], 'me/hurt')).state).toBe('done')
-  expect(await artifacts.read(manifest)).toMatchObject({ provenance: { access: 'own', decision: { is: 'private' } } })
+  expect(await artifacts.read(manifest)).toMatchObject({
+    provenance: { access: 'unknown', decision: { is: 'private' } }
+  })
   expect((await listed(api)).files).toEqual([])
   expect(readdirSync(join(api.root, 'state/damaged/artifacts'))).toHaveLength(1)
   expect((await api.call('PUT', '/v1/private', { body: { ref, private: false } })).status).toBe(200)
   expect(await shown()).toMatchObject({ private: false })
 })
 
-it('the owner may say what a damaged record said: what came with a credential could be among it, and stays withheld', async () => {
+it('the owner may say what a damaged record could have said', async () => {
   const { api, files, manifest } = await threeModels()
   flipped(join(api.root, files.artifact))
   const body = { ref: 'svc:///me/hurt:q8_0', private: false }
   expect((await api.call('PUT', '/v1/private', { body })).status).toBe(200)
-  expect(await api.running.context.artifacts.read(manifest)).toMatchObject({ provenance: { access: 'restricted' } })
+  const provenance = { access: 'unknown', decision: { is: 'shared' } }
+  expect(await api.running.context.artifacts.read(manifest)).toMatchObject({ provenance })
+  expect(readdirSync(join(api.root, 'state/damaged/artifacts'))).toHaveLength(1)
+})
+
+it("what only a model with a damaged record has does not become the owner's own by another import", async () => {
+  const { api, files } = await threeModels()
+  flipped(join(api.root, files.artifact))
+  // the same weights in another artifact
+  const folder = writeFiles(join(api.folder, 'again'), {
+    'm-q8_0.gguf': gguf(5_000, 1),
+    'chat_template.jinja': 'x'
+  })
+  const job = await api.import([folder], 'me/again')
+  const manifest = job.result!.manifests[0] as Sha256Digest
+  expect(await api.running.context.artifacts.read(manifest)).toMatchObject({ provenance: { access: 'unknown' } })
 })
 
 it('a damaged record of a view is set aside when the view is made again or removed', async () => {
