@@ -1,0 +1,279 @@
+import { randomBytes } from 'node:crypto'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Machine } from './machine.ts'
+import type { Known } from './oracle.ts'
+import { digestsIn, tagsIn } from './tagged.ts'
+import type { Repo, World } from './world.ts'
+
+/** Something left a machine that nobody may have. */
+export class LeakError extends Error {
+  override readonly name = 'LeakError'
+  /** The door by which it left. */
+  readonly door: string
+
+  constructor(door: string, what: string) {
+    super(`${door}: ${what}`)
+    this.door = door
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** A name that nothing ever had. */
+const NOBODY = 'nobody/nothing'
+const LEAVING_TRIES = 100
+const LEAVING_MS = 20
+const ABSENT_DIGEST = `sha256:${'0'.repeat(64)}`
+
+/** All that a stranger on the network can ask of a machine, held against what its oracle says. */
+export class Doors {
+  readonly #machine: Machine
+  readonly #world: World
+  readonly #told = new Map<string, Set<string>>()
+  /** How often each door gave something that it may give. */
+  readonly given: Record<string, number> = {}
+
+  constructor(machine: Machine, world: World) {
+    this.#machine = machine
+    this.#world = world
+  }
+
+  #get(url: string, asks: Record<string, string> = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const asked = request(url, { agent: this.#machine.agent, headers: asks }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        const { statusCode: status = 0, headers } = response
+        // what turned out to be wrong while it came is cut: what was sent until then counts
+        response.on('error', () => undefined)
+        response.on('close', () => resolve({ status, headers, body: Buffer.concat(chunks) }))
+      })
+      // an idle connection may end just when it is used again
+      asked.on('error', (error) => (asked.reusedSocket ? resolve(this.#get(url, asks)) : reject(error)))
+      asked.end()
+    })
+  }
+
+  /** What an answer holds must all be among `tags`, and it names nothing that is hidden but what `named` names. */
+  #held(door: string, url: string, { body }: Answer, tags: ReadonlySet<string>, named?: ReadonlySet<string>): void {
+    const found = tagsIn(body)
+    for (const tag of found) if (!tags.has(tag)) throw new LeakError(door, `${url} gave bytes of ${tag}`)
+    for (const hex of digestsIn(body))
+      if (named?.has(hex) !== true && this.#machine.oracle.isHidden(hex))
+        throw new LeakError(door, `${url} named ${hex}, which nobody may know of`)
+    if (found.size > 0) this.given[door] = (this.given[door] ?? 0) + 1
+  }
+
+  #sameAsAbsent(door: string, url: string, answer: Answer, absent: Answer): void {
+    const facts = ({ status, headers, body }: Answer): string =>
+      JSON.stringify([status, { ...headers, date: undefined }, body.toString('latin1')])
+    if (facts(answer) !== facts(absent))
+      throw new LeakError(door, `${url} answers ${answer.status}, and not as for what is not here`)
+  }
+
+  /** What was given until now leaves the swarm in a moment, not at once. */
+  async #leaving(artifact: Known, check: () => Promise<void>): Promise<void> {
+    for (let tries = 0; artifact.isLeaving; tries++) {
+      try {
+        await check()
+        artifact.isLeaving = false
+        return
+      } catch (error) {
+        if (!(error instanceof LeakError) || tries === LEAVING_TRIES) throw error
+        await delay(LEAVING_MS)
+      }
+    }
+    await check()
+  }
+
+  /** By the node's own webseed, which serves what is in the swarm. */
+  webseed(artifact: Known): Promise<void> {
+    return this.#leaving(artifact, () => this.#webseed(artifact))
+  }
+
+  async #webseed(artifact: Known): Promise<void> {
+    const base = this.#machine.doors.webseed
+    const { name, infohash } = artifact.torrent
+    const paths = [
+      ...artifact.files.map((file) => `${name}/${file.name.split('/').map(encodeURIComponent).join('/')}`),
+      `${name}/manifest/${artifact.manifest.replace(':', '-')}`,
+      `bt/piece-layers/${infohash}`,
+      `bt/${infohash}.torrent`
+    ]
+    const may = this.#machine.oracle.inSwarm(artifact)
+    const absent = await this.#get(`${base}/${name.slice(0, -4)}0000/x`)
+    for (const path of paths) {
+      const url = `${base}/${path}`
+      const answer = await this.#get(url)
+      if (may === 'no') this.#sameAsAbsent('webseed', `${url} (${factsOf(artifact)})`, answer, absent)
+      this.#held('webseed', url, answer, artifact.tags)
+    }
+  }
+
+  /** A peer that knows the infohash, and asks for blocks and hashes. */
+  swarm(artifact: Known): Promise<void> {
+    return this.#leaving(artifact, () => this.#swarm(artifact))
+  }
+
+  async #swarm(artifact: Known): Promise<void> {
+    const received = await this.#peerMessages(artifact.torrent.infohash)
+    // unchoke, a block, hashes: these are given; an answered handshake tells that it is here
+    const gave = received === undefined ? 'nothing' : `a handshake and messages ${received.join(' ')}`
+    if (this.#machine.oracle.inSwarm(artifact) === 'no' && received !== undefined)
+      throw new LeakError('swarm', `the infohash of ${artifact.manifest} (${factsOf(artifact)}) got ${gave}`)
+    if (received?.some((id) => [1, 7, 22].includes(id))) this.given.swarm = (this.given.swarm ?? 0) + 1
+  }
+
+  #peerMessages(infohash: string): Promise<readonly number[] | undefined> {
+    return new Promise((resolve) => {
+      const socket = connect(this.#machine.doors.peerPort, '127.0.0.1')
+      const received: number[] = []
+      let isShaken = false
+      let held = Buffer.alloc(0)
+      const end = (): void => {
+        socket.destroy()
+        resolve(isShaken ? received : undefined)
+      }
+      socket.on('error', end).on('close', end)
+      const reserved = '\0\0\0\0\0\0\0\x14'
+      socket.write(
+        Buffer.concat([
+          Buffer.from(`\x13BitTorrent protocol${reserved}`, 'latin1'),
+          Buffer.from(infohash.slice(0, 40), 'hex'),
+          randomBytes(20)
+        ])
+      )
+      // interested; then hashes of a file that no torrent has, which ends the questions
+      const hashes = Buffer.alloc(49)
+      hashes.writeUInt32BE(2, 41)
+      socket.write(Buffer.concat([Buffer.of(0, 0, 0, 1, 2), Buffer.of(0, 0, 0, 49, 21), hashes.subarray(1)]))
+      socket.on('data', (bytes) => {
+        held = Buffer.concat([held, bytes])
+        if (!isShaken && held.length >= 68) {
+          isShaken = true
+          held = held.subarray(68)
+        }
+        while (isShaken && held.length >= 4 && held.length >= 4 + held.readUInt32BE()) {
+          if (held.readUInt32BE() > 0) received.push(held[4]!)
+          held = held.subarray(4 + held.readUInt32BE())
+        }
+        if (received.includes(22) || received.includes(23)) end()
+      })
+    })
+  }
+
+  /** Everything that the hub's mirror says of a repository by one of its names. */
+  async hubMirror(repo: Repo, name: string, revision: string, file?: string): Promise<void> {
+    const { oracle, doors } = this.#machine
+    const told = this.#toldNames(repo, name)
+    const tags = oracle.tagsOfRepo(repo.number, name, told)
+    const hidden = oracle.ofRepo(repo.number)
+    const isSilent =
+      tags.size === 0 &&
+      hidden.length > 0 &&
+      !hidden.some((each) => oracle.isGiven(each)) &&
+      !this.#mayLookUp(repo, name, told)
+    const paths =
+      file === undefined
+        ? [`/api/models/${name}/revision/${revision}?blobs=true`, `/api/models/${name}/tree/${revision}?recursive=true`]
+        : [`/${name}/resolve/${revision}/${file}`]
+    for (const path of paths) {
+      const answer = await this.#get(doors.hub + path)
+      this.#held(
+        'hub mirror',
+        `${path} (${this.#toldOf(repo)})`,
+        answer,
+        oracle.tagsOfRepo(repo.number, name, told),
+        repo.listed
+      )
+      if (!isSilent) continue
+      const absent = await this.#get(doors.hub + path.replace(name, NOBODY))
+      this.#sameAsAbsent('hub mirror', `${path} (${this.#toldOf(repo)})`, answer, absent)
+    }
+  }
+
+  #toldOf(repo: Repo): string {
+    const here = this.#machine.oracle.ofRepo(repo.number)
+    return [repo.access, ...here.map((each) => `${[...each.tags].join(' ')}: ${factsOf(each)}`)].join(' | ')
+  }
+
+  /** What the hub said that a name is, now and before: a mirror may remember it for a moment. */
+  #toldNames({ access, names }: Repo, asked: string): ReadonlySet<string> {
+    const told = this.#told.get(asked) ?? new Set()
+    this.#told.set(asked, told)
+    if (access === 'public') told.add(names[0]!)
+    return told
+  }
+
+  /** Whether what the hub gives to everybody may be had by way of this machine. */
+  #mayLookUp(repo: Repo, name: string, told: ReadonlySet<string>): boolean {
+    const { habits, oracle } = this.#machine
+    const isAllowed = name.startsWith('acme/') && [...told].some((each) => each.startsWith('acme/'))
+    return habits.onDemand && isAllowed && !oracle.isKeptFromHub(repo.number, name, told)
+  }
+
+  async ociTags(name: string): Promise<void> {
+    const url = `${this.#machine.doors.oci}/v2/${name}/tags/list`
+    const answer = await this.#get(url)
+    const given = this.#machine.oracle.ofName(name)
+    if (given.length === 0) {
+      const absent = await this.#get(url.replace(name, NOBODY))
+      return this.#sameAsAbsent('OCI mirror', url, answer, absent)
+    }
+    const quants = new Set(given.flatMap(({ refs }) => [...refs].map((ref) => ref.split(':')[1])))
+    const { tags = [] } = JSON.parse(answer.body.toString()) as { tags?: string[] }
+    for (const tag of tags)
+      if (!quants.has(tag)) throw new LeakError('OCI mirror', `${url} lists ${tag}, which nobody may know of`)
+  }
+
+  async ociManifest(name: string, quant: string): Promise<void> {
+    const url = `${this.#machine.doors.oci}/v2/${name}/manifests/${quant}`
+    const answer = await this.#get(url)
+    const manifest = this.#machine.oracle.names.get(name)?.get(quant)
+    const artifact = manifest === undefined ? undefined : this.#machine.oracle.artifacts.get(manifest)
+    if (artifact === undefined || !this.#machine.oracle.isGiven(artifact)) {
+      const absent = await this.#get(url.replace(name, NOBODY))
+      return this.#sameAsAbsent('OCI mirror', url, answer, absent)
+    }
+    this.#held('OCI mirror', url, answer, artifact.tags)
+  }
+
+  async ociBlob(name: string, digest: string): Promise<void> {
+    const url = `${this.#machine.doors.oci}/v2/${name}/blobs/${digest}`
+    const answer = await this.#get(url, { range: 'bytes=0-1023' })
+    const given = this.#machine.oracle.ofName(name)
+    this.#held('OCI mirror', url, answer, new Set(given.flatMap(({ tags }) => [...tags])))
+    if (given.some(({ files }) => files.some((file) => file.digest === digest))) return
+    if (answer.status === 206 || answer.status === 200) return
+    const absent = await this.#get(url.replace(name, NOBODY).replace(digest, ABSENT_DIGEST), { range: 'bytes=0-1023' })
+    this.#sameAsAbsent('OCI mirror', url, answer, absent)
+  }
+
+  /** All doors, for one artifact, by all its names. */
+  async all(artifact: Known): Promise<void> {
+    await this.webseed(artifact)
+    await this.swarm(artifact)
+    for (const ref of artifact.refs) {
+      const [name, quant] = ref.split(':') as [string, string]
+      await this.ociTags(name)
+      await this.ociManifest(name, quant)
+      for (const { digest } of artifact.files) await this.ociBlob(name, digest)
+    }
+    const { repo } = artifact
+    const home = repo && this.#world.repos[repo.number]
+    for (const name of home?.names ?? []) {
+      await this.hubMirror(home!, name, repo!.commit)
+      for (const { name: file } of home!.commits.find(({ sha }) => sha === repo!.commit)?.files ?? [])
+        await this.hubMirror(home!, name, repo!.commit, file)
+    }
+  }
+}
+
+export const factsOf = ({ arrivals, decision, isLeaving, repo, isOfHub }: Known): string =>
+  `${arrivals.join(' ')}; ${decision}${isLeaving ? '; should have left' : ''}${repo ? `; repository ${repo.number} ${repo.name} ${isOfHub}` : ''}`

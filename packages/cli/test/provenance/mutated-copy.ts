@@ -1,0 +1,73 @@
+import {
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A check that is taken away: one place of a source file. */
+export interface Mutation {
+  readonly what: string
+  /** From the root of the repository. */
+  readonly file: string
+  /** Must be there once, as it is written here. */
+  readonly find: string
+  readonly replace: string
+}
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+/** The packages that are copied, and found by each other in the copy. */
+const COPIED = ['cli', 'daemon', 'oci']
+
+/** Copies the packages with these mutations into `folder`. @returns the copy's `main.ts` */
+export function mutatedCopy(folder: string, mutations: readonly Mutation[]): string {
+  const copy = mkdtempSync(join(folder, 'copy-'))
+  for (const name of COPIED) {
+    const [from, to] = [join(ROOT, 'packages', name), join(copy, 'packages', name)]
+    mkdirSync(to, { recursive: true })
+    cpSync(join(from, 'src'), join(to, 'src'), { recursive: true })
+    cpSync(join(from, 'package.json'), join(to, 'package.json'))
+    linkModules(copy, join(from, 'node_modules'), join(to, 'node_modules'))
+  }
+  const test = 'packages/cli/test/provenance'
+  cpSync(join(ROOT, test), join(copy, test), { recursive: true })
+  for (const mutation of mutations) mutate(join(copy, mutation.file), mutation)
+  return join(copy, test, 'main.ts')
+}
+
+/** The same packages as the original has, but those that are copied. */
+function linkModules(copy: string, from: string, to: string): void {
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(from)) {
+    if (name.startsWith('.')) continue
+    if (name.startsWith('@') && lstatSync(join(from, name)).isDirectory()) {
+      mkdirSync(join(to, name))
+      for (const each of readdirSync(join(from, name))) {
+        const isCopied = name === '@svc' && COPIED.includes(each)
+        symlinkSync(
+          isCopied ? join(copy, 'packages', each) : realpathSync(join(from, name, each)),
+          join(to, name, each)
+        )
+      }
+    } else symlinkSync(realpathSync(join(from, name)), join(to, name))
+  }
+}
+
+/** @throws Error where the source is not what the mutation expects */
+function mutate(path: string, { what, file, find, replace }: Mutation): void {
+  const source = readFileSync(path, 'utf8')
+  const count = source.split(find).length - 1
+  if (count !== 1)
+    throw new Error(`the mutation "${what}" expects its text once in ${file}, and finds it ${count} times`)
+  writeFileSync(
+    path,
+    source.replace(find, () => replace)
+  )
+}

@@ -1,0 +1,224 @@
+import type { Mutation } from './mutated-copy.ts'
+
+/** A mutation without what is the same for all of a file. */
+type Change = Omit<Mutation, 'file'>
+
+const of = (file: string, changes: readonly Change[]): Mutation[] =>
+  changes.map((change) => ({ file: `packages/${file}`, ...change }))
+
+/** The rule itself. */
+const RULE = of('daemon/src/library/provenance.ts', [
+  {
+    what: 'what the owner keeps private is withheld',
+    find: `if (decision?.is === 'private') return`,
+    replace: `if (Date.now() < 0) return`
+  },
+  {
+    what: 'what needed a credential is withheld',
+    find: `if (access === 'restricted' && !(`,
+    replace: `if (Date.now() < 0 && !(`
+  },
+  {
+    what: 'seed_restricted opens the swarm and its webseed, and no other door',
+    find: `!(seedRestricted && (door === 'swarm' || door === 'webseed'))`,
+    replace: `!seedRestricted`
+  },
+  {
+    what: 'what its packer marked is withheld',
+    find: `if (marked === true) return`,
+    replace: `if (Date.now() < 0) return`
+  },
+  {
+    what: 'what the source was not seen to give is withheld',
+    find: `if (unproven.length > 0) {`,
+    replace: `if (Date.now() < 0) {`
+  },
+  {
+    what: 'what nobody can tell is withheld',
+    find: `if (access === 'unknown')
+    return`,
+    replace: `if (Date.now() < 0)
+    return`
+  },
+  {
+    what: 'the owner’s word outlives the next import',
+    find: `const decision = now.decision ?? before.decision`,
+    replace: `const decision = now.decision`
+  },
+  {
+    what: 'an import marks what it brings as private',
+    find: `isMarkedPrivate ? { ...provenance, decision: decided('private') } : provenance`,
+    replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private') } : provenance`
+  }
+])
+
+/** Each door asks the rule. */
+const DOORS = [
+  ...of('daemon/src/swarm/seeding.ts', [
+    {
+      what: 'the swarm is joined only by what is given',
+      find: `    const reason = heldBackReason(state, config)
+    if (reason !== undefined) {`,
+      replace: `    const reason = heldBackReason(state, config)
+    if (reason !== undefined && Date.now() < 0) {`
+    },
+    {
+      what: 'what is given no longer leaves the swarm',
+      find: `if (reason === undefined) return
+      this.#heldBack`,
+      replace: `if (reason === undefined || Date.now() > 0) return
+      this.#heldBack`
+    }
+  ]),
+  ...of('daemon/src/swarm/swarm-client.ts', [
+    {
+      what: 'a pinned import of a seed may take it out of the swarm',
+      find: `seeding === true) return this.#seeding.withdraw(manifestDigest)`,
+      replace: `seeding === true) return`
+    },
+    {
+      what: 'any other import of a seed may take it out of the swarm',
+      find: `      .withdraw(manifestDigest)
+      .then(`,
+      replace: `      .awaitsVerification(manifestDigest)
+    void Promise.resolve().then(`
+    }
+  ]),
+  ...of('daemon/src/api/routes/private.ts', [
+    {
+      what: 'the swarm hears of what is made private',
+      find: `await onWithheld(manifestDigest)`,
+      replace: `await undefined`
+    }
+  ]),
+  ...of('daemon/src/mirror/published.ts', [
+    {
+      what: 'the OCI mirror shows only what is given',
+      find: `isShown(state, 'oci-mirror')`,
+      replace: `state.incomplete !== true`
+    },
+    {
+      what: 'the hub’s mirror shows only what is given',
+      find: `if (!isShown(state, 'hub-mirror')) continue`,
+      replace: `if (state.incomplete === true) continue`
+    },
+    {
+      what: 'the hub’s mirror does not know of a repository of which something is withheld',
+      find: `if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)`,
+      replace: `if (Date.now() < 0) withheld.add(key)`
+    }
+  ])
+]
+
+/** Where it is set who may have what comes in. */
+const SOURCES = [
+  ...of('daemon/src/sources/hub/provenance.ts', [
+    {
+      what: 'what the hub closes is restricted',
+      find: `if (!restricted) return`,
+      replace: `if (Date.now() > 0) return`
+    }
+  ]),
+  ...of('daemon/src/sources/oci/listing.ts', [
+    {
+      what: 'what a registry gave to a login is restricted',
+      find: `repository.usedCredentials ?`,
+      replace: `repository.usedCredentials && Date.now() < 0 ?`
+    }
+  ]),
+  ...of('daemon/src/sources/local/adopted.ts', [
+    {
+      what: 'the hub is asked who may have what is in a cache',
+      find: `if (said === 'public') return`,
+      replace: `if (said !== undefined) return`
+    }
+  ]),
+  ...of('daemon/src/sources/local/local-imports.ts', [
+    {
+      what: 'with seed_local off, own files are private',
+      find: `const wishes = wishesOf(more, this.#seedLocal === false)
+    return importer.start({ kind: 'import-local', ref: as,`,
+      replace: `const wishes = wishesOf(more, false)
+    return importer.start({ kind: 'import-local', ref: as,`
+    }
+  ]),
+  ...of('daemon/src/sources/oci/oci-imports.ts', [
+    {
+      what: 'with seed_local off, layouts are private',
+      find: `path !== undefined && this.#seedLocal() === false`,
+      replace: `path !== undefined && Date.now() < 0`
+    }
+  ]),
+  ...of('daemon/src/import/proof.ts', [
+    {
+      what: 'bytes that were here are noted as such',
+      find: `else this.#taken.set(name, digest)`,
+      replace: `else this.#arrived.add(digest)`
+    }
+  ]),
+  ...of('daemon/src/library/holdings.ts', [
+    {
+      what: 'only what is given vouches for the same bytes of another source',
+      find: `verdictOf(state, 'export').given || gaveItself(state, source)`,
+      replace: `verdictOf(state, 'export').given || true`
+    },
+    {
+      what: 'own files inherit how their bytes came here',
+      find: `if (!states.every(isForeign)) continue`,
+      replace: `if (Date.now() > 0) continue`
+    }
+  ])
+]
+
+/** What the command line passes on, and what is said of it to those who get it. */
+const PASSING_ON = [
+  ...of('cli/src/oci/packing.ts', [
+    {
+      what: 'export, push and publish ask the rule',
+      find: `if (isWithheld && withheld !== true) {`,
+      replace: `if (isWithheld && Date.now() < 0) {`
+    }
+  ]),
+  ...of('oci/src/pack.ts', [
+    {
+      what: 'what is withheld says so where it is packed',
+      find: `...(isWithheld === true ? [`,
+      replace: `...(isWithheld === true && Date.now() < 0 ? [`
+    }
+  ]),
+  ...of('oci/src/unpack.ts', [
+    {
+      what: 'what is packed as withheld is read as such',
+      find: `isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined`,
+      replace: `isWithheld: Date.now() < 0`
+    }
+  ]),
+  ...of('daemon/src/sources/oci/source.ts', [
+    {
+      what: 'imports of OCI artifacts honour the mark',
+      find: `...(model.isWithheld && { marked: true })`,
+      replace: `...(model.isWithheld && Date.now() < 0 && { marked: true })`
+    }
+  ])
+]
+
+/** What strangers cause at the hub's mirror. */
+const ON_DEMAND = [
+  ...of('daemon/src/mirror/hub-mirror.ts', [
+    {
+      what: 'what is withheld is not known by its former names',
+      find: `(await this.#withholds(upstream.repo))) return here`,
+      replace: `Date.now() < 0) return here`
+    }
+  ]),
+  ...of('daemon/src/mirror/on-demand.ts', [
+    {
+      what: 'what may be brought in is decided by the hub’s own name for it',
+      find: `|| !this.allows(found.repo)) return`,
+      replace: `|| Date.now() < 0) return`
+    }
+  ])
+]
+
+/** Every check at a door, and every place that sets who may have what: each is taken away in turn. */
+export const MUTATIONS: readonly Mutation[] = [...RULE, ...DOORS, ...SOURCES, ...PASSING_ON, ...ON_DEMAND]

@@ -1,0 +1,125 @@
+/**
+ * How an artifact came to a machine. `public`: anybody would have been given all its bytes; `own`: the owner's own files;
+ * `credential`: a token, a login or a key was needed; `unknown`: nobody said, or whoever packed it marked it; `unasked`: of a
+ * cache whose repository was closed, which the hub is asked of again; `either`: what the rule makes of it is left open here.
+ */
+export type Arrival = 'public' | 'own' | 'credential' | 'unknown' | 'unasked' | 'either'
+
+/** What may be asked of an artifact: `no` is what this test is about. */
+export type May = 'yes' | 'no' | 'either'
+
+/** What the model knows of an artifact on one machine. */
+export interface Known {
+  readonly manifest: string
+  /** The files, by name, with the tags of the bytes in them. */
+  readonly tags: ReadonlySet<string>
+  readonly files: readonly { readonly name: string; readonly digest: string }[]
+  readonly torrent: { readonly name: string; readonly infohash: string }
+  /** Of the hub, by the number that it keeps when it is renamed, and by the name that it had then. */
+  repo?: { readonly number: number; readonly name: string; readonly commit: string }
+  /** Whether the latest import says that it is of that repository; a layout of it does not. */
+  isOfHub: boolean
+  /** Names, `ns/name:quant`, that it ever had. */
+  readonly refs: Set<string>
+  arrivals: Arrival[]
+  decision: 'none' | 'private' | 'shared' | 'either'
+  /** Others might have it before the latest change, and its leaving the swarm may take a moment. */
+  isLeaving: boolean
+}
+
+/** The verdict of the rule, from what happened alone. */
+function verdict({ arrivals, decision }: Known): May {
+  if (decision === 'private') return 'no'
+  const open = arrivals.filter((each) => each === 'public' || each === 'own')
+  if (open.length === 0 && !arrivals.includes('either')) {
+    if (arrivals.every((each) => each === 'credential') || decision === 'none') return 'no'
+    return 'either'
+  }
+  return open.length === arrivals.length && decision !== 'either' ? 'yes' : 'either'
+}
+
+/** Who may have what of one machine. */
+export class Oracle {
+  readonly artifacts = new Map<string, Known>()
+  /** The artifact that each name has now: `ns/name` to quant to manifest. */
+  readonly names = new Map<string, Map<string, string>>()
+  /** Tags of what each repository of the hub gave to this machine while everybody might have it. */
+  readonly givenByHub = new Map<number, Set<string>>()
+  readonly #byDigest = new Map<string, Known[]>()
+  readonly #seedsRestricted: boolean
+
+  constructor(seedsRestricted: boolean) {
+    this.#seedsRestricted = seedsRestricted
+  }
+
+  learn(artifact: Known): void {
+    this.artifacts.set(artifact.manifest, artifact)
+    for (const digest of [artifact.manifest, ...artifact.files.map((file) => file.digest)]) {
+      const hex = digest.slice('sha256:'.length)
+      this.#byDigest.set(hex, [...(this.#byDigest.get(hex) ?? []), artifact])
+    }
+  }
+
+  /** What the hub gave to this machine, all of it, while everybody might have it, is no secret whatever came later. */
+  mayHave(artifact: Known): May {
+    const may = verdict(artifact)
+    if (may !== 'no' || artifact.decision === 'private' || artifact.repo === undefined) return may
+    const given = this.givenByHub.get(artifact.repo.number)
+    return artifact.arrivals.length > 0 && [...artifact.tags].every((tag) => given?.has(tag)) ? 'either' : 'no'
+  }
+
+  isGiven(artifact: Known): boolean {
+    return this.mayHave(artifact) !== 'no'
+  }
+
+  /** Whether the owner can count on its being given: nothing else here has any of its bytes. */
+  mustBeGiven(artifact: Known): boolean {
+    const others = [...this.artifacts.values()].filter((each) => each !== artifact)
+    return (
+      this.mayHave(artifact) === 'yes' && !others.some(({ tags }) => [...tags].some((tag) => artifact.tags.has(tag)))
+    )
+  }
+
+  /** For the swarm and its webseed, which the owner may open to what needed a credential. */
+  inSwarm(artifact: Known): May {
+    const may = this.mayHave(artifact)
+    return may === 'no' && this.#seedsRestricted && artifact.decision !== 'private' ? 'either' : may
+  }
+
+  /** Those of a name that others may have now. */
+  ofName(name: string): Known[] {
+    return [...(this.names.get(name)?.values() ?? [])]
+      .map((manifest) => this.artifacts.get(manifest)!)
+      .filter((each) => this.isGiven(each))
+  }
+
+  ofRepo(number: number): Known[] {
+    return [...this.artifacts.values()].filter(({ repo }) => repo?.number === number)
+  }
+
+  /**
+   * Whether the owner keeps something of a repository that is asked for by a name: then this machine does not know it. `told`
+   * are the names that the hub answered with when it was asked for that one; what was imported under an earlier one is
+   * known by that.
+   */
+  isKeptFromHub(number: number, asked: string, told: ReadonlySet<string>): boolean {
+    const kept = this.ofRepo(number).filter(({ decision, isOfHub }) => decision === 'private' && isOfHub)
+    const names = new Set(kept.map(({ repo }) => repo!.name))
+    return names.has(asked) || (told.size > 0 && [...told].every((name) => names.has(name)))
+  }
+
+  /** Tags that the hub's mirror may give out under the names of a repository. */
+  tagsOfRepo(number: number, asked: string, told: ReadonlySet<string>): ReadonlySet<string> {
+    const all = this.ofRepo(number)
+    const tags = new Set(all.filter((each) => this.isGiven(each)).flatMap((each) => [...each.tags]))
+    // what the owner keeps is not to be had in passing either
+    if (!this.isKeptFromHub(number, asked, told)) for (const tag of this.givenByHub.get(number) ?? []) tags.add(tag)
+    return tags
+  }
+
+  /** Whether a digest is one that only artifacts have that nobody may have. */
+  isHidden(hex: string): boolean {
+    const owners = this.#byDigest.get(hex)
+    return owners?.every((artifact) => this.inSwarm(artifact) === 'no') === true
+  }
+}

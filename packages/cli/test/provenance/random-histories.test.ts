@@ -1,0 +1,16 @@
+// Whatever happens on two machines, and whoever asks them what by whichever door: what nobody may have is not given. The longer
+// form is random-histories.faults.ts; mutations.faults.ts shows that each check is needed.
+import { expect, test, vi } from 'vitest'
+import { runHistory } from './history.ts'
+import { BASE } from './processes.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+test.each([1, 4])('history %i: nothing of what nobody may have leaves by any door', async (seed) => {
+  const { steps, leak, given } = await runHistory({ seed, steps: 250, base: BASE })
+  expect(leak).toBeUndefined()
+  expect(steps).toBe(250)
+  // what others may have is given by the doors that random strangers try
+  for (const door of ['webseed', 'swarm', 'hub mirror', 'OCI mirror'])
+    expect([door, given[door] ?? 0]).not.toEqual([door, 0])
+})
