@@ -6,8 +6,9 @@ import { mutatedCopy } from './mutated-copy.ts'
 import { MUTATIONS } from './mutations.ts'
 import { BASE, histories, type SeededOutcome } from './processes.ts'
 
-const STEPS = 500
-const SEEDS = Array.from({ length: 24 }, (_, i) => i + 1)
+/** Those that find a mutation soonest come first. */
+const SEEDS = [43, 42, 51, 55, 52, 53, 17, 41]
+const STEPS = 330
 
 /** The first leak that two processes find; both take every other seed. */
 async function firstLeak(main: string, seeds: readonly number[]): Promise<SeededOutcome | undefined> {

