@@ -1,4 +1,4 @@
-import { ByteRangeSet } from '@svc/internal-byte-ranges'
+import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
 import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
@@ -18,7 +18,12 @@ import type {
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { SessionResult } from './thread-protocol.ts'
 
-const CHECKPOINT_BYTES = 64 << 20
+/**
+ * Bytes until the next checkpoint: as many as the journal has, within these bounds. So a kill in the first seconds of a fast
+ * download costs about half of it, not all; files below the lower bound are synced when they are published.
+ */
+const MIN_CHECKPOINT_BYTES = 8 << 20
+const MAX_CHECKPOINT_BYTES = 64 << 20
 
 /** A released partial, which the next holder of its key opens again. */
 export interface PartialRemains {
@@ -57,6 +62,8 @@ export class DiskPartialBlob implements PartialBlob {
   readonly #busy = new Set<Promise<unknown>>()
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
+  /** Bytes that the journal on disk has. */
+  #journaledBytes: number
   #checkpoint: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failure: CasError | undefined
@@ -67,6 +74,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#setup = setup
     this.sizeBytes = key.sizeBytes
     this.#ranges = new ByteRangeSet(setup.ranges)
+    this.#journaledBytes = this.#ranges.totalBytes
     const attachments = options.attachments ?? []
     const { threads } = context
     const { sizeBytes } = key
@@ -279,8 +287,12 @@ export class DiskPartialBlob implements PartialBlob {
     this.#sinceCheckpoint += end - start
     this.#setup.onChange()
     if (this.#ended !== undefined) return
-    if (this.#sinceCheckpoint >= CHECKPOINT_BYTES && this.#checkpoint === undefined) this.#checkpointSoon()
+    if (this.#sinceCheckpoint >= this.#checkpointBytes && this.#checkpoint === undefined) this.#checkpointSoon()
     else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()
+  }
+
+  get #checkpointBytes(): number {
+    return Math.min(MAX_CHECKPOINT_BYTES, Math.max(MIN_CHECKPOINT_BYTES, this.#journaledBytes))
   }
 
   /**
@@ -322,6 +334,7 @@ export class DiskPartialBlob implements PartialBlob {
     try {
       context.guard.requireRoot()
       await replaceFile(context.port, context.layout.journal(id), journal)
+      this.#journaledBytes = totalBytes(ranges)
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))
     }

@@ -2,6 +2,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
@@ -150,6 +151,31 @@ describe('partial blobs', () => {
         ]),
       { timeout: 20_000 }
     )
+    await partial.discard()
+  })
+
+  test('are checkpointed early on as well: from 8 MiB on, at each doubling, whatever the time', async () => {
+    const all = seededBytes(34 << 20)
+    const plan = new Faults({ only: '^fdatasync$' })
+    const store = await open({ checkpointMs: 3_600_000, filePort: plan.filePort })
+    plan.arm(0)
+    const partial = await store.partial({ key: 'early', sizeBytes: all.length, digest: digestOf(all) })
+    const journaled = (): number =>
+      fs
+        .readdirSync(join(root, 'incoming'))
+        .filter((name) => name.endsWith('.json'))
+        .flatMap(
+          (name) => JSON.parse(fs.readFileSync(join(root, 'incoming', name), 'utf8')).ranges as [number, number][]
+        )
+        .reduce((sum, [start, end]) => sum + end - start, 0)
+    for (let written = 0; written < all.length; written += 1 << 20) {
+      await partial.write(written, all.subarray(written, written + (1 << 20)))
+      const mebibytes = (written >> 20) + 1
+      if ([8, 16, 32].includes(mebibytes))
+        await vi.waitFor(() => expect(journaled()).toBe(mebibytes << 20), { timeout: 20_000 })
+    }
+    // few: no sync in between, and none for small files
+    expect(plan.seen).toBe(3)
     await partial.discard()
   })
 
