@@ -33,7 +33,7 @@ import { Offload } from '../offload/pool.ts'
 import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
-import { endMove } from './move-marker.ts'
+import { endMove, requireComplete } from './move-marker.ts'
 import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
 
 /**
@@ -101,6 +101,7 @@ export async function composeContext(
   filePort?: FilePortModule
 ): Promise<DaemonContext> {
   const { root } = config.store
+  await requireComplete(root)
   const uses = new Uses()
   const store = uses.watching(await openStore(config.store, filePort))
   if (store.isNew) log.warn({ root: store.root, id: store.id }, 'there was no store: made a new one')

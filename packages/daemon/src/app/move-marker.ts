@@ -39,20 +39,23 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
 export const writeMoveMarker = (root: string, { from, state, isRestore }: MoveMarker): Promise<void> =>
   replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state, isRestore }, null, 2)}\n`))
 
+/** Refuses a root that a move or a restore has not completed: it lacks what every store has. @throws StartError */
+export async function requireComplete(root: string): Promise<MoveMarker | undefined> {
+  const marker = await readMoveMarker(root)
+  if (marker?.state !== 'copying') return marker
+  throw new StartError(
+    marker.isRestore === true
+      ? `the restore of ${marker.from} to ${root} is not complete; to go on: svc restore ${marker.from} --root ${root}`
+      : `the move of ${marker.from} to ${root} is not complete, and the old store is the one to use; to go on: svc move ${root}`
+  )
+}
+
 /**
- * Called under the root's lock, before any change. Refuses a root that a move has not completed; a completed one
- * becomes a store of its own, which the move no longer writes to. @throws StartError
+ * Called under the root's lock, before any change. A root that was completed becomes a store of its own, which the move
+ * no longer writes to. @throws StartError as {@link requireComplete}
  */
 export async function endMove(root: string): Promise<void> {
-  const marker = await readMoveMarker(root)
-  if (marker === undefined) return
-  if (marker.state === 'copying')
-    throw new StartError(
-      marker.isRestore === true
-        ? `the restore of ${marker.from} to ${root} is not complete; to go on: svc restore ${marker.from} --root ${root}`
-        : `the move of ${marker.from} to ${root} is not complete, and the old store is the one to use; to go on: svc move ${root}`
-    )
-  await endMarker(root)
+  if ((await requireComplete(root)) !== undefined) await endMarker(root)
 }
 
 /** The root is a store of its own from now on. */

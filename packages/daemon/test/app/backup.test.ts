@@ -205,7 +205,9 @@ describe('a restore', () => {
       expect((failure as Error).message).toContain(
         `the other ${blobsOf(to).size - (name === 'missing' ? 0 : 1)} are whole`
       )
-      await expect(testDaemon({ folder }, () => undefined)).rejects.toThrow(StartError)
+      const refusal = await testDaemon({ folder }, () => undefined).catch((error: unknown) => error as Error)
+      expect(refusal).toBeInstanceOf(StartError)
+      expect((refusal as Error).message).toContain(to)
       const partial = join(temporaryFolder(), 'root')
       expect(await restore(to, partial, { incomplete: true })).toMatchObject({ damaged: [`blobs/${path}`] })
       writeFileSync(join(to, 'blobs', path), Buffer.from(bytes, 'base64'))
