@@ -127,7 +127,7 @@ export async function composeContext(
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
     })
     const superseded = new Superseded()
-    const holdings = new Holdings({ artifacts, documents, arrivals: new Arrivals(store.root, files) })
+    const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
     const importer = new Importer({
       holdings,
       store,

@@ -42,6 +42,11 @@ export class Arrivals {
     return arrival.from.length === 1 && arrival.from[0] === source
   }
 
+  /** Whether another import than a pinned one has begun to fetch it. */
+  async has(digest: Sha256Digest): Promise<boolean> {
+    return (await this.#read(digest)) !== undefined
+  }
+
   /** An artifact has them now, and its record says where they came from. */
   async settle(digests: Iterable<Sha256Digest>): Promise<void> {
     for (const digest of digests) await this.#notes.remove(nameOf(digest))

@@ -120,6 +120,17 @@ export class Artifacts {
     })
   }
 
+  /** Bytes of an incomplete artifact are here by another way. */
+  tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.incomplete !== true) return
+      const now: Provenance = { access: 'public', unproven }
+      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
+      await this.#write({ ...before, provenance }, before)
+    })
+  }
+
   /** Releases a pinned import. @returns false if it was not one */
   unpin(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#inTurn(async () => {

@@ -1,3 +1,4 @@
+import type { DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Arrivals } from './arrivals.ts'
@@ -9,6 +10,7 @@ import { type Provenance, verdictOf } from './provenance.ts'
 import type { UnreadableStateError } from './strict.ts'
 
 export interface HoldingsDeps {
+  readonly store: Pick<DiskBlobStore, 'stat' | 'partialBytes'>
   readonly artifacts: Artifacts
   readonly documents: Documents
   readonly arrivals: Arrivals
@@ -49,6 +51,32 @@ export class Holdings {
       if (isProven) proven.add(digest)
     }
     return proven
+  }
+
+  /**
+   * Names of a pinned artifact's weights and adapters that are here already and that its swarm would not be seen to give. What an
+   * earlier fetch of the same artifact brought is its own.
+   */
+  async unprovenOf(manifestDigest: Sha256Digest): Promise<readonly string[]> {
+    const { artifacts, documents, store } = this.#deps
+    const { files = [] } = (await documents.manifest(manifestDigest)) ?? {}
+    const heavy = files.filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
+    const here: (typeof heavy)[number][] = []
+    for (const file of heavy)
+      if (store.partialBytes(file.digest) > 0 || (await store.stat(file.digest)) !== undefined) here.push(file)
+    if (here.length === 0) return []
+    const holders = await this.#holders(new Set(here.map(({ digest }) => digest)))
+    const isKnown = (await artifacts.known(manifestDigest)) !== undefined
+    const unproven: string[] = []
+    for (const { name, digest } of here) {
+      const states = holders.get(digest) ?? []
+      const isProven =
+        states.length === 0
+          ? isKnown && !(await this.arrivals.has(digest))
+          : states.some((state) => verdictOf(state, 'export').given)
+      if (!isProven) unproven.push(name)
+    }
+    return unproven
   }
 
   /** What bytes that the owner has on disk inherit: they are here through nothing but sources that are not public. */

@@ -143,7 +143,13 @@ export function mergedProvenance(before: Provenance, now: Provenance, { isPinned
 }
 
 function pinnedFacts(before: Provenance, now: Provenance, wasComplete: boolean): Provenance {
-  if (wasComplete || now.access !== 'restricted' || before.access === 'restricted') return before
+  if (wasComplete) return before
+  if (now.unproven !== undefined) {
+    const unproven = [...new Set([...(before.unproven ?? []), ...now.unproven])].sort()
+    const { unproven: _, ...rest } = now
+    return { ...pinnedFacts(before, rest, wasComplete), unproven }
+  }
+  if (now.access !== 'restricted' || before.access === 'restricted') return before
   const { confirmedPublicAt: _, ...rest } = before
   return { ...rest, access: 'restricted', ...(now.by !== undefined && { by: now.by }) }
 }

@@ -3,6 +3,7 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { type FetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
@@ -15,6 +16,7 @@ const LONELY_TIMEOUT_MS = 15_000
 export interface FetchesDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
+  readonly holdings: Pick<Holdings, 'unprovenOf'>
   readonly swarm: ArtifactSwarm
   readonly config: SwarmConfig
 }
@@ -52,10 +54,19 @@ export class Fetches {
     const { store, artifacts } = this.#deps
     const { torrent } = request
     return this.turns.run(torrent.manifestDigest, signal, async () => {
+      const state = await artifacts.read(torrent.manifestDigest)
+      if (state?.incomplete === true) await this.#prove(torrent.manifestDigest)
       const warnings = (await isWhole(store, torrent)) ? [] : await this.#fetch(request, signal, onProgress)
       await artifacts.complete(torrent.manifestDigest)
       return warnings
     })
+  }
+
+  /** What is here by another way, the swarm is not seen to give (spec add.37). */
+  async #prove(manifestDigest: Sha256Digest): Promise<void> {
+    const { artifacts, holdings } = this.#deps
+    const unproven = await holdings.unprovenOf(manifestDigest)
+    if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)
   }
 
   /** After a change of what may be shared. Resolves when a running fetch has left the swarm. */

@@ -12,6 +12,7 @@ import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
 import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withMark } from '../library/provenance.ts'
@@ -114,6 +115,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
 
 /** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {
+  readonly holdings: Pick<Holdings, 'unprovenOf'>
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
 }
@@ -163,6 +165,8 @@ class BtImport {
   readonly #deps: ImportBtDeps
   readonly #job: JobContext
   readonly #warnings: string[] = []
+  /** Files whose bytes were here by another way. */
+  #unproven: readonly string[] = []
   readonly #documents: WebseedDocuments
 
   constructor(request: PinnedImport, deps: ImportBtDeps, job: JobContext) {
@@ -185,6 +189,7 @@ class BtImport {
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can continue it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
+    this.#unproven = await this.#deps.context.holdings.unprovenOf(pin)
     await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
     const unwanted = new AbortController()
@@ -297,7 +302,8 @@ class BtImport {
       this.#documents.isSigned || this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
     const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
     const marked = this.#documents.isMarked ? { marked: true as const } : {}
-    return withMark({ ...facts, ...marked }, this.#request.private)
+    const unproven = this.#unproven.length === 0 ? {} : { unproven: this.#unproven }
+    return withMark({ ...facts, ...marked, ...unproven }, this.#request.private)
   }
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */

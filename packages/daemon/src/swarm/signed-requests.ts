@@ -1,5 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
+import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
@@ -9,6 +10,7 @@ export interface SignedRequestsDeps {
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
   /** The artifact may be shared no longer: a fetch of it goes on accordingly. */
   readonly onRestricted: (manifestDigest: Sha256Digest) => Promise<void>
+  readonly log: Log
 }
 
 /**
@@ -27,7 +29,7 @@ export class SignedRequests {
    * @throws Error when the artifact has just become restricted: nothing is requested while it may still be shared
    */
   async headersFor(url: URL, range: string, infohash: Uint8Array): Promise<Record<string, string> | undefined> {
-    const { keys, artifacts, onRestricted } = this.#deps
+    const { keys, artifacts, onRestricted, log } = this.#deps
     const headers = await keys.headersFor(url, { range })
     if (headers === undefined) return undefined
     const manifestDigest = this.#artifactOf(infohash)
@@ -36,7 +38,9 @@ export class SignedRequests {
     if (state?.incomplete !== true || state.provenance.access === 'restricted') return headers
     await artifacts.usedKey(manifestDigest)
     // not awaited: it ends the fetch that waits for this
-    void onRestricted(manifestDigest)
+    onRestricted(manifestDigest).catch((error: unknown) => {
+      log.error({ err: error, manifest: manifestDigest }, 'a fetch goes on as it is visible now')
+    })
     throw new Error('what it gives needs a key, so the artifact is held back first')
   }
 

@@ -94,16 +94,10 @@ export class SwarmClient {
       trackers: config.swarm.trackers,
       log
     })
-    this.#signed = new SignedRequests({
-      keys,
-      artifacts,
-      swarm: this.#artifacts,
-      onRestricted: (digest) =>
-        this.#fetches.changed(digest).catch((error: unknown) => {
-          log.error({ err: error, manifest: digest }, 'a fetch goes on as it is visible now')
-        })
-    })
-    this.#fetches = new Fetches({ store, artifacts, swarm: this.#artifacts, config: config.swarm })
+    const onRestricted = (digest: Sha256Digest): Promise<void> => this.#fetches.changed(digest)
+    this.#signed = new SignedRequests({ keys, artifacts, swarm: this.#artifacts, onRestricted, log })
+    const { holdings } = context
+    this.#fetches = new Fetches({ store, artifacts, holdings, swarm: this.#artifacts, config: config.swarm })
     this.#seeding = new Seeding({
       store,
       artifacts,

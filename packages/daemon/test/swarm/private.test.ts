@@ -270,3 +270,23 @@ test('a model whose record is damaged is given to nobody, though its name was sh
   expect((await fetch(`${(await node.addresses()).webseed}${path}`)).status).toBe(404)
   expect((await node.client.status()).swarm.torrents).toEqual([])
 })
+
+test('a pinned manifest that names a private file makes its bytes nobody’s, also after a restart', async () => {
+  const source = await Node.start()
+  const files = small(77)
+  const share = await source.publish({ ...files, 'tokenizer.json': '{"version":"2.0"}' })
+  const node = await Node.start()
+  const paths = [writeFiles(`${node.folder}/own`, files)]
+  expect((await node.done(await node.client.importLocal({ paths, as: 'me/own', private: true }))).error).toBeUndefined()
+  expect((await node.importBt(pinned(share, { as: 'me/pinned' }))).error).toBeUndefined()
+  await node.expectWhole(share.manifestDigest)
+  const { provenance } = (await node.running.context.artifacts.read(share.manifestDigest as Sha256Digest))!
+  expect(provenance.unproven).toHaveLength(1)
+  await expectNothingGiven(node, share.manifestDigest)
+  await node.stop()
+  const again = await Node.start({ folder: node.folder })
+  await again.verified()
+  expect((await again.share(share.manifestDigest)).announced).toBe(false)
+  await again.client.setPrivate({ ref: `svc:///by/digest@${share.manifestDigest}`, private: false })
+  await again.announced(share.manifestDigest)
+})
