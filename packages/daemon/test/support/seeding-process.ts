@@ -37,11 +37,15 @@ export interface SeedingOptions {
   readonly trackers?: readonly string[]
   /** `host:port` of the one node to enter the DHT by; without it there is none. */
   readonly dhtBootstrap?: string
+  /** More lines of the configuration's `[mirror]`, and of a `[hub]`. */
+  readonly mirror?: readonly string[]
+  readonly hub?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** Started with the test, and ended with it. */
 export async function startSeedingProcess(options: SeedingOptions = {}): Promise<SeedingProcess> {
-  const { sizeBytes = 1_100_000, trackers = [], dhtBootstrap } = options
+  const { sizeBytes = 1_100_000, trackers = [], dhtBootstrap, mirror = [], hub = [], env = {} } = options
   const folder = temporaryFolder()
   const config = join(folder, 'config.toml')
   const lines = [
@@ -54,12 +58,16 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     '[mirror]',
     `hub_addr = "${HOST}:0"`,
     `oci_addr = "${HOST}:0"`,
+    ...mirror,
+    '[hub]',
+    ...hub,
     '[metrics]',
     `addr = "${HOST}:0"`
   ]
   writeFileSync(config, `${lines.join('\n')}\n`)
   const daemon = await spawnDaemon({
     folder,
+    env,
     args: ['--root', join(folder, 'root'), '--socket', join(folder, 's.sock'), '--config', config]
   })
   const job = await daemon.import([writeFiles(join(folder, 'm0'), { 'm-q8_0.gguf': gguf(sizeBytes) })], 'me/m0')
