@@ -3,6 +3,7 @@ import type { Place } from './place.ts'
 import type { S3Options } from './s3/options.ts'
 import type { Target } from './target.ts'
 
+/** How a target is opened: the settings of S3, and of folders. */
 export interface OpenOptions extends S3Options {
   /** A folder is neither made nor locked, and need not be writable. */
   readonly readOnly?: boolean

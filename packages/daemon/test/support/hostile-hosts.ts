@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-
 /** What is withheld consists of this. */
 export const MARKER = 'WITHHELD-from-strangers;'
 export const HUB_TOKEN = 'hf_ofTheOwner'
@@ -14,8 +12,6 @@ export function withheldGguf(sizeBytes: number, salt: string): Buffer {
   const head = Buffer.concat([Buffer.from('GGUF'), Buffer.from([3, 0, 0, 0]), Buffer.alloc(16), Buffer.from(salt)])
   return Buffer.concat([head, Buffer.alloc(sizeBytes - head.length, MARKER)])
 }
-
-export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** What the hostile hosts know of the daemon: all that strangers could find out, and more. */
 export interface HostileData {

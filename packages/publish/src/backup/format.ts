@@ -31,7 +31,7 @@ export interface StoredSnapshot {
   readonly bytes: number
 }
 
-/** The content of {@link BACKUP_KEY}. */
+/** The content of `svc-backup.json`. */
 export interface BackupDocument {
   readonly storeId: string
   readonly latest: StoredSnapshot

@@ -29,6 +29,7 @@ export interface BackupProgress {
   readonly bytesTotal: number
 }
 
+/** What a backup is made from, and how. */
 export interface BackupOptions {
   /** The file with the snapshot, as the daemon wrote it. */
   readonly snapshotPath: string
