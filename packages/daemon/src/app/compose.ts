@@ -104,7 +104,7 @@ export async function composeContext(
   await requireComplete(root)
   const uses = new Uses()
   const store = uses.watching(await openStore(config.store, filePort))
-  if (store.isNew) log.warn({ root: store.root, id: store.id }, 'there was no store: made a new one')
+  if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
   try {
     await endMove(store.root)

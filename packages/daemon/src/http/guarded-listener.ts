@@ -28,6 +28,8 @@ export interface ListenerOptions {
   readonly methods?: readonly string[]
   /** Required from clients, as a bearer token or a password; absent: every client is served. */
   readonly token?: string | undefined
+  /** Pages of the port's own origin may cause requests. Default: no page may. */
+  readonly hasPages?: boolean
   /** Sent when the token is missing or wrong. */
   readonly challenge?: string
   /** Throws while nothing can be answered, because the store is gone. */
@@ -42,8 +44,8 @@ export interface ListenerOptions {
 }
 
 /**
- * A port that strangers may reach: hardened HTTP that responds for its own addresses only, refuses requests that
- * pages of other origins cause, and requires a token if there is one.
+ * A port that strangers may reach: hardened HTTP that responds for its own addresses only, refuses requests that web
+ * pages cause, and requires a token if there is one.
  */
 export class GuardedListener {
   readonly #server: Server
@@ -119,7 +121,8 @@ export class GuardedListener {
       return true
     }
     if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
-    if (isFromAnotherPage(request)) return no(403, 'E_BAD_REQUEST', 'pages of other origins are not served')
+    if (isFromPage(request, this.#options.hasPages === true))
+      return no(403, 'E_BAD_REQUEST', 'requests that web pages cause are refused')
     if (!this.#methods.includes(request.method ?? ''))
       return no(405, 'E_METHOD_NOT_ALLOWED', `this port answers ${this.#methods.join(', ')}`, {
         Allow: this.#methods.join(', ')
@@ -146,14 +149,15 @@ export class GuardedListener {
 }
 
 /**
- * Whether a browser sent the request for a page of another origin. An `<img>` sends no `Origin`, and an older browser no
- * `Sec-Fetch-Site`, so each of the three headers refuses alone. The scheme is not compared: a proxy may have added TLS.
+ * Whether a page caused the request: any page, or with `hasPages` one of another origin. An `<img>` sends no `Origin`, and an
+ * older browser no `Sec-Fetch-Site`, so each of the three headers refuses alone. The scheme is not compared: a proxy may have
+ * added TLS.
  */
-function isFromAnotherPage({ headers }: IncomingMessage): boolean {
+function isFromPage({ headers }: IncomingMessage, hasPages: boolean): boolean {
   const { origin, referer, 'sec-fetch-site': site } = headers
-  if (site !== undefined && site !== 'none' && site !== 'same-origin') return true
-  const own = headers.host?.toLowerCase()
-  return [origin, referer].some((page) => page !== undefined && URL.parse(page)?.host !== own)
+  if (site !== undefined && site !== 'none' && !(hasPages && site === 'same-origin')) return true
+  const own = hasPages ? headers.host?.toLowerCase() : undefined
+  return [origin, referer].some((page) => page !== undefined && (own === undefined || URL.parse(page)?.host !== own))
 }
 
 /** `Bearer <token>`, or Basic with it as the password, as container tools send it. Constant-time. */

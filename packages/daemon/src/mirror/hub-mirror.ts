@@ -82,7 +82,7 @@ export class HubMirror {
     const traffic = deps.listeners?.add('hub')
     const name = 'hub mirror'
     const requireStore = (): void => deps.store.requireRoot()
-    const options = { name, address, token, names, log, methods, requireStore, answer, traffic }
+    const options = { name, address, token, names, log, methods, requireStore, answer, traffic, hasPages: true }
     mirror.#listener = await GuardedListener.listen(options)
     return mirror
   }

@@ -69,7 +69,7 @@ export class OciMirror {
     const traffic = deps.listeners?.add('oci')
     const name = 'OCI mirror'
     const requireStore = (): void => deps.store.requireRoot()
-    const options = { name, address, token, names, challenge, log, requireStore, answer, traffic }
+    const options = { name, address, token, names, challenge, log, requireStore, answer, traffic, hasPages: true }
     mirror.#listener = await GuardedListener.listen(options)
     return mirror
   }

@@ -7,6 +7,7 @@ let listener: GuardedListener
 beforeAll(async () => {
   listener = await GuardedListener.listen({
     name: 'test',
+    hasPages: true,
     address: { host: '127.0.0.1', port: 0 },
     log: createLog('silent'),
     answer: async (asked, response) => sendBytes(asked, response, Buffer.from('x'), {})

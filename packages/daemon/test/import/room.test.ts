@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
 import { expect, it, onTestFinished } from 'vitest'
+import { STATE_FOLDERS } from '../../src/library/replace.ts'
 import { fakeHub, importRepo, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { testDaemon } from '../support/daemon.ts'
 import { gguf, seededBytes } from '../support/models.ts'
@@ -40,7 +41,7 @@ it.skipIf(!isRoot)('the rest of an interrupted download fits where all of it wou
   if (at === undefined) return skip('tmpfs cannot be mounted here')
   const weights = gguf(24 * MiB, 7)
   const digest = digestFromBytes(createHash('sha256').update(weights).digest())
-  const store = await openDiskStore({ root: join(at, 'store') })
+  const store = await openDiskStore({ root: join(at, 'store'), folders: STATE_FOLDERS })
   const partial = await store.partial({ key: digest, digest, sizeBytes: weights.length })
   await partial.write(0, weights.subarray(0, 20 * MiB))
   expect(store.partialBytes(digest)).toBe(20 * MiB)
