@@ -78,12 +78,13 @@ describe('svcd expect', () => {
 test('a start that makes a store says so, the next one does not', async () => {
   const lines: unknown[][] = []
   const { createLog } = await import('../../src/log.ts')
-  const log = Object.assign(Object.create(createLog('silent')), { warn: (...line: unknown[]) => void lines.push(line) })
+  const log = Object.assign(Object.create(createLog('silent')), { info: (...line: unknown[]) => void lines.push(line) })
+  const tellsOf = (id: string) => lines.filter(([fields]) => (fields as { id?: string }).id === id)
   const first = await testDaemon({ log })
   const id = idOf(first.root)
-  expect(lines.filter(([fields]) => (fields as { id?: string }).id === id)).toHaveLength(1)
+  expect(tellsOf(id)).toHaveLength(1)
   await first.running.close({ quick: true })
   lines.length = 0
   await testDaemon({ folder: first.folder, log })
-  expect(lines).toEqual([])
+  expect(tellsOf(id)).toEqual([])
 })
