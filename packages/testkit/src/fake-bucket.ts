@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { join, normalize } from 'node:path'
 
 /**
- * A bucket over a folder: below `open/` anybody reads, below `keyed/` only requests with a signature, and `front/` takes
- * everybody's requests and sends them to the same path below `keyed/`.
+ * A bucket over a folder: below `open/` anybody reads, below `habit/` as well, where every answer says `Cache-Control:
+ * private`; below `keyed/` only requests with a signature, and `front/` takes everybody's requests and sends them to the
+ * same path below `keyed/`.
  */
 export interface FakeBucket {
   /** `http://127.0.0.1:port/` */
@@ -24,7 +25,9 @@ export async function startFakeBucket(folder: string): Promise<FakeBucket> {
       const location = request.url!.replace('/front/', '/keyed/')
       return void response.writeHead(302, { location, 'content-length': '0' }).end()
     }
-    if (!path.startsWith('/open/') && request.headers.authorization?.startsWith(SIGNED) !== true) return refuse(403)
+    const isHabit = path.startsWith('/habit/')
+    if (!path.startsWith('/open/') && !isHabit && request.headers.authorization?.startsWith(SIGNED) !== true)
+      return refuse(403)
     const file = join(folder, path)
     const size = statSync(file, { throwIfNoEntry: false })?.isFile() === true ? statSync(file).size : undefined
     if (size === undefined) return refuse(404)
@@ -34,6 +37,7 @@ export async function startFakeBucket(folder: string): Promise<FakeBucket> {
     const end = last ? Math.min(size, Number(last) + 1) : size
     response.writeHead(first === undefined ? 200 : 206, {
       'accept-ranges': 'bytes',
+      ...(isHabit && { 'cache-control': 'private, max-age=0' }),
       'content-length': String(end - start),
       ...(first !== undefined && { 'content-range': `bytes ${start}-${end - 1}/${size}` })
     })

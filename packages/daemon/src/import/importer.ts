@@ -8,7 +8,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
-import { type Provenance, verdictOf, withMark } from '../library/provenance.ts'
+import { withheldNotice, withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import type { Log } from '../log.ts'
@@ -20,7 +20,7 @@ import { type Ingested, ingestFiles } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
-import { sealArtifacts } from './seal.ts'
+import { type SealedArtifact, sealArtifacts } from './seal.ts'
 import type { ImportSource } from './source.ts'
 import { EVERYTHING, type ImportWishes } from './wishes.ts'
 
@@ -157,10 +157,8 @@ export class Importer {
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
-    const unproven = sealed.flatMap(({ member, manifest }) =>
-      unprovenWarning(member.quant, provenanceOf(manifest.document))
-    )
-    const warnings = [...source.warnings, ...unproven, ...artifacts.warnings.map((warning) => warning.message)]
+    const withheld = await this.#withheld(repo, sealed)
+    const warnings = [...source.warnings, ...withheld, ...artifacts.warnings.map((warning) => warning.message)]
     return {
       manifest: manifests[0]!,
       result: {
@@ -175,6 +173,16 @@ export class Importer {
     }
   }
 
+  async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {
+    const notices: string[] = []
+    for (const { member } of sealed) {
+      const standing = await this.#deps.artifacts.standing(member.manifest)
+      const notice = withheldNotice(`${formatRepoId(repo)}:${member.quant}`, standing)
+      if (notice !== undefined) notices.push(notice)
+    }
+    return notices
+  }
+
   #tell(digest: Sha256Digest): void {
     for (const listener of this.#listeners) {
       try {
@@ -184,12 +192,6 @@ export class Importer {
       }
     }
   }
-}
-
-/** What the owner is told of an artifact that is withheld because of bytes that were here. */
-function unprovenWarning(quant: string, provenance: Provenance): string[] {
-  const verdict = verdictOf({ provenance }, 'export')
-  return verdict.given || verdict.fact !== 'unproven' ? [] : [`${quant} is withheld from others: ${verdict.reason}`]
 }
 
 const entriesOf = ({ blobs }: Ingested): ReadonlySet<Sha256Digest> =>

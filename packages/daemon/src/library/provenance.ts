@@ -83,7 +83,8 @@ export function verdictOf(
 }
 
 const GIVEN: Verdict = { given: true }
-const RELEASE = 'svc private REF --off gives it to others'
+const releaseOf = (ref: string): string => `svc private ${ref} --off gives it to others`
+const RELEASE = releaseOf('REF')
 const withheld = (fact: WithheldFact, reason: string): Verdict => ({ given: false, fact, reason })
 
 const CREDENTIALS: Readonly<Record<Credential, string>> = {
@@ -103,6 +104,16 @@ export function heldBackReason(
   if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'
   const verdict = verdictOf(state, 'swarm', config)
   return verdict.given ? undefined : verdict.reason
+}
+
+/**
+ * What an import tells of an artifact that is withheld for what others did, with the command that gives it to others
+ * (spec add.39); undefined where it is given, or withheld for what the owner said or used.
+ */
+export function withheldNotice(ref: string, state: Kept | 'damaged' | undefined): string | undefined {
+  const verdict = verdictOf(state, 'export')
+  if (verdict.given || (verdict.fact !== 'marked' && verdict.fact !== 'unproven')) return undefined
+  return `${ref} is withheld from others: ${verdict.reason.replace(RELEASE, releaseOf(ref))}`
 }
 
 /** Whether the owner marked an artifact (spec add.10). */

@@ -15,7 +15,7 @@ import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library
 import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { type Provenance, withMark } from '../library/provenance.ts'
+import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
@@ -209,7 +209,7 @@ class BtImport {
       throw error
     }
     await joinWhenDone(pin)
-    const all = [...this.#warnings, ...warnings]
+    const all = [...this.#warnings, ...warnings, ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
     return {
@@ -301,9 +301,19 @@ class BtImport {
     const signed =
       this.#documents.isSigned || this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
     const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
-    const marked = this.#documents.isMarked ? { marked: true as const } : {}
+    const marked = this.#documents.markedBy !== undefined ? { marked: true as const } : {}
     const unproven = this.#unproven.length === 0 ? {} : { unproven: this.#unproven }
     return withMark({ ...facts, ...marked, ...unproven }, this.#request.private)
+  }
+
+  /** A web server may say so by habit: its owner is told, and how to give the model to others all the same. */
+  async #withheld(named: Named | undefined): Promise<string[]> {
+    const { pin, repo } = this.#request
+    const ref = repo && named ? `${formatRepoId(repo)}:${named.quants[0]}` : `svc:///pinned/model@${pin}`
+    const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))
+    if (notice === undefined) return []
+    const { markedBy } = this.#documents
+    return [markedBy === undefined ? notice : `webseed ${markedBy} answers with "Cache-Control: private": ${notice}`]
   }
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */

@@ -18,6 +18,15 @@ export interface WebseedReading {
   readonly keys: Pick<WebseedKeys, 'headersFor'>
 }
 
+/** `Cache-Control: private`, among other words of it perhaps. */
+const MARK = /(?:^|[\s,])private(?:$|[\s,=])/i
+
+interface Answered {
+  readonly bytes: Uint8Array
+  /** Not for others, says who answered. */
+  readonly isMarked: boolean
+}
+
 /** Reports why a web seed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
@@ -30,7 +39,7 @@ export class WebseedDocuments {
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
   #isSigned = false
-  #isMarked = false
+  #markedBy: string | undefined
 
   constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
     this.#reading = reading
@@ -43,9 +52,9 @@ export class WebseedDocuments {
     return this.#isSigned
   }
 
-  /** Whether an answer was marked as not for others, as `svc publish --withheld` does (spec add.39). */
-  get isMarked(): boolean {
-    return this.#isMarked
+  /** The web seed of a document that it marked as not for others, as `svc publish --withheld` does (spec add.39). */
+  get markedBy(): string | undefined {
+    return this.#markedBy
   }
 
   /** The bytes that match the pin, from the first web seed that has them; undefined when none has. */
@@ -81,7 +90,11 @@ export class WebseedDocuments {
     for (const webseed of this.#webseeds) {
       const url = `${webseed.replace(/\/+$/, '')}/${path}`
       try {
-        return read(await this.#get(url, maxBytes, signal))
+        const { bytes, isMarked } = await this.#get(url, maxBytes, signal)
+        const document = read(bytes)
+        // whoever gives other bytes says nothing about these
+        if (isMarked) this.#markedBy ??= webseed
+        return document
       } catch (error) {
         signal.throwIfAborted()
         if (diskErrorOf(error) !== undefined) throw error
@@ -92,7 +105,7 @@ export class WebseedDocuments {
   }
 
   /** Redirects are not followed: a web seed serves its own files, and a stranger must not direct us elsewhere. */
-  async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Uint8Array> {
+  async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
     const { web, keys } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
@@ -106,8 +119,6 @@ export class WebseedDocuments {
     // Destroying it early emits an error, which nobody else handles when a response is refused by its head.
     body.on('error', () => undefined)
     try {
-      this.#isMarked ||=
-        statusCode === 200 && /(?:^|[\s,])private(?:$|[\s,=])/i.test(String(headers['cache-control'] ?? ''))
       if (statusCode !== 200) {
         const why = signature !== undefined && statusCode === 403 ? clockTrouble(headers.date) : ''
         throw new Error(`answered ${statusCode}${why}`)
@@ -121,7 +132,7 @@ export class WebseedDocuments {
         if (length > maxBytes) throw new Error(`sent more than ${maxBytes} bytes`)
         chunks.push(chunk)
       }
-      return Buffer.concat(chunks)
+      return { bytes: Buffer.concat(chunks), isMarked: MARK.test(String(headers['cache-control'] ?? '')) }
     } finally {
       body.destroy()
     }
