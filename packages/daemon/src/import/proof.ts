@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -50,7 +51,8 @@ export class Proof {
       ? (await this.#holdings.proven([digest], this.#source)).has(digest)
       : this.#store.partialBytes(digest) === 0 ||
         (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))
-    return isOurs ? undefined : `${this.#key} ${digest}`
+    // keys have a limit, and names of repositories may have hundreds of characters
+    return isOurs ? undefined : `anew:${hash('sha256', this.#key).slice(0, 16)} ${digest}`
   }
 
   /** The store had it. */

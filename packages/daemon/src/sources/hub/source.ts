@@ -41,9 +41,11 @@ export interface StrangerBytes {
  * to wait for, nor another repository's.
  */
 export function strangerKey({ repoId, sha256, gitBlobSha1 }: HubFile): string {
-  const repo = hash('sha256', repoId.toLowerCase()).slice(0, 16)
-  return `stranger:${repo} ${sha256 ?? `git-blob-sha1:${gitBlobSha1}`}`
+  return `stranger:${shortOf(repoId)} ${sha256 ?? `git-blob-sha1:${gitBlobSha1}`}`
 }
+
+/** For keys, which have a limit: names of repositories may have hundreds of characters. */
+const shortOf = (repoId: string): string => hash('sha256', repoId.toLowerCase()).slice(0, 16)
 
 /** A pinned listing of the hub as an import source, which does not close the hub object. */
 export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
@@ -102,7 +104,7 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: str
 }
 
 /** What another repository gave must not be taken for this one's. */
-const ownKey = (repoId: string, gitBlobSha1: string): string => `git-blob-sha1:${gitBlobSha1} ${repoId.toLowerCase()}`
+const ownKey = (repoId: string, gitBlobSha1: string): string => `git-blob-sha1:${gitBlobSha1} ${shortOf(repoId)}`
 
 /** Small files in git itself have no SHA-256 in the listing. */
 const byGitName = (

@@ -242,3 +242,16 @@ test('two imports at once of the same bytes: both end right, and large files are
   expect(done[0]?.result?.quants).toEqual(done[1]?.result?.quants)
   expect(sent('model-q8_0.gguf') - before).toBeLessThanOrEqual(500_009 + 2)
 })
+
+test.each([
+  [64, 128, undefined],
+  [96, 96, 'me/model']
+])(
+  'a repository with %i and %i characters: keys of its unfinished small files have room for it',
+  async (owner, name, as) => {
+    const repo = freshRepo({ id: `${'O'.repeat(owner)}/${'m'.repeat(name)}` })
+    fake.commit(repo)
+    const job = await finished(rig, await rig.client.importHf({ repo: repo.id, ...(as !== undefined && { as }) }))
+    expect(job).toMatchObject({ state: 'done', as: as ?? repo.id.toLowerCase() })
+  }
+)
