@@ -19,9 +19,15 @@ const UNKNOWN = 'unknown'
  */
 export class Arrivals {
   readonly #notes: StateRecords<Arrival>
+  #changes = 0
 
   constructor(root: string, files: ReplacedFiles) {
     this.#notes = new StateRecords(root, files, ARRIVAL)
+  }
+
+  /** Increases with every change of what is noted. */
+  get changes(): number {
+    return this.#changes
   }
 
   /** Call this before a source's bytes go into a partial blob. */
@@ -49,7 +55,7 @@ export class Arrivals {
 
   /** An artifact has them now, and its record says where they came from. */
   async settle(digests: Iterable<Sha256Digest>): Promise<void> {
-    for (const digest of digests) await this.#notes.remove(nameOf(digest))
+    for (const digest of digests) await this.#notes.remove(nameOf(digest)).finally(() => this.#changes++)
   }
 
   async #read(digest: Sha256Digest): Promise<Arrival | undefined> {
@@ -62,7 +68,7 @@ export class Arrivals {
   }
 
   #write(digest: Sha256Digest, arrival: Arrival): Promise<void> {
-    return this.#notes.write(nameOf(digest), arrival)
+    return this.#notes.write(nameOf(digest), arrival).finally(() => this.#changes++)
   }
 }
 

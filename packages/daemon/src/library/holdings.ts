@@ -27,6 +27,10 @@ type Holders = ReadonlyMap<Sha256Digest, readonly Holder[]>
 export class Holdings {
   readonly arrivals: Arrivals
   readonly #deps: HoldingsDeps
+  #asked: { readonly revision: number; readonly byManifest: Map<Sha256Digest, Promise<readonly string[]>> } = {
+    revision: -1,
+    byManifest: new Map()
+  }
 
   constructor(deps: HoldingsDeps) {
     this.#deps = deps
@@ -77,6 +81,19 @@ export class Holdings {
       if (!isProven) unproven.push(name)
     }
     return unproven
+  }
+
+  /** {@link unprovenOf}, for a door that asks at each request: remembered until an artifact or an arrival changes. */
+  unprovenNow(manifestDigest: Sha256Digest): Promise<readonly string[]> {
+    const revision = this.#deps.artifacts.changes + this.arrivals.changes
+    if (this.#asked.revision !== revision) this.#asked = { revision, byManifest: new Map() }
+    const { byManifest } = this.#asked
+    const known = byManifest.get(manifestDigest)
+    if (known !== undefined) return known
+    const asked = this.unprovenOf(manifestDigest)
+    byManifest.set(manifestDigest, asked)
+    asked.catch(() => byManifest.delete(manifestDigest))
+    return asked
   }
 
   /** What bytes that the owner has on disk inherit: they are here through nothing but sources that are not public. */

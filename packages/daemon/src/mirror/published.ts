@@ -7,6 +7,7 @@ import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
@@ -22,6 +23,7 @@ export interface PublishedDeps {
   readonly artifacts: Artifacts
   readonly views: Views
   readonly documents: Documents
+  readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
   readonly jobs: Pick<UpstreamJobs, 'openOf'>
@@ -143,10 +145,13 @@ export class Published {
 
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
   async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
-    const { artifacts, jobs } = this.#deps
+    const { artifacts, holdings, jobs } = this.#deps
     const state = await artifacts.standing(manifest)
     if (state === 'damaged' || state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false
-    return state.incomplete === true || jobs.openOf(manifest).some(({ as }) => as === name)
+    if (state.incomplete !== true) return jobs.openOf(manifest).some(({ as }) => as === name)
+    // what came by another way since its fetch began, its record does not name yet
+    const unproven = await holdings.unprovenNow(manifest)
+    return verdictOf({ provenance: { ...state.provenance, unproven } }, 'oci-mirror').given
   }
 
   async #names(): Promise<ByName> {

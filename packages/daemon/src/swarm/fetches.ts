@@ -54,9 +54,10 @@ export class Fetches {
     const { store, artifacts } = this.#deps
     const { torrent } = request
     return this.turns.run(torrent.manifestDigest, signal, async () => {
-      const state = await artifacts.read(torrent.manifestDigest)
-      if (state?.incomplete === true) await this.#prove(torrent.manifestDigest)
+      await this.#prove(torrent.manifestDigest)
       const warnings = (await isWhole(store, torrent)) ? [] : await this.#fetch(request, signal, onProgress)
+      // bytes may have come by another way meanwhile
+      await this.#prove(torrent.manifestDigest)
       await artifacts.complete(torrent.manifestDigest)
       return warnings
     })
@@ -65,6 +66,7 @@ export class Fetches {
   /** What is here by another way, the swarm is not seen to give (spec add.37). */
   async #prove(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, holdings } = this.#deps
+    if ((await artifacts.read(manifestDigest))?.incomplete !== true) return
     const unproven = await holdings.unprovenOf(manifestDigest)
     if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)
   }

@@ -1,0 +1,39 @@
+// What the owner keeps is not shown by way of an unfinished artifact that names the same bytes.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { MIB, Node, weights } from '../swarm/nodes.ts'
+import { ask, digestOf, gated, importing } from './arriving.ts'
+
+const WEIGHTS = 'model-q8_0.gguf'
+const FILES = { [WEIGHTS]: weights(MIB + 9, 62), 'config.json': '{"model_type":"llama"}' }
+const digest = digestOf(FILES[WEIGHTS]!)
+
+test('a private import of bytes that an unfinished artifact names: its mirror denies it from then on, and so when it is complete', {
+  timeout: 60_000
+}, async () => {
+  const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
+  const share = await seed.publish(FILES, 'acme/model')
+  const gate = await gated(share)
+  const node = await importing(gate, share, { on_demand: true })
+  gate.open((path) => !path.endsWith('.gguf'))
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 200 })
+
+  const path = join(node.folder, WEIGHTS)
+  writeFileSync(path, FILES[WEIGHTS]!)
+  const kept = await node.client.importLocal({ paths: [path], as: 'me/kept', private: true })
+  expect(await node.client.waitJob(kept, { intervalMs: 1 })).toMatchObject({ state: 'done' })
+  for (const asked of [`blobs/${digest}`, 'manifests/q8_0', 'tags/list'])
+    expect(await ask(node, asked), asked).toMatchObject({ status: 404 })
+
+  gate.open()
+  const [job] = (await node.client.jobs()).filter(({ kind }) => kind === 'import-bt')
+  expect(await node.client.waitJob(job!, { intervalMs: 1 })).toMatchObject({ state: 'done' })
+  expect(await node.client.why('svc:///acme/model:q8_0')).toMatchObject({ unproven: [WEIGHTS] })
+  for (const asked of [`blobs/${digest}`, 'manifests/q8_0', 'tags/list'])
+    expect(await ask(node, asked), asked).toMatchObject({ status: 404 })
+
+  // until its owner says otherwise
+  await node.client.setPrivate({ ref: 'svc:///acme/model:q8_0', private: false })
+  expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
+})
