@@ -2,6 +2,7 @@ import type { Job } from '@svc/client/protocol'
 import { HostShares } from '../http/host-shares.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import type { Arrival } from './growing-blob.ts'
+import { HostUse } from './host-use.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** Limit of concurrent jobs that clients caused, of each kind of mirror. Hosts share them. */
@@ -11,6 +12,8 @@ const FAILED_MS = 30_000
 const MAX_FAILED = 1_000
 /** A job that nobody waits for goes on for so long: clients that are told to come again do so within half a minute. */
 const GRACE_MS = 60_000
+/** With every place taken by other hosts, one goes to a host that had so much less of them. */
+const TURN_MS = 20_000
 
 /** The daemon's objects that this uses. */
 export interface DemandJobsDeps {
@@ -41,6 +44,9 @@ export interface Visit {
 
 /** A job, and who waits for it. */
 interface Open {
+  /** Of the client that it was begun for. */
+  readonly host: string
+  endUse: () => void
   /** Hosts of the clients, one entry each. */
   readonly hosts: string[]
   arrival: Promise<Arrival>
@@ -52,17 +58,19 @@ interface Open {
 
 /**
  * Jobs that clients cause: each at most once at a time, not too many, not too often, and within the bytes of a day. Hosts
- * share the places, and a job ends when nobody has waited for it for a minute (spec add.40).
+ * share the places and take turns in them, and a job ends when nobody has waited for it for a minute (spec add.40).
  */
 export class DemandJobs {
   readonly #deps: DemandJobsDeps
   readonly #open = new Map<string, Open>()
   readonly #places = new HostShares<Open>(MAX_JOBS, { leastOf: leastWanted })
+  readonly #use: HostUse
   readonly #failed = new Map<string, { readonly atMs: number; readonly error: Error }>()
   #total = 0
 
   constructor(deps: DemandJobsDeps) {
     this.#deps = deps
+    this.#use = new HostUse(deps.nowMs)
   }
 
   /** Number of jobs under way. */
@@ -96,15 +104,29 @@ export class DemandJobs {
     const known = this.#open.get(key)
     if (known !== undefined) return this.#visit(known, host)
     this.requireNoFailure(key)
-    const open: Open = { hosts: [], arrival: Promise.reject(new Error('not begun')) }
+    const open: Open = { host, hosts: [], endUse: () => undefined, arrival: Promise.reject(new Error('not begun')) }
     open.arrival.catch(() => undefined)
-    const going = this.#places.add(host, open)
-    if (going === open) throw later('as many models as may be are being fetched', 10)
+    let going = this.#places.add(host, open)
+    if (going === open) {
+      going = this.#longest(host)
+      if (going === undefined) throw later('as many models as may be are being fetched', 10)
+      this.#places.delete(going)
+      this.#places.add(host, open)
+    }
+    open.endUse = this.#use.begin(host)
     if (going !== undefined) this.#end(going, 'made room for another client of the mirror')
     // recorded before anything is awaited, so that concurrent requests find it
     open.arrival = this.#bring(key, open, demanded)
     this.#open.set(key, open)
     return this.#visit(open, host)
+  }
+
+  /** Of the jobs of hosts that had a turn more than this one, the least wanted; undefined if there are none. */
+  #longest(host: string): Open | undefined {
+    const ownMs = this.#use.of(host)
+    const jobs = [...this.#open.values()].filter(({ ending }) => ending === undefined)
+    const long = jobs.filter((open) => this.#use.of(open.host) >= ownMs + TURN_MS)
+    return long.length === 0 ? undefined : leastWanted(new Set(long))
   }
 
   /** @throws NotNowError if it has just {@link fail | failed} */
@@ -163,12 +185,14 @@ export class DemandJobs {
   #end(open: Open, why: string): void {
     if (open.ending !== undefined) return
     open.ending = why
+    open.endUse()
     this.#places.delete(open)
     if (open.job !== undefined) void this.#deps.jobs.giveUp(open.job, why).catch(() => undefined)
   }
 
   #close(key: string, open: Open): void {
     clearTimeout(open.grace)
+    open.endUse()
     this.#places.delete(open)
     this.#open.delete(key)
   }

@@ -1,33 +1,76 @@
-import { Gate } from '@svc/internal-concurrency'
 import { HostShares } from '../http/host-shares.ts'
+import { HostUse } from './host-use.ts'
+
+interface Waiting {
+  readonly host: string
+  readonly begin: () => void
+  readonly refuse: (error: Error) => void
+}
+
+/** What a queue admits. */
+export interface QueueLimits {
+  readonly atOnce: number
+  readonly maxWaiting: number
+}
 
 /**
- * Work that clients cause, a few at a time. The places of what waits are shared by host: while all are taken, the oldest of the host
- * with the most is refused for a host with fewer.
+ * Work that clients cause, a few at a time; the next is that of the host that had least of it ({@link HostUse}). The places of what
+ * waits are shared by host: while all are taken, the oldest of the host with the most is refused for a host with fewer.
  */
 export class HostQueue {
-  readonly #gate: Gate
-  readonly #waiting: HostShares<AbortController>
+  #free: number
+  readonly #waiting = new Set<Waiting>()
+  readonly #places: HostShares<Waiting>
+  readonly #use: HostUse
   readonly #refusal: () => Error
 
-  /** @param refusal made for what is not done */
-  constructor(atOnce: number, maxWaiting: number, refusal: () => Error) {
-    this.#gate = new Gate(atOnce)
-    this.#waiting = new HostShares(maxWaiting)
+  /** @param nowMs a monotonic clock. @param refusal made for what is not done */
+  constructor({ atOnce, maxWaiting }: QueueLimits, nowMs: () => number, refusal: () => Error) {
+    this.#free = atOnce
+    this.#places = new HostShares(maxWaiting)
+    this.#use = new HostUse(nowMs)
     this.#refusal = refusal
   }
 
   /** Does the work when its turn comes, for the client at IP address `host`. @throws the refusal, errors of `work` */
   async run<T>(host: string, work: () => Promise<T>): Promise<T> {
-    const turn = new AbortController()
-    const before = this.#gate.waiting
-    const entering = this.#gate.enter(turn.signal)
-    if (this.#gate.waiting > before) this.#waiting.add(host, turn)?.abort(this.#refusal())
-    const release = await entering.finally(() => this.#waiting.delete(turn))
+    if (this.#free > 0) this.#free--
+    else await this.#turn(host)
+    const end = this.#use.begin(host)
     try {
       return await work()
     } finally {
-      release()
+      end()
+      this.#next()
     }
+  }
+
+  #turn(host: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      const waiting: Waiting = { host, begin, refuse }
+      this.#waiting.add(waiting)
+      const going = this.#places.add(host, waiting)
+      if (going === undefined) return
+      this.#waiting.delete(going)
+      going.refuse(this.#refusal())
+    })
+  }
+
+  #next(): void {
+    let next: Waiting | undefined
+    let leastMs = Infinity
+    for (const waiting of this.#waiting) {
+      const usedMs = this.#use.of(waiting.host)
+      if (usedMs >= leastMs) continue
+      leastMs = usedMs
+      next = waiting
+    }
+    if (next === undefined) {
+      this.#free++
+      return
+    }
+    this.#waiting.delete(next)
+    this.#places.delete(next)
+    next.begin()
   }
 }

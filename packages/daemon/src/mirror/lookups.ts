@@ -1,9 +1,8 @@
 import { HostQueue } from './host-queue.ts'
 import { type LookOptions, later, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
 
-/** Limit of concurrent listings. */
-const MAX_AT_ONCE = 4
-const MAX_WAITING = 32
+/** Listings that are read at once: a long one takes memory and time of the one thread. */
+const LIMITS = { atOnce: 2, maxWaiting: 32 }
 /** How long a repository is taken as it was: also one at a commit, which may have become private since. */
 const KNOWN_MS = 60_000
 /** How long the absence of a repository, or the ban on sharing it, is cached. */
@@ -35,7 +34,7 @@ export interface LookFor extends LookOptions {
 export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
   readonly #nowMs: () => number
-  readonly #queue = new HostQueue(MAX_AT_ONCE, MAX_WAITING, () => later('others are asking for models too', 5))
+  readonly #queue: HostQueue
   readonly #known = new Map<string, Looked & { readonly bytes: number }>()
   readonly #absent = new Map<string, Looked>()
   readonly #looking = new Map<string, Promise<UpstreamRepo | undefined>>()
@@ -45,6 +44,7 @@ export class Lookups {
   constructor({ upstream, nowMs }: { readonly upstream: Pick<Upstream, 'look'>; readonly nowMs: () => number }) {
     this.#upstream = upstream
     this.#nowMs = nowMs
+    this.#queue = new HostQueue(LIMITS, nowMs, () => later('others are asking for models too', 5))
   }
 
   /** Number of lookups that contacted the hub. */

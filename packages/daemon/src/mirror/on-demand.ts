@@ -26,9 +26,8 @@ const NAMED_MS = 12 * 3_600_000
 const MAX_NAMED = 1_000
 /** Limit of small files cached in memory, in total. */
 const MAX_SMALL_BYTES = 64 << 20
-/** Limit of concurrent fetches of small files, and of those that wait. */
-const MAX_READS = 2
-const MAX_READS_WAITING = 64
+/** Fetches of small files at once, and those that wait. */
+const READS = { atOnce: 2, maxWaiting: 64 }
 
 /** The daemon's objects that importing on demand uses. */
 export interface OnDemandDeps {
@@ -76,7 +75,7 @@ export class OnDemand {
   readonly #jobs: DemandJobs
   readonly #small = new Map<string, Uint8Array>()
   readonly #reading = new Map<string, Promise<Uint8Array>>()
-  readonly #reads = new HostQueue(MAX_READS, MAX_READS_WAITING, () => later('others are being served first'))
+  readonly #reads: HostQueue
   readonly #named = new Map<string, number>()
   #smallBytes = 0
 
@@ -84,6 +83,7 @@ export class OnDemand {
     this.#deps = deps
     this.#config = config
     this.#nowMs = deps.nowMs ?? (() => performance.now())
+    this.#reads = new HostQueue(READS, this.#nowMs, () => later('others are being served first'))
     this.#lookups = new Lookups({ ...deps, nowMs: this.#nowMs })
     const { jobs, day } = deps
     const { timeoutMs } = config

@@ -47,6 +47,9 @@ test(`ten hostile hosts for ${SECONDS} s`, { timeout: SECONDS * 1_000 + 180_000 
   })
   hostile.send(data)
   const owner = await ownersTime(daemon, hub)
+  const memory = (await daemon.get('/svcd/metrics')).bytes
+    .toString()
+    .match(/^(?:svc_heap|svc_buffer|process_resident)_\S+ \d+/gm)
   const honestReport = once(honest, 'message')
   honest.postMessage('stop')
   const hostileReport = once(hostile, 'message')
@@ -59,7 +62,7 @@ test(`ten hostile hosts for ${SECONDS} s`, { timeout: SECONDS * 1_000 + 180_000 
   })
   console.log(
     JSON.stringify(
-      { owner, doors: doors.map(({ failures, ...row }) => ({ ...row, failed: failures.length })), done },
+      { owner, memory, doors: doors.map(({ failures, ...row }) => ({ ...row, failed: failures.length })), done },
       null,
       1
     )

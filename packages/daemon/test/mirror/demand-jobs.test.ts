@@ -139,6 +139,24 @@ test('one host that has all places gives one up for another, and loses no progre
   expect(jobs.openOf(MANIFEST)).toEqual([])
 })
 
+test('hosts that keep every place give one up for a host that had a turn less, and lose no progress', async () => {
+  const { clock, started, bring } = world()
+  const hosts = ['192.0.2.3', '192.0.2.4', '192.0.2.5', '192.0.2.6']
+  const held = await Promise.all(hosts.map((host, i) => bring(`slow ${i}`, [10, 4], host)))
+  clock.nowMs += 19_999
+  await expect(bring('x', [10], '192.0.2.2')).rejects.toMatchObject({ status: 429, retryAfterSeconds: 10 })
+  clock.nowMs += 1
+  const other = await bring('x', [10], '192.0.2.2')
+  expect((await held[0]!.over)?.message).toContain('room')
+  // who has just had as much as the others gets nothing from them
+  await expect(bring('slow 0', [4], hosts[0])).rejects.toMatchObject({ status: 429 })
+  started.at(-1)!.end()
+  expect(await other.over).toBeUndefined()
+  const again = await bring('slow 0', [4], hosts[0])
+  for (const { end } of started) end()
+  expect(await again.over).toBeUndefined()
+})
+
 test('what several hosts wait for is not what makes room', async () => {
   const { bring, started } = world()
   const first = await bring('a', [1])

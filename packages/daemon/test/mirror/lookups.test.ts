@@ -68,7 +68,7 @@ describe('lookups', () => {
     await expect(lookups.look('acme/model', undefined)).rejects.toMatchObject({ status: 429, retryAfterSeconds: 30 })
   })
 
-  it('ask for four at a time, let 32 wait, and refuse the others', async () => {
+  it('ask for two at a time, let 32 wait, and refuse the others', async () => {
     let goOn = (): void => undefined
     const gate = new Promise<void>((resolve) => (goOn = resolve))
     const { lookups, asked } = world(async (repo) => {
@@ -78,10 +78,10 @@ describe('lookups', () => {
     const all = Array.from({ length: 72 }, (_, i) => lookups.look(`acme/m${i}`, undefined))
     const outcomes = Promise.allSettled(all)
     await expect(all[71]).rejects.toMatchObject({ status: 429 })
-    expect(asked.length).toBe(4)
+    expect(asked.length).toBe(2)
     goOn()
     const refused = (await outcomes).filter(({ status }) => status === 'rejected')
-    expect([refused.length, asked.length]).toEqual([36, 36])
+    expect([refused.length, asked.length]).toEqual([38, 34])
   })
 
   it('of one host that has all places give one up for another host, the oldest first', async () => {
@@ -90,15 +90,15 @@ describe('lookups', () => {
       await goOn.promise
       return { ...found, repo }
     })
-    const all = Array.from({ length: 36 }, (_, i) => lookups.look(`acme/m${i}`, undefined))
+    const all = Array.from({ length: 34 }, (_, i) => lookups.look(`acme/m${i}`, undefined))
     const outcomes = Promise.allSettled(all)
     const other = lookups.look('other/model', undefined, '192.0.2.2')
-    await expect(all[4]).rejects.toMatchObject({ status: 429, retryAfterSeconds: 5 })
+    await expect(all[2]).rejects.toMatchObject({ status: 429, retryAfterSeconds: 5 })
     await expect(lookups.look('acme/m37', undefined)).rejects.toMatchObject({ status: 429 })
     goOn.resolve()
     expect(await other).toMatchObject({ repo: 'other/model' })
-    expect((await outcomes).flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([4])
-    expect(asked).toHaveLength(36)
+    expect((await outcomes).flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([2])
+    expect(asked).toHaveLength(34)
   })
 
   it('keep some MiB of names, and 1,000 absences', async () => {

@@ -1,0 +1,58 @@
+import { hostKey } from '@svc/internal-net'
+
+/** After so long, what a host had counts half. */
+const HALF_LIFE_MS = 600_000
+/** Hosts of which the use is known; the one that began longest ago is forgotten first. */
+const MAX_HOSTS = 1_000
+
+interface Known {
+  /** As of `atMs`, of what has ended. */
+  usedMs: number
+  atMs: number
+  /** When each of what is under way began. */
+  readonly begun: Set<{ readonly atMs: number }>
+}
+
+/**
+ * For how long hosts had something that all want, the longer ago the less. Whoever had less is served first: so one
+ * request of a host that asks rarely waits for no queue of hosts that always ask, however many there are.
+ */
+export class HostUse {
+  readonly #nowMs: () => number
+  readonly #known = new Map<string, Known>()
+
+  /** @param nowMs a monotonic clock */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** Milliseconds, what is under way included. */
+  of(host: string): number {
+    const known = this.#known.get(hostKey(host))
+    if (known === undefined) return 0
+    const nowMs = this.#nowMs()
+    let usedMs = decayed(known, nowMs)
+    for (const { atMs } of known.begun) usedMs += nowMs - atMs
+    return usedMs
+  }
+
+  /** The client at IP address `host` has something from now on. @returns ends that; idempotent */
+  begin(host: string): () => void {
+    const key = hostKey(host)
+    const nowMs = this.#nowMs()
+    const known = this.#known.get(key) ?? { usedMs: 0, atMs: nowMs, begun: new Set() }
+    this.#known.delete(key)
+    this.#known.set(key, known)
+    if (this.#known.size > MAX_HOSTS) this.#known.delete(this.#known.keys().next().value!)
+    const one = { atMs: nowMs }
+    known.begun.add(one)
+    return () => {
+      if (!known.begun.delete(one)) return
+      const endMs = this.#nowMs()
+      known.usedMs = decayed(known, endMs) + endMs - one.atMs
+      known.atMs = endMs
+    }
+  }
+}
+
+const decayed = ({ usedMs, atMs }: Known, nowMs: number): number => usedMs * 0.5 ** ((nowMs - atMs) / HALF_LIFE_MS)
