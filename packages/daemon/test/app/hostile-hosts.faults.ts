@@ -1,5 +1,5 @@
 // Ten minutes of a daemon with every door open: ten hostile hosts do all they can at once, an honest host and the owner want to be served.
-// `SVC_HOSTILE_SECONDS` makes it shorter. All of it shares the machine's cores; where the load was high before, the bar of the owner's answers
+// `SVC_HOSTILE_SECONDS` makes it shorter, `SVC_HOSTILE_ATTACKS` is a regular expression of the attacks to make. All of it shares the machine's cores; where the load was high before, the bar of the owner's answers
 // is a loose one.
 //
 // Alone: pnpm exec vitest run --config vitest.faults.config.ts packages/daemon/test/app/hostile-hosts.faults.ts

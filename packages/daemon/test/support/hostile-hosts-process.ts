@@ -217,7 +217,7 @@ const PEERS: Attacks = {
 }
 
 const ALL = { ...HTTP, ...PEERS }
-const NAMES = Object.keys(ALL)
+const NAMES = Object.keys(ALL).filter((name) => new RegExp(process.env.SVC_HOSTILE_ATTACKS ?? '').test(name))
 
 async function attack(host: string, offset: number, data: HostileData): Promise<void> {
   for (let round = offset; ; round++) {
