@@ -2,9 +2,11 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { GcBody, Job } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
+import { readable } from '../library/strict.ts'
 import { unreadableRecords } from '../library/unreadable.ts'
 import type { Uses } from '../library/uses.ts'
 import type { Views } from '../library/views.ts'
@@ -29,6 +31,7 @@ export interface CollectDeps {
   readonly views: IdleViews
   readonly repos: Repos
   readonly artifacts: Artifacts
+  readonly holdings: Pick<Holdings, 'arrivals'>
   readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
 }
@@ -86,7 +89,10 @@ class Collection {
       const removed = await this.#take(digest)
       if (removed) await leafLayers.forget(digest)
     }
-    if (!this.#options.dryRun) await this.#forgetArtifacts()
+    if (!this.#options.dryRun) {
+      await this.#forgetArtifacts()
+      await this.#forgetArrivals()
+    }
     this.#report(seen)
     const unreadable = (await unreadableRecords(this.#deps)).length
     return {
@@ -154,6 +160,23 @@ class Collection {
       this.#job.signal.throwIfAborted()
       if ((await needed.has(manifestDigest)) || (await store.stat(manifestDigest)) !== undefined) continue
       await artifacts.forget(manifestDigest, () => !uses.has(manifestDigest))
+    }
+  }
+
+  /** Forgets where bytes came from that are gone. An import may be about to write its first: then it waits for another time. */
+  async #forgetArrivals(): Promise<void> {
+    const { store, jobs, holdings } = this.#deps
+    const { arrivals } = holdings
+    for (const digest of await arrivals.noted()) {
+      this.#job.signal.throwIfAborted()
+      // this collection is one of them
+      if (jobs.openCount > 1) return
+      if (store.partialBytes(digest) > 0 || (await store.stat(digest)) !== undefined) continue
+      // that of a newer version stays
+      await readable(
+        () => arrivals.settle([digest]),
+        () => undefined
+      )
     }
   }
 

@@ -1,4 +1,6 @@
-import { digestHex, type Sha256Digest } from '@svc/ref'
+import { join } from 'node:path'
+import { listFolderIfPresent } from '@svc/internal-files'
+import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { stringsField, UnreadableStateError } from './strict.ts'
@@ -10,6 +12,7 @@ interface Arrival {
   readonly published: boolean
 }
 
+const HEX_FILE = /^[0-9a-f]{64}\.json$/
 /** Stands for sources that nobody noted. */
 const UNKNOWN = 'unknown'
 
@@ -19,9 +22,11 @@ const UNKNOWN = 'unknown'
  */
 export class Arrivals {
   readonly #notes: StateRecords<Arrival>
+  readonly #folder: string
   #changes = 0
 
   constructor(root: string, files: ReplacedFiles) {
+    this.#folder = join(root, 'state', ARRIVAL.folder)
     this.#notes = new StateRecords(root, files, ARRIVAL)
   }
 
@@ -51,6 +56,12 @@ export class Arrivals {
   /** Whether another import than a pinned one has begun to fetch it. */
   async has(digest: Sha256Digest): Promise<boolean> {
     return (await this.#read(digest)) !== undefined
+  }
+
+  /** What there are notes of. */
+  async noted(): Promise<Sha256Digest[]> {
+    const names = (await listFolderIfPresent(this.#folder)).map(({ name }) => name)
+    return names.filter((name) => HEX_FILE.test(name)).map((name) => digestFromHex(name.slice(0, 64)))
   }
 
   /** An artifact has them now, and its record says where they came from. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { ModelMember, ViewEntry } from '@svc/client/protocol'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { describe, expect, test } from 'vitest'
@@ -260,4 +261,33 @@ describe('a collection', () => {
     const api = await testDaemon()
     expect((await api.post('/v1/gc', body)).body.error.code).toBe('E_BAD_REQUEST')
   })
+})
+
+test('notes of imports that were given up go with their bytes; what is here or coming keeps its note', async () => {
+  const api = await testDaemon()
+  const { store, holdings, jobs } = api.running.context
+  const [gone, coming] = [digestFromHex('1'.repeat(64)), digestFromHex('2'.repeat(64))]
+  const bytes = Buffer.from('left by an import')
+  const here = (await store.ingest(Readable.from([bytes]), { sizeBytes: bytes.length })).digest
+  for (const digest of [gone, coming, here]) await holdings.arrivals.begin(digest, 'hf:acme/m', { isEmpty: true })
+  const partial = await store.partial({ key: coming, digest: coming, sizeBytes: 100 })
+  await partial.write(0, Buffer.alloc(10))
+  await partial.release()
+  const left = async () => [
+    await holdings.arrivals.has(gone),
+    await holdings.arrivals.has(coming),
+    await holdings.arrivals.has(here)
+  ]
+
+  // an import that is under way may be about to write its first byte
+  const end = Promise.withResolvers<never>()
+  const underWay = jobs.start({ kind: 'import-hf', ref: 'acme/m' }, () => end.promise)
+  await gc(api, {})
+  expect(await left()).toEqual([true, true, true])
+  end.reject(new Error('given up'))
+  await api.finished(underWay)
+  await gc(api, { dryRun: true })
+  expect(await left()).toEqual([true, true, true])
+  await gc(api, {})
+  expect(await left()).toEqual([false, true, true])
 })
