@@ -6,7 +6,7 @@ import { artifactOf } from './artifact-record.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import type { ArtifactSource } from './origin.ts'
-import { type Provenance, verdictOf } from './provenance.ts'
+import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
 import type { UnreadableStateError } from './strict.ts'
 
 export interface HoldingsDeps {
@@ -39,7 +39,7 @@ export class Holdings {
 
   /**
    * Which of the blobs a source may pass on although it did not give them just now: an artifact that everybody may have
-   * has them, the same source gave them before, or an import from it that was not finished.
+   * has them, the same source gave them before at the same commit, or an import from it that was not finished.
    */
   async proven(digests: readonly Sha256Digest[], source: ArtifactSource): Promise<ReadonlySet<Sha256Digest>> {
     const proven = new Set<Sha256Digest>()
@@ -145,9 +145,18 @@ export class Holdings {
   }
 }
 
-/** The same repository gave the artifact's bytes before, when it was not public perhaps. */
+/**
+ * The same commit of the same repository gave the artifact's bytes before, when it was not public perhaps. The repository's name alone
+ * proves nothing: another commit, or whoever has the name now, can list digests of bytes that it never had. And what its owner keeps may be here by
+ * another way that has gone since.
+ */
 const gaveItself = ({ source, provenance }: Holder, now: ArtifactSource): boolean =>
-  source.repo !== undefined && sourceKey(source) === sourceKey(now) && provenance.unproven === undefined
+  source.repo !== undefined &&
+  source.revision !== undefined &&
+  source.revision === now.revision &&
+  sourceKey(source) === sourceKey(now) &&
+  provenance.unproven === undefined &&
+  !isPrivate({ provenance })
 
 /** The owner had it from somebody who does not give it to everybody. */
 const isForeign = ({ provenance: { access, marked } }: Holder): boolean =>

@@ -47,7 +47,7 @@ export class Seeding {
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
   /** Artifacts that the start still has to re-hash: nobody else joins them. */
   readonly #unverified = new Set<Sha256Digest>()
-  /** Running joins: concurrent callers wait for the same one. */
+  /** Running joins: concurrent callers wait for the same one, and what may no longer be shared leaves after it. */
   readonly #joins = new Map<Sha256Digest, Promise<void>>()
   /** Resolves when the start knows what to re-hash. */
   #listed: Promise<void> = Promise.resolve()
@@ -132,8 +132,12 @@ export class Seeding {
       const state = await artifacts.read(manifestDigest)
       const candidate = state && (await this.#candidate(state))
       if (candidate === undefined) return false
-      const layers = await torrents.layersOf(candidate.torrent, candidate.state, this.#stop.signal)
-      return swarm.seed(candidate.torrent, layers)
+      let isSeed = false
+      await this.#joining(manifestDigest, async () => {
+        const layers = await torrents.layersOf(candidate.torrent, candidate.state, this.#stop.signal)
+        isSeed = (await this.#isShared(manifestDigest)) && swarm.seed(candidate.torrent, layers)
+      })
+      return isSeed
     } catch (error) {
       log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
       return false
@@ -148,7 +152,7 @@ export class Seeding {
       const reason = state && heldBackReason(state, config)
       if (reason === undefined) return
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
-      if (swarm.joined.get(manifestDigest)?.seeding === true) await swarm.leave(manifestDigest)
+      await this.#leave(manifestDigest)
     } catch (error) {
       log.error({ err: error, manifest: manifestDigest }, 'it cannot be told whether an artifact may be seeded')
     }
@@ -157,7 +161,13 @@ export class Seeding {
   /** Nothing needs the artifact any longer: it leaves. One that is being fetched leaves when that has ended. */
   async unneeded(manifestDigest: Sha256Digest): Promise<void> {
     this.#heldBack.delete(manifestDigest)
+    await this.#leave(manifestDigest)
+  }
+
+  /** A seed leaves. One that is joining looked at its state before it changed perhaps: it leaves when it has joined. */
+  async #leave(manifestDigest: Sha256Digest): Promise<void> {
     const { swarm } = this.#deps
+    await this.#joins.get(manifestDigest)
     if (swarm.joined.get(manifestDigest)?.seeding === true) await swarm.leave(manifestDigest)
   }
 
@@ -290,13 +300,23 @@ export class Seeding {
   }
 
   #join(candidate: Candidate): Promise<void> {
-    const { manifestDigest } = candidate.torrent
+    return this.#joining(candidate.torrent.manifestDigest, () => this.#joinOnce(candidate))
+  }
+
+  #joining(manifestDigest: Sha256Digest, join: () => Promise<void>): Promise<void> {
     let joining = this.#joins.get(manifestDigest)
     if (joining === undefined) {
-      joining = this.#joinOnce(candidate).finally(() => this.#joins.delete(manifestDigest))
+      joining = join().finally(() => this.#joins.delete(manifestDigest))
       this.#joins.set(manifestDigest, joining)
     }
     return joining
+  }
+
+  /** Whether an artifact may be shared at this moment: its owner may have changed their mind since it became a candidate. */
+  async #isShared(manifestDigest: Sha256Digest): Promise<boolean> {
+    const { artifacts, needed, config } = this.#deps
+    const reason = heldBackReason(await artifacts.standing(manifestDigest), config)
+    return reason === undefined && (await needed.isGiven(manifestDigest))
   }
 
   async #joinOnce({ state, torrent }: Candidate): Promise<void> {
@@ -306,6 +326,7 @@ export class Seeding {
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     try {
       const layers = await torrents.layersOf(torrent, state, this.#stop.signal)
+      if (!(await this.#isShared(torrent.manifestDigest))) return
       await swarm.join(torrent, { layers, hints: state.hints, seedOnly: true, firstSeed, upload: true })
     } catch (error) {
       log.error({ err: error, manifest: torrent.manifestDigest }, 'an artifact cannot be seeded')

@@ -223,6 +223,43 @@ test('joins of one artifact at once are one, and log no error', async () => {
   expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
 })
 
+/** A node whose artifacts stop at a question on their way into the swarm: whether names permit it is asked twice. */
+async function stoppedJoin(question: number): Promise<{ node: Node; isAsked: Promise<void>; letGo: () => void }> {
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let questions = 0
+  const swarm = (context: SwarmClientDeps): Promise<SwarmClient> => {
+    const isGiven = async (digest: Sha256Digest): Promise<boolean> => {
+      const given = await context.needed.isGiven(digest)
+      if (++questions !== question) return given
+      asked.resolve()
+      await released.promise
+      return given
+    }
+    return SwarmClient.open({ ...context, needed: { isGiven } })
+  }
+  onTestFinished(() => released.resolve())
+  const node = await Node.start({ swarm: { seed_on_import: false }, more: { networks: { swarm } } })
+  return { node, isAsked: asked.promise, letGo: released.resolve }
+}
+
+test.each([1, 2])('what is made private while it joins is not in the swarm afterwards (%i)', async (question) => {
+  const { node, isAsked, letGo } = await stoppedJoin(question)
+  const manifest = await node.importFiles(small(12))
+  const share = node.client.joinShare(refOf(manifest))
+  await isAsked
+  const made = node.client.setPrivate({ ref: refOf(manifest), private: true })
+  const { artifacts } = node.running.context
+  await eventually(async () => ((await artifacts.read(manifest))?.provenance.decision ? true : undefined))
+  // where nothing of the join is known yet, that alone is done before it goes on
+  if (question === 1) await made
+  letGo()
+  await made
+  expect(await node.share(manifest)).toMatchObject({ announced: false })
+  await share
+  expect(await node.share(manifest)).toMatchObject({ announced: false })
+  expect((await node.client.status()).swarm).toMatchObject({ seeding: 0, heldBack: [{ manifestDigest: manifest }] })
+})
+
 test('upload_limit holds', async () => {
   const limit = 2 * MIB
   const source = await Node.start({ swarm: { upload_limit: limit } })

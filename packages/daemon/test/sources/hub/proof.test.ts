@@ -144,6 +144,24 @@ test('a repository that was gated, and is public now, gives what it gave to a to
   expect(factOf(await stateOf(rig, repo.id))).toBe('restricted')
 })
 
+test('what the owner keeps of a repository is not given because another commit of it names the same digest', async () => {
+  const repo = freshRepo()
+  await importAll(rig, repo)
+  await rig.client.setPrivate({ ref: `svc:///${repo.id.toLowerCase()}:q8_0`, private: true })
+  const changed = { ...CONFIG, content: Buffer.from('{"model_type":"llama","n":1}') }
+  await importAll(rig, { ...repo, files: [...repo.files.filter((file) => file !== CONFIG), changed] })
+  const { provenance } = await stateOf(rig, repo.id)
+  expect(provenance.unproven).toEqual(['model-q8_0.gguf'])
+})
+
+test('what a gated repository gave to a token is not proven by its name: another commit may list digests alone', async () => {
+  const repo = freshRepo({ gated: 'auto' })
+  await importAll(rig, repo)
+  const changed = { ...CONFIG, content: Buffer.from('{"model_type":"llama","n":2}') }
+  await importAll(rig, { ...repo, gated: false, files: [...repo.files.filter((file) => file !== CONFIG), changed] })
+  expect(factOf(await stateOf(rig, repo.id))).toBe('unproven')
+})
+
 test('an import that was interrupted, and goes on after a restart, is of its own source', async () => {
   const root = await tempFolder()
   const first = await rigOf(fake, { root })
